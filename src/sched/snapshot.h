@@ -1,6 +1,6 @@
 /**
- * What the scheduler looks at: nodes, queues, jobs and tasks as plain arrays. Units, ownership and
- * what a snapshot is for: sched.h, which includes this.
+ * What the scheduler looks at: nodes, queues, jobs and tasks as plain arrays. sched.h includes this
+ * header and says the units, who owns a snapshot, and what it is for.
  */
 #ifndef WEIR_SCHED_SNAPSHOT_H
 #define WEIR_SCHED_SNAPSHOT_H
@@ -100,28 +100,30 @@ struct weir_sched_share {
 
 /**
  * A queue's share of the devices of one model ("H100": quota 8, limit 16), beside its share of all
- * devices. Every rule of shares holds for both: a task on such a node counts as accelerators and as
- * devices of the model, for its queue and all above it; it starts within the limits of both, and
- * non-preemptible work within the quotas of both; what is left over of a model is divided among
- * those who ask for it; and work on a model within the queue's quota of it is not reclaimed,
- * whatever the queue has in all.
+ * devices.
  *
- * What counts is the node that a task gets (weir_sched_node.model). A task *must* run on a model if
- * no other nodes with devices have the labels and taints that it asks for: it requests the model
- * while it waits. One that may run on several requests none until it runs; where its queue's share
- * of one model is used up, it goes to another.
+ * Every rule of shares holds for both. A task on a node of the model counts as accelerators and as
+ * devices of the model, for its queue and all above it. It starts within the limits of both;
+ * non-preemptible work starts within the quotas of both. What is left over of a model is divided
+ * among the queues that ask for it. Work on a model within the queue's quota of it is not
+ * reclaimed, whatever the queue has in all.
  *
- * A model of which a queue names no share is not bounded for it: {quota, limit:
- * WEIR_SCHED_UNLIMITED}. Only its accelerators in all count then, and within their quota it loses
- * none of that model for others' sake: a guarantee of a model is worth what the others' quotas
- * leave of it. Who may only borrow a model has a quota of 0 of it.
+ * The node that a task gets decides what it counts as (weir_sched_node.model). A task *must* run on
+ * a model if no other nodes with devices have the labels and taints that it asks for. Then it
+ * requests the model while it waits. A task that may run on several models requests none until it
+ * runs; where its queue's share of one model is used up, it goes to another.
+ *
+ * A queue that names no share of a model is not bounded in it: {quota, limit:
+ * WEIR_SCHED_UNLIMITED}. Then only its accelerators in all count, and within their quota it loses
+ * none of that model for others. So a guarantee of a model is worth what the others' quotas leave
+ * of it. A queue that may only borrow a model has a quota of 0 of it.
  */
 struct weir_sched_model_share {
     const char *model; /**< As nodes name it. */
     struct weir_sched_share share;
 };
 
-/** Shares that hold on some days of the week from one minute of the day to another. */
+/** Shares that hold on some days of the week, from one minute of the day to another. */
 struct weir_sched_timed_quota {
     int32_t days;         /**< Bit 0 is Monday; the days on which it begins. */
     int32_t from_minute;  /**< 0…1440, by the clock of utc_offset_min. */
@@ -156,7 +158,7 @@ struct weir_sched_topology {
     int32_t n_levels;
 };
 
-/** A task's share of something: all that apply add up. */
+/** What a task asks for. All that is stated adds up. */
 struct weir_sched_demand {
     int64_t cpu_milli, memory_bytes;
     int32_t n_devices;                     /**< Different devices of one node. */
@@ -172,8 +174,8 @@ enum weir_sched_task_state {
     WEIR_SCHED_RUNNING,   /**< Or bound to a node and about to run. */
     WEIR_SCHED_RELEASING, /**< Told to end; holds what it has until it has. */
     WEIR_SCHED_STUCK,     /**< Told to end and does not: nothing is planned on its room. */
-    WEIR_SCHED_PIPELINED, /**< An earlier plan keeps a place for it. */
-    WEIR_SCHED_GATED,     /**< Waits for something else than room: not asked for, not placed. */
+    WEIR_SCHED_PIPELINED, /**< An earlier plan nominated a placement for it. */
+    WEIR_SCHED_GATED,     /**< Waits for something else than room; is not placed. */
     WEIR_SCHED_DONE,      /**< Ended well; its gang is not stale for lack of it. */
     WEIR_SCHED_FAILED,    /**< Ended otherwise. */
 };
@@ -184,7 +186,7 @@ static inline bool weir_sched_task_has_node(enum weir_sched_task_state state)
     return state >= WEIR_SCHED_RUNNING && state <= WEIR_SCHED_PIPELINED;
 }
 
-/** A place that an earlier plan gave to a task that still has to leave another. */
+/** The placement that an earlier plan nominated for a task that still has to leave another node. */
 struct weir_sched_nomination {
     int32_t node;
     const int32_t *devices; /**< demand.n_devices of the node's. */
@@ -200,7 +202,7 @@ struct weir_sched_task {
     /** Indices of its devices on its node, demand.n_devices of them; NULL: any that fit. */
     const int32_t *devices;
     uint32_t zones;  /**< NUMA zones of its node that it takes, a bit each; 0: not known. */
-    bool is_leaving; /**< RUNNING, and asked to save its state: counts as if RELEASING. */
+    bool is_leaving; /**< RUNNING with a checkpoint request: counts as if RELEASING. */
     const struct weir_sched_nomination *nomination; /**< Where it goes when it has left; NULL. */
     struct weir_sched_demand demand;
     /** Node must carry each of these; values NULL: the key alone. */
@@ -220,7 +222,7 @@ struct weir_sched_task {
 
 /**
  * One sub-group of a job. Groups form a tree, parents before children; the first is the root. A
- * leaf has tasks, of which min_member must run; of an inner group's children min_member must be
+ * leaf has tasks, of which min_member must run. Of an inner group's children min_member must be
  * satisfied (WEIR_SCHED_UNLIMITED: all).
  */
 struct weir_sched_group {
@@ -258,10 +260,9 @@ struct weir_sched_job {
     int64_t time_limit_ms;   /**< Longest run; 0 = none. */
     int64_t expected_run_ms; /**< What is expected; 0 = unknown. */
     int64_t checkpoint_ms;   /**< When its last checkpoint was complete; 0 = none. */
-    int64_t
-        checkpoint_requested_ms; /**< First of its tasks that are leaving was asked at; 0 = none. */
-    bool evict_acknowledged;     /**< And its checkpoint is there. */
-    bool can_checkpoint;         /**< Is asked to save its state before it is evicted. */
+    int64_t checkpoint_requested_ms; /**< The first checkpoint request to its tasks; 0 = none. */
+    bool evict_acknowledged;         /**< The checkpoint that was requested is there. */
+    bool can_checkpoint;             /**< Gets a checkpoint request before it is evicted. */
     int64_t served_ms; /**< Device time it had so far, in all its runs: ms times whole devices. */
     int64_t waited_ms; /**< Time since created_ms without its minimum running, in all. */
     int32_t utilisation_pct; /**< Measured use of its devices; -1 = not measured. */
@@ -269,9 +270,9 @@ struct weir_sched_job {
 };
 
 /**
- * Whole nodes kept for one job, or for a queue and all below it, in a span of time. What runs there
- * when it begins stays; nobody else starts there in it, nor before it unless a known run time
- * (time_limit_ms, else expected_run_ms) ends first.
+ * Whole nodes that are reserved for one job, or for a queue and all below it, for a span of time.
+ * What runs there when the span begins stays. Nothing else starts there in the span, nor before it
+ * unless a known run time (time_limit_ms, else expected_run_ms) ends first.
  */
 struct weir_sched_reservation {
     const char *name;
@@ -283,7 +284,7 @@ struct weir_sched_reservation {
 
 struct weir_sched_snapshot {
     int64_t now_ms;
-    int32_t utc_offset_min; /**< Of the clock that windows follow; east is positive. */
+    int32_t utc_offset_min; /**< Of the clock that timed quotas follow; east is positive. */
     const struct weir_sched_node *nodes;
     int32_t n_nodes;
     const struct weir_sched_queue *queues;
@@ -299,20 +300,24 @@ struct weir_sched_snapshot {
 };
 
 /**
- * The models of which queues have shares, in the order in which queues and their windows first name
- * them: model i is resource WEIR_SCHED_FIRST_MODEL + i of amounts.
+ * The models of which queues have shares, in the order in which queues and their timed quotas first
+ * name them. Model i is resource WEIR_SCHED_FIRST_MODEL + i of an amount.
+ *
  * @param out  Texts of the snapshot.
- * @return How many; those beyond WEIR_SCHED_MODELS_MAX are not counted, and a snapshot that has
- *         them is refused.
+ * @return How many. Models beyond WEIR_SCHED_MODELS_MAX are not counted; a snapshot that has more
+ *         is refused.
  */
 int32_t weir_sched_models(const struct weir_sched_snapshot *snapshot,
                           const char *out[WEIR_SCHED_MODELS_MAX]);
 
 /**
- * Look for anything a plan could not be made of: an index outside its array, a negative amount, two
- * jobs that hold one task, a loop in a tree. weir_sched_plan does this first.
- * @return INVALID naming the object and what is wrong; LIMIT: more of something than is planned
- * for. Cost: linear.
+ * Look for anything of which no plan could be made: an index outside its array, a negative amount,
+ * two jobs that hold one task, a loop in a tree. weir_sched_plan does this first.
+ *
+ * @return INVALID, naming the object and what is wrong; LIMIT: more of something than is planned
+ *         for.
+ *
+ * Cost: linear.
  */
 weir_status weir_sched_snapshot_check(const struct weir_sched_snapshot *snapshot,
                                       struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,7 +1,7 @@
 /**
- * A snapshot and a plan as JSON: for files, replay, "what if" and people. References are by name;
- * members that have their default may be left out; unknown members are refused. Times are
- * milliseconds since 1970, accelerators thousandths, -1 unlimited, as in sched/snapshot.h.
+ * A snapshot and a plan as JSON: for files, replay, "what if" and people. References are by name.
+ * Members that have their default may be left out. Unknown members are refused. Units are those of
+ * sched/snapshot.h.
  *
  *     {"now_ms": 0, "utc_offset_min": 0,
  *      "nodes": [{"name": "n1", "model": "A100", "n_devices": 8, "device_memory_bytes": 0,
@@ -34,8 +34,8 @@
  *      "reservations": [{"name": "r", "queue": "vision", "job": "j", "from_ms": 0, "until_ms": 0,
  *                        "nodes": ["n1"]}]}
  *
- * A queue that leaves out a share has quota and limit -1 and weight 1; a timed quota that leaves one
- * out, the queue's.
+ * A queue that leaves out a share has quota and limit -1 and weight 1. A timed quota that leaves
+ * out a share has the queue's.
  */
 #ifndef WEIR_SCHED_SNAPSHOT_JSON_H
 #define WEIR_SCHED_SNAPSHOT_JSON_H
@@ -45,15 +45,20 @@
 #include "sched/sched.h"
 
 /**
+ * Read a snapshot from JSON and check it (weir_sched_snapshot_check).
+ *
  * @param document  Borrowed for as long as *out is used: its texts are.
  * @param arena     Holds the arrays. Give it room for some ten times the text.
- * @return INVALID naming the member; the result is checked (weir_sched_snapshot_check).
+ * @return INVALID, naming the member; else as the check says. *out is undefined on error.
  */
 weir_status weir_sched_snapshot_from_json(const json_t *document, struct weir_arena *arena,
                                           struct weir_sched_snapshot *out,
                                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The form above, defaults left out. The caller owns it; NULL: no memory. */
+/**
+ * Write a snapshot in the form above, defaults left out. The caller owns the result; NULL: no
+ * memory.
+ */
 json_t *weir_sched_snapshot_to_json(const struct weir_sched_snapshot *snapshot);
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The cluster that a trace is played on: nodes and queues, from a YAML file
+ * The cluster that a trace is played on: nodes and queues. It comes from a YAML file
  * (docs/reference/simulator.md), from a list of nodes as Alibaba published it
- * (sn,cpu_milli,memory_mib,gpu,model), or so many devices in nodes of one size.
+ * (sn,cpu_milli,memory_mib,gpu,model), or as a number of devices in nodes of one size.
  */
 #ifndef WEIR_SIM_CLUSTER_FILE_H
 #define WEIR_SIM_CLUSTER_FILE_H
@@ -21,7 +21,11 @@ struct weir_sim_cluster {
 };
 
 /**
- * @param what  Names the source in errors; one that ends in ".csv" is a list of nodes, else YAML.
+ * Read a cluster from memory.
+ *
+ * @param what  Names the source in errors. If it ends in ".csv" the text is a list of nodes, else
+ *              YAML.
+ * @param out   weir_sim_cluster_fini frees it. Undefined on error.
  * @return INVALID: source, place and what was expected; LIMIT: more than WEIR_SIM_NODES_MAX nodes,
  *         or more models with shares than weir_sched_snapshot_check allows.
  */
@@ -29,16 +33,19 @@ weir_status weir_sim_cluster_parse(const char *text, size_t len, const char *wha
                                    struct weir_sim_cluster *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same from a file. Also the errors of weir_file_read. */
 weir_status weir_sim_cluster_load(const char *path, struct weir_sim_cluster *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Nodes of `per_node` devices (the last one of what is left), more CPU and memory than anyone asks
- *  for, no queues. */
+/**
+ * Nodes of `per_node` devices, the last one of what is left, without queues. They have more CPU and
+ * memory than any job asks for.
+ */
 weir_status weir_sim_cluster_uniform(int64_t n_devices, int64_t per_node,
                                      struct weir_sim_cluster *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
-/** NULL and a zeroed cluster are accepted. */
+/** Free a cluster. NULL and a zeroed cluster are accepted. */
 void weir_sim_cluster_fini(struct weir_sim_cluster *cluster);
 
 #endif

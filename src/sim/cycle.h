@@ -1,7 +1,8 @@
 /**
  * The driver of a replay that asks the scheduler: a snapshot of what waits and runs, a plan, and
- * the plan carried out. Each place is checked against what its node has left, so that a replay is
- * also a test of the scheduler: a plan that gives something away twice ends it with INTERNAL.
+ * the plan carried out (sched/apply.h). The ledger checks each placement against what its node has
+ * left. So a replay is also a test of the scheduler: a plan that gives something away twice ends it
+ * with INTERNAL.
  */
 #ifndef WEIR_SIM_CYCLE_H
 #define WEIR_SIM_CYCLE_H
@@ -10,7 +11,10 @@
 
 struct cycle;
 
-/** `queues` are those that engine's jobs refer to. All is borrowed until cycle_destroy. */
+/**
+ * Make the driver. `queues` are those that the engine's jobs refer to. All is borrowed until
+ * cycle_destroy.
+ */
 weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *cluster,
                          const struct weir_sched_queue *queues, int32_t n_queues,
                          const struct weir_sched_profile *profile, struct cycle **out,
@@ -18,7 +22,9 @@ weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *c
 void cycle_destroy(struct cycle *cycle);
 struct engine_driver cycle_driver(struct cycle *cycle);
 
-/** Numbers of cycles and of what they decided, and why the first job that waits does. */
+/**
+ * Add to a report: the numbers of cycles and of decisions, and why the first job that waits does.
+ */
 void cycle_report(const struct cycle *cycle, struct weir_sim_report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /**
- * The state of a replay: what each job has done, what ends when, and the meter. The drivers
- * (discipline.h, cycle.h) decide who runs; every change of a job goes through here, so that work,
+ * The state of a replay: what each job has done, what ends when, and the metrics. A driver
+ * (policy.h, cycle.h) decides which jobs run. Every change of a job goes through here: so work,
  * time and device time are accounted for in one place.
  *
  * Work is counted in milliseconds of one task. A job with r tasks running does r of it each
@@ -59,7 +59,7 @@ struct engine {
     double wasted_busy;    /**< Both, times how busy the devices were kept. */
 };
 
-/** Whom a driver hears of. */
+/** What decides which jobs run. The engine calls it back. */
 struct engine_driver {
     void *self;
     void (*arrive)(void *self, int32_t job);
@@ -69,7 +69,10 @@ struct engine_driver {
     weir_status (*decide)(void *self, int64_t *out_wake_ms, struct weir_error *err);
 };
 
-/** `node_devices`: of the largest node, which decides into how many tasks a job is split. */
+/**
+ * Begin a replay. `node_devices`: of the largest node; it decides into how many tasks a job is
+ * split. INVALID as weir_sim_run. engine_fini frees.
+ */
 weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trace,
                         const struct weir_sim_options *options, struct weir_arena *arena,
                         int32_t node_devices, struct weir_error *err) WEIR_MUST_CHECK;
@@ -87,16 +90,19 @@ int32_t engine_task_devices(const struct engine *engine, int32_t job, int32_t ta
 /** Let a job have n_running tasks that hold `milli`, from n_running 0 up: it starts or grows. */
 void engine_grow(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
 
-/** Take tasks from it: what is left keeps its work if it is still enough to run. */
+/** Take tasks from a job. The rest keeps its work if it is still enough to run. */
 void engine_evict(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
 
-/** Work done by now, device seconds held so far; for disciplines that look at it. */
+/** Device seconds that a job has held so far. */
 double engine_attained_s(const struct engine *engine, int32_t job);
 
 /** Time since its submission without its minimum running. */
 int64_t engine_waited_ms(const struct engine *engine, int32_t job);
 
-/** From event to event until nothing happens any more, or the options say to end. */
+/**
+ * Play from event to event until nothing happens any more, or the options say to end. The driver's
+ * error.
+ */
 weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
                        struct weir_error *err) WEIR_MUST_CHECK;
 

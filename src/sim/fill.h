@@ -1,8 +1,8 @@
 /**
- * The filling of a cluster that placement rules are compared by (FGD, Weng et al., ATC'23): the
- * tasks of a trace, and tasks drawn from it with replacement until they ask for 130 % of the
- * cluster's devices, are shuffled and placed one after the other. Nobody leaves; who finds no place
- * is dropped. What counts is how much of the devices is allocated when so much has arrived.
+ * The fill experiment, by which placement rules are compared (FGD, Weng et al., ATC'23). The tasks
+ * of a trace, and tasks drawn from it with replacement until all ask for 130 % of the cluster's
+ * devices, are shuffled and placed one after the other. Nothing leaves; a task without a placement
+ * is dropped. The result is how much of the devices is allocated when so much has arrived.
  *
  * The whole sequence is one plan: jobs of one queue in order of arrival, the action "allocate"
  * alone.
@@ -16,16 +16,21 @@
 
 #define WEIR_SIM_FILL_PCT 130
 
-/** Of one seed. */
+/** The result for one seed. */
 struct weir_sim_fill {
     double allocated_pct[WEIR_SIM_FILL_PCT + 1]; /**< By arrived load, 0 … 130 %. */
     int32_t n_tasks, n_dropped;
 };
 
 /**
+ * Run the experiment once.
+ *
  * @param profile  Its placement rules are used; its actions are not.
- * @return INVALID if the trace asks for no device or has jobs of several tasks; INTERNAL if a place
- *         is given away twice.
+ * @param seed     Decides what is drawn and the order.
+ * @return INVALID: the trace asks for no device, or has jobs of several tasks; INTERNAL: the plan
+ *         gives something away twice. *out is unchanged on error.
+ *
+ * Cost: one plan of all tasks.
  */
 weir_status weir_sim_fill(const struct weir_sim_trace *trace,
                           const struct weir_sim_cluster *cluster,
@@ -34,7 +39,10 @@ weir_status weir_sim_fill(const struct weir_sim_trace *trace,
 
 #define WEIR_SIM_POLICIES_MAX 16
 
-/** What somebody else got: allocation at 100 % and 130 % arrived load, mean over seeds. */
+/**
+ * What the authors measured for other rules: allocation at 100 % and 130 % arrived load, mean over
+ * seeds.
+ */
 struct weir_sim_published {
     struct {
         char name[32];
@@ -48,7 +56,8 @@ struct weir_sim_published {
 /**
  * Read the authors' table (columns workload, sc_policy, seed, 100, 130).
  *
- * @param workload  "openb_pod_list_default"; one that the table has not gives no policies.
+ * @param workload  "openb_pod_list_default". If the table does not have it, there are no policies.
+ * @return INVALID: source, line, column and what was expected. *out is unchanged on error.
  */
 weir_status weir_sim_published_parse(const char *text, size_t len, const char *what,
                                      const char *workload, struct weir_sim_published *out,

@@ -1,11 +1,11 @@
 /**
  * Importers: how a trace that somebody published becomes jobs.
  *
- * Most traces are CSV with a job per row. Such an importer is a *form*: the columns it takes and a
- * function that reads one row into one job; import_rows does the rest. What is not CSV is imported
- * by a function of its own. The table of both is in trace.c.
+ * Most traces are CSV with a job per row. The importer of such a trace is a *form*: the columns it
+ * takes and a function that reads one row into one job; import_rows does the rest. What is not CSV
+ * is imported by a function of its own. trace.c has the table of all.
  *
- * What is shared: a trace that grows, texts that are kept once, times as traces write them.
+ * Importers share a trace that grows, texts that are kept once, and times as traces write them.
  */
 #ifndef WEIR_SIM_IMPORT_H
 #define WEIR_SIM_IMPORT_H
@@ -16,7 +16,9 @@
 #define IMPORT_SECONDS_MAX ((double)WEIR_SIM_TIME_MAX / 1000)
 #define IMPORT_COLUMNS_MAX 20
 
-/** A row of a file, and the job it tells of, which has the defaults of what a trace may leave out.
+/**
+ * A row of a file, and the job that it describes. The job has the defaults of what a trace may
+ * leave out.
  */
 struct import_row {
     const struct csv *csv;
@@ -38,8 +40,8 @@ extern const struct import_form import_csv, import_alibaba, import_philly_csv, i
 /**
  * Add a job to the trace for each row.
  *
- * @return INVALID: source, line, column, what was expected; LIMIT: too many jobs. The trace is then
- *         good for being freed.
+ * @return INVALID: source, line, column, what was expected; LIMIT: too many jobs. Then the trace is
+ *         only good for being freed.
  */
 weir_status import_rows(const struct import_form *form, const char *text, size_t len,
                         const char *what, struct weir_sim_trace *trace,
@@ -56,13 +58,13 @@ weir_status import_philly_json(const char *text, size_t len, const char *what,
 weir_status trace_add(struct weir_sim_trace *trace, const char *what, struct weir_sim_job **out,
                       struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Take the job that was added last away again: its row tells of no work. */
+/** Take away the job that was added last: its row describes no work. */
 void trace_leave_out(struct weir_sim_trace *trace);
 
 /** The trace's copy of a text: the same pointer for the same text. Empty gives NULL. */
 const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t len);
 
-/** Let the job that was added last be found by a text that the trace keeps. */
+/** Make the job that was added last findable by a text that the trace keeps. */
 void trace_remember(struct weir_sim_trace *trace, const char *text);
 
 /** The last job that was remembered under such a text; -1. */

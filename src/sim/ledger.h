@@ -1,7 +1,7 @@
 /**
- * Where the tasks of a replay run, and what is left on each node: a second account beside the
- * scheduler's, which refuses a place that is taken. Also the labels by which tasks that name models
- * find their nodes: a selector holds one value, a trace may name several models.
+ * The ledger: where the tasks of a replay run, and what is left on each node. It is a second
+ * account beside the scheduler's, and refuses what is taken. It also has the labels by which tasks
+ * that name models find their nodes: a selector holds one value, a trace may name several models.
  */
 #ifndef WEIR_SIM_LEDGER_H
 #define WEIR_SIM_LEDGER_H
@@ -30,32 +30,38 @@ struct ledger {
     int32_t n_models;
 };
 
+/**
+ * Begin an empty ledger. Borrows the engine; ledger_fini frees. LIMIT: too many distinct models.
+ */
 weir_status ledger_init(struct ledger *ledger, const struct engine *engine,
                         const struct weir_sim_cluster *cluster,
                         struct weir_error *err) WEIR_MUST_CHECK;
 void ledger_fini(struct ledger *ledger);
 
-/** A job comes, with no places yet; or goes, its places given back before. */
+/** Add a job, with no tasks placed; or remove it, after its tasks were freed. */
 void ledger_open(struct ledger *ledger, int32_t job);
 void ledger_close(struct ledger *ledger, int32_t job);
 
-/** Node of a task, -1 if it has none; and its devices there. */
+/** The node of a task, -1 if it has none; and its devices there. */
 int32_t ledger_node(const struct ledger *ledger, int32_t job, int32_t task);
 const int32_t *ledger_devices(const struct ledger *ledger, int32_t job, int32_t task);
 
-/** Whether a place is free at this moment; one that is none is not. */
+/** Whether all that an action places is free at this moment. */
 bool ledger_is_free(const struct ledger *ledger, int32_t job, int32_t task,
                     const struct weir_sched_action *action);
 
-/** @return INTERNAL, naming job and node, if the place is not free or the task has one. */
+/**
+ * Place a task. INTERNAL, naming job and node, if something of it is taken or the task has a node
+ * already.
+ */
 weir_status ledger_take(struct ledger *ledger, int32_t job, int32_t task,
                         const struct weir_sched_action *action,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Give a task's place back; nothing if it has none. */
+/** Take a task from its node; nothing happens if it has none. */
 void ledger_free(struct ledger *ledger, int32_t job, int32_t task);
 
-/** What a task that names models asks of its node; NULL for NULL. */
+/** The selector of a task that names models; NULL for NULL. */
 const struct weir_sched_label *ledger_selector(const struct ledger *ledger, const char *models);
 
 #endif

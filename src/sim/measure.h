@@ -4,10 +4,11 @@
 
 #include "sim/engine.h"
 
+/** Fill all of a report but what the driver adds. The texts live in the report's arena. */
 void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
              struct weir_sim_report *report);
 
-/** Spread of `n` values, which are sorted by it; percentiles are interpolated. */
+/** The spread of `n` values, which it sorts. Percentiles are interpolated. */
 struct weir_sim_spread measure_spread(double *values, int32_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /**
  * What is measured while a replay runs: device time held, per queue against its quota and its fair
- * share, and curves. It is told of each change and integrates between them; it does not know the
- * scheduler, so that what it says of fairness is not what the scheduler believes.
+ * share, and curves. It is told of each change and integrates between them. It does not know the
+ * scheduler: so its figures of fairness are not what the scheduler believes.
  *
- * The fair share of a queue at a moment: its quota or what it asks for if that is less; what is
- * left goes to those who ask for more, in proportion to their weights.
+ * The fair share of a queue at a moment is its quota, or what it asks for if that is less. What is
+ * left goes to the queues that ask for more, in proportion to their weights.
  */
 #ifndef WEIR_SIM_METRICS_H
 #define WEIR_SIM_METRICS_H
@@ -57,7 +57,7 @@ struct metrics {
 void metrics_init(struct metrics *metrics, struct weir_arena *arena, int32_t n_queues,
                   int32_t n_jobs, int64_t capacity_milli);
 
-/** Quotas are known now; before anything else. */
+/** Note that quotas are known. Call before anything else. */
 void metrics_start(struct metrics *metrics);
 
 /** Integrate up to `now_ms`. */
@@ -66,22 +66,27 @@ void metrics_advance(struct metrics *metrics, int64_t now_ms);
 /** A job was submitted. */
 void metrics_arrive(struct metrics *metrics);
 
-/** A job waits that asks for `milli` and could run with `least_milli`; or no longer does. */
+/**
+ * Note that a job waits that asks for `milli` and could run with `least_milli`; metrics_wait_end:
+ * it waits no longer.
+ */
 void metrics_wait(struct metrics *metrics, int32_t job, int32_t queue, int64_t milli,
                   int64_t least_milli);
 void metrics_wait_end(struct metrics *metrics, int32_t job);
 
-/** Count those who wait to the end. */
+/** At the end: count the jobs that still wait. */
 void metrics_finish(struct metrics *metrics);
 
-/** Devices are held, or given back if negative. */
+/** Note that devices are held, or given back if negative. */
 void metrics_hold(struct metrics *metrics, int32_t queue, int64_t milli, int32_t busy_pct);
 
-/** So much is free in parts of devices of which others hold the rest: no use to whoever needs whole
- *  ones. Where it is never said it is nothing. */
+/**
+ * Note how much is free in parts of devices of which others hold the rest. It is of no use to a job
+ * that needs whole devices. 0 until it is said.
+ */
 void metrics_parts(struct metrics *metrics, int64_t milli);
 
-/** Fair shares of what queues ask for: `share` of `want`, both per queue. */
+/** Work out fair shares of what queues ask for: `share` of `want`, both per queue. */
 void metrics_divide(const struct metrics *metrics, const double *want, double *share);
 
 #endif

@@ -1,6 +1,6 @@
 /**
- * Plots for a page: curves drawn as SVG that stretches with the page, labels as HTML beside it,
- * so that they keep their size on any screen.
+ * Plots for a page: curves are SVG that stretches with the page; labels are HTML beside it, which
+ * keep their size on any screen.
  */
 #ifndef WEIR_SIM_PLOT_H
 #define WEIR_SIM_PLOT_H

@@ -1,4 +1,4 @@
-/** Scheduling disciplines that count devices only; what they are: replay.h. */
+/** Plain scheduling policies that count devices only, to compare with. replay.h lists them. */
 #ifndef WEIR_SIM_POLICY_H
 #define WEIR_SIM_POLICY_H
 
@@ -7,12 +7,13 @@
 
 struct policy;
 
-/** @return Whether there is a discipline of that name. */
+/** Whether there is a policy of that name. */
 bool policy_is_known(const char *name);
 
 /** The names of all, for a message. */
 void policy_list(struct weir_names *out);
 
+/** Make a policy that decides for the engine, which it borrows. policy_destroy frees it. */
 struct policy *policy_create(const char *name, struct engine *engine);
 void policy_destroy(struct policy *policy);
 struct engine_driver policy_driver(struct policy *policy);

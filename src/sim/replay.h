@@ -2,18 +2,18 @@
  * Replay: play a trace on a cluster, from event to event, and measure.
  *
  * At each arrival and completion, but no more often than once per `cycle`, the scheduler is asked
- * (weir_sched_plan on a snapshot of what waits and runs) and its plan is carried out at once. An
- * evicted job loses its work since its last checkpoint, and restarting costs it `preempt-cost` on
- * its devices. An elastic job runs with from min_tasks to n_tasks tasks, in proportion slower; it
- * pauses for `resize-cost` when its size changes and loses nothing.
+ * (weir_sched_plan on a snapshot of what waits and runs), and its plan is carried out at once. An
+ * evicted job loses its work since its last checkpoint, and its restart costs `preempt-cost` on its
+ * devices. An elastic job runs with min_tasks to n_tasks tasks, slower in proportion. It pauses for
+ * `resize-cost` when its size changes, and loses nothing.
  *
- * A job that follows another one (`after`) is submitted so long after that one's end as it thinks.
+ * A job that follows another one (`after`) is submitted `think_ms` after that one's end.
  *
- * Beside the scheduler's profiles there are disciplines to compare with. They count devices only:
- * no nodes, no placement; and, but for the last, no queues.
+ * Beside the scheduler's profiles there are plain policies to compare with. They count devices
+ * only: no nodes, no placement; and, but for the last, no queues.
  *
  *     fifo        in order of arrival; the first that does not fit blocks all behind it
- *     fifo-skip   in order of arrival; who does not fit is passed over
+ *     fifo-skip   in order of arrival; what does not fit is passed over
  *     sjf         shortest first, by run times that no scheduler knows; passing over
  *     las         two-dimensional least attained service: those below `las-threshold` device
  *                 seconds first, then by arrival; passing over, evicting
@@ -33,7 +33,7 @@
 typedef void (*weir_sim_progress_fn)(void *context, int32_t n_done, int32_t n_jobs, int64_t now_ms);
 
 struct weir_sim_options {
-    char *profile;     /**< "default", "kai" or a discipline. */
+    char *profile;     /**< "default", "kai" or a plain policy. */
     bool is_one_queue; /**< All jobs are in one queue, "all", whatever the trace says. */
     char *quota; /**< Of queues that the cluster does not list: "none", "equal" or "demand". */
     double cycle_s, recheck_s, preempt_cost_s, checkpoint_every_s, resize_cost_s, min_run_s;
@@ -62,11 +62,13 @@ weir_status weir_sim_options_set(const char *lines, struct weir_arena *arena,
                                  struct weir_sim_options *options, struct weir_sched_profile *sched,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Whether a profile is a discipline, of which the scheduler knows nothing. */
+/** Whether a profile is a plain policy, of which the scheduler knows nothing. */
 bool weir_sim_is_policy(const char *profile);
 
-/** The profile of the scheduler that goes with a name: the default one for a discipline.
- *  @return NOT_FOUND, naming all that there are. */
+/**
+ * The scheduler's profile of a name; "default" for a plain policy. NOT_FOUND, naming all profiles
+ * and policies.
+ */
 weir_status weir_sim_profile_named(const char *name, struct weir_sched_profile *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -81,16 +83,16 @@ struct weir_sim_job_result {
     int32_t queue;           /**< In report.queues. */
 };
 
-/** Of times, in seconds. */
+/** A spread of times, in seconds. */
 struct weir_sim_spread {
     double mean, p50, p90, p99, max;
 };
 
 /**
- * Jobs of a size. To start is the time to the first start, waiting all time without its minimum
- * running. Slowdown is completion of run
- * time, 1 is best; of all that were submitted: to one that is not finished when the replay ends,
- * its run time and what it has waited so far are counted, which is the least it can become.
+ * Jobs of a size. `to_start` is the time to the first start. `waiting` is all time without the
+ * minimum running. `slowdown` is completion divided by run time; 1 is best. It counts all jobs that
+ * were submitted. For a job that is not finished when the replay ends, its run time and what it has
+ * waited so far count: the least it can become.
  */
 struct weir_sim_class {
     const char *name;
@@ -151,11 +153,14 @@ struct weir_sim_report {
 };
 
 /**
- * @param out  On success a report that weir_sim_report_fini frees.
+ * Play a trace on a cluster.
+ *
+ * @param out  On success a report that weir_sim_report_fini frees. Unchanged on error.
  * @return INVALID: a job without run time, an option out of range, a job in a queue that has
  *         children; NOT_FOUND: no such profile; what the scheduler refuses.
+ *
  * Cost: a cycle costs what weir_sched_plan costs on the jobs that wait and run; finished jobs are
- *       not looked at again. A discipline costs O(log jobs) an event, las O(devices).
+ * not looked at again. A plain policy costs O(log jobs) an event, las O(devices).
  */
 weir_status weir_sim_run(const struct weir_sim_trace *trace, const struct weir_sim_cluster *cluster,
                          const struct weir_sim_options *options, struct weir_sim_report *out,

@@ -6,16 +6,18 @@
 #include "base/json.h"
 #include "sim/replay.h"
 
-/** Everything but the single jobs; times in seconds. The members are in
- * docs/reference/simulator.md. The caller owns it. */
+/**
+ * Everything but the single jobs; times in seconds. docs/reference/simulator.md lists the members.
+ * The caller owns it.
+ */
 json_t *weir_sim_report_json(const struct weir_sim_report *report);
 
-/** Tables, at most 100 columns wide. What does not fit into `out` is told by its status. */
+/** Append tables, at most 100 columns wide. What does not fit into `out` shows in its status. */
 void weir_sim_report_text(const struct weir_sim_report *report, struct weir_buf *out);
 
 /**
- * A page with figures, curves and tables. It loads nothing from anywhere, follows the reader's
- * choice of light or dark, and is readable on a phone.
+ * Append a page with figures, curves and tables. It loads nothing from anywhere, follows the
+ * reader's choice of light or dark, and is readable on a phone.
  *
  * @param title  Of the page: what was played on what.
  */

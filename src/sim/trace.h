@@ -1,12 +1,12 @@
 /**
  * The simulator: what would a scheduler have done with this work on that cluster?
  *
- * Three nouns. A *trace* is what people asked for: jobs with a time of submission, a run time and
- * what they need (this header reads traces in the forms that clusters have published). A *cluster*
- * is what there is: nodes and queues (cluster_file.h). A *replay* plays the trace on the cluster
- * under a profile of the scheduler, from event to event, and gives a *report* (replay.h). Beside
- * replays there is `what if` on one snapshot (what_if.h), and the filling of a cluster without
- * departures that placement rules are compared by (protocol.h).
+ * A *trace* is what people asked for: jobs with a time of submission, a run time and what they
+ * need. This header reads traces in the forms that clusters have published. A *cluster* is what
+ * there is: nodes and queues (cluster_file.h). A *replay* plays the trace on the cluster under a
+ * profile of the scheduler, from event to event, and gives a *report* (replay.h). Beside replays
+ * there is "what if" on one snapshot (what_if.h), and the fill experiment, by which placement rules
+ * are compared (fill.h).
  *
  *     struct weir_sim_trace trace;
  *     WEIR_TRY(weir_sim_trace_load("jobs.csv", "csv", &trace, err));
@@ -57,7 +57,7 @@ struct weir_sim_job {
     int32_t file_order; /**< Place in the file, from 0. */
 };
 
-/** Jobs by time of submission, those of one time in the order of the file. */
+/** Jobs by time of submission; those of one time are in the order of the file. */
 struct weir_sim_trace {
     struct weir_sim_job *jobs;
     int32_t n_jobs;
@@ -83,8 +83,11 @@ const struct weir_sim_format *weir_sim_formats(size_t *out_n);
  * Read a trace from memory.
  *
  * @param what  Names the source in errors.
- * @return NOT_FOUND: no such form, with those there are; INVALID: source, line, column, what was
+ * @param out   weir_sim_trace_fini frees it. Undefined on error.
+ * @return NOT_FOUND: no such form, naming those there are; INVALID: source, line, column, what was
  *         expected; LIMIT: more than WEIR_SIM_JOBS_MAX jobs.
+ *
+ * Cost: linear in the text.
  */
 weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what, const char *format,
                                  struct weir_sim_trace *out,
@@ -94,7 +97,7 @@ weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
 weir_status weir_sim_trace_load(const char *path, const char *format, struct weir_sim_trace *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** NULL and a zeroed trace are accepted. */
+/** Free a trace. NULL and a zeroed trace are accepted. */
 void weir_sim_trace_fini(struct weir_sim_trace *trace);
 
 #endif

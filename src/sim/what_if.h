@@ -1,5 +1,5 @@
 /**
- * What would the next cycle do, and what would it do otherwise? A snapshot of a live system is
+ * What the next cycle would do, and what it would do otherwise: a snapshot of a live system is
  * planned as it is and with a change, and the two plans are compared job by job.
  */
 #ifndef WEIR_SIM_WHAT_IF_H
@@ -11,7 +11,7 @@
 
 #define WEIR_SIM_KEEP INT64_MIN /**< This number stays as it is. */
 
-/** Of one job, or one queue, or both. */
+/** A change of one job, or of one queue, or of both. */
 struct weir_sim_change {
     const char *job;      /**< NULL: no job changes. */
     int64_t accelerators; /**< Of all its tasks together; it is asked for anew, also if it runs. */
@@ -21,28 +21,34 @@ struct weir_sim_change {
     int64_t quota_milli, limit_milli, weight; /**< Of accelerators; WEIR_SCHED_UNLIMITED. */
 };
 
-/** Nothing changes. */
+/** Begin with a change of nothing. */
 void weir_sim_change_init(struct weir_sim_change *change);
 
 /**
  * What a plan does with each job:
- * {"jobs": [{"job", "queue", "outcome", "why"}], "counts": {"starts": …}}; outcomes are "starts",
- * "grows", "starts when room is free", "waits", "evicted", "shrinks", "moves" and "stays".
+ *     {"jobs": [{"job", "queue", "outcome", "why"}], "counts": {"starts": …}}
+ * Outcomes are "starts", "grows", "starts when room is free", "waits", "evicted", "shrinks",
+ * "moves" and "stays".
  *
  * @param out  The caller owns it.
+ * @return As weir_sched_plan.
  */
 weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_profile *profile, json_t **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * {"before": counts, "after": counts, "jobs": [{"job", "queue", "before", "after", "why_before",
- * "why_after"}], "queues": [{"queue", "model", "fair_share_before", "fair_share_after",
- * "allocated_before", "allocated_after"}]}: what differs, and the changed job in any case;
- * accelerators, of all models ("model" is null) and of each of which a queue has a share.
+ * What differs between the plan as it is and the plan with a change:
+ *     {"before": counts, "after": counts,
+ *      "jobs": [{"job", "queue", "before", "after", "why_before", "why_after"}],
+ *      "queues": [{"queue", "model", "fair_share_before", "fair_share_after",
+ *                  "allocated_before", "allocated_after"}]}
+ * The changed job is there in any case. Amounts are accelerators: of all models ("model" is null),
+ * and of each model of which a queue has a share.
  *
- * @return NOT_FOUND: no such job or queue, no node of this model; INVALID: accelerators that its
- * tasks cannot share evenly, a number out of range, nothing to change.
+ * @param out  The caller owns it.
+ * @return NOT_FOUND: no such job or queue, no node of this model; INVALID: accelerators that the
+ *         tasks cannot share evenly, a number out of range, nothing to change.
  */
 weir_status weir_sim_what_if(const struct weir_sched_snapshot *snapshot,
                              const struct weir_sched_profile *profile,

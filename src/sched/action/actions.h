@@ -1,4 +1,7 @@
-/** The actions of a cycle, on one state. Each leaves everything committed or undone. */
+/**
+ * The actions of a cycle, all on one state. Each returns with everything committed or undone; its
+ * status is the cluster's.
+ */
 #ifndef WEIR_SCHED_ACTIONS_H
 #define WEIR_SCHED_ACTIONS_H
 
@@ -6,8 +9,10 @@
 #include "sched/forecast/backfill.h"
 #include "sched/place/place.h"
 
-/** What a queue is owed after action_allocate: the tasks of those of its jobs that ask for no more
- *  than its quota, and for which there was no room. */
+/**
+ * What a queue is owed after action_allocate: the tasks of those of its jobs that ask for no more
+ * than its quota and found no room.
+ */
 struct owed {
     int32_t job; /**< The first of them; -1: none. */
     struct weir_sched_amount amount;
@@ -31,16 +36,16 @@ struct cycle {
 
 typedef weir_status action_fn(struct cycle *cycle);
 
-/** Give what is free. */
+/** Allocate: give what is free. */
 action_fn action_allocate;
 
-/** Move preemptible work together so that waiting jobs fit. */
+/** Consolidation: move preemptible work together so that waiting jobs fit. */
 action_fn action_consolidate;
 
-/** Take from queues above their share for queues below it. */
+/** Reclaim: take from queues above their share for queues below it. */
 action_fn action_reclaim;
 
-/** Take from lower priority of the same queue. */
+/** Preempt: take from lower priority of the same queue. */
 action_fn action_preempt;
 
 /** End gangs that are below their minimum for too long. */
@@ -52,21 +57,26 @@ action_fn action_end_over_time;
 /** Take devices back that are idle for too long. */
 action_fn action_end_idle;
 
-/** Place a job's next tasks in what evictions have freed beyond their need, now or when it is free,
- *  if they are guaranteed to it. @return Whether they have a place. */
+/**
+ * Place a job's next tasks in what evictions have freed beyond their need, now or when it is free,
+ * if the room is guaranteed to them.
+ * @return Whether they have a placement.
+ */
 bool action_give_rest_to(struct cycle *cycle, int32_t job);
 
-/** At the end: give what is still free to those that were withheld while room was made for an
- *  earlier job of their queue. */
+/**
+ * At the end: give what is still free to the jobs that were withheld while room was made for an
+ * earlier job of their queue.
+ */
 action_fn action_allocate_withheld;
 
-/** At the end, if anything was evicted: the same for all that wait, in their order. */
+/** At the end, if anything was evicted: action_give_rest_to for all that wait, in their order. */
 action_fn action_give_rest;
 
-/** At the end: what was to wait for work that did not start after all is bound. */
+/** At the end: bind what was to wait for work that did not start after all. */
 action_fn action_bind_ready;
 
-/** Whether a job has pending tasks that could start together; marks cycle->is_listed. */
+/** Mark in cycle->is_listed the jobs that have pending tasks which could start together. */
 void action_list_waiting(struct cycle *cycle);
 
 /** Whether the cycle ends the job because of its time limit. */

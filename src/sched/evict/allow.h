@@ -1,5 +1,5 @@
 /**
- * Whether a scenario of the solver may be carried out: what reclaim takes must be fair, and neither
+ * Whether a scenario of the solver may be carried out. What reclaim takes must be fair. Neither
  * reclaim nor preempt may make room that would go to others first (README.md).
  */
 #ifndef WEIR_SCHED_ALLOW_H
@@ -9,8 +9,10 @@
 
 solver_allow_fn allow_reclaim, allow_preempt;
 
-/** For a job that has waited too long: of other queues only what is lent to them. Only where places
- *  are kept, so that what is made is the job's. */
+/**
+ * For a job that has waited too long: of other queues it takes only what is lent to them. Only
+ * where nominations stand, so that the room that is made is the job's.
+ */
 solver_allow_fn allow_lent;
 
 #endif

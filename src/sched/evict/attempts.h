@@ -1,13 +1,16 @@
 /**
- * What was searched for in an action and not found: jobs that ask for no less need not be searched
- * for. Only those count whose tasks are all alike and need nothing of each other.
+ * Searches of an action that found nothing. A job that asks for no less need not be searched for.
+ * Only jobs count whose tasks are all alike and need nothing of each other.
  */
 #ifndef WEIR_SCHED_ATTEMPTS_H
 #define WEIR_SCHED_ATTEMPTS_H
 
 #include "sched/action/actions.h"
 
-/** A request that could not be helped: one of its queue that asks for as much cannot either. */
+/**
+ * A request that could not be helped. Another job of the queue that asks for as much cannot be
+ * helped either.
+ */
 struct failure {
     bool is_set, is_fixed;
     int32_t shape, n_tasks, priority;

@@ -1,15 +1,17 @@
 /**
- * What sums alone say about making room for a task, before anything is tried: whether what is free
- * on a node and what its victims hold there would be enough at all. Of a hundred nodes they leave
- * those worth a trial.
+ * Feasibility bounds: what sums alone say about making room for a task, before anything is tried.
+ * Would what is free on a node, together with what its victims hold there, be enough at all? Of a
+ * hundred nodes that leaves those that are worth a trial.
  *
- * Victims that may not be lost, as in consolidation or because their queue has no more than its
- * share, must move: of them only those count that fit somewhere now. Whoever fits nowhere could at
- * best change places with others that go, which leaves no more room than before: where all of a
- * gang goes, its members may take each other's places, so that one that could move, or shares of
- * devices, make all on its nodes count. What this rules out beyond what cannot succeed is that a
- * gang of whole devices changes places with a job that is larger in one resource and smaller in
- * another, or that two change places beside room of which neither fits.
+ * Victims that may not be lost must move: in consolidation, and of queues that have no more than
+ * their share. Of them only those count that fit somewhere now. One that fits nowhere could at best
+ * change places with others that go, which leaves no more room than before. Where all of a gang
+ * goes, its members may take each other's places: so one member that could move, or a fractional
+ * share, makes all count on its nodes.
+ *
+ * Two things that could succeed are ruled out as well: a gang of whole devices that changes places
+ * with a job that is larger in one resource and smaller in another; and two jobs that change places
+ * beside room of which neither fits.
  */
 #ifndef WEIR_SCHED_FEASIBILITY_H
 #define WEIR_SCHED_FEASIBILITY_H
@@ -22,6 +24,7 @@ struct feasibility_room {
     int32_t n_tasks;
 };
 
+/** Whether moving others could make room for a shape. */
 enum feasibility_verdict {
     FEASIBILITY_UNKNOWN,
     FEASIBILITY_SOME,
@@ -32,7 +35,7 @@ enum feasibility_verdict {
 struct reclaimable {
     struct feasibility_room of_useful; /**< Held by those that may be lost, or could move. */
     struct feasibility_room of_all;
-    bool counts_all; /**< All count: a gang goes whose places elsewhere others could take. */
+    bool counts_all; /**< of_all counts: a gang goes whose rooms elsewhere others could take. */
 };
 
 struct feasibility {
@@ -51,19 +54,26 @@ weir_status feasibility_init(struct feasibility *feasibility, struct cluster *cl
                              struct placer *placer) WEIR_MUST_CHECK;
 void feasibility_fini(struct feasibility *feasibility);
 
-/** Count who could move, if the state has changed. Nothing may be held or uncommitted.
- *  Cost: tasks, and per shape a search for a node. */
+/**
+ * Count the tasks that could move, if the state has changed. Nothing may be held or uncommitted.
+ * Cost: tasks, and per shape a search for a node.
+ */
 void feasibility_update(struct feasibility *feasibility);
 
-/** Whether the task fits nowhere now and moving others could not change that. `feasibility_update` was
- *  called since the last commit, and nothing is held if the answer is not known.
- *  Cost: nodes, once per shape. */
+/**
+ * Whether the task fits nowhere now and moving others could not change that. Call
+ * feasibility_update after the last commit. If the answer is not known, nothing may be held. Cost:
+ * nodes, once per shape.
+ */
 bool feasibility_rules_out(struct feasibility *feasibility, int32_t task);
 
+/** Whether feasibility_rules_out has its answer already. */
 bool feasibility_is_known(const struct feasibility *feasibility, int32_t task);
 
-/** Count a victim on the node where it runs, or was to. May it be lost, or must it move? And does
- * more than one task go with it? */
+/**
+ * Add a victim to what is reclaimable on its node. `may_lose`: it need not move. `is_gang`: more
+ * tasks go with it.
+ */
 void feasibility_count(const struct feasibility *feasibility, int32_t task, int32_t node,
                        bool may_lose, bool is_gang, struct reclaimable *gain);
 
@@ -71,8 +81,10 @@ void feasibility_count(const struct feasibility *feasibility, int32_t task, int3
 void feasibility_add(const struct cluster *cluster, int32_t task, int32_t node,
                      struct feasibility_room *room);
 
-/** How many tasks like this one fit if `gains` (per node) were free beside what is, as far as sums
- *  go; counts no further than `most`. Cost: nodes. */
+/**
+ * How many tasks like this one fit by sums, if `reclaimable` (per node) were free beside what is.
+ * Counts no further than `most`. Cost: nodes.
+ */
 int64_t feasibility_count_fits(const struct cluster *cluster, int32_t task,
                                const struct reclaimable *reclaimable, int64_t most);
 
@@ -80,7 +92,7 @@ int64_t feasibility_count_fits(const struct cluster *cluster, int32_t task,
 int64_t feasibility_count_on(const struct cluster *cluster, int32_t task, int32_t node,
                              const struct reclaimable *gain);
 
-/** Whether the task could fit the node if `gain` were free beside what is: as far as sums go. */
+/** Whether the task could fit the node by sums, if `reclaimable` were free beside what is. */
 bool feasibility_fits(const struct cluster *cluster, int32_t task, int32_t node,
                       const struct reclaimable *gain);
 

@@ -1,26 +1,32 @@
-/** What becomes of the victims of a scenario when the job has its place. */
+/**
+ * What becomes of a scenario's victims once the job is placed: they keep running, move, or are
+ * lost.
+ */
 #ifndef WEIR_SCHED_REPLACE_VICTIMS_H
 #define WEIR_SCHED_REPLACE_VICTIMS_H
 
 #include "sched/evict/solver.h"
 
 /**
- * Let victims stay that need not go and find others a new place; the last popped, which had the
- * best claim, first. If the scenario is not allowed so, try once more with those first that the job
- * has no right to, and then with victims going wherever they fit best.
+ * Let victims that need not go keep running, and find others a new placement. The last popped,
+ * which has the best claim, comes first. If the scenario is not allowed so, two more ways are
+ * tried: first the victims to which the job has no right; then victims go wherever they fit best.
  *
- * @param n_tasks  Of solver->pending, that are placed.
+ * @param n_tasks  How many of solver->pending are placed.
  * @return Whether what remains lost is allowed.
  */
 bool replace_victims(struct solver *solver, int32_t n_tasks);
 
-/** What units lost for good, in the order in which they were popped, into solver->losses. */
+/**
+ * Count what units lose for good into solver->losses, in the order in which they were popped.
+ * @return How many.
+ */
 int32_t replace_count_losses(struct solver *solver);
 
-/** Room for so many in solver->losses. @return false: memory is out. */
+/** Make room for n in solver->losses. false: memory is out. */
 bool replace_reserve_losses(struct solver *solver, int32_t n);
 
-/** Whether all tasks of a unit run on where they were. */
+/** Whether all tasks of a unit run where they were. */
 bool replace_is_whole(const struct solver *solver, const struct eviction_unit *unit);
 
 #endif

@@ -1,25 +1,27 @@
 /**
- * Backfill with reservations, and from the same calculation when a waiting job probably starts.
+ * Backfill with reservations, and from the same calculation the time at which a waiting job
+ * probably starts.
  *
  * In the order in which jobs are served, the first `backfill_depth` that find no room get a
- * *reservation*: the earliest time at which, as jobs end (run_time_end_ms), all their tasks fit,
- * and the places they would then take. From then on in this cycle the room of these places is held:
- * a later job starts only beside it, or if its known run time ends before the reservation begins.
- * So a large gang is passed only by what does not delay it, as long as jobs end when they are
- * expected to; of jobs of which nothing is known, the reservation moves with the guess. The next
+ * *reservation*: the earliest time at which all their tasks fit, as jobs end (run_time_end_ms), and
+ * the rooms they would then take. From then on in this cycle these rooms are held: a later job
+ * starts only beside them, or if its known run time ends before the reservation begins. So a large
+ * gang is passed only by what does not delay it, as long as jobs end when they are expected to. If
+ * nothing is known of the running jobs, the reservation moves with the guess. The next
  * `forecast_depth` jobs get a time as well, but no room is held for them.
  *
- * What is told to the first in the order holds: while jobs end in time it starts then or sooner.
- * Those behind it are told what follows from the present order; when an earlier one starts sooner
- * and elsewhere than told, one behind it may start later.
+ * The time told to the first job in the order holds: while jobs end in time it starts then or
+ * sooner. The times of jobs behind it follow from the present order. When an earlier job starts
+ * sooner and elsewhere than told, one behind it may start later.
  *
- * Every cycle works everything out anew, nothing is remembered. What is supposed: rooms add up, so
- * a place counts as taken by whoever leaves it and by whoever comes; queues' limits and quotas
- * count as they will be; nodes now closed stay so; affinities look at what runs now; nobody is
- * evicted. A time is the earliest under these rules and never before a job's turn in the order.
+ * Every cycle works everything out anew; nothing is remembered. What is supposed: rooms add up, so
+ * a room counts as taken by the job that leaves it and by the job that comes; queues' limits and
+ * quotas count as they will be; nodes that are closed now stay so; affinities look at what runs
+ * now; nothing is evicted. A time is the earliest under these rules and never before the job's turn
+ * in the order.
  *
- * Cost of a reservation or forecast: listing the jobs that run, which are sorted once a cycle, then
- * O(log) attempts to place, and counting out and in the tasks that end before.
+ * Cost of a reservation or forecast: listing the running jobs, which are sorted once a cycle;
+ * O(log) attempts to place; and counting out and in the tasks that end before.
  */
 #ifndef WEIR_SCHED_BACKFILL_H
 #define WEIR_SCHED_BACKFILL_H
@@ -27,13 +29,14 @@
 #include "sched/forecast/completions.h"
 #include "sched/forecast/scan.h"
 
+/** The room of one task in a slot. */
 struct backfill_place {
     int32_t task, node;
     int32_t first_device; /**< In backfill.devices. */
     uint32_t zones;
 };
 
-/** The time and places of one waiting job. */
+/** The time and rooms of one waiting job. */
 struct backfill_slot {
     int32_t job;
     int64_t from_ms, until_ms;
@@ -70,16 +73,20 @@ struct backfill {
     bool *is_touched;
 };
 
-/** Off, and without cost, if both depths are 0. */
+/**
+ * Prepare. Off, and without cost, if both depths are 0. NOMEM: backfill_fini frees what was made.
+ */
 weir_status backfill_init(struct backfill *backfill, struct cluster *cluster,
                           struct placer *placer) WEIR_MUST_CHECK;
 void backfill_fini(struct backfill *backfill);
 
-/** Hold what this job may not use, and nothing else; -1: what nobody may. */
+/** Hold what this job may not use, and nothing else; -1: what no job may use. */
 void backfill_hold_against(struct backfill *backfill, int32_t job);
 
-/** The same for a job that takes what is guaranteed to it: what is held for those that would borrow
- *  is open to it. */
+/**
+ * The same for a job that takes what is guaranteed to it: room that is held for jobs that would
+ * borrow is open to it.
+ */
 void backfill_hold_against_guaranteed(struct backfill *backfill, int32_t job);
 
 /** Whether room is held for the job. */
@@ -88,13 +95,15 @@ bool backfill_has_reserved(const struct backfill *backfill, int32_t job);
 /** Hold nothing. */
 void backfill_let_go(struct backfill *backfill);
 
-/** The job found no room, with what backfill_hold_against left it: say in its `wait` if it only
- *  waits for what is kept for others; give it a reservation if its turn is early enough, and say
- *  from when. Nothing may be uncommitted. What is held is undefined until the next of the calls
- *  above. */
+/**
+ * Note that the job found no room, with what backfill_hold_against left it. Its `wait` says so if
+ * it only waits for room that is held for others. It gets a reservation if its turn is early
+ * enough, and its `wait` says from when. Nothing may be uncommitted. What is held is undefined
+ * until the next of the calls above.
+ */
 void backfill_add(struct backfill *backfill, int32_t job);
 
-/** Say of the jobs behind those when they start. The same holds. */
+/** Tell the jobs behind those when they start. The same holds. */
 void backfill_forecast(struct backfill *backfill);
 
 #endif

@@ -1,4 +1,7 @@
-/** How long jobs run as far as anybody knows, and when nodes are closed or kept for somebody. */
+/**
+ * How long jobs run, as far as is known, and whether maintenance or a reservation of a node allows
+ * a run.
+ */
 #ifndef WEIR_SCHED_RUN_TIME_H
 #define WEIR_SCHED_RUN_TIME_H
 
@@ -6,27 +9,35 @@
 
 #define RUN_TIME_NEVER INT64_MAX
 
-/** The longest a job runs from its start: its time limit, else what is expected; 0 = unknown. */
+/**
+ * The longest that a job runs from its start: its time limit, else what is expected; 0 = unknown.
+ */
 int64_t run_time_bound_ms(const struct weir_sched_job *job);
 
 /**
- * When a running job (or one that starts at `now`) probably ends: what is expected, at most its
- * limit; its limit if nothing is expected. A job of which nothing is known, or that outlived what
- * was expected, is taken to run for as long again as it has run so far: at least ten minutes, at
- * most a week more. One that has not run yet and of which nothing is known is taken to run for a
- * day.
+ * The time at which a running job, or one that starts at `now_ms`, probably ends: what is expected,
+ * at most its limit; its limit if nothing is expected.
+ *
+ * A job of which nothing is known, or that outlived what was expected, counts as running for as
+ * long again as it has run so far: at least ten minutes, at most a week more. A job that has not
+ * run yet and of which nothing is known counts as running for a day.
  */
 int64_t run_time_end_ms(const struct weir_sched_job *job, int64_t now_ms);
 
-/** Fill cluster->kept; the cluster frees it. */
+/** Fill cluster->reserved, which the cluster frees. NOMEM. */
 weir_status run_time_init(struct cluster *cluster) WEIR_MUST_CHECK;
 
-/** Whether a job may start on the node at cluster->at_ms: it is not closed then nor before the job
- *  has ended, nor kept for others. Of a job without bound only the start counts for closings; what
- *  is kept for others it may not reach into at all. */
+/**
+ * Whether a job may start on the node at cluster->at_ms. The node may not be closed before the job
+ * has ended, nor reserved for others. For a job whose run time is not known, only its start counts
+ * for maintenance; into a reservation for others it may not reach at all.
+ */
 bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t node);
 
-/** A number that differs where run_time_is_allowed may differ; 0 if it differs for nobody. */
+/**
+ * A number: jobs with equal numbers have equal answers of run_time_is_allowed. 0 if it is the same
+ * for all jobs.
+ */
 uint64_t run_time_kind(const struct cluster *cluster, int32_t job);
 
 #endif

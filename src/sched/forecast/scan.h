@@ -1,9 +1,9 @@
 /**
- * When a task first fits as others end, one after the other: by sums per node, so that nothing of
- * the cluster is changed on the way. Where the sums are enough, what has ended there is supposed
- * gone for a moment, and the task tried on that node alone. For tasks whose place is a matter of
- * one node, and that fitted nowhere at first: then only nodes on which something has ended come
- * into question.
+ * The first time at which a task fits as others end, one after the other: by sums per node, so that
+ * nothing of the cluster changes on the way. Where the sums are enough, what has ended there is
+ * supposed gone for a moment, and the task is tried on that node alone. For tasks whose placement
+ * is a matter of one node and that fitted nowhere at first: then only nodes matter on which
+ * something has ended.
  */
 #ifndef WEIR_SCHED_SCAN_H
 #define WEIR_SCHED_SCAN_H

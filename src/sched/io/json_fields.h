@@ -1,4 +1,4 @@
-/** Scalar members of the snapshot's structs as a table that reads and writes them. */
+/** Scalar members of the snapshot's structs: a table that reads and writes them as JSON. */
 #ifndef WEIR_SCHED_JSON_FIELDS_H
 #define WEIR_SCHED_JSON_FIELDS_H
 
@@ -24,12 +24,15 @@ struct json_field {
     bool is_required;
 };
 
-/** Fill the members of `out` that the table lists. `where` names the object in errors. Members that
- *  the table does not list are refused. */
+/**
+ * Fill the members of `out` that the table lists. `where` names the object in errors. Texts are
+ * borrowed from the JSON.
+ * @return INVALID: a member has the wrong type, is missing, or is not in the table.
+ */
 weir_status json_fields_read(const struct json_field *fields, size_t n_fields, const json_t *object,
                              const char *where, void *out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Add to `object` what is not the fallback. */
+/** Add to `object` the members whose value is not the fallback. */
 void json_fields_write(const struct json_field *fields, size_t n_fields, const void *from,
                        json_t *object);
 

@@ -1,21 +1,24 @@
 /**
- * Devices by model: of which models queues have shares, which nodes are of them, which tasks must
- * run on one, and where a queue's shares of models tell nodes apart. The rules: struct
- * weir_sched_model_share.
+ * Models of devices: of which models queues have shares, which nodes have them, and which tasks
+ * must run on one. The rules are at struct weir_sched_model_share.
  */
 #ifndef WEIR_SCHED_MODEL_H
 #define WEIR_SCHED_MODEL_H
 
 #include "sched/model/cluster.h"
 
-/** Number the models, note those of nodes and count their devices into cluster->total. */
+/**
+ * Number the models, note the model of each node, and count devices by model into cluster->total.
+ */
 void model_number(struct cluster *cluster);
 
 /** The resource of this name; -1: no queue has a share of it. */
 int32_t model_named(const struct cluster *cluster, const char *name);
 
-/** After the tasks have their shapes: which shapes must run on one model. Without models nothing.
- *  Cost: nodes for each distinct set of selector and tolerations. */
+/**
+ * Find the shapes that must run on one model. Call after shape_assign. Without shares of models it
+ * does nothing. Cost: nodes for each distinct set of selector and tolerations.
+ */
 weir_status model_bind_shapes(struct cluster *cluster) WEIR_MUST_CHECK;
 
 #endif

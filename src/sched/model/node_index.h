@@ -1,7 +1,7 @@
 /**
- * Nodes in the order of a key: a treap over caller-known indices, so that the best fit is found by
- * walking from a bound and not by looking at every node. Ties are in the order of the nodes. Nodes
- * may be divided into parts, of which a walk leaves some out without touching their nodes.
+ * Nodes in the order of a key: a treap over node numbers. The best fit is found by walking from a
+ * bound, without a look at every node. Equal keys are in the order of the nodes. Nodes may be
+ * divided into parts; a walk leaves parts out without touching their nodes.
  */
 #ifndef WEIR_SCHED_NODE_INDEX_H
 #define WEIR_SCHED_NODE_INDEX_H

@@ -1,12 +1,13 @@
 /**
- * What of a job starts or ends together: up to the minimum all at once, above it one by one.
+ * Gang quanta: the tasks of a job that start or end together. Up to the minimum all of them do;
+ * above it, one by one. A job with sub-groups has a quantum of whole sub-groups.
  */
 #ifndef WEIR_SCHED_QUANTUM_H
 #define WEIR_SCHED_QUANTUM_H
 
 #include "sched/model/cluster.h"
 
-/** How a job stands to its minimum: where it runs below, at or above it. */
+/** How a job stands to its minimum: it runs below, at or above it. */
 enum quantum_rank {
     QUANTUM_BELOW,
     QUANTUM_AT,
@@ -15,22 +16,33 @@ enum quantum_rank {
 
 enum quantum_rank quantum_rank(const struct cluster *cluster, int32_t job);
 
-/** Whether enough members of a group run or are about to. */
+/** Whether as many members of a group as its minimum run or are placed. */
 bool quantum_is_satisfied(const struct cluster *cluster, int32_t group);
 
-/** The pending tasks that start next together, into out (room for all the job's tasks). @return
- *  How many; 0: none is pending, or too few of them for the minimum. */
+/**
+ * The pending tasks that start next together.
+ * @param out  Room for all the job's tasks.
+ * @return How many; 0: none is pending, or too few of them for the minimum.
+ */
 int32_t quantum_next(const struct cluster *cluster, int32_t job, int32_t *out);
 
-/** The running tasks that end next together: one above the minimum, else all. The same form. */
+/**
+ * The running tasks that end next together: one above the minimum, else all. Result as of
+ * quantum_next.
+ */
 int32_t quantum_to_evict(const struct cluster *cluster, int32_t job, int32_t *out);
 
-/** What the tasks count as together, and the part of it that is not preemptible (may be NULL). */
+/**
+ * What the tasks count as together, and the part of it that is not preemptible (out_fixed may be
+ * NULL).
+ */
 void quantum_amount(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                     struct weir_sched_amount *out_amount, struct weir_sched_amount *out_fixed);
 
-/** The same wherever they count least: with this they are admitted, and each then once more on the
- *  node that it gets (shares_admit_at). */
+/**
+ * The same on the nodes where they count least. Jobs are admitted with this, and each task once
+ * more on the node that it gets (shares_admit_at).
+ */
 void quantum_amount_at_least(const struct cluster *cluster, const int32_t *tasks, int32_t n_tasks,
                              struct weir_sched_amount *out_amount,
                              struct weir_sched_amount *out_fixed);

@@ -1,11 +1,13 @@
-/** Which tasks fit the same nodes: equal demand, selector, tolerations and affinity, and queues
- * that tell the same nodes apart. */
+/**
+ * Shapes: tasks of one shape fit the same nodes. They have equal demand, selector, tolerations and
+ * affinity, and queues whose shares tell the same nodes apart.
+ */
 #ifndef WEIR_SCHED_SHAPE_H
 #define WEIR_SCHED_SHAPE_H
 
 #include "sched/model/cluster.h"
 
-/** Give every task its shape's number; n_shapes and shape_failed are made. Cost: linear. */
+/** Give every task the number of its shape; fill cluster->shape_*. NOMEM. Cost: linear. */
 weir_status shape_assign(struct cluster *cluster) WEIR_MUST_CHECK;
 
 /** Whether two tasks ask for the same labels and tolerate the same taints. */

@@ -1,7 +1,7 @@
 /**
- * Who is next: the jobs of all queues in the order in which they are served, or, of victims, in
- * which they lose. Heaps of jobs in leaf queues and of queues in their parents; a queue's place
- * depends on what it has and on its next job.
+ * The jobs of all queues in the order in which they are served or, as victims, in the order in
+ * which they lose. There is a heap of jobs in each leaf queue and of queues in each parent. A
+ * queue's place in its heap depends on what it has and on its next job.
  */
 #ifndef WEIR_SCHED_ORDER_H
 #define WEIR_SCHED_ORDER_H
@@ -17,7 +17,7 @@ struct order_queue {
     bool is_stale;                  /**< While an order is brought up to date. */
 };
 
-/** By what jobs of a queue are compared most. */
+/** What decides most comparisons of two jobs of a queue. */
 struct order_job {
     int64_t claim; /**< Of victims what is lost with it, else its user's share. */
     int64_t created_ms;
@@ -45,21 +45,28 @@ struct order {
     int32_t dirty;                    /**< Leaf whose place is to be worked out anew; -1. */
 };
 
-/** The listed jobs (one flag per job). The order borrows the cluster. */
+/**
+ * Order the listed jobs (one flag per job). The order borrows the cluster. NOMEM: order_fini frees
+ * what was made.
+ */
 weir_status order_init(struct order *order, const struct cluster *cluster, const bool *is_listed,
                        bool is_victims) WEIR_MUST_CHECK;
 
 void order_fini(struct order *order);
 
-/** Bring an order of victims of which nothing was popped to the jobs that are listed now and to the
- *  state as it is: `was_listed` were listed, when cluster.n_commits was `since`.
- *  Cost: as order_init for the queues in which anything differs. */
+/**
+ * Bring an order of victims, of which nothing was popped, to the jobs that are listed now and to
+ * the present state. `was_listed` were listed when cluster.n_commits was `since`. Cost: as
+ * order_init for the queues in which anything differs.
+ */
 void order_update(struct order *order, const bool *is_listed, const bool *was_listed,
                   int64_t since);
 
-/** Begin again with `from`, of which nothing was popped. `order` is zeroed, or a copy of an order
- * of the same cluster, whose arrays are used again; it is good for as long as `from` does not
- * change. Cost: jobs, but none are compared. */
+/**
+ * Begin again with `from`, of which nothing was popped. `order` is zeroed, or a copy of an order of
+ * the same cluster, whose arrays are used again. It is good for as long as `from` does not change.
+ * Cost: jobs, but none are compared.
+ */
 weir_status order_copy(struct order *order, const struct order *from) WEIR_MUST_CHECK;
 
 /** Take the next job out; -1: none is left. O(depth * log). */
@@ -68,13 +75,16 @@ int32_t order_pop(struct order *order);
 /** Put a job back that was popped, with what it is now. */
 void order_push(struct order *order, int32_t job);
 
-/** The same, with a rank (enum quantum_rank) that the state does not show. */
+/** The same with a rank (enum quantum_rank) that the state does not show. */
 void order_push_ranked(struct order *order, int32_t job, int rank);
 
-/** Of victims: this much was popped from a job's queue. */
+/** Note that this much was popped from the queue of a victim. */
 void order_count_loss(struct order *order, int32_t job, const struct weir_sched_amount *amount);
 
-/** What queues have has changed in more than the queue of the last popped job. */
+/**
+ * Find every queue's place anew. Call when more has changed than what the queue of the last popped
+ * job has.
+ */
 void order_refresh(struct order *order);
 
 #endif

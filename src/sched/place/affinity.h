@@ -1,19 +1,19 @@
-/** Tasks that want others near them or away from them, by labels. */
+/** Affinity: tasks that need others near them, or away from them, by labels. */
 #ifndef WEIR_SCHED_AFFINITY_H
 #define WEIR_SCHED_AFFINITY_H
 
 #include "sched/model/cluster.h"
 
-/** Look whether any task keeps away from others. */
+/** Note whether any task keeps away from others. */
 void affinity_init(struct cluster *cluster);
 
-/** Whether where the task fits depends on where other tasks are. */
+/** Whether the nodes that fit the task depend on where other tasks are. */
 bool affinity_matters(const struct cluster *cluster, int32_t task);
 
 /**
- * Whether the task's wishes and those of others allow it on the node, with every task where it will
- * be; now: and nobody who is leaving is in the way.
- * Cost: tasks, if it matters.
+ * Whether the affinities of the task and of all others allow it on the node, with every task on its
+ * planned node. `is_now`: also with the tasks that have not left yet. Cost: tasks, if affinity
+ * matters.
  */
 bool affinity_allows(const struct cluster *cluster, int32_t task, int32_t node, bool is_now);
 

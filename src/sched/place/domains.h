@@ -1,13 +1,13 @@
 /**
- * Where a sub-group that asks for domains of nodes could lie: the domains in the order in which
- * they are tried, and which nodes are preferred inside.
+ * The domains in which a sub-group that asks for domains of nodes could lie: the order in which to
+ * try them, and the nodes that are preferred inside.
  */
 #ifndef WEIR_SCHED_DOMAINS_H
 #define WEIR_SCHED_DOMAINS_H
 
 #include "sched/place/place.h"
 
-/** One of them: a span of the topology's nodes. */
+/** One domain: a span of the topology's nodes. */
 struct domain {
     int32_t first, n;
     int32_t level;    /**< DOMAIN_ROOT: all that have a place in the topology. */
@@ -26,13 +26,16 @@ struct domains {
 };
 
 /**
- * The domains for a group's tasks: of the preferred level first, then wider ones up to the required
- * level or, without one, to the whole topology; of each level the fullest first, those of one wider
- * domain together.
- * What counts is certain: where the tasks are alike, how many of them the nodes have room for.
+ * Find the domains for a group's tasks: those of the preferred level first, then wider ones up to
+ * the required level or, without one, to the whole topology. Of each level the fullest come first,
+ * those of one wider domain together. A domain is left out only if it certainly has no room: where
+ * the tasks are alike, its nodes are too small for so many.
  *
- * @param tasks   Those of the group that are to be placed, at least one.
- * @param out     To be given to domains_free. Cost: nodes of the topology times its levels.
+ * @param tasks  Those of the group that are to be placed, at least one.
+ * @param out    The caller frees it with domains_free.
+ * @return NOMEM.
+ *
+ * Cost: nodes of the topology times its levels.
  */
 weir_status domains_find(const struct placer *placer, int32_t group, const int32_t *tasks,
                          int32_t n_tasks, struct domains *out) WEIR_MUST_CHECK;

@@ -1,4 +1,6 @@
-/** The cluster as fgd.h sees it: its mix of tasks, classes of nodes, and what each node has free.
+/**
+ * The cluster as fgd.h sees it: its mix of tasks, the classes of its nodes, and what each node has
+ * free.
  */
 #ifndef WEIR_SCHED_FGD_NODES_H
 #define WEIR_SCHED_FGD_NODES_H

@@ -1,10 +1,10 @@
 /**
- * Nodes by what something would cost on them: one array of costs, and the least of every block of
- * it and of every span of blocks. Putting a node elsewhere touches its block, asking for the first
- * looks at the spans. That beats a tree because most of what is put in is never asked for. Ties are
- * in the order of the nodes.
+ * Nodes by a cost: one array of costs, the least of every block of it, and of every span of blocks.
+ * A changed cost touches its block; asking for the first node looks at the spans. That beats a tree
+ * because most costs that are put in are never asked for. Equal costs are in the order of the
+ * nodes.
  *
- * Nodes may be divided into parts, some of which are left out when the first is asked for: a
+ * Nodes may be divided into parts, some of which are left out when the first is asked for. A
  * *layout*, which rankings share, gives each part spans of its own.
  */
 #ifndef WEIR_SCHED_FGD_RANKING_H
@@ -48,7 +48,9 @@ void fgd_ranking_clear(struct fgd_ranking *ranking);
 /** Rank a node, or with FGD_RANKING_NONE do not. O(1) to O(block). */
 void fgd_ranking_set(struct fgd_ranking *ranking, int32_t node, int64_t cost);
 
-/** The same for many: what was put is not to be relied on before fgd_ranking_sort. */
+/**
+ * Rank many nodes: put each, then call fgd_ranking_sort. Between the two nothing else may be asked.
+ */
 void fgd_ranking_put(struct fgd_ranking *ranking, int32_t node, int64_t cost);
 void fgd_ranking_sort(struct fgd_ranking *ranking);
 

@@ -11,7 +11,7 @@ enum fits_when {
     FITS_NOW,
 };
 
-/** Where and how. `devices` has room for the devices of any node. */
+/** Where a task goes and how. The caller gives `devices` room for the devices of any node. */
 struct assignment {
     int32_t node;
     enum fits_when when;
@@ -25,24 +25,25 @@ struct assignment {
 /** Whether selector, taints, the node's state and its whole size allow the task at all. */
 bool fits_ever(const struct cluster *cluster, int32_t task, int32_t node);
 
-/** Whether they do but for its NUMA zones, which could not hold the task (zones.h). */
+/** Whether they do, but for NUMA zones that could not hold the task (zones.h). */
 bool fits_but_for_zones(const struct cluster *cluster, int32_t task, int32_t node);
 
 /** Whether the node's labels and taints allow the task. */
 bool fits_allows(const struct cluster *cluster, int32_t task, int32_t node);
 
-/** The spot on spot->node, its other members are written. */
+/** Find the best assignment on assignment->node. Its other members are written. */
 void fits_find(const struct cluster *cluster, int32_t task, struct assignment *assignment);
 
-/** The same for placing it there: FITS_NO too if its queues may take no more of the node's model.
- */
+/** The same, and FITS_NO also if the task's queues may take no more of the node's model. */
 void fits_find_within_shares(const struct cluster *cluster, int32_t task,
                              struct assignment *assignment);
 
-/** Whether a task that is RELEASING could stay where it is. */
+/** Whether a RELEASING task could keep running where it is. */
 bool fits_back(const struct cluster *cluster, int32_t task);
 
-/** Whether a PIPELINED task could be bound where it is to be, and nobody else waits there. */
+/**
+ * Whether a PIPELINED task could be bound on its planned node, with no other task waiting there.
+ */
 bool fits_now_where_planned(const struct cluster *cluster, int32_t task);
 
 #endif

@@ -1,6 +1,6 @@
 /**
- * Domains of nodes: for each topology the nodes sorted by their path of labels, so that a domain of
- * any level is a span of that order.
+ * Domains of nodes: for each topology the nodes sorted by their path of labels. A domain of any
+ * level is a span of that order.
  */
 #ifndef WEIR_SCHED_TOPOLOGY_H
 #define WEIR_SCHED_TOPOLOGY_H
@@ -22,7 +22,7 @@ struct topology {
     int32_t n_levels;
 };
 
-/** All topologies of a snapshot, as an array. */
+/** Make all topologies of a snapshot, an array that topology_free frees. NOMEM. */
 weir_status topology_make(const struct weir_sched_snapshot *snapshot,
                           struct topology **out) WEIR_MUST_CHECK;
 void topology_free(struct topology *topologies, int32_t n);

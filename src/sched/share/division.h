@@ -1,6 +1,6 @@
 /**
- * Divide an amount of one resource among the children of one queue: quota first, then the rest by
- * priority and weight, in whole units, and what rounding left one unit at a time.
+ * Divide an amount of one resource among the children of one queue: first the quotas, then the rest
+ * by priority and weight, in whole units, then what rounding left, one unit at a time. Pure.
  */
 #ifndef WEIR_SCHED_DIVISION_H
 #define WEIR_SCHED_DIVISION_H
@@ -23,8 +23,10 @@ struct division_part {
     int64_t weight_in_round; /**< Scratch. */
 };
 
-/** Step 1: to each up to its quota (all of `total` if that is unlimited). @return What remains; at
- *  least 0, though quotas may promise more than there is. */
+/**
+ * Step 1: give each queue up to its quota (all of `total` if that is unlimited). @return What
+ * remains; at least 0, though quotas may promise more than there is.
+ */
 int64_t division_give_quota(struct division_part *parts, int32_t n, int64_t total);
 
 /** How steps 2 and 3 divide. */
@@ -34,7 +36,9 @@ struct division_rule {
 };
 
 /**
- * Steps 2 and 3: divide `amount`. The order of `parts` changes. @return What nobody wants.
+ * Steps 2 and 3: divide `amount`. The order of `parts` changes.
+ * @return What no queue wants.
+ *
  * Cost: n log n + n per round, at most n rounds a priority.
  */
 int64_t division_give_rest(struct division_part *parts, int32_t n, int64_t amount,

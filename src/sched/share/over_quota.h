@@ -1,8 +1,9 @@
 /**
- * What queues hold beyond what is theirs: why reclaim comes to an end. Of each resource it is
- * measured as four sums: what leaves hold above what they may be allocated (quota or fair share),
- * what all queues hold above it, and the same above their quotas. Sums are compared in this order,
- * accelerators before CPUs before memory before models.
+ * Over-quota use: what queues hold beyond what is theirs. It is why reclaim comes to an end.
+ *
+ * Four sums measure it for each resource: what leaves hold above what they may be allocated (quota
+ * or fair share), what all queues hold above that, and both again above the quotas. Sums are
+ * compared in this order, accelerators before CPUs before memory before models.
  */
 #ifndef WEIR_SCHED_OVER_QUOTA_H
 #define WEIR_SCHED_OVER_QUOTA_H
@@ -10,8 +11,10 @@
 #include "sched/share/reclaim.h"
 
 /**
- * Whether less is borrowed than before `queue` took `amount` at the cost of these losses, all of
- * which is already in the queues' allocations. `scratch` is one per queue, zero before and after.
+ * Whether over-quota use is less than before `queue` took `amount` at the cost of these losses. All
+ * of that is already in the queues' allocations.
+ * @param scratch  One per queue, zero before and after.
+ *
  * Cost: queues, and losses times depth.
  */
 bool over_quota_is_less(const struct cluster *cluster, int32_t queue,

@@ -1,4 +1,7 @@
-/** For tests: what a plan makes of each task, by its actions alone. */
+/**
+ * For tests: what a plan makes of each task, worked out from its actions alone. Oracle of the
+ * property tests.
+ */
 #ifndef WEIR_SCHED_TEST_OUTCOME_H
 #define WEIR_SCHED_TEST_OUTCOME_H
 

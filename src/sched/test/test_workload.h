@@ -1,4 +1,4 @@
-/** For tests: a cluster that carries plans out as a live one does, with all the time that takes. */
+/** For tests: a cluster that carries plans out as a live one does, with the time that takes. */
 #ifndef WEIR_SCHED_TEST_WORKLOAD_H
 #define WEIR_SCHED_TEST_WORKLOAD_H
 
@@ -23,7 +23,10 @@ static inline void test_workload_random(struct test_cluster *cluster, struct wei
     }
 }
 
-/** A step of time: some of what must leave leaves, some of what is asked has saved. */
+/**
+ * Let a step of time pass: some tasks that must leave leave, some checkpoint requests are
+ * acknowledged.
+ */
 static inline void test_workload_pass(struct test_cluster *cluster, struct weir_rng *rng)
 {
     cluster->snapshot.now_ms += TEST_STEP_MS;
