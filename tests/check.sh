@@ -100,6 +100,7 @@ if [ $is_long = no ]; then
     step man tests/lint/man.sh
     step units tests/lint/units.sh
     step docs tests/lint/docs.py
+    step words tests/lint/words.py
     step bundle web/check-bundle.sh
     # It builds, and then waits as the system tests do; beside those it costs least.
     step bare-debian nice tests/bare_debian.sh

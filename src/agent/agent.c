@@ -60,18 +60,18 @@ static bool act(struct agent *agent, struct attempt *a, unsigned actions)
     return has_more;
 }
 
-static void take_wish(struct agent *agent)
+static void take_desired(struct agent *agent)
 {
     uint64_t n;
     (void)!read(agent->event_fd, &n, sizeof n);
     pthread_mutex_lock(&agent->lock);
-    struct wish latest = agent->latest_wish;
-    agent->latest_wish.document = NULL;
+    struct desired latest = agent->latest_desired;
+    agent->latest_desired.document = NULL;
     pthread_mutex_unlock(&agent->lock);
     if (latest.document != NULL) {
-        json_decref(agent->wish.document);
-        agent->wish = latest;
-        attempts_apply_wish(agent);
+        json_decref(agent->desired.document);
+        agent->desired = latest;
+        attempts_apply_desired(agent);
     }
 }
 
@@ -82,7 +82,7 @@ static int64_t turn(struct agent *agent)
     char log_path[TASK_PATH_BYTES];
     bool has_more = false;
     bool is_unsettled = false;
-    take_wish(agent);
+    take_desired(agent);
     own_log_bound(task_path(log_path, agent->dir, "agent.log"), OWN_LOG_MAX_BYTES);
     if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
         int64_t every_ms = agent->config->heartbeat_ms;
@@ -94,7 +94,7 @@ static int64_t turn(struct agent *agent)
          a = next) {
         next = a->next;
         attempts_observe(agent, a);
-        unsigned actions = agent_plan(a->wish, &a->seen);
+        unsigned actions = agent_plan(a->desired, &a->seen);
         /* Shipping a running task's log is asked for all the time: it waits for events. */
         bool is_settled =
             !a->seen.is_supervised && a->seen.has_exit && (actions & ~(unsigned)PLAN_SHIP_LOG) == 0;
@@ -103,7 +103,8 @@ static int64_t turn(struct agent *agent)
         /* The end of the log, the exit and the removal follow each other without a pause. */
         if ((actions & (PLAN_SHIP_LOG | PLAN_REPORT_EXIT)) != 0 && a->has_exit_record &&
             (actions & PLAN_REMOVE) == 0) {
-            has_more = has_more || (agent_plan(a->wish, &a->seen) & ~(unsigned)PLAN_SHIP_LOG) != 0;
+            has_more =
+                has_more || (agent_plan(a->desired, &a->seen) & ~(unsigned)PLAN_SHIP_LOG) != 0;
         }
     }
     now = weir_mono_ms();
@@ -145,20 +146,20 @@ static void *stop_main(void *context)
     (void)!write(agent->event_fd, &one, sizeof one);
     pthread_mutex_lock(&agent->lock);
     weir_client_cancel(agent->client);
-    weir_client_cancel(agent->wish_client);
+    weir_client_cancel(agent->desired_client);
     pthread_mutex_unlock(&agent->lock);
     return NULL;
 }
 
 static weir_status run_threads(struct agent *agent, struct weir_error *err)
 {
-    pthread_t wish_thread;
+    pthread_t desired_thread;
     pthread_t stop_thread;
     int rc = pthread_create(&stop_thread, NULL, stop_main, agent);
     if (rc != 0) {
         return weir_error_set_errno(err, rc, "cannot start the agent's threads");
     }
-    rc = pthread_create(&wish_thread, NULL, wish_main, agent);
+    rc = pthread_create(&desired_thread, NULL, desired_main, agent);
     if (rc == 0) {
         loop(agent);
     }
@@ -166,7 +167,7 @@ static weir_status run_threads(struct agent *agent, struct weir_error *err)
     (void)!write(agent->wake_fd, &one, sizeof one);
     pthread_join(stop_thread, NULL);
     if (rc == 0) {
-        pthread_join(wish_thread, NULL);
+        pthread_join(desired_thread, NULL);
         return WEIR_OK;
     }
     return weir_error_set_errno(err, rc, "cannot start the agent's threads");
@@ -241,7 +242,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     }
     WEIR_TRY(open_folder(agent, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->client, err));
-    WEIR_TRY(connect_open(agent, config->server, &agent->wish_client, err));
+    WEIR_TRY(connect_open(agent, config->server, &agent->desired_client, err));
     agent->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     agent->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -284,10 +285,10 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
         weir_log_event(WEIR_LOG_INFO, "agent_stopped");
     }
     attempts_free(&agent);
-    json_decref(agent.wish.document);
-    json_decref(agent.latest_wish.document);
+    json_decref(agent.desired.document);
+    json_decref(agent.latest_desired.document);
     weir_client_close(agent.client);
-    weir_client_close(agent.wish_client);
+    weir_client_close(agent.desired_client);
     close_fd(agent.event_fd);
     close_fd(agent.wake_fd);
     close_fd(agent.inotify_fd);

@@ -2,7 +2,7 @@
  * Agent: what starts and watches the tasks on one node.
  *
  * The server says what should run here ("desired tasks", docs/architecture.md); the agent makes it
- * so, level-triggered: it compares the wish with what is on disk and in the process table, again
+ * so, level-triggered: it compares the desired state with what is on disk and in the process table, again
  * and again, and never remembers anything that it could not find out anew. It works on while the
  * server is away, and a task runs on while the agent is away.
  *
@@ -73,7 +73,7 @@ struct weir_agent_config {
     int64_t task_users;     /**< First of 4096 users for jobs (job_user.h); default 70000. */
     const char *shares;     /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
     int64_t heartbeat_ms;   /**< Default 5000. */
-    int64_t poll_wait_s;    /**< How long the server may hold the wish back; default 20. */
+    int64_t poll_wait_s;    /**< How long the server may hold the desired state back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
     int64_t pids_max;       /**< Processes and threads of an attempt; default 4096. */
     int stop_fd;            /**< Readable: return. Must be given. */

@@ -17,8 +17,8 @@
 #define SPAWN_PATIENCE_MS 3000 /* from starting a supervisor until it must hold its lock */
 #define CALL_TIMEOUT_MS   10000
 
-/** One wish of the server, as a whole. */
-struct wish {
+/** The desired state, as the server tells it, as a whole. */
+struct desired {
     json_t *document;    /* {"revision","tasks"} */
     int64_t asked_at_ms; /* monotonic: when it was asked for */
 };
@@ -29,7 +29,7 @@ struct attempt {
     int64_t number;
     char dir[TASK_PATH_BYTES];
     struct plan_seen seen;
-    enum plan_wish wish;
+    enum plan_desired desired;
     int64_t stop_grace_ms;
     int64_t spawned_ms; /* 0: not by this agent */
     pid_t supervisor;   /* child of this process to be reaped, or 0 */
@@ -61,16 +61,16 @@ struct agent {
     int64_t next_heartbeat_ms;
     int inotify_fd;
 
-    struct weir_client *wish_client; /* of the wish thread; swapped under lock */
+    struct weir_client *desired_client; /* of the desired state thread; swapped under lock */
     pthread_mutex_t lock;
-    struct wish latest_wish; /* lock; the newest one, not yet taken by the main thread */
-    int event_fd;            /* a wish came, or the agent is to stop */
+    struct desired latest_desired; /* lock; the newest one, not yet taken by the main thread */
+    int event_fd;                  /* a desired state came, or the agent is to stop */
     char *token_path;
     char *ca_path; /* absolute, for tasks too; NULL: the system's authorities */
     int wake_fd;   /* ends the stop thread */
     atomic_bool is_stopping;
 
-    struct wish wish; /* main thread: the one that holds */
+    struct desired desired; /* main thread: the one that holds */
 };
 
 /* connect.c: clients of the server, which may move or change its token while the agent runs */
@@ -80,17 +80,17 @@ weir_status connect_open(struct agent *agent, const char *server, struct weir_cl
  * server, or the token was refused, replace the client. True: it was replaced, try again. */
 bool connect_refresh(struct agent *agent, struct weir_client **client, weir_status status);
 
-/* wish.c: the thread that asks the server what should run here */
-void *wish_main(void *agent);
+/* desired.c: the thread that asks the server what should run here */
+void *desired_main(void *agent);
 
 /* spawn.c */
 /** Start a supervisor for a folder, in a session of its own; its pid in *out_pid. */
 weir_status spawn_supervisor(const char *executable, const char *task_dir, pid_t *out_pid,
                              struct weir_error *err);
 
-/* attempts.c: the attempts on disk and in the wish */
+/* attempts.c: the attempts on disk and in the desired state */
 void attempts_scan(struct agent *agent);
-void attempts_apply_wish(struct agent *agent);
+void attempts_apply_desired(struct agent *agent);
 void attempts_observe(struct agent *agent, struct attempt *attempt);
 void attempts_remove(struct agent *agent, struct attempt *attempt);
 void attempts_free(struct agent *agent);

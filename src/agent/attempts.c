@@ -1,4 +1,4 @@
-/* The attempts this node knows: found on disk, named by the wish, observed in the folders. */
+/* The attempts this node knows: found on disk, named by the desired state, observed in the folders. */
 #include "agent/agent_private.h"
 
 #include "base/clock.h"
@@ -152,7 +152,7 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
     return status;
 }
 
-/* One task of the wish. A task that cannot be read is refused: its exit says why. */
+/* One task of the desired state. A task that cannot be read is refused: its exit says why. */
 static void apply_task(struct agent *agent, const json_t *object)
 {
     struct weir_arena arena;
@@ -179,14 +179,14 @@ static void apply_task(struct agent *agent, const json_t *object)
     }
     if (a != NULL) {
         note_job(a, object);
-        a->wish = is_wanted ? PLAN_WISH_RUN : PLAN_WISH_STOP;
+        a->desired = is_wanted ? PLAN_DESIRED_RUN : PLAN_DESIRED_STOP;
         a->stop_grace_ms = status == WEIR_OK ? task.stop_grace_ms : TASK_STOP_GRACE_MS;
         /* An unreadable task is handed on: its supervisor writes down why it cannot be started. */
         status = write_task(agent, a, object, &err);
         if (status != WEIR_OK) {
             weir_log(WEIR_LOG_ERROR, "task_not_stored", WEIR_KV_STR("task", checked_id),
                      WEIR_KV_STR("error", err.message));
-            a->wish = PLAN_WISH_UNKNOWN; /* tried again with the next wish */
+            a->desired = PLAN_DESIRED_UNKNOWN; /* tried again with the next desired state */
         } else {
             watch(agent, a);
         }
@@ -194,20 +194,20 @@ static void apply_task(struct agent *agent, const json_t *object)
     weir_arena_fini(&arena);
 }
 
-void attempts_apply_wish(struct agent *agent)
+void attempts_apply_desired(struct agent *agent)
 {
     for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
-        a->wish = PLAN_WISH_ABSENT;
+        a->desired = PLAN_DESIRED_ABSENT;
     }
     size_t i;
     json_t *task;
-    json_array_foreach(json_object_get(agent->wish.document, "tasks"), i, task)
+    json_array_foreach(json_object_get(agent->desired.document, "tasks"), i, task)
     {
         apply_task(agent, task);
     }
     for (struct attempt *a = agent->attempts; a != NULL; a = a->next) {
-        a->seen.is_forgotten = a->wish == PLAN_WISH_ABSENT && a->exit_acknowledged_ms > 0 &&
-                               agent->wish.asked_at_ms > a->exit_acknowledged_ms;
+        a->seen.is_forgotten = a->desired == PLAN_DESIRED_ABSENT && a->exit_acknowledged_ms > 0 &&
+                               agent->desired.asked_at_ms > a->exit_acknowledged_ms;
     }
 }
 

@@ -1,29 +1,29 @@
 #include "agent/plan.h"
 
 /* It has not ended: is a supervisor needed, or a stop request? */
-static unsigned plan_alive(enum plan_wish wish, const struct plan_seen *seen)
+static unsigned plan_alive(enum plan_desired desired, const struct plan_seen *seen)
 {
     unsigned actions = 0;
-    bool is_unwanted = wish == PLAN_WISH_STOP || wish == PLAN_WISH_ABSENT;
+    bool is_unwanted = desired == PLAN_DESIRED_STOP || desired == PLAN_DESIRED_ABSENT;
     if (is_unwanted && !seen->has_stop) {
         actions |= PLAN_STOP;
     }
     if (seen->is_supervised) {
         return actions;
     }
-    /* Begun but unattended: its end must be settled whatever is wished. Not begun: only when it is
-     * wished and the attempt before it is over, or to put down that it never ran. */
-    if (seen->has_run || is_unwanted || (wish == PLAN_WISH_RUN && !seen->is_crowded)) {
+    /* Begun but unattended: its end must be settled whatever is desired. Not begun: only when it is
+     * desired and the attempt before it is over, or to put down that it never ran. */
+    if (seen->has_run || is_unwanted || (desired == PLAN_DESIRED_RUN && !seen->is_crowded)) {
         actions |= PLAN_SUPERVISE;
     }
     return actions;
 }
 
-unsigned agent_plan(enum plan_wish wish, const struct plan_seen *seen)
+unsigned agent_plan(enum plan_desired desired, const struct plan_seen *seen)
 {
     unsigned actions = 0;
     if (!seen->has_exit) {
-        actions |= plan_alive(wish, seen);
+        actions |= plan_alive(desired, seen);
         if (seen->has_run) {
             actions |= PLAN_SHIP_LOG;
             actions |= seen->reported < PLAN_REPORTED_RUNNING ? PLAN_REPORT_RUNNING : 0;

@@ -1,5 +1,5 @@
 /**
- * What the agent does about one task attempt: a pure function of what is wished and what is seen.
+ * What the agent does about one task attempt: a pure function of what is desired and what is seen.
  *
  * The agent calls it for every attempt it knows, whenever something may have changed, and does what
  * it says; nothing depends on what it said before.
@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-enum plan_wish {
-    PLAN_WISH_UNKNOWN, /**< The server has not been heard in this life of the agent. */
-    PLAN_WISH_RUN,
-    PLAN_WISH_STOP,
-    PLAN_WISH_ABSENT, /**< The server does not list the attempt. */
+enum plan_desired {
+    PLAN_DESIRED_UNKNOWN, /**< The server has not been heard in this life of the agent. */
+    PLAN_DESIRED_RUN,
+    PLAN_DESIRED_STOP,
+    PLAN_DESIRED_ABSENT, /**< The server does not list the attempt. */
 };
 
 enum plan_report { PLAN_REPORTED_NOTHING, PLAN_REPORTED_RUNNING, PLAN_REPORTED_EXIT };
@@ -25,8 +25,8 @@ struct plan_seen {
     bool is_log_complete;             /**< All of it was taken by the server, or never will be. */
     bool is_log_stuck;                /**< The server cannot take it now, but answers otherwise. */
     enum plan_report reported;        /**< What the server has acknowledged. */
-    bool is_forgotten; /**< A wish that was asked for after the exit was acknowledged has no such
-                            attempt. */
+    /** The attempt is not in a desired state that was asked for after its exit was acknowledged. */
+    bool is_forgotten;
 };
 
 enum plan_action {
@@ -39,6 +39,6 @@ enum plan_action {
 };
 
 /** Set of plan_action, to be done in the order of their values. */
-unsigned agent_plan(enum plan_wish wish, const struct plan_seen *seen);
+unsigned agent_plan(enum plan_desired desired, const struct plan_seen *seen);
 
 #endif

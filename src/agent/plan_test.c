@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Every state of the folder, enumerated: 2^8 flags, 3 reports, 4 wishes. */
+/* Every state of the folder, enumerated: 2^8 flags, 3 reports, 4 desires. */
 static struct plan_seen seen_of(unsigned i)
 {
     return (struct plan_seen){
@@ -23,22 +23,22 @@ static struct plan_seen seen_of(unsigned i)
 START_TEST(in_every_state_the_promises_hold)
 {
     for (unsigned i = 0; i < 3 * 256; i++) {
-        for (int w = PLAN_WISH_UNKNOWN; w <= PLAN_WISH_ABSENT; w++) {
+        for (int w = PLAN_DESIRED_UNKNOWN; w <= PLAN_DESIRED_ABSENT; w++) {
             struct plan_seen seen = seen_of(i);
-            unsigned actions = agent_plan((enum plan_wish)w, &seen);
+            unsigned actions = agent_plan((enum plan_desired)w, &seen);
             if (seen.has_exit) { /* what has ended is never started or stopped again */
                 ck_assert_uint_eq(actions & (PLAN_SUPERVISE | PLAN_STOP | PLAN_REPORT_RUNNING), 0);
             }
             if (seen.is_supervised) { /* one supervisor at a time */
                 ck_assert_uint_eq(actions & PLAN_SUPERVISE, 0);
             }
-            if (w == PLAN_WISH_UNKNOWN && !seen.has_run) { /* nothing on a mere guess */
+            if (w == PLAN_DESIRED_UNKNOWN && !seen.has_run) { /* nothing on a mere guess */
                 ck_assert_uint_eq(actions & (PLAN_SUPERVISE | PLAN_STOP), 0);
             }
-            if (w == PLAN_WISH_RUN) {
+            if (w == PLAN_DESIRED_RUN) {
                 ck_assert_uint_eq(actions & PLAN_STOP, 0);
             }
-            if (w == PLAN_WISH_RUN && seen.is_crowded && !seen.has_run) {
+            if (w == PLAN_DESIRED_RUN && seen.is_crowded && !seen.has_run) {
                 ck_assert_uint_eq(actions & PLAN_SUPERVISE, 0);
             }
             if ((actions & PLAN_REMOVE) != 0) { /* nothing is lost with the folder */
@@ -61,7 +61,7 @@ START_TEST(from_every_state_an_unwanted_attempt_is_removed_in_few_steps)
         }
         unsigned actions = 0;
         for (int step = 0; step < 12 && (actions & PLAN_REMOVE) == 0; step++) {
-            actions = agent_plan(PLAN_WISH_ABSENT, &seen);
+            actions = agent_plan(PLAN_DESIRED_ABSENT, &seen);
             if ((actions & PLAN_STOP) != 0) {
                 seen.has_stop = true;
             }
@@ -88,17 +88,17 @@ START_TEST(from_every_state_an_unwanted_attempt_is_removed_in_few_steps)
 
 END_TEST
 
-START_TEST(a_wished_attempt_is_started_and_an_unattended_one_settled)
+START_TEST(a_desired_attempt_is_started_and_an_unattended_one_settled)
 {
     struct plan_seen seen = {0};
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), PLAN_SUPERVISE);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), PLAN_SUPERVISE);
     seen.is_supervised = true;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), 0);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), 0);
     seen.has_run = true;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), PLAN_REPORT_RUNNING | PLAN_SHIP_LOG);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), PLAN_REPORT_RUNNING | PLAN_SHIP_LOG);
     seen.reported = PLAN_REPORTED_RUNNING;
     seen.is_supervised = false; /* it died */
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_UNKNOWN, &seen), PLAN_SUPERVISE | PLAN_SHIP_LOG);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_UNKNOWN, &seen), PLAN_SUPERVISE | PLAN_SHIP_LOG);
 }
 
 END_TEST
@@ -106,20 +106,20 @@ END_TEST
 START_TEST(the_exit_is_reported_after_the_log_unless_the_log_is_stuck)
 {
     struct plan_seen seen = {.has_run = true, .has_exit = true};
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), PLAN_SHIP_LOG);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), PLAN_SHIP_LOG);
     seen.is_log_stuck = true;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), PLAN_SHIP_LOG | PLAN_REPORT_EXIT);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), PLAN_SHIP_LOG | PLAN_REPORT_EXIT);
     seen.is_log_complete = true;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), PLAN_REPORT_EXIT);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), PLAN_REPORT_EXIT);
     seen.reported = PLAN_REPORTED_EXIT;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_RUN, &seen), 0);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_RUN, &seen), 0);
     seen.is_forgotten = true;
-    ck_assert_uint_eq(agent_plan(PLAN_WISH_ABSENT, &seen), PLAN_REMOVE);
+    ck_assert_uint_eq(agent_plan(PLAN_DESIRED_ABSENT, &seen), PLAN_REMOVE);
 }
 
 END_TEST
 
 WEIR_TEST_MAIN("agent plan", in_every_state_the_promises_hold,
                from_every_state_an_unwanted_attempt_is_removed_in_few_steps,
-               a_wished_attempt_is_started_and_an_unattended_one_settled,
+               a_desired_attempt_is_started_and_an_unattended_one_settled,
                the_exit_is_reported_after_the_log_unless_the_log_is_stuck)

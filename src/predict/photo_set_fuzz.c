@@ -16,7 +16,7 @@ static struct {
     char dir[64], model[128], store[128];
     struct embedder_config config;
     struct embedder *embedder;
-} bed;
+} fixture;
 
 static void must(weir_status status, const struct weir_error *err)
 {
@@ -33,7 +33,7 @@ static void write_model(void)
                                "{\"name\":\"unit\",\"type\":\"l2_normalise\"}],"
                                "\"loss\":{\"type\":\"margin\"}}";
     struct weir_error err = {0};
-    must(test_model_save(bed.model, text, 1, NULL, &err), &err);
+    must(test_model_save(fixture.model, text, 1, NULL, &err), &err);
 }
 
 /* 64 times "a", "b", "c"; the vector of "d…" is none of length 1. */
@@ -48,31 +48,31 @@ static void write_store(void)
         pointers[i] = digests[i];
         vectors[i * DIM + i] = i == DIM - 1 ? 2 : 1;
     }
-    must(embedding_store_save(bed.store, DIM, pointers, vectors, DIM, &err), &err);
+    must(embedding_store_save(fixture.store, DIM, pointers, vectors, DIM, &err), &err);
 }
 
-static void close_bed(void)
+static void close_fixture(void)
 {
-    embedder_close(bed.embedder);
-    (void)!weir_dir_remove(bed.dir, NULL);
+    embedder_close(fixture.embedder);
+    (void)!weir_dir_remove(fixture.dir, NULL);
 }
 
-static void open_bed(void)
+static void open_fixture(void)
 {
     struct weir_error err;
     weir_log_set_level(WEIR_LOG_ERROR);
-    (void)snprintf(bed.dir, sizeof bed.dir, "/tmp/weir-photos-XXXXXX");
-    if (mkdtemp(bed.dir) == NULL) {
+    (void)snprintf(fixture.dir, sizeof fixture.dir, "/tmp/weir-photos-XXXXXX");
+    if (mkdtemp(fixture.dir) == NULL) {
         abort();
     }
-    (void)snprintf(bed.model, sizeof bed.model, "%s/model", bed.dir);
-    (void)snprintf(bed.store, sizeof bed.store, "%s/store", bed.dir);
+    (void)snprintf(fixture.model, sizeof fixture.model, "%s/model", fixture.dir);
+    (void)snprintf(fixture.store, sizeof fixture.store, "%s/store", fixture.dir);
     write_model();
     write_store();
-    bed.config = (struct embedder_config){
-        .model_path = bed.model, .store_path = bed.store, .cache_dir = bed.dir};
-    must(embedder_open(&bed.config, &bed.embedder, &err), &err);
-    (void)atexit(close_bed);
+    fixture.config = (struct embedder_config){
+        .model_path = fixture.model, .store_path = fixture.store, .cache_dir = fixture.dir};
+    must(embedder_open(&fixture.config, &fixture.embedder, &err), &err);
+    (void)atexit(close_fixture);
 }
 
 static bool has_name(const struct photo_set *set, const char *name)
@@ -112,9 +112,9 @@ static void add_both(const json_t *root)
                                            .manifest = json_object_get(root, "people")};
     const struct photo_source of_impostors = {.what = "impostors",
                                               .manifest = json_object_get(root, "impostors")};
-    if (embedder_add(bed.embedder, &of_people, NULL, &people, &err) == WEIR_OK) {
+    if (embedder_add(fixture.embedder, &of_people, NULL, &people, &err) == WEIR_OK) {
         check(&people, of_people.manifest);
-        if (embedder_add(bed.embedder, &of_impostors, &people, &impostors, &err) == WEIR_OK) {
+        if (embedder_add(fixture.embedder, &of_impostors, &people, &impostors, &err) == WEIR_OK) {
             check(&impostors, of_impostors.manifest);
         }
     }
@@ -130,8 +130,8 @@ static void add_both(const json_t *root)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *root;
-    if (bed.embedder == NULL) {
-        open_bed();
+    if (fixture.embedder == NULL) {
+        open_fixture();
     }
     if (weir_json_parse((const char *)data, size, "fuzz", &root, NULL) == WEIR_OK) {
         add_both(root);

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Ion, Link, Pipeline, Run } from '../api'
 import { duration, fixed, NONE, millis, percent, short, words } from '../format'
-import { linkKey, MOVE_MS, moves } from '../state/moves'
+import { linkKey, TRANSITION_MS, transitions } from '../state/transitions'
 import { href, hrefWith } from '../state/route'
 import { jobs, now, rate, runs } from '../state/store'
 import { Progress, Version } from './basics'
@@ -136,8 +136,8 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
 
 /** What a link does with versions: the one that serves, those that wait; its policy; and what that says now. */
 function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
-    const move = moves.value[linkKey(ion.name, link.from, link.to)]
-    const isFresh = move !== undefined && now.value - move.at < MOVE_MS + 4_000
+    const move = transitions.value[linkKey(ion.name, link.from, link.to)]
+    const isFresh = move !== undefined && now.value - move.at < TRANSITION_MS + 4_000
     const pending = link.pending_versions ?? []
     const isHeard = connection.value.state !== 'lost'
     const key = `${link.from}>${link.to}`
@@ -188,16 +188,16 @@ function EdgeLine({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
 
 /** The version that travels along a link after a move. Keyed by time, so that each move starts anew. */
 function Traveller({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
-    const move = edge.link ? moves.value[linkKey(ion.name, edge.link.from, edge.link.to)] : undefined
+    const move = edge.link ? transitions.value[linkKey(ion.name, edge.link.from, edge.link.to)] : undefined
     const [done, setDone] = useState(0)
     useEffect(() => {
         if (move === undefined) {
             return undefined
         }
-        const timer = window.setTimeout(() => setDone(move.at), Math.max(0, move.at + MOVE_MS - Date.now()))
+        const timer = window.setTimeout(() => setDone(move.at), Math.max(0, move.at + TRANSITION_MS - Date.now()))
         return () => window.clearTimeout(timer)
     }, [move?.at])
-    if (move === undefined || done === move.at || Date.now() - move.at > MOVE_MS) {
+    if (move === undefined || done === move.at || Date.now() - move.at > TRANSITION_MS) {
         return null
     }
     return (

@@ -6,7 +6,7 @@ import { computed, effect, signal } from '@preact/signals'
 import type { Alert, Dataset, Decision, HealthSummary, Ion, Job, MetricPoint, Model, Node, Run, WeirEvent } from '../api'
 import { is } from '../components/state'
 import { millis } from '../format'
-import { noteMoves } from './moves'
+import { noteTransitions } from './transitions'
 import { auth, get, getAll, openSession, segment, send, session } from './http'
 import { RateMeter } from './rate'
 import { Resource } from './resource'
@@ -22,7 +22,7 @@ export const ions = new Resource<Ion[]>(async () => {
     const list = await getAll<Ion>('/ions')
     // A list entry may be a summary; the full document has the pipelines and links.
     const full = await Promise.all(list.map((ion) => (ion.pipelines ? ion : get<Ion>(`/ions/${segment(ion.name)}`))))
-    noteMoves(full)
+    noteTransitions(full)
     return full
 })
 export const models = new Resource<Model[]>(() => getAll<Model>('/models', { limit: KEEP_ROWS }))

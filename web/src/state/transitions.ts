@@ -5,16 +5,16 @@
 import { signal } from '@preact/signals'
 import type { Ion } from '../api'
 
-export interface Move {
+export interface Transition {
     version: number
     kind: 'pending' | 'serving'
     at: number
 }
 
-export const MOVE_MS = 2_600
+export const TRANSITION_MS = 2_600
 
-/** The latest move of each link, by linkKey. */
-export const moves = signal<Record<string, Move>>({})
+/** The latest transition of each link, by linkKey. */
+export const transitions = signal<Record<string, Transition>>({})
 
 export function linkKey(ion: string, from: string, to: string): string {
     return `${ion}:${from}>${to}`
@@ -22,9 +22,9 @@ export function linkKey(ion: string, from: string, to: string): string {
 
 let before = new Map<string, { serving: number | null; pending: number[] }>()
 
-export function noteMoves(ions: Ion[]): void {
+export function noteTransitions(ions: Ion[]): void {
     const after: typeof before = new Map()
-    const found: Record<string, Move> = {}
+    const found: Record<string, Transition> = {}
     for (const ion of ions) {
         for (const link of ion.links) {
             const key = linkKey(ion.name, link.from, link.to)
@@ -44,6 +44,6 @@ export function noteMoves(ions: Ion[]): void {
     }
     before = after
     if (Object.keys(found).length > 0) {
-        moves.value = { ...moves.peek(), ...found }
+        transitions.value = { ...transitions.peek(), ...found }
     }
 }

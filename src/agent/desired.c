@@ -15,13 +15,13 @@ static void pause_ms(struct agent *agent, int64_t ms)
     (void)poll(&fd, 1, (int)ms);
 }
 
-/* Hand a wish to the main thread. An older one that it has not taken is outdated. */
+/* Hand a desired state to the main thread. An older one that it has not taken is outdated. */
 static void publish(struct agent *agent, json_t *document, int64_t asked_at_ms)
 {
     uint64_t one = 1;
     pthread_mutex_lock(&agent->lock);
-    json_decref(agent->latest_wish.document);
-    agent->latest_wish = (struct wish){document, asked_at_ms};
+    json_decref(agent->latest_desired.document);
+    agent->latest_desired = (struct desired){document, asked_at_ms};
     pthread_mutex_unlock(&agent->lock);
     (void)!write(agent->event_fd, &one, sizeof one);
 }
@@ -35,9 +35,9 @@ static weir_status ask(struct agent *agent, int64_t revision, json_t **out, stru
     char *node = weir_client_path(&arena, "/api/v1/nodes/{}/desired", &config->node, 1);
     char *path = weir_arena_printf(&arena, "%s?after=%lld&wait_s=%lld", node, (long long)revision,
                                    (long long)wait_s);
-    weir_client_set_timeout(agent->wish_client, wait_s * 1000 + CALL_TIMEOUT_MS);
+    weir_client_set_timeout(agent->desired_client, wait_s * 1000 + CALL_TIMEOUT_MS);
     json_t *document = NULL;
-    weir_status status = weir_client_call(agent->wish_client, "GET", path, NULL, &document, err);
+    weir_status status = weir_client_call(agent->desired_client, "GET", path, NULL, &document, err);
     if (status == WEIR_OK && (!json_is_array(json_object_get(document, "tasks")) ||
                               !json_is_integer(json_object_get(document, "revision")))) {
         json_decref(document);
@@ -51,7 +51,7 @@ static weir_status ask(struct agent *agent, int64_t revision, json_t **out, stru
     return status;
 }
 
-void *wish_main(void *context)
+void *desired_main(void *context)
 {
     struct agent *agent = context;
     struct weir_backoff backoff = {.base_ms = 100, .max_ms = 5000};
@@ -74,7 +74,7 @@ void *wish_main(void *context)
                          WEIR_KV_STR("error", err.message));
             }
             revision = -1; /* it may be another server, or an older state of it */
-            if (connect_refresh(agent, &agent->wish_client, status)) {
+            if (connect_refresh(agent, &agent->desired_client, status)) {
                 continue;
             }
             pause_ms(agent, weir_backoff_next_ms(&backoff));
