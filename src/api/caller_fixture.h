@@ -7,6 +7,7 @@
 #include "api/attempt_token.h"
 #include "api/request_fixture.h"
 #include "base/log.h"
+#include "ion/ion.h"
 #include "job/attempt.h"
 #include "track/track.h"
 
@@ -62,7 +63,9 @@ static inline int ask_bytes(const char *bytes, size_t len)
 {
     callers_forget();
     callers.x = request_fixture_make(&callers.fixture, bytes, len);
-    ck_assert_ptr_nonnull(callers.x);
+    if (callers.x == NULL) {
+        return 400; /* the HTTP server's own answer to a target that is malformed */
+    }
     do { /* other threads freeze datasets */
         request_fixture_handle(&callers.fixture, callers.x);
     } while (callers.x->response.kind == ANSWER_WAIT && !callers.may_wait);
@@ -187,8 +190,8 @@ static inline void task_bearer(const char *task, char out[BEARER_BYTES])
 /** One job with one task, placed on a node that is registered. */
 struct placed_job {
     const char *id, *task, *kind, *node, *spec, *state;
-    const char *run; /**< Is made too; NULL: none. */
-    const char *ion, *pipeline;
+    const char *run;            /**< Is made too; NULL: none. */
+    const char *ion, *pipeline; /**< Must be there for a predict job: it is served by this one. */
 };
 
 static inline weir_status place_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -230,6 +233,16 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
     WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &job, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_task_resource, &task, err));
     WEIR_TRY(weir_attempts_record(txn, &state, 1, err));
+    if (placed->pipeline != NULL && strcmp(placed->kind, "predict") == 0) {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        struct weir_ion_pipeline serves = {
+            .id = weir_arena_printf(&arena, "%s:%s", placed->ion, placed->pipeline), .job = job.id};
+        weir_status status =
+            weir_txn_update(txn, &weir_ion_pipeline_resource, &serves, WEIR_FIELDS("job"), err);
+        weir_arena_fini(&arena);
+        WEIR_TRY(status);
+    }
     return placed->run != NULL ? weir_txn_insert(txn, &weir_run_resource, &run, err) : WEIR_OK;
 }
 

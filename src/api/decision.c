@@ -68,6 +68,9 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
                                   texts[i].name, texts[i].max_bytes);
         }
     }
+    if (decision->camera == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.camera: missing (of which the frame is)");
+    }
     if (!is_verdict(decision->verdict)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.verdict: expected grant, deny, unknown or error");
@@ -330,8 +333,10 @@ weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struc
     struct control control = api_control(call);
     WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_TRUSTED,
                                    call->arena, &report, err));
-    if (report.ion == NULL || report.pipeline == NULL || report.signal == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "ion, pipeline and signal are needed");
+    if (report.ion == NULL || report.pipeline == NULL || report.signal == NULL ||
+        report.statistic == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.ion, $.pipeline, $.signal and $.statistic are needed");
     }
     char id[WEIR_UUID_BYTES];
     weir_uuid_make(id);
@@ -353,9 +358,8 @@ weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struc
                 weir_arena_printf(call->arena,
                                   "%s of %s no longer looks like the training data (%s %.3f, "
                                   "p = %.2g over %lld frames)",
-                                  report.signal, report.pipeline,
-                                  report.statistic != NULL ? report.statistic : "distance",
-                                  report.value, report.p_value, (long long)report.n_samples),
+                                  report.signal, report.pipeline, report.statistic, report.value,
+                                  report.p_value, (long long)report.n_samples),
             .data = report.detail,
         };
         bool is_new;

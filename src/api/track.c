@@ -189,6 +189,27 @@ weir_status api_metrics_get(struct api_call *call, struct weir_txn *txn, struct 
     return WEIR_OK;
 }
 
+/* A measurement must say what it measured: a key that is misspelt would be stored as a 0. */
+static weir_status check_metric(const json_t *item, struct weir_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)item, key, value)
+    {
+        if (weir_resource_field(&weir_metric_resource, key) == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field", key);
+        }
+    }
+    for (size_t i = 0; i < weir_metric_resource.n_fields; i++) {
+        const struct weir_field *field = &weir_metric_resource.fields[i];
+        if ((field->flags & WEIR_FIELD_REQUIRED) && json_object_get(item, field->name) == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: missing (%s)", field->name,
+                                  field->doc);
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "metrics");
@@ -204,11 +225,11 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
         struct weir_error why;
         weir_status status = weir_record_from_json(&weir_metric_resource, item, WEIR_RECORD_TRUSTED,
                                                    call->arena, &metrics[i], &why);
+        if (status == WEIR_OK) {
+            status = check_metric(item, &why);
+        }
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "$.metrics[%zu]%s", i, why.message + 1);
-        }
-        if (metrics[i].key == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics[%zu]: key is missing", i);
         }
         metrics[i].run = weir_arena_strdup(call->arena, call->params[0]);
         metrics[i].time_ms = metrics[i].time_ms != 0 ? metrics[i].time_ms : call->now_ms;
@@ -285,6 +306,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
 {
     struct weir_model_version version = {0}, stored;
     struct control control = api_control(call);
+    char *path;
+    uint64_t bytes;
     WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_TRUSTED,
                                    call->arena, &version, err));
     WEIR_TRY(check_own_name(call, txn, err));
@@ -297,11 +320,13 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     if (version.id == NULL || !weir_uuid_is_valid(version.id)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
     }
-    if (version.blob == NULL || !weir_blob_exists(call->api->blobs, version.blob)) {
+    if (version.blob == NULL || weir_blob_path(call->api->blobs, version.blob, call->arena, &path,
+                                               &bytes, NULL) != WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "$.blob: upload the file first with PUT "
                               "/api/v1/blobs/{sha256}");
     }
+    version.bytes = (int64_t)bytes;
     WEIR_TRY(control_model_register(&control, txn, &version, &stored, err));
     api_answer_record(call, &weir_model_version_resource, &stored);
     return WEIR_OK;

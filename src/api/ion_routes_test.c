@@ -1,0 +1,357 @@
+/* IONs: apply, look, review; what replicas report; decisions and their pictures. */
+#include "api/caller_fixture.h"
+
+#include "base/test_main.h"
+
+#define DOOR API "/ions/door"
+#define SEE  DOOR "/pipelines/see"
+#define JOB  "00000000-0000-4000-8000-0000000000b1"
+#define TASK "00000000-0000-4000-8000-0000000000a1"
+#define DECISION                                                                                   \
+    "{\"id\":\"%s\",\"ion\":\"door\",\"pipeline\":\"see\",\"camera\":\"%s\","                      \
+    "\"frame\":%d,\"verdict\":\"%s\",\"latency_us\":%d,\"time_ms\":\"%s\"}"
+
+static int apply(const char *policy, const char *token)
+{
+    return ask("POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":["
+               "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+               "\"model\":\"face-embed\"},"
+               "{\"name\":\"see\",\"type\":\"prediction\",\"source\":{\"kind\":\"http\""
+               "%s},\"gallery\":{\"dataset\":\"staff\"}}],"
+               "\"links\":[{\"from\":\"learn\",\"to\":\"see\"%s}]}",
+               token, policy);
+}
+
+static void set_up(void)
+{
+    callers_open();
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"staff\"}");
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
+    EXPECT_STATUS(200, apply("", ""));
+}
+
+START_TEST(the_same_document_changes_nothing)
+{
+    int64_t revision = json_integer_value(said("revision"));
+    ck_assert_str_eq(said_text("state"), "ACTIVE");
+    ck_assert_uint_eq(json_array_size(said("pipelines")), 2);
+    ck_assert_str_eq(said_text("links.0.id"), "learn:see");
+    ck_assert(json_is_array(said("warnings")));
+    EXPECT_STATUS(200, apply("", ""));
+    ck_assert_int_eq(json_integer_value(said("revision")), revision);
+    EXPECT_STATUS(200, apply(",\"policy\":{\"kind\":\"manual\"}", ""));
+    ck_assert_int_eq(json_integer_value(said("revision")), revision + 1);
+    ck_assert_str_eq(said_text("links.0.policy"), "manual");
+    EXPECT(200, "GET " API "/ions");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "GET " DOOR);
+    ck_assert_int_eq(json_integer_value(said("revision")), revision + 1);
+    ck_assert(json_is_object(said("health")));
+}
+
+END_TEST
+
+START_TEST(a_document_of_wrong_form_is_refused_whole)
+{
+    static const struct {
+        const char *document, *place;
+    } wrong[] = {
+        {"{}", "$.name"},
+        {"{\"name\":\"gate\"}", "$."},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"paint\"}]}",
+         "$.pipelines[0].type"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"dataset\":\"staff\",\"model\":\"face-embed\",\"colour\":1}]}",
+         "$.pipelines[0].colour"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"dataset\":\"staff\",\"model\":\"face-embedd\"}]}",
+         "$.pipelines[0].model"},
+        {"{\"name\":\"gate\",\"pipelines\":[],\"links\":[{\"from\":\"a\",\"to\":\"b\"}]}", "$."},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        EXPECT_ERROR(400, wrong[i].place, "POST " API "/ions\n\n%s", wrong[i].document);
+    }
+    EXPECT(404, "GET " API "/ions/gate");
+}
+
+END_TEST
+
+START_TEST(a_sources_token_is_kept_and_never_shown)
+{
+    EXPECT_STATUS(200, apply("", ",\"token\":\"a-very-secret-token-of-the-source\""));
+    ck_assert_ptr_null(strstr(callers.x->response.body, "a-very-secret"));
+    ck_assert_ptr_nonnull(strstr(callers.x->response.body, "***"));
+    int64_t revision = json_integer_value(said("revision"));
+    EXPECT_STATUS(200, apply("", ",\"token\":\"***\"")); /* as it was fetched */
+    ck_assert_int_eq(json_integer_value(said("revision")), revision);
+}
+
+END_TEST
+
+START_TEST(a_deleted_ion_is_gone_for_readers)
+{
+    EXPECT(204, "DELETE " DOOR);
+    EXPECT(404, "GET " DOOR);
+    EXPECT(404, "GET " DOOR "/candidates");
+    EXPECT(200, "GET " API "/ions");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    ck_assert_int_ge(ask("POST " DOOR "/trigger\n\n{\"pipeline\":\"learn\"}"), 400);
+    EXPECT(404, "DELETE " API "/ions/none");
+}
+
+END_TEST
+
+START_TEST(a_training_is_triggered_once_its_data_is_frozen)
+{
+    EXPECT(200, "PUT " API "/datasets/staff/files/ann/1.jpg\n\nx");
+    EXPECT(200, "POST " API "/datasets/staff/versions");
+    EXPECT(200, "POST " DOOR "/trigger\n\n{\"pipeline\":\"learn\"}");
+    EXPECT(200, "GET " API "/events?subject=ion/door&limit=100");
+    ck_assert_uint_ge(json_array_size(said("items")), 2);
+    ck_assert_int_ge(ask("POST " DOOR "/trigger\n\n{\"pipeline\":\"none\"}"), 400);
+    ck_assert_int_ge(ask("POST " DOOR "/trigger\n\n{\"pipeline\":\"see\"}"), 400);
+    EXPECT(404, "POST " API "/ions/none/trigger\n\n{\"pipeline\":\"learn\"}");
+}
+
+END_TEST
+
+START_TEST(there_is_nothing_to_review_before_there_is_a_model)
+{
+    static const char *const verbs[] = {"approve", "reject", "rollback"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs); i++) {
+        int status = ask("POST " DOOR "/%s\n\n{}", verbs[i]);
+        ck_assert_msg(status == 404 || status == 409, "%s: %d", verbs[i], status);
+        ck_assert_int_gt((int)strlen(said_text("error.message")), 20);
+    }
+    EXPECT(200, "GET " DOOR "/candidates");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "GET " DOOR "/policy-decisions");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+static char replica[BEARER_BYTES];
+
+static void start_replica(void)
+{
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "predict", .node = "n", .ion = "door", .pipeline = "see"});
+    task_bearer(TASK, replica);
+}
+
+START_TEST(a_replicas_report_is_listed)
+{
+    start_replica();
+    EXPECT_STATUS(204, ask_as(replica, "PUT " SEE "/replicas/" JOB "-0\n\n{\"state\":\"STARTING\","
+                                       "\"frames_taken\":7}"));
+    EXPECT(200, "GET " DOOR "/replicas");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.replica"), JOB "-0");
+    ck_assert_int_eq(json_integer_value(said("items.0.frames_taken")), 7);
+    EXPECT_STATUS(400, ask_as(replica, "PUT " SEE "/replicas/" JOB "-0\n\n{}"));
+    EXPECT_STATUS(204, ask_as(replica, "PUT " SEE "/threshold\n\n{\"deployment_revision\":1,"
+                                       "\"threshold\":0.5,\"rule\":\"gallery\"}"));
+    EXPECT_STATUS(400, ask_as(replica, "PUT " SEE "/threshold\n\n{\"deployment_revision\":0,"
+                                       "\"threshold\":0.5,\"rule\":\"gallery\"}"));
+}
+
+END_TEST
+
+START_TEST(a_replica_waits_for_its_deployment)
+{
+    start_replica();
+    EXPECT_STATUS(200, ask_as(replica, "GET " SEE "/deployment"));
+    long long revision = (long long)json_integer_value(said("revision"));
+    callers.may_wait = true;
+    EXPECT_STATUS(0, ask_as(replica, "GET " SEE "/deployment?after=%lld&wait_s=60", revision));
+    ck_assert_int_eq(callers.x->response.kind, ANSWER_WAIT);
+    callers.x->request.is_expired = true;
+    request_fixture_handle(&callers.fixture, callers.x);
+    ck_assert_int_eq(callers.x->response.http_status, 200);
+    EXPECT(404, "GET " DOOR "/pipelines/learn/deployment");
+    EXPECT(404, "GET " DOOR "/pipelines/none/deployment");
+    EXPECT(400, "GET " SEE "/deployment?wait_s=61");
+}
+
+END_TEST
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+static int ship(const char *id, const char *camera, int frame, const char *verdict, int64_t time_ms)
+{
+    char time[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, time);
+    return ask("POST " API "/decisions\n\n{\"decisions\":[" DECISION "]}", id, camera, frame,
+               verdict, 1000 * (frame + 1), time);
+}
+
+#define T0 ((int64_t)1700000000000)
+
+static void ship_ten(void)
+{
+    static const char *const verdicts[] = {"grant", "deny", "unknown", "grant", "error"};
+    for (int i = 0; i < 10; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "d%d", i);
+        EXPECT_STATUS(200, ship(id, i < 5 ? "east" : "west", i, verdicts[i % 5], T0 + 1000 * i));
+        ck_assert_int_eq(json_integer_value(said("stored")), 1);
+    }
+}
+
+START_TEST(a_frame_is_stored_once)
+{
+    ship_ten();
+    EXPECT_STATUS(200, ship("d0", "east", 0, "grant", T0));
+    ck_assert_int_eq(json_integer_value(said("stored")), 0);
+    ck_assert_int_eq(json_integer_value(said("duplicates")), 1);
+    EXPECT_STATUS(200, ship("other", "east", 0, "grant", T0)); /* same frame, other identifier */
+    ck_assert_int_eq(json_integer_value(said("duplicates")), 1);
+    EXPECT(200, "GET " API "/decisions/d3");
+    ck_assert_str_eq(said_text("verdict"), "grant");
+    EXPECT(404, "GET " API "/decisions/none");
+    EXPECT(404, "GET " API "/decisions/d3/image");
+}
+
+END_TEST
+
+START_TEST(decisions_are_listed_by_span_and_field)
+{
+    static const struct {
+        const char *query;
+        size_t n;
+    } rows[] = {
+        {"", 10},
+        {"?camera=east", 5},
+        {"?verdict=grant", 4},
+        {"?camera=west&verdict=grant", 2},
+        {"?since=2023-11-14T22:13:25Z", 5}, /* T0 + 5 s, and from then on */
+        {"?until=2023-11-14T22:13:25Z", 5}, /* before then */
+        {"?since=2023-11-14T22:13:22Z&until=2023-11-14T22:13:24Z", 2},
+        {"?ion=gate", 0},
+        {"?after=0", 10},
+    };
+
+    ship_ten();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        EXPECT(200, "GET " API "/decisions%s", rows[i].query);
+        ck_assert_msg(json_array_size(said("items")) == rows[i].n, "%s: %zu", rows[i].query,
+                      json_array_size(said("items")));
+    }
+    EXPECT(200, "GET " API "/decisions?limit=1");
+    ck_assert_str_eq(said_text("items.0.id"), "d9"); /* newest first */
+    EXPECT(200, "GET " API "/decisions?limit=1&after=0");
+    ck_assert_str_eq(said_text("items.0.id"), "d0");
+    EXPECT_ERROR(400, "since", "GET " API "/decisions?since=yesterday");
+}
+
+END_TEST
+
+START_TEST(a_summary_counts_what_the_list_has)
+{
+    ship_ten();
+    EXPECT(200, "GET " API "/decisions/summary?ion=door");
+    ck_assert_int_eq(json_integer_value(said("decisions")), 10);
+    ck_assert_int_eq(json_integer_value(said("verdicts.grant")), 4);
+    ck_assert_int_eq(json_integer_value(said("verdicts.deny")), 2);
+    ck_assert_int_eq(json_integer_value(said("verdicts.error")), 2);
+    ck_assert_double_eq(json_real_value(said("latency_ms.max")), 10.0);
+    EXPECT(200, "GET " API "/decisions/summary?ion=door&since=2023-11-14T22:13:20Z"
+                "&until=2023-11-14T22:13:30Z&buckets=5");
+    ck_assert_uint_eq(json_array_size(said("buckets")), 5);
+    int64_t sum = 0;
+    for (size_t i = 0; i < 5; i++) {
+        const json_t *bucket = json_array_get(said("buckets"), i);
+        int64_t n = json_integer_value(json_object_get(bucket, "grant")) +
+                    json_integer_value(json_object_get(bucket, "deny")) +
+                    json_integer_value(json_object_get(bucket, "unknown")) +
+                    json_integer_value(json_object_get(bucket, "error"));
+        ck_assert_int_eq(n, 2);
+        sum += n;
+    }
+    ck_assert_int_eq(sum, 10);
+    EXPECT_ERROR(400, "ion: missing", "GET " API "/decisions/summary");
+    EXPECT_ERROR(400, "needs since", "GET " API "/decisions/summary?ion=door&buckets=5");
+    EXPECT_ERROR(400, "give one",
+                 "GET " API "/decisions/summary?ion=door&after=3&since="
+                 "2023-11-14T22:13:20Z");
+    EXPECT(400, "GET " API "/decisions/summary?ion=door&buckets=1001");
+}
+
+END_TEST
+
+START_TEST(decisions_of_wrong_form_are_refused_whole)
+{
+    EXPECT_STATUS(400, ship("d0", "east", 0, "maybe", T0));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "$.decisions[0].verdict"));
+    EXPECT_STATUS(400, ship("d0", "east\\u001b[2J", 0, "deny", T0));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "$.decisions[0].camera"));
+    EXPECT_ERROR(400, "$.decisions[0]",
+                 "POST " API "/decisions\n\n{\"decisions\":[{\"id\":\"d\"}]}");
+    EXPECT(200, "GET " API "/decisions");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+START_TEST(the_face_of_a_decision_is_shown)
+{
+    EXPECT(200, "POST " API "/decisions\n\n{\"decisions\":[{\"id\":\"00000000-0000-4000-8000-"
+                "0000000000d1\",\"ion\":\"door\","
+                "\"pipeline\":\"see\",\"camera\":\"c\",\"frame\":1,\"verdict\":\"deny\","
+                "\"picture\":\"/9j/4AAQ\"}]}");
+    EXPECT(200, "GET " API "/decisions/00000000-0000-4000-8000-0000000000d1/image");
+    ck_assert_str_eq(said_header("Content-Type"), "image/jpeg");
+    ck_assert_uint_eq(callers.x->response.body_len, 6);
+    ck_assert_mem_eq(callers.x->response.body, "\xff\xd8\xff\xe0\x00\x10", 6);
+}
+
+END_TEST
+
+/* ---- what monitors find ------------------------------------------------------------------------ */
+
+START_TEST(drift_raises_one_alert_until_it_is_gone)
+{
+    static const char report[] = "{\"ion\":\"door\",\"pipeline\":\"see\",\"signal\":\"brightness\","
+                                 "\"statistic\":\"location\","
+                                 "\"drifted\":%s,\"value\":0.4,\"p_value\":0.001,\"n_samples\":50}";
+    char body[512];
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(body, sizeof body, "%s", report);
+        char *hole = strstr(body, "%s");
+        memmove(hole + 4, hole + 2, strlen(hole + 2) + 1);
+        memcpy(hole, "true", 4);
+        EXPECT(204, "POST " API "/health-reports\n\n%s", body);
+    }
+    EXPECT(200, "GET " API "/alerts?kind=drift");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_int_eq(json_integer_value(said("items.0.count")), 3);
+    ck_assert_str_eq(said_text("items.0.subject"), "ion/door");
+    char id[64];
+    (void)snprintf(id, sizeof id, "%s", said_text("items.0.id"));
+    EXPECT(200, "POST " API "/alerts/%s/acknowledge", id);
+    ck_assert_str_eq(said_text("state"), "acknowledged");
+    ck_assert_str_eq(said_text("acknowledged_by"), "ann");
+    EXPECT(204, "POST " API "/health-reports\n\n{\"ion\":\"door\",\"pipeline\":\"see\","
+                "\"signal\":\"brightness\",\"statistic\":\"none\",\"drifted\":false}");
+    EXPECT(200, "GET " API "/alerts?state=resolved");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_int_ge(ask("POST " API "/alerts/%s/acknowledge", id), 200);
+    EXPECT(404, "POST " API "/alerts/none/acknowledge");
+    EXPECT(400, "POST " API "/health-reports\n\n{\"ion\":\"door\"}");
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
+                    a_document_of_wrong_form_is_refused_whole,
+                    a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
+                    a_training_is_triggered_once_its_data_is_frozen,
+                    there_is_nothing_to_review_before_there_is_a_model, a_replicas_report_is_listed,
+                    a_replica_waits_for_its_deployment, a_frame_is_stored_once,
+                    decisions_are_listed_by_span_and_field, a_summary_counts_what_the_list_has,
+                    decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
+                    drift_raises_one_alert_until_it_is_gone)

@@ -1,0 +1,181 @@
+/* Runs, metrics, models and blobs. */
+#include "api/caller_fixture.h"
+
+#include "base/test_main.h"
+
+#define RUN     API "/runs/run-1"
+#define BLOB_X  "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" /* of "x" */
+#define BLOB_NO "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define ID_1    "00000000-0000-4000-8000-0000000000c1"
+#define ID_2    "00000000-0000-4000-8000-0000000000c2"
+#define JOB     "00000000-0000-4000-8000-0000000000b1"
+#define TASK    "00000000-0000-4000-8000-0000000000a1"
+
+static char task[BEARER_BYTES];
+
+static void set_up(void)
+{
+    callers_open();
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
+    place_job(&(struct placed_job){.id = JOB,
+                                   .task = TASK,
+                                   .kind = "train",
+                                   .node = "n",
+                                   .run = "run-1",
+                                   .spec = "{\"model_name\":\"face\"}"});
+    task_bearer(TASK, task);
+}
+
+START_TEST(a_run_is_updated_as_far_as_it_is_named)
+{
+    EXPECT(200, "PATCH " RUN "\n\n{\"summary\":{\"accuracy\":0.5}}");
+    ck_assert_str_eq(said_text("status"), "RUNNING");
+    ck_assert(json_is_null(said("finished_ms")));
+    EXPECT(200, "PATCH " RUN "\n\n{\"status\":\"FINISHED\"}");
+    EXPECT(200, "GET " RUN);
+    ck_assert_str_eq(said_text("status"), "FINISHED");
+    ck_assert_double_eq(json_real_value(said("summary.accuracy")), 0.5);
+    ck_assert(json_is_string(said("finished_ms")));
+    EXPECT_ERROR(400, "$.status", "PATCH " RUN "\n\n{\"status\":\"DONE\"}");
+    EXPECT(404, "PATCH " API "/runs/none\n\n{\"status\":\"FINISHED\"}");
+    EXPECT(404, "GET " API "/runs/none");
+}
+
+END_TEST
+
+START_TEST(metrics_are_stored_once_and_read_in_order)
+{
+    for (int i = 0; i < 2; i++) { /* the same again changes nothing */
+        EXPECT(204, "POST " RUN "/metrics\n\n{\"metrics\":["
+                    "{\"key\":\"loss\",\"step\":2,\"value\":0.25},"
+                    "{\"key\":\"loss\",\"step\":1,\"value\":0.5},"
+                    "{\"key\":\"epoch\",\"step\":1,\"value\":1},"
+                    "{\"key\":\"bad\",\"step\":1,\"value\":null}]}");
+    }
+    EXPECT(200, "GET " RUN "/metrics?key=loss");
+    ck_assert_uint_eq(json_array_size(said("items")), 2);
+    ck_assert_int_eq(json_integer_value(said("items.0.step")), 1);
+    ck_assert_double_eq(json_real_value(said("items.1.value")), 0.25);
+    EXPECT(200, "GET " RUN "/metrics?key=loss&after_step=1");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "GET " RUN "/metrics");
+    ck_assert_uint_eq(json_array_size(said("items")), 4);
+    EXPECT(200, "GET " RUN); /* its last measurements beside its fields */
+    ck_assert_double_eq(json_real_value(said("loss")), 0.25);
+    ck_assert_double_eq(json_real_value(said("epoch")), 1);
+    ck_assert(json_is_null(said("accuracy")));
+    ck_assert(json_is_null(said("metrics.bad")));
+    ck_assert(json_is_null(said("registered")));
+    EXPECT(400, "GET " RUN "/metrics?after_step=x");
+    EXPECT(404, "POST " API "/runs/none/metrics\n\n{\"metrics\":[{\"key\":\"a\",\"step\":1,"
+                "\"value\":1}]}");
+}
+
+END_TEST
+
+START_TEST(metrics_of_wrong_form_are_refused_whole)
+{
+    EXPECT_ERROR(400, "$.metrics[1]",
+                 "POST " RUN "/metrics\n\n{\"metrics\":["
+                 "{\"key\":\"a\",\"step\":1,\"value\":1},{\"step\":1,\"value\":1}]}");
+    EXPECT_ERROR(400, "$.metrics[0].colour",
+                 "POST " RUN "/metrics\n\n{\"metrics\":[{\"key\":\"a\",\"colour\":1}]}");
+    EXPECT_ERROR(400, "$.metrics[0].value: missing",
+                 "POST " RUN "/metrics\n\n{\"metrics\":[{\"key\":\"a\",\"step\":1}]}");
+    EXPECT(200, "GET " RUN "/metrics");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+START_TEST(runs_are_listed_by_what_they_are_of)
+{
+    EXPECT(200, "GET " API "/runs?job=" JOB);
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "GET " API "/runs?status=FAILED");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "GET " API "/runs?project=default&status=RUNNING");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_ptr_nonnull(said("items.0.metrics"));
+}
+
+END_TEST
+
+START_TEST(a_blob_is_what_its_name_says)
+{
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    ck_assert_str_eq(said_text("sha256"), BLOB_X);
+    ck_assert_int_eq(json_integer_value(said("bytes")), 1);
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT(422, "PUT " API "/blobs/" BLOB_X "\n\ny");
+    EXPECT(400, "PUT " API "/blobs/..%%2f..%%2fx\n\nx");
+    EXPECT(200, "GET " API "/blobs/" BLOB_X);
+    ck_assert_str_eq(said_header("Content-Type"), "application/octet-stream");
+    EXPECT(404, "GET " API "/blobs/" BLOB_NO);
+    ck_assert_int_ge(ask("GET " API "/blobs/..%%2fweir.db"), 400);
+}
+
+END_TEST
+
+/** Register a version as a task does. */
+static int enter(const char *model, const char *id, const char *more)
+{
+    return ask_as(task,
+                  "POST " API "/models/%s/versions\n\n{\"id\":\"%s\",\"run\":\"run-1\","
+                  "\"blob\":\"" BLOB_X "\"%s}",
+                  model, id, more);
+}
+
+START_TEST(a_model_version_is_registered_once)
+{
+    EXPECT_STATUS(409, enter("face", ID_1, "")); /* the file is not there yet */
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT_STATUS(200, enter("face", ID_1, ",\"metrics\":{\"accuracy\":0.9}"));
+    ck_assert_int_eq(json_integer_value(said("version")), 1);
+    ck_assert_int_eq(json_integer_value(said("bytes")), 1);
+    EXPECT_STATUS(200, enter("face", ID_1, "")); /* the answer was lost, say */
+    ck_assert_int_eq(json_integer_value(said("version")), 1);
+    ck_assert_double_eq(json_real_value(said("metrics.accuracy")), 0.9);
+    EXPECT_STATUS(200, enter("face", ID_2, ""));
+    ck_assert_int_eq(json_integer_value(said("version")), 2);
+    EXPECT(200, "GET " API "/models/face/versions");
+    ck_assert_uint_eq(json_array_size(said("items")), 2);
+    ck_assert_int_eq(json_integer_value(said("items.0.version")), 2); /* newest first */
+    EXPECT(200, "GET " RUN);
+    ck_assert_str_eq(said_text("registered.model"), "face");
+    ck_assert_int_ge(json_integer_value(said("registered.version")), 1);
+    EXPECT(200, "GET " API "/models/face/versions/1");
+    ck_assert_str_eq(said_text("id"), ID_1);
+    EXPECT(404, "GET " API "/models/face/versions/3");
+    EXPECT(400, "GET " API "/models/face/versions/0");
+    EXPECT(400, "GET " API "/models/face/versions/one");
+    EXPECT(404, "GET " API "/models/none/versions");
+}
+
+END_TEST
+
+START_TEST(a_task_registers_under_its_jobs_name_only)
+{
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT_STATUS(403, enter("other", ID_1, ""));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "model_name"));
+    EXPECT(404, "GET " API "/models/other");
+    EXPECT(200, "POST " API "/models/other/versions\n\n{\"id\":\"" ID_1 "\",\"blob\":\"" BLOB_X
+                "\"}"); /* people may */
+    EXPECT(400,
+           "POST " API "/models/Other/versions\n\n{\"id\":\"" ID_2 "\",\"blob\":\"" BLOB_X "\"}");
+    EXPECT_ERROR(400, "$.id",
+                 "POST " API "/models/other/versions\n\n{\"id\":\"7\",\"blob\":"
+                 "\"" BLOB_X "\"}");
+    EXPECT_ERROR(400, "$.blob",
+                 "POST " API "/models/other/versions\n\n{\"id\":\"" ID_2 "\","
+                 "\"blob\":7}");
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("track_routes", set_up, callers_close, a_run_is_updated_as_far_as_it_is_named,
+                    metrics_are_stored_once_and_read_in_order,
+                    metrics_of_wrong_form_are_refused_whole, runs_are_listed_by_what_they_are_of,
+                    a_blob_is_what_its_name_says, a_model_version_is_registered_once,
+                    a_task_registers_under_its_jobs_name_only)
