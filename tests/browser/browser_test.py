@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import decisions_test
 import fixture
+import frame_test
 import page as browser
 import screens_test
 from fake_server import COOKIE, CSRF, DIST, LINK
@@ -472,7 +473,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *decisions_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *decisions_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -12,6 +12,7 @@ import argparse
 import json
 import queue
 import random
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -568,13 +569,21 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = change
 
 
+class Http(ThreadingHTTPServer):
+    request_queue_size = 128  # a page opens many connections at once
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A browser that goes to another page resets what it waited for; anything else is a fault of this file."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class FakeServer:
     def __init__(self, port=0, is_empty=False):
         self.state = State(is_empty)
         handler = type("BoundHandler", (Handler,), {"state": self.state})
-        ThreadingHTTPServer.request_queue_size = 128  # a page opens many connections at once
-        self.http = ThreadingHTTPServer(("127.0.0.1", port), handler)
-        self.http.daemon_threads = True
+        self.http = Http(("127.0.0.1", port), handler)
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
         self.login = f"{self.url}/login?link={LINK}"
         threading.Thread(target=self.http.serve_forever, daemon=True).start()

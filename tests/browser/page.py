@@ -153,6 +153,11 @@ class Page:
 
         ActionChains(self.driver).send_keys(*keys).perform()
 
+    def press_with(self, modifier, key):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
+
     # ------------------------------------------------------------------------------------------------- judging
 
     def weak_texts(self, minimum=4.5):

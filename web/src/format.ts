@@ -13,7 +13,19 @@ export function millis(time: Opt<Time>): number {
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
 const YEAR = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' })
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false })
+const MINUTE = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
+const FULL = new Intl.DateTimeFormat(undefined, {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: 3,
+    hour12: false,
+    timeZoneName: 'short',
+})
 
 export function clockTime(time: Opt<Time>): string {
     const ms = millis(time)
@@ -33,6 +45,20 @@ export function dayTime(time: Opt<Time>, nowMs = Date.now()): string {
     return `${(then.getFullYear() === today.getFullYear() ? DAY : YEAR).format(ms)}, ${CLOCK.format(ms)}`
 }
 
+/** As dayTime, to the minute: "20:17", "Mon 23 Nov 20:17". */
+export function dayMinute(time: Opt<Time>, nowMs = Date.now()): string {
+    const ms = millis(time)
+    if (Number.isNaN(ms)) {
+        return NONE
+    }
+    const [then, today] = [new Date(ms), new Date(nowMs)]
+    if (then.toDateString() === today.toDateString()) {
+        return MINUTE.format(ms)
+    }
+    return `${(then.getFullYear() === today.getFullYear() ? DAY : YEAR).format(ms).replace(/^(\w+),/, '$1')} ${MINUTE.format(ms)}`
+}
+
+/** All of it, with milliseconds and zone: what a shorter time says when one points at it. */
 export function fullTime(time: Opt<Time>): string {
     const ms = millis(time)
     return Number.isNaN(ms) ? NONE : FULL.format(ms)

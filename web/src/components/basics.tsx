@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Opt, Time } from '../api'
-import { ago, clockTime, fullTime } from '../format'
+import { ago, clockTime, dayMinute, fullTime } from '../format'
 import { ownerClass } from '../state/project'
 import type { Resource } from '../state/resource'
 import { now } from '../state/store'
@@ -16,6 +16,15 @@ export function Ago({ time }: { time: Opt<Time> }) {
     return (
         <time dateTime={typeof time === 'string' ? time : undefined} title={full}>
             {ago(time, now.value)}
+        </time>
+    )
+}
+
+/** When, to the minute, in grey: of a row in a table. */
+export function When({ time }: { time: Opt<Time> }) {
+    return (
+        <time class="muted" title={fullTime(time)}>
+            {dayMinute(time)}
         </time>
     )
 }

@@ -1,7 +1,7 @@
 /** What every tab of an ION begins with: its name, state and evidence, what waits for a person, and the other tabs. */
 import type { ComponentChildren } from 'preact'
 import type { Ion } from '../api'
-import { dayTime, plainValue, words } from '../format'
+import { dayMinute, plainValue, words } from '../format'
 import { current, partsOf, tabsOf } from '../registry'
 import type { Action, Args, Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
@@ -24,39 +24,49 @@ export function rateOf(ion: Ion): number | null {
     return rates.some((one) => one === null) ? null : rates.reduce<number>((sum, one) => sum + one!, 0)
 }
 
-function Waiting({ ion }: { ion: Ion }) {
+/** The newest version that waits at each link; how many more there are leads to the model. */
+export function Waiting({ ion }: { ion: Ion }) {
     const waiting = pendingCandidates.value.filter((one) => one.ion === ion.name)
+    const newest = waiting.filter((one, i) => waiting.findIndex((it) => it.link_to === one.link_to) === i)
     if (waiting.length === 0) {
         return null
     }
     return (
         <ul class="panel list attention" aria-label="Waiting for your approval">
-            {waiting.slice(0, SHOWN).map((one) => (
-                <li key={one.id}>
-                    <PolicyDiamond policy="manual" tone="warn" />
-                    <div class="grow">
-                        <p>
-                            <b>{one.model}</b> <Version number={one.version} is="candidate" /> waits for approval to go to <b>{one.link_to}</b>
-                        </p>
-                        <small class="muted">
-                            {Object.entries(one.metrics ?? {})
-                                .slice(0, SHOWN)
-                                .map(([key, value]) => `${words(key)} ${plainValue(value)} · `)}
-                            <Ago time={one.created_ms} />
-                        </small>
-                    </div>
-                    {canChange() && (
-                        <span class="acts">
-                            <button type="button" class="button primary" onClick={() => ask(approveQuestion(ion.name, one))}>
-                                Approve<span class="hidden"> version {one.version}</span>
-                            </button>
-                            <button type="button" class="button" onClick={() => ask(rejectQuestion(ion.name, one))}>
-                                Reject<span class="hidden"> version {one.version}</span>
-                            </button>
-                        </span>
-                    )}
-                </li>
-            ))}
+            {newest.map((one) => {
+                const more = waiting.filter((it) => it.link_to === one.link_to).length - 1
+                return (
+                    <li key={one.id}>
+                        <PolicyDiamond policy="manual" tone="warn" />
+                        <div class="grow">
+                            <p>
+                                <b>{one.model}</b> <Version number={one.version} is="candidate" /> waits for approval to go to <b>{one.link_to}</b>
+                                {more > 0 && (
+                                    <>
+                                        , and <a href={href(['models', one.model])}>{more} older</a>
+                                    </>
+                                )}
+                            </p>
+                            <small class="muted">
+                                {Object.entries(one.metrics ?? {})
+                                    .slice(0, SHOWN)
+                                    .map(([key, value]) => `${words(key)} ${plainValue(value)} · `)}
+                                <Ago time={one.created_ms} />
+                            </small>
+                        </div>
+                        {canChange() && (
+                            <span class="acts">
+                                <button type="button" class="button primary" onClick={() => ask(approveQuestion(ion.name, one))}>
+                                    Approve<span class="hidden"> version {one.version}</span>
+                                </button>
+                                <button type="button" class="button" onClick={() => ask(rejectQuestion(ion.name, one))}>
+                                    Reject<span class="hidden"> version {one.version}</span>
+                                </button>
+                            </span>
+                        )}
+                    </li>
+                )
+            })}
         </ul>
     )
 }
@@ -125,7 +135,7 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                             {evidenceOf(ion)}
                             <span class="only-desk">
                                 {' '}
-                                · revision {ion.revision}, applied {dayTime(ion.updated_ms ?? ion.created_ms).replace(/:\d\d$/, '')}
+                                · revision {ion.revision}, applied {dayMinute(ion.updated_ms ?? ion.created_ms)}
                                 {ion.created_by ? ` by ${ion.created_by}` : ''}
                             </span>
                         </span>
@@ -142,7 +152,6 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                     ))}
             </PageHead>
             <Reason ion={ion} />
-            <Waiting ion={ion} />
             <Tabs
                 label={`Parts of ${ion.name}`}
                 items={tabsOf('ion').map((screen) => ({

@@ -9,6 +9,8 @@ import { Icon } from './icon'
 const KEEP_CHARS = 256 * 1024
 const WAIT_S = 20
 const RETRY_MS = 3_000
+const EMPTY_MS = 1_000 // it is empty so far, or the server did not wait
+const LATE_MS = 10_000 // lines may still come after the end
 const NEAR_END_PX = 24
 const MARKS_MAX = 2_000
 
@@ -37,21 +39,20 @@ const pause = (ms: number, abort: AbortSignal) =>
     })
 
 /** Reads the log for ever (until aborted), handing on what is new and what went wrong. */
-async function follow(task: string, attempt: number | null, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
+async function follow(task: string, attempt: number | null, isOver: () => boolean, abort: AbortSignal, onText: (text: string) => void, onError: (text: string) => void) {
     const decoder = new TextDecoder()
     let offset = 0
     while (!abort.aborted) {
         try {
-            const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: offset > 0 ? WAIT_S : 0 })
+            const url = apiUrl(`/tasks/${segment(task)}/log`, { offset, attempt, wait_s: offset > 0 && !isOver() ? WAIT_S : 0 })
             const response = await request(url, { signal: abort })
             const bytes = new Uint8Array(await response.arrayBuffer())
             const next = Number(response.headers.get('X-Weir-Offset') ?? NaN)
-            const isStuck = bytes.length === 0 && offset === 0
             offset = Number.isFinite(next) ? next : offset + bytes.length
             onError('')
             onText(decoder.decode(bytes, { stream: true }))
-            if (isStuck || bytes.length === 0) {
-                await pause(1_000, abort) // the log is empty so far, or the server did not wait
+            if (bytes.length === 0) {
+                await pause(isOver() ? LATE_MS : EMPTY_MS, abort)
             }
         } catch (error) {
             if (abort.aborted) {
@@ -121,16 +122,20 @@ export function LogView(props: {
     const [following, setFollowing] = useState(true)
     const [words, setWords] = useState('')
     const [chosen, setChosen] = useState(-1)
+    const [shows, setShows] = useState(0) // grows when the browser shows the page again that it kept
     const [isWrapped, setWrapped] = useState(false)
     const pre = useRef<HTMLPreElement>(null)
     const found = useMemo(() => (splitAt(log.text, words).length - 1) / 2, [log.text, words])
 
+    const isOver = useRef(props.isOver)
+    isOver.current = props.isOver
     useEffect(() => {
         const abort = new AbortController()
         setLog({ text: '', dropped: false })
         void follow(
             task,
             attempt,
+            () => isOver.current,
             abort.signal,
             (more) =>
                 more &&
@@ -140,8 +145,18 @@ export function LogView(props: {
                 }),
             setError,
         )
-        return () => abort.abort()
-    }, [task, attempt])
+        const end = () => abort.abort()
+        window.addEventListener('pagehide', end) // kept by the browser, it would hold a connection
+        return () => {
+            window.removeEventListener('pagehide', end)
+            end()
+        }
+    }, [task, attempt, shows])
+    useEffect(() => {
+        const again = (event: PageTransitionEvent) => event.persisted && setShows((n) => n + 1)
+        window.addEventListener('pageshow', again)
+        return () => window.removeEventListener('pageshow', again)
+    }, [])
 
     useEffect(() => {
         if (following && pre.current) {

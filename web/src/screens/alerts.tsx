@@ -2,14 +2,14 @@
 import { useState } from 'preact/hooks'
 import type { Alert } from '../api'
 import { byUrgency, severityTone, take, TakeButton, useProjectAlerts } from '../components/alerts'
-import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs } from '../components/basics'
+import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs, When } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { Id, Sentence, Subject } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { dayTime, duration, millis, NONE, plainValue, sentence, words } from '../format'
+import { dayMinute, dayTime, duration, millis, NONE, plainValue, sentence, words } from '../format'
 import type { Screen } from '../screen'
 import { href, hrefWith, param } from '../state/route'
 import { alerts, ions, jobs, now, openAlerts } from '../state/store'
@@ -78,7 +78,7 @@ function firingColumns(chosen: ReadonlySet<string>, choose: (alert: Alert) => vo
             sort: (alert) => -millis(alert.raised_ms),
             render: (alert) => (
                 <span class="muted">
-                    {dayTime(alert.raised_ms).replace(/:\d\d$/, '')}, {duration(now.value - millis(alert.raised_ms))}
+                    {dayMinute(alert.raised_ms)}, {duration(now.value - millis(alert.raised_ms))}
                 </span>
             ),
         },
@@ -101,7 +101,7 @@ function endedColumns(): Column<Alert>[] {
     return [
         severityColumn(),
         alertColumn(),
-        { id: 'raised', name: 'Began', width: '168px', phone: 'more', sort: (alert) => -millis(alert.raised_ms), render: (alert) => <span class="muted">{dayTime(alert.raised_ms)}</span> },
+        { id: 'raised', name: 'Began', width: '168px', phone: 'more', sort: (alert) => -millis(alert.raised_ms), render: (alert) => <When time={alert.raised_ms} /> },
         {
             id: 'ended',
             name: 'Ended, after',
@@ -109,7 +109,7 @@ function endedColumns(): Column<Alert>[] {
             sort: (alert) => -millis(alert.resolved_ms),
             render: (alert) => (
                 <span class="muted">
-                    {dayTime(alert.resolved_ms)}, {duration(millis(alert.resolved_ms) - millis(alert.raised_ms))}
+                    {dayMinute(alert.resolved_ms)}, {duration(millis(alert.resolved_ms) - millis(alert.raised_ms))}
                 </span>
             ),
         },

@@ -1,7 +1,7 @@
 /** Datasets: where they lie, their versions, who uses them. */
 import type { Dataset, DatasetVersion, Ion } from '../api'
 import { COMMANDS } from '../commands'
-import { Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
+import { Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Table, type Column } from '../components/table'
@@ -62,7 +62,7 @@ const COLUMNS: Column<Dataset>[] = [
             return <span title={text}>{text || <span class="muted">no ION</span>}</span>
         },
     },
-    { id: 'made', name: 'Made', width: '152px', sort: (one) => -millis(one.created_ms), render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+    { id: 'made', name: 'Made', width: '136px', sort: (one) => -millis(one.created_ms), render: (one) => <When time={one.created_ms} /> },
 ]
 
 const VERSION_COLUMNS: Column<DatasetVersion>[] = [
@@ -70,7 +70,7 @@ const VERSION_COLUMNS: Column<DatasetVersion>[] = [
     { id: 'files', name: 'Files', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_files) },
     { id: 'classes', name: 'Classes', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_classes) },
     { id: 'size', name: 'Size', width: '88px', isNumber: true, phone: 'more', render: (one) => bytes(one.bytes) },
-    { id: 'made', name: 'Made', render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+    { id: 'made', name: 'Made', render: (one) => <When time={one.created_ms} /> },
     { id: 'digest', name: 'Digest', width: '116px', render: (one) => <code title={one.digest ?? undefined}>{one.digest?.slice(0, 12) ?? NONE}</code> },
 ]
 

@@ -10,7 +10,7 @@ import { Icon } from '../components/icon'
 import { Spark } from '../components/spark'
 import { is, State, StateWord, toneOf } from '../components/state'
 import { rangeText, TimeRange } from '../components/time_range'
-import { dayTime, fullTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
+import { dayMinute, dayTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
 import type { Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
 import { inProject, projects } from '../state/project'
@@ -170,7 +170,7 @@ function SinceLastVisit() {
     }).filter(Boolean)
     return (
         <span>
-            {since > 0 ? `Since you were last here, ${dayTime(new Date(since).toISOString()).slice(0, -3)}: ` : 'Lately: '}
+            {since > 0 ? `Since you were last here, ${dayMinute(new Date(since).toISOString())}: ` : 'Lately: '}
             <a href={href('events')}>{news.join(' · ') || 'nothing new'}</a>
         </span>
     )
@@ -412,7 +412,7 @@ function Home() {
                             sub={[
                                 works > 0 && works < all.length && `${works} ${works === 1 ? 'works' : 'work'} as they should`,
                                 approvals > 0 && (approvals === 1 ? '1 approval waits' : `${approvals} approvals wait`),
-                                fullTime(now.value),
+                                dayTime(now.value),
                             ]
                                 .filter(Boolean)
                                 .join(' · ')}

@@ -2,17 +2,17 @@
 import { useEffect } from 'preact/hooks'
 import type { Decision, DecisionSummary, Ion, Opt, PolicyDecision } from '../api'
 import { AlertRows, byUrgency, ionOf, take } from '../components/alerts'
-import { Loaded, Panel, Strip, Version } from '../components/basics'
+import { Loaded, Panel, Strip, Version, When } from '../components/basics'
 import { EventList } from '../components/event_list'
 import { Icon } from '../components/icon'
-import { ionActions, IonTab } from '../components/ion_head'
+import { ionActions, IonTab, Waiting } from '../components/ion_head'
 import { IonGraph } from '../components/ion_graph'
 import { State, VERDICTS, type Tone } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Thresholds } from '../components/threshold'
 import { rangeText, TimeRange } from '../components/time_range'
 import { VerdictChart } from '../components/verdict_chart'
-import { clockTime, dayTime, latency, millis, NONE, percent, plainValue, rateText, short, words } from '../format'
+import { clockTime, latency, millis, NONE, percent, plainValue, rateText, short, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { candidates } from '../state/candidates'
 import { getAll, segment } from '../state/http'
@@ -108,7 +108,7 @@ function historyColumns(ion: Ion): Column<PolicyDecision>[] {
             },
         },
         { id: 'by', name: 'By', width: '96px', render: (one) => <span class="muted">{one.actor ?? NONE}</span> },
-        { id: 'when', name: 'When', width: '144px', render: (one) => <span class="muted">{dayTime(one.time_ms)}</span> },
+        { id: 'when', name: 'When', width: '144px', render: (one) => <When time={one.time_ms} /> },
     ]
 }
 
@@ -203,6 +203,7 @@ function IonLive({ args }: { args: Args }) {
         <IonTab args={args} tools={<TimeRange fallback={WINDOW} />}>
             {(ion) => (
                 <>
+                    <Waiting ion={ion} />
                     <section class="canvas" aria-labelledby="graph-title">
                         <h2 id="graph-title" class="hidden">
                             Pipelines and links

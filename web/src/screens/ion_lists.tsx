@@ -1,12 +1,12 @@
 /** Who is on the allow and deny lists of an ION, since when, and by whom. */
 import { useEffect } from 'preact/hooks'
 import type { Member } from '../api'
-import { Empty, Loaded, Panel } from '../components/basics'
+import { Empty, Loaded, Panel, When } from '../components/basics'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { ionActions, IonTab } from '../components/ion_head'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { dayTime, millis } from '../format'
+import { millis } from '../format'
 import type { Args, Screen } from '../screen'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
@@ -28,7 +28,7 @@ const COLUMNS: Column<Member>[] = [
         sort: (one) => one.list,
         render: (one) => <State tone={one.list === 'deny' ? 'bad' : 'good'}>{one.list === 'deny' ? 'barred' : 'allowed'}</State>,
     },
-    { id: 'since', name: 'Since', width: '220px', phone: 'more', sort: (one) => -millis(one.time_ms), render: (one) => dayTime(one.time_ms) },
+    { id: 'since', name: 'Since', width: '220px', phone: 'more', sort: (one) => -millis(one.time_ms), render: (one) => <When time={one.time_ms} /> },
     { id: 'by', name: 'By', width: '160px', phone: 'more', sort: (one) => one.actor ?? '', render: (one) => one.actor ?? '' },
 ]
 

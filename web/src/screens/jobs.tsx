@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Job, Task } from '../api'
 import { COMMANDS } from '../commands'
-import { Choices, Command, Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
+import { Choices, Command, Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
 import { ask, type Question } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
@@ -250,11 +250,11 @@ function columns(isNarrow: boolean): Column<Job>[] {
         {
             id: 'since',
             name: 'Submitted',
-            width: '160px',
+            width: '132px',
             isNumber: true,
             phone: 'more',
             sort: (job) => -millis(job.created_ms),
-            render: (job) => <span class="muted">{dayTime(job.created_ms)}</span>,
+            render: (job) => <When time={job.created_ms} />,
         },
         { id: 'took', name: 'Ran for', width: '88px', isNumber: true, isWide: true, render: (job) => (job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE) },
         { id: 'by', name: 'By', width: '96px', isWide: true, sort: (job) => job.created_by ?? '', render: (job) => <span class="muted">{job.created_by}</span> },

@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version } from '../components/basics'
+import { Ago, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
@@ -97,7 +97,9 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
                 const state = stateOf(one)
                 return places.length > 0 ? (
                     <State tone={isHeard ? 'good' : 'plain'} isKnown={isHeard}>
-                        {isHeard ? 'serving' : 'served last'} {places.join(', ')}
+                        <span class="clip" title={places.join(', ')}>
+                            {isHeard ? 'serving' : 'served last'} {places.map((place) => place.split(' / ')[1]).join(', ')}
+                        </span>
                     </State>
                 ) : (
                     <StateWord state={is(state, 'pending_review') ? 'waits for review' : state} tone={is(state, 'pending_review') ? 'warn' : is(state, 'retired', 'registered') ? 'plain' : undefined} />
@@ -109,7 +111,7 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
                   {
                       id: 'measure',
                       name: words(measure),
-                      width: '128px',
+                      width: '104px',
                       isNumber: true,
                       phone: 'more' as const,
                       sort: (one: ModelVersion) => -Number(one.metrics?.[measure] ?? -1),
@@ -121,10 +123,10 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
         {
             id: 'run',
             name: 'Made by',
-            width: '148px',
+            width: '132px',
             render: (one) => (one.run ? <a href={href(['runs', one.run])}>{runs.data.value?.find((run) => run.id === one.run)?.name ?? shortId(one.run)}</a> : NONE),
         },
-        { id: 'made', name: 'Made', width: '152px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <span class="muted">{dayTime(one.created_ms)}</span> },
+        { id: 'made', name: 'Made', width: '120px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <When time={one.created_ms} /> },
         {
             id: 'acts',
             name: '',

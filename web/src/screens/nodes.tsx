@@ -29,15 +29,17 @@ export function nodeState(node: Node): string {
     return state === 'ready' && node.is_draining ? 'draining' : state
 }
 
+const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining')
+
 function accelerators(node: Node): Accelerator[] {
     const found = node.inventory?.['accelerators']
     return Array.isArray(found) ? (found as Accelerator[]) : []
 }
 
-/** The disk that tasks and outboxes write to, if the agent reports it. */
+/** The disk that tasks and outboxes write to, if the agent reports it; of a silent node nobody knows. */
 export function diskOf(node: Node): { bytes: number; free: number } | undefined {
     const [total, free] = [node.inventory?.['disk_bytes'], node.inventory?.['disk_free_bytes']]
-    return typeof total === 'number' && typeof free === 'number' && total > 0 ? { bytes: total, free } : undefined
+    return !isSilent(node) && typeof total === 'number' && typeof free === 'number' && total > 0 ? { bytes: total, free } : undefined
 }
 
 export function DiskMeter({ total, free, label }: { total: number; free: number; label: string }) {
@@ -48,8 +50,6 @@ export function DiskMeter({ total, free, label }: { total: number; free: number;
         </Meter>
     )
 }
-
-const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining')
 
 const FILTER: FilterOf<Node> = {
     text: (node) => node.name,
@@ -194,7 +194,7 @@ function NodeDrawer({ node }: { node: Node }) {
                     ['Last heard of', <Ago time={node.last_seen_ms} />],
                     ['CPU slots', node.cpu_slots ?? NONE],
                     ['Memory', bytes(node.memory_bytes)],
-                    ['Disk', disk ? <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} /> : 'not reported'],
+                    ['Disk', disk ? <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} /> : isSilent(node) ? 'unknown' : 'not reported'],
                     ['Agent', node.agent_version ?? NONE],
                     ...inventoryFacts(node),
                 ]}
@@ -249,7 +249,10 @@ function Nodes({ args }: { args: Args }) {
     )
     return (
         <>
-            <PageHead title="Nodes" sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${silent > 0 ? `${silent} silent` : 'all report'}`}>
+            <PageHead
+                title={silent > 0 ? `${silent} of ${all.length} nodes ${silent === 1 ? 'is' : 'are'} silent` : 'Nodes'}
+                sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} report`}
+            >
                 <Choices
                     label="View"
                     items={[

@@ -1,11 +1,11 @@
 /** Training runs, newest first, with their figures side by side. */
 import type { Run } from '../api'
 import { COMMANDS } from '../commands'
-import { Choices, Empty, Loaded, Owner, PageHead, Panel, Progress } from '../components/basics'
+import { Choices, Empty, Loaded, Owner, PageHead, Panel, Progress, When } from '../components/basics'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { is, State, StateWord, toneOf } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { datasetText, dayTime, fixed, millis, nameIn, NONE, percent, short, span } from '../format'
+import { datasetText, fixed, millis, nameIn, NONE, percent, short, span } from '../format'
 import type { Screen } from '../screen'
 import { inProject } from '../state/project'
 import { href, hrefWith, param } from '../state/route'
@@ -80,7 +80,7 @@ const COLUMNS: Column<Run>[] = [
     { id: 'loss', name: 'Loss', width: '72px', isNumber: true, sort: (run) => run.loss ?? Infinity, render: (run) => fixed(run.loss) },
     { id: 'speed', name: 'Images/s', width: '84px', isNumber: true, sort: (run) => -(run.images_per_second ?? 0), render: (run) => short(run.images_per_second) },
     { id: 'data', name: 'Data', width: '116px', sort: (run) => datasetText(run), render: (run) => <span class="muted">{datasetText(run)}</span> },
-    { id: 'submitted', name: 'Submitted', width: '152px', isNumber: true, sort: (run) => -millis(run.created_ms), render: (run) => <span class="muted">{dayTime(run.created_ms)}</span> },
+    { id: 'submitted', name: 'Submitted', width: '128px', isNumber: true, sort: (run) => -millis(run.created_ms), render: (run) => <When time={run.created_ms} /> },
     { id: 'took', name: 'Took', width: '76px', isNumber: true, phone: 'more', render: (run) => (run.started_ms ? span(run.started_ms, run.finished_ms, now.value) : NONE) },
 ]
 

@@ -1,8 +1,8 @@
 /** What the server's state folder takes, by kind, how full its disk is, and what goes next. */
 import type { StoreUsage, Usage } from '../api'
-import { Loaded, PageHead, Panel, Strip } from '../components/basics'
+import { Loaded, PageHead, Panel, Strip, When } from '../components/basics'
 import { Table, type Column } from '../components/table'
-import { bytes, dayTime, millis, NONE, percent, short } from '../format'
+import { bytes, millis, NONE, percent, short } from '../format'
 import type { Screen } from '../screen'
 import { get } from '../state/http'
 import { useResource } from '../state/resource'
@@ -28,7 +28,7 @@ const COLUMNS: Column<Usage>[] = [
     { id: 'used', name: 'Size', width: '96px', isNumber: true, phone: 'state', sort: (one) => -(one.used_bytes ?? 0), render: (one) => <b>{bytes(one.used_bytes)}</b> },
     { id: 'count', name: 'How many', width: '120px', isNumber: true, phone: 'more', sort: (one) => -(one.n ?? 0), render: (one) => `${short(one.n)} ${one.unit ?? ''}` },
     { id: 'limit', name: 'Limit', width: '112px', phone: 'more', render: (one) => (one.limit ? <code>{one.limit}</code> : NONE) },
-    { id: 'oldest', name: 'Oldest that may go', width: '160px', sort: (one) => millis(one.oldest_ms), render: (one) => <span class="muted">{dayTime(one.oldest_ms)}</span> },
+    { id: 'oldest', name: 'Oldest that may go', width: '160px', sort: (one) => millis(one.oldest_ms), render: (one) => <When time={one.oldest_ms} /> },
     {
         id: 'next',
         name: 'What goes next',

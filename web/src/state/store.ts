@@ -216,6 +216,12 @@ effect(() => {
     }
 })
 
+window.addEventListener('pageshow', (event) => {
+    if (event.persisted) {
+        loadAll() // the browser kept the page, and nothing came meanwhile
+    }
+})
+
 window.setInterval(() => {
     if (!document.hidden) {
         now.value = Date.now()

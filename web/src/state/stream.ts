@@ -92,6 +92,13 @@ export class Stream {
     ) {
         document.addEventListener('visibilitychange', () => this.visibilityChanged())
         window.addEventListener('online', () => this.retryNow())
+        // A page that is left may be kept by the browser, and its stream would hold one of six connections.
+        window.addEventListener('pagehide', () => this.disconnect())
+        window.addEventListener('pageshow', (event) => {
+            if (event.persisted && this.running) {
+                void this.connect()
+            }
+        })
     }
 
     start(): void {
