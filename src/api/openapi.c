@@ -1,12 +1,27 @@
-/** The OpenAPI 3.0 document, made from the route table and the record tables. */
+/** The OpenAPI 3.0 document, made from the route table, the record tables and the shapes of answers. */
 #include "api/api_private.h"
+#include "api/shape.h"
 
 #include "base/kind.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
-static json_t *field_schema(const struct weir_field *field)
+/* "model version" as the name of a schema: "model_version". */
+static json_t *ref_to(const char *name)
+{
+    json_t *ref = json_sprintf("#/components/schemas/%s", name);
+    char *text = strdup(json_string_value(ref));
+    for (char *p = text; p != NULL && *p != '\0'; p++) {
+        *p = *p == ' ' ? '_' : *p;
+    }
+    json_string_set(ref, text);
+    free(text);
+    return json_pack("{s:o}", "$ref", ref);
+}
+
+static json_t *field_schema(const struct weir_field *field, bool is_filled)
 {
     static const char *const types[] = {
         [WEIR_FIELD_TYPE_TEXT] = "string", [WEIR_FIELD_TYPE_INT] = "integer",
@@ -27,7 +42,12 @@ static json_t *field_schema(const struct weir_field *field)
     if (field->type == WEIR_FIELD_TYPE_INT) {
         json_object_set_new(schema, "format", json_string("int64"));
     }
-    json_object_set_new(schema, "nullable", json_true());
+    /* Text, a time or a number that is not known is null; whole numbers and truth values are not. */
+    bool has_null = field->type != WEIR_FIELD_TYPE_INT && field->type != WEIR_FIELD_TYPE_BOOL;
+    bool is_needed = is_filled || (field->flags & (WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED)) != 0;
+    json_object_set_new(
+        schema, "nullable",
+        json_boolean(has_null && (!is_needed || field->type == WEIR_FIELD_TYPE_F64)));
     json_object_set_new(schema, "readOnly",
                         json_boolean((field->flags & WEIR_FIELD_READ_ONLY) != 0));
     json_object_set_new(schema, "description",
@@ -36,34 +56,108 @@ static json_t *field_schema(const struct weir_field *field)
     return schema;
 }
 
-static json_t *resource_schema(const struct weir_resource *resource)
+/* The schema of "text", "list of link", "map of number" …, see struct api_member. */
+static json_t *type_schema(const char *type)
 {
-    json_t *properties = json_object(), *required = json_array();
-    for (size_t i = 0; i < resource->n_fields; i++) {
+    static const struct {
+        const char *name, *type, *format;
+    } plain[] = {{"text", "string", NULL},
+                 {"integer", "integer", "int64"},
+                 {"number", "number", NULL},
+                 {"bool", "boolean", NULL},
+                 {"time", "string", "date-time"}};
+
+    if (strncmp(type, "list of ", 8) == 0) {
+        return json_pack("{s:s,s:o}", "type", "array", "items", type_schema(type + 8));
+    }
+    if (strncmp(type, "map of ", 7) == 0) {
+        return json_pack("{s:s,s:o}", "type", "object", "additionalProperties",
+                         type_schema(type + 7));
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(plain); i++) {
+        if (strcmp(type, plain[i].name) == 0) {
+            return json_pack("{s:s,s:s*}", "type", plain[i].type, "format", plain[i].format);
+        }
+    }
+    return strcmp(type, "any") == 0 ? json_object() : ref_to(type);
+}
+
+/* OpenAPI 3.0 ignores what stands beside a $ref: allOf carries it. */
+static json_t *member_schema(const struct api_member *member)
+{
+    json_t *schema = type_schema(member->type);
+    if (json_object_get(schema, "$ref") != NULL) {
+        schema = json_pack("{s:[o]}", "allOf", schema);
+    }
+    json_object_set_new(schema, "nullable", json_boolean(member->is_nullable));
+    json_object_set_new(schema, "readOnly", json_true());
+    json_object_set_new(schema, "description", json_string(member->doc));
+    return schema;
+}
+
+static void add_members(const struct api_shape *shape, json_t *properties, json_t *optional)
+{
+    for (size_t i = 0; shape != NULL && i < shape->n_members; i++) {
+        const struct api_member *member = &shape->members[i];
+        json_object_set_new(properties, member->name, member_schema(member));
+        if (member->is_optional) {
+            json_array_append_new(optional, json_string(member->name));
+        }
+    }
+}
+
+/* Is the field among those that the shape calls filled? */
+static bool is_among(const char *name, const struct api_shape *shape)
+{
+    size_t len = strlen(name);
+    const char *p = shape != NULL && shape->filled != NULL ? shape->filled : "";
+    for (; *p != '\0'; p += strcspn(p, " "), p += *p == ' ') {
+        if (strcspn(p, " ") == len && strncmp(p, name, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What an object has: the fields of its record, and the members of its shape before them. */
+static json_t *object_schema(const struct weir_resource *resource, const struct api_shape *shape)
+{
+    json_t *properties = json_object(), *required = json_array(), *optional = json_array();
+    for (size_t i = 0; resource != NULL && i < resource->n_fields; i++) {
         const struct weir_field *field = &resource->fields[i];
         if (field->flags & WEIR_FIELD_SECRET) {
             continue;
         }
-        json_object_set_new(properties, field->name, field_schema(field));
+        json_object_set_new(properties, field->name,
+                            field_schema(field, is_among(field->name, shape)));
         if (field->flags & WEIR_FIELD_REQUIRED) {
             json_array_append_new(required, json_string(field->name));
         }
     }
+    add_members(shape, properties, optional);
     json_t *schema = json_pack("{s:s,s:o}", "type", "object", "properties", properties);
     if (json_array_size(required) > 0) {
         json_object_set(schema, "required", required);
     }
+    if (json_array_size(optional) > 0) {
+        json_object_set(schema, "x-weir-optional", optional);
+    }
     json_decref(required);
+    json_decref(optional);
     return schema;
 }
 
 static json_t *schema_ref(const struct weir_resource *resource)
 {
-    return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", resource->name));
+    return ref_to(resource->name);
 }
 
 static json_t *answer_schema(const struct api_route *route)
 {
+    const struct api_shape *shape = api_shape_of_route(route->method, route->pattern);
+    if (shape != NULL) {
+        return ref_to(shape->name);
+    }
     if (route->out == NULL) {
         return json_pack("{s:s}", "type", "object");
     }
@@ -154,6 +248,32 @@ static void add_kind_schemas(json_t *schemas)
     }
 }
 
+static void add_schema(json_t *schemas, const char *name, const struct weir_resource *resource,
+                       const struct api_shape *shape)
+{
+    json_t *ref = ref_to(name);
+    const char *key = strrchr(json_string_value(json_object_get(ref, "$ref")), '/') + 1;
+    if (json_object_get(schemas, key) == NULL) {
+        json_object_set_new(schemas, key, object_schema(resource, shape));
+    }
+    json_decref(ref);
+}
+
+static void add_schemas(json_t *schemas)
+{
+    for (size_t i = 0; i < api_n_shapes; i++) {
+        add_schema(schemas, api_shapes[i].name, api_shapes[i].record, &api_shapes[i]);
+    }
+    for (size_t i = 0; i < api_n_routes; i++) {
+        const struct weir_resource *used[] = {api_routes[i].in, api_routes[i].out};
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(used); k++) {
+            if (used[k] != NULL) {
+                add_schema(schemas, used[k]->name, used[k], api_shape_of_record(used[k]));
+            }
+        }
+    }
+}
+
 json_t *weir_api_openapi(void)
 {
     json_t *paths = json_object();
@@ -172,13 +292,8 @@ json_t *weir_api_openapi(void)
             method[k] = (char)tolower((unsigned char)route->method[k]);
         }
         json_object_set_new(path, method, operation_of(route));
-        const struct weir_resource *used[] = {route->in, route->out};
-        for (size_t k = 0; k < 2; k++) {
-            if (used[k] != NULL && json_object_get(schemas, used[k]->name) == NULL) {
-                json_object_set_new(schemas, used[k]->name, resource_schema(used[k]));
-            }
-        }
     }
+    add_schemas(schemas);
     add_kind_schemas(schemas);
     return json_pack(
         "{s:s,s:{s:s,s:s,s:s},s:o,s:{s:o,s:{s:{s:s,s:s},s:{s:s,s:s,s:s}}},s:[{s:[]},{s:[]}]}",

@@ -1,389 +1,584 @@
 /**
- * The records the server sends, as the dashboard reads them: the page's side of docs/architecture.md and of the record
- * tables in src/{track,job,ion,store}.
+ * The records as the server sends them, made by web/api_types.py from its OpenAPI document: do not edit.
  *
- * Conventions
  * - Every time field ends in _ms in its name and is an RFC 3339 string ("2025-11-21T02:00:00.123Z"), or null for never.
- *   A number is read as milliseconds since 1970, because a replica's own records carry that.
  * - A list answers {"items": [...], "next": cursor | null}; `?cursor=<next>` asks for the following page.
- * - A field marked optional may be absent or null: the page then shows nothing for it, never "undefined".
+ * - A member with "?" may be missing; one with "| null" is there and may say nothing.
  * - States are words; the page compares and shows them in lower case, an unknown one in a neutral colour.
  */
-export type Time = string | number
-export type Opt<T> = T | null | undefined
+export type Time = string
 
 export interface List<T> {
     items: T[]
-    next: Opt<string | number>
+    next: string | null
+}
+
+/** GET /alerts */
+export interface Alert {
+    acknowledged_by: string | null // Who has seen it
+    acknowledged_ms: Time | null // When (ms)
+    count: number // How often it was raised
+    data: unknown // Details
+    id: string // Identifier
+    key: string // One unresolved alert per key
+    kind: string // drift, training_failed, node_lost …
+    last_ms: Time // Last time (ms)
+    message: string // A sentence
+    raised_ms: Time // First time (ms)
+    resolved_ms: Time | null // When its cause was gone (ms)
+    severity: string // info, warning or critical
+    state: string // open, acknowledged or resolved
+    subject: string | null // About what: ion/NAME, node/NAME …
+}
+
+/** GET /health */
+export interface Alive {
+    status: string // ok
+    version: string // Version of the server
+}
+
+/** GET /session */
+export interface Caller {
+    csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
+    role: string // At most this role
+    user: string // Who calls
+    version: string // Version of the server
+}
+
+/** GET /ions/{name}/candidates */
+export interface Candidate {
+    blob: string // SHA-256 of the model file
+    created_ms: Time // When it came to the link (ms)
+    id: string // ION:LINK:MODEL-VERSION
+    ion: string // ION
+    link: string // Link, FROM:TO
+    link_from: string // Training pipeline of the link
+    link_to: string // Prediction pipeline of the link
+    metrics: Record<string, unknown> | null // Measured quality
+    model: string // Model
+    model_version: string // Identifier of the model version
+    served_ms: Time | null // When it began to serve (ms)
+    served_seq: number // Order of serving; 0 = never
+    state: string // PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK
+    updated_ms: Time | null // Last change of its state (ms)
+    version: number // Number of the model version
+}
+
+/** GET /datasets, GET /datasets/{name} */
+export interface Dataset {
+    created_by: string | null // Who made it
+    created_ms: Time // When it was made (ms)
+    is_uploaded: boolean // Files came through the API
+    kind: string // folder (classes are folders) or idx
+    name: string // Unique name
+    path: string // Folder on the server; absent = files are uploaded
+    project: string // Project it belongs to
+}
+
+/** GET /datasets/{name}/versions */
+export interface DatasetVersion {
+    blob: string // SHA-256 of the manifest
+    bytes: number // Size of all files (bytes)
+    created_ms: Time // When it was made (ms)
+    dataset: string // Dataset
+    digest: string // SHA-256 over names and contents
+    id: string // Identifier
+    n_classes: number // Classes
+    n_files: number // Files
+    version: number // Number
+}
+
+/** GET /decisions, GET /decisions/{id} */
+export interface Decision {
+    brightness: number | null // Mean brightness of the frame
+    camera: string // Camera
+    durable_us: number // From frame to decision on disk (us)
+    error: string | null // What went wrong
+    frame: number // Number of the frame
+    gallery_version: number // Gallery version
+    id: string // Identifier, made by the replica
+    image: string | null // SHA-256 of the face
+    ion: string // ION
+    latency_us: number // From frame to decision (us)
+    list_revision: number // Revision of the lists
+    model_version: number // Model version that decided
+    person: string | null // Who was recognised
+    pipeline: string // Pipeline
+    replica: string | null // Replica that decided
+    score: number | null // Similarity to the nearest person
+    seq: number // Order of arrival
+    threshold: number | null // Similarity that was needed
+    time_ms: Time // When (ms)
+    verdict: string // grant, deny, unknown or error
+}
+
+export interface DecisionBucket {
+    deny: number // Denied
+    error: number // Not decided
+    grant: number // Granted
+    time_ms: Time // Begin of this part of the time
+    unknown: number // Nobody known
+}
+
+/** GET /decisions/summary */
+export interface DecisionSummary {
+    buckets?: DecisionBucket[] | null // Counts by equal parts of the time, if asked for
+    decisions: number // How many were counted
+    durable_p99_ms: number | null // 99 % were on disk no later (ms)
+    from_ms: Time | null // From when on the counts are complete
+    last_seq: number // Number of the newest; 0: none
+    latency_ms: LatencyQuantiles // From frame to decision
+    per_second: number // Rate since then
+    verdicts: VerdictCounts // By verdict
+}
+
+export interface DeletionSteps {
+    longest_ms: number // The longest (ms)
+    n: number // Steps of deletion since the start
+    n_over_10_ms: number // Those that took longer than 10 ms
+}
+
+export interface DeployedGallery {
+    dataset: string // Dataset
+    version: number // Its version
+}
+
+export interface DeployedModel {
+    name: string // Model
+    version: number // Its version
+}
+
+export interface Deployment {
+    gallery?: DeployedGallery | null // Gallery that people are recognised by
+    model?: DeployedModel | null // Model that frames are decided by
 }
 
 export interface ErrorBody {
     error: { status: string; message: string }
 }
 
-/** GET /session */
-export interface Session {
-    user: string
-    role: string // "viewer" may look only
-    csrf: string
-    version?: Opt<string>
-}
-
-// ---------------------------------------------------------------------------------------------------- ions
-
-/** GET /ions, GET /ions/{name}. SSE "ions" carries {name} only: something of it changed. */
-export interface Ion {
-    name: string
-    project: string
-    state: string
-    revision: number
-    created_by?: Opt<string>
-    created_ms: Time
-    updated_ms?: Opt<Time>
-    document?: Opt<unknown> // as it was applied
-    health?: Opt<Health>
-    pipelines: Pipeline[]
-    links: Link[]
-}
-
-/** How something is: by the server, which goes by the alerts about it. */
 export interface Health {
-    status: string // ok, waiting (for a first model), degraded, down
-    reason?: Opt<string>
-    since?: Opt<Time>
+    reason: string | null // Why, in a sentence
+    since: Time | null // Since when
+    status: string // ok, waiting (for a first model), degraded or down
+}
+
+export interface HealthReason {
+    alert: string // Identifier of the alert
+    kind: string // Kind of the alert
+    reason: string | null // What is wrong, in a sentence
+    severity: string // Severity of the alert
+    since: Time | null // Since when
+    status: string // What it makes of the whole: degraded or down
+    subject: string | null // About what: ion/NAME, node/NAME …
 }
 
 /** GET /health/summary */
-export interface HealthSummary extends Health {
-    reasons: (Health & { kind: string; severity: string; subject?: Opt<string>; alert: string })[]
+export interface HealthSummary {
+    reason: string | null // Why, in a sentence
+    reasons: HealthReason[] // One for each alert that makes it so
+    since: Time | null // Since when
+    status: string // ok, waiting (for a first model), degraded or down
 }
 
-/** GET /projects */
-export interface Project {
-    name: string
-    description?: Opt<string>
-    created_ms?: Opt<Time>
+/** GET /ions, GET /ions/{name} */
+export interface Ion {
+    created_by: string // Who applied it first
+    created_ms: Time // When (ms)
+    document: unknown // What was applied; secrets are shown as ***
+    health?: Health | null // Is all well?
+    links: Link[] // Its links, in the order of the document
+    list_revision: number // Counts changes of the lists
+    n_decisions: number // Policy decisions made
+    n_served: number // Promotions and rollbacks made
+    name: string // Unique name
+    pipelines: Pipeline[] // Its pipelines
+    project: string // Project it belongs to
+    revision: number // Counts changes of the document
+    state: string // ACTIVE or DELETED
+    updated_ms: Time // Last change of the document (ms)
 }
 
-/** GET /ions/{name}/policy-decisions, newest first: what the policy of a link said of a version, and why. */
-export interface PolicyDecision {
-    id: string
-    link: string // "from:to"
-    version: number
-    policy: string
-    rule?: Opt<string>
-    verdict: string // promote, wait, skip, reject, rollback
-    actor?: Opt<string>
-    note?: Opt<string>
-    time_ms?: Opt<Time>
+/** GET /jobs, GET /jobs/{id} */
+export interface Job {
+    attempt: number // Start of the gang, 1 = first
+    created_by: string // Who submitted it
+    created_ms: Time // When (ms)
+    due_ms: Time | null // When it restarts (ms)
+    expected_start_ms: Time | null // While it waits: when it may start, if jobs end as expected (ms)
+    finished_ms: Time | null // When it was over (ms)
+    has_known_exits: boolean // Some of its exit statuses say that a second try ends the same way
+    id: string // Identifier
+    ion: string | null // ION it works for
+    is_service: boolean // Its tasks are placed and restarted one by one, for ever; else they start and end together
+    kind: string // Kind of job: `weir explain job-kinds`
+    max_restarts: number // How often a failed gang starts again; after a loss of its node 3 times at least
+    n_restarts: number // How often it has
+    name: string // Name
+    outcome: string | null // While STOPPING: what it will be
+    pipeline: string | null // Pipeline of that ION
+    project: string // Project it belongs to
+    reason: string | null // Why it waits, restarts or failed
+    revision: number // Counts changes of all jobs: greater than any before
+    run: string | null // Tracked run
+    spec: unknown // What to run, by kind; secrets are shown as ***
+    started_ms: Time | null // When all its tasks ran for the first time (ms)
+    state: string // PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED
+    training: number // Number of the training in that pipeline
 }
 
-/** GET /store/usage: what grows in the state folder, and how full its disk is. */
-export interface Usage {
-    kind: string
-    what: string
-    rule?: Opt<string>
-    unit?: Opt<string>
-    n?: Opt<number>
-    n_needed?: Opt<number>
-    used_bytes?: Opt<number>
-    limit?: Opt<string>
-    oldest_ms?: Opt<Time>
-    next?: Opt<string>
+/** GET /kinds */
+export interface Kind {
+    doc: string | null // What it is and does
+    id: string // NOUN/NAME
+    is_planned: boolean // Known, and not in this version
+    name: string | null // What people write
+    noun: string | null // What it is a kind of: source, sink, policy, job-kind or driver
+    /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
+    options: unknown
+    plural: string | null // Several of those
 }
 
-export interface StoreUsage {
-    items: Usage[]
-    total_bytes: number
-    disk_bytes: number
-    disk_free_bytes: number
+export interface LatencyQuantiles {
+    max: number | null // The slowest (ms)
+    p50: number | null // Median (ms)
+    p90: number | null // 90 % are no slower (ms)
+    p99: number | null // 99 % are no slower (ms)
+}
+
+export interface Link {
+    deployment_state: string | null // Of that one: DEPLOYING, SERVING or DEPLOY_FAILED
+    from: string // Training pipeline
+    id: string // FROM:TO
+    pending_versions: number[] // What waits for a person
+    policy: string // Policy that lets versions through
+    serving_model: string | null // Its model
+    serving_version: number | null // What replicas serve
+    to: string // Prediction pipeline
+    wanted_version: number | null // What the link has chosen
 }
 
 /** GET /ions/{name}/members */
 export interface Member {
-    id: string
-    person: string
-    list: string // allow, deny
-    actor?: Opt<string>
-    time_ms?: Opt<Time>
+    actor: string | null // Who put them there
+    id: string // ION:PERSON
+    ion: string // ION
+    list: string // allow or deny
+    person: string // Person, as in the gallery
+    time_ms: Time // When (ms)
+}
+
+/** GET /runs/{id}/metrics */
+export interface Metric {
+    key: string // What was measured
+    run: string // Run
+    step: number // At which step
+    time_ms: Time | null // When (ms)
+    value: number | null // Value; null = not a number
+}
+
+/** GET /models, GET /models/{name} */
+export interface Model {
+    created_by: string | null // Who made it
+    created_ms: Time // When it was made (ms)
+    description: string | null // What it is for
+    name: string // Unique name
+    project: string // Project it belongs to
+}
+
+/** GET /models/{name}/versions, GET /models/{name}/versions/{version} */
+export interface ModelVersion {
+    baseline: unknown // Histograms that drift is measured against
+    blob: string // SHA-256 of the model file
+    bytes: number // Size of the model file (bytes)
+    code_version: string | null // Version of the program that made it
+    created_by: string | null // Who registered it
+    created_ms: Time // When it was registered (ms)
+    dataset: string | null // Dataset it was trained on
+    dataset_version: number // Version of the dataset; 0 = unknown
+    id: string // Identifier, made by the client: the same again is the same version
+    metrics: Record<string, unknown> | null // Measured quality
+    model: string // Model
+    parameters: Record<string, unknown> | null // Training parameters
+    run: string | null // Run that made it
+    version: number // Number
+}
+
+/** GET /nodes */
+export interface Node {
+    agent_version: string | null // Version of the agent
+    cpu_slots: number // CPU slots for tasks
+    created_ms: Time | null // First heartbeat (ms)
+    desired_revision: number // Counts changes of what should run there
+    disk_bytes: number // Size of the disk that the agent's folder lies on; 0: not told (bytes)
+    disk_free_bytes: number // What of it is free (bytes)
+    disk_id: string | null // Which disk it is: the same for nodes that share it
+    inventory: Record<string, unknown> | null // What the agent found: cpu_model, accelerators, disk_bytes …
+    is_draining: boolean // Takes no new tasks
+    last_seen_ms: Time | null // Last heartbeat (ms)
+    memory_bytes: number // Memory (bytes)
+    n_accelerators: number // Accelerators
+    name: string // Host name
+    state?: string | null // ready, silent or lost; in lists
 }
 
 export interface Pipeline {
-    name: string
-    type: string // "training" | "prediction"
-    state: string // training: IDLE, TRAINING; prediction: WAITING, DEPLOYING, SERVING, DEPLOY_FAILED
-    state_reason?: Opt<string> // DEPLOY_FAILED: the replica's sentence
-    served_revision?: Opt<number> // the deployment that frames are decided by; 0: none
-    job?: Opt<string>
-    run?: Opt<string>
-    cause?: Opt<string> // why the running training runs
-    pending_cause?: Opt<string> // a further training is wanted: why
-    next_fire_ms?: Opt<Time>
-    dataset?: Opt<string> // of a prediction: its gallery
-    impostors?: Opt<string> // dataset of people who belong to nobody: sets the threshold
-    model?: Opt<string>
-    workers?: Opt<number>
-    parameter_servers?: Opt<number>
-    schedule?: Opt<string>
-    new_data?: Opt<boolean> // trains whenever its dataset gets a new version
-    replicas?: Opt<number>
-    deployment?: Opt<Deployment>
-    threshold?: Opt<Threshold> // of a prediction; null: no replica has set one yet
+    candidate: string | null // Candidate that serves
+    cause: string | null // Why it trains or trained last
+    dataset?: string | null // Dataset of a training, gallery of a prediction
+    dataset_version: number // Latest version of its dataset seen
+    deployment: Deployment | null // What replicas must serve; secrets are shown as ***
+    deployment_revision: number // Counts changes of what replicas must serve
+    false_accept_rate?: number | null // Share of impostors that may be accepted
+    false_deny_rate?: number | null // Share of impostors that may be taken for the deny list
+    gallery_blob: string | null // Its manifest
+    gallery_dataset?: string | null // Dataset of the gallery
+    gallery_default?: string | null // What becomes of people on no list
+    gallery_digest: string | null // Its digest
+    gallery_path: string | null // Its folder
+    gallery_version: number // Version of the gallery's dataset
+    id: string // ION:NAME
+    impostors?: string | null // Dataset of people who belong to nobody
+    impostors_blob: string | null // Its manifest
+    impostors_digest: string | null // Its digest
+    impostors_path: string | null // Its folder
+    impostors_version: number // Version of the impostors' dataset
+    ion: string // ION
+    job: string | null // Job of the training or of the replicas
+    last_frame_ms: Time | null // When a replica took a frame last (ms)
+    model?: string | null // Architecture that is trained
+    name: string // Name within the ION
+    new_data?: boolean | null // It trains whenever its dataset gets a new version
+    next_fire_ms: Time | null // When its schedule fires next (ms)
+    parameter_servers?: number | null // Parameter servers of a training
+    pending_cause: string | null // Why it will train again after that
+    replicas?: number | null // Replicas of a prediction
+    run: string | null // Run of the training
+    schedule?: string | null // When it trains by itself
+    served_candidate: string | null // Candidate that replicas serve
+    served_revision: number // Newest deployment that a replica serves; 0: none
+    source?: unknown // Where frames come from; its token is shown as ***
+    state: string // IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED
+    state_ms: Time | null // Since when it is in this state (ms)
+    /** Why the deployment failed; else, until it serves, why its job waits, restarts or failed */
+    state_reason: string | null
+    threshold: Threshold | null // How a replica set the threshold last
+    training: number // Number of the running or last training
+    type: string // training or prediction
+    updated_ms: Time | null // Last change (ms)
+    workers?: number | null // Workers of a training
 }
 
-/** How a replica set the threshold of what it serves, and what that costs. */
-export interface Threshold {
-    threshold: number
-    threshold_low?: Opt<number> // 90 % interval; null: not known
-    threshold_high?: Opt<number>
-    deny_threshold?: Opt<number> // of people on the deny list; null: the threshold of all
-    rule: string // impostors, gallery, both, blind
-    scores?: Opt<number>
-    people?: Opt<number>
-    asked_rate?: Opt<number>
-    expected_rate?: Opt<number> // share of impostors at or above it; null: not known
-    refused_share?: Opt<number> // share of the gallery's own photos below it
-    model_version?: Opt<number>
-    gallery_version?: Opt<number>
-    time_ms?: Opt<Time>
+/** GET /ions/{name}/policy-decisions */
+export interface PolicyDecision {
+    actor: string // User, or policy
+    candidate: string // Candidate
+    id: string // ION:NUMBER
+    inputs: unknown // What the rule looked at
+    ion: string // ION
+    link: string // Link, FROM:TO
+    model_version: string // Identifier of the model version
+    note: string | null // What the user said
+    policy: string // Policy of the link
+    rule: string // Rule, in words
+    time_ms: Time // When (ms)
+    verdict: string // promote, wait, skip, reject or rollback
+    version: number // Number of the model version
 }
 
-export interface Deployment {
-    revision: number
-    model?: Opt<{ name: string; version: number }>
-    gallery?: Opt<{ dataset: string; version: number }>
+/** GET /projects */
+export interface Project {
+    created_ms: Time // When it was made (ms)
+    description: string | null // What it is for
+    name: string // Unique name
 }
 
-export interface Link {
-    from: string
-    to: string
-    policy: string
-    serving_version?: Opt<number> // what replicas serve
-    wanted_version?: Opt<number> // what the link has chosen
-    deployment_state?: Opt<string> // of that one: DEPLOYING, SERVING, DEPLOY_FAILED
-    serving_model?: Opt<string>
-    pending_versions?: Opt<number[]>
+export interface RegisteredVersion {
+    model: string // Model
+    version: number // Its version
 }
 
-/** GET /ions/{name}/candidates: a model version offered to a link. */
-export interface Candidate {
-    id: string
-    link?: Opt<string> // "from:to", sent back with approve and reject
-    link_from: string
-    link_to: string
-    model: string
-    version: number
-    state: string // PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED, ROLLED_BACK
-    created_ms: Time
-    metrics?: Opt<Metrics>
+/** GET /ions/{name}/replicas */
+export interface Replica {
+    backlog_ms: number // Age of the oldest decision that is not passed on (ms)
+    backlog_reader: string | null // Who has not passed it on: server, or a sink
+    decisions_refused: number // Decisions that the server refused; they are set aside on the replica's disk
+    frames_decided: number // Frames decided, durably
+    frames_taken: number // Frames taken since it started
+    frames_waiting: number // Frames that wait at the source or before the model
+    id: string // ION:PIPELINE:REPLICA
+    ion: string // ION
+    last_frame_ms: Time | null // When a frame was taken last (ms)
+    pipeline: string // Pipeline
+    reason: string | null // Why it failed
+    replica: string // JOB-RANK
+    revision: number // Deployment that the state is about; 0: none yet
+    served_revision: number // Deployment that frames are decided by; 0: none
+    state: string // STARTING, APPLIED or FAILED
+    time_ms: Time // When it reported (ms)
 }
 
-// ------------------------------------------------------------------------------------------------- registry
-
-export type Metrics = Record<string, unknown>
-
-/** GET /models */
-export interface Model {
-    name: string
-    project?: Opt<string>
-    description?: Opt<string>
-    created_ms?: Opt<Time>
+/** GET /retention */
+export interface Retention {
+    items: RetentionLimit[] // By kind
+    next: string | null // Always null: all kinds are there
 }
 
-/** GET /models/{m}/versions, SSE "models" */
-export interface ModelVersion {
-    id: string
-    blob?: Opt<string> // SHA-256 of the model file, GET /blobs/{sha256}
-    model: string
-    version: number
-    state?: Opt<string> // absent: taken from the candidates
-    run?: Opt<string>
-    dataset?: Opt<string>
-    dataset_version?: Opt<string | number> // 0: unknown
-    code_version?: Opt<string>
-    parameters?: Opt<Record<string, unknown>>
-    metrics?: Opt<Metrics>
-    bytes?: Opt<number>
-    created_ms: Time
+export interface RetentionLimit {
+    default: string // The limit unless it is changed
+    kind: string // What grows
+    limit: string // Age and size it may reach
+    rule: string // What of it goes, and in which order
+    what: string // What it is
 }
 
-/** GET /runs. SSE "runs" carries {id, status} or {id, metrics: MetricPoint[]}. */
+/** GET /runs, GET /runs/{id} */
 export interface Run {
-    id: string
-    name: string
-    project?: Opt<string>
-    created_by?: Opt<string>
-    job?: Opt<string>
-    status: string // RUNNING, FINISHED, FAILED, KILLED
-    ion?: Opt<string>
-    pipeline?: Opt<string>
-    model?: Opt<string> // the architecture that is trained
-    registered?: Opt<{ model: string; version: number }> // what came of it, by its name in the registry
-    parameters?: Opt<Record<string, unknown>>
-    dataset?: Opt<string>
-    dataset_version?: Opt<string | number>
-    code_version?: Opt<string>
-    progress?: Opt<number> // 0..1
-    images_per_second?: Opt<number>
-    epoch?: Opt<number>
-    epochs?: Opt<number>
-    loss?: Opt<number> // of the last mini-batches of training
-    accuracy?: Opt<number> // likewise
-    validation_loss?: Opt<number> // of data that is not trained with
-    validation_accuracy?: Opt<number>
-    created_ms?: Opt<Time> // when it was handed in
-    started_ms?: Opt<Time> // when its job's tasks ran; null: it waits
-    finished_ms?: Opt<Time>
+    accuracy: number | null // Of the last mini-batches of training
+    code_version: string | null // Version of the program
+    created_by: string | null // Who started it
+    created_ms: Time // When it began (ms)
+    dataset: string | null // Dataset it reads
+    dataset_version: number // Version of the dataset; 0 = unknown
+    epoch: number | null // Epoch that it is in
+    epochs: number | null // Epochs in all
+    finished_ms: Time | null // When it ended (ms)
+    id: string // Identifier
+    images_per_second: number | null // How fast it trains
+    ion: string | null // ION it works for
+    job: string | null // Job that does it
+    kind: string // train, evaluate …
+    loss: number | null // Of the last mini-batches of training
+    metrics: Record<string, number> // Last measurement of each key; null = not a number
+    model: unknown // Architecture that is trained
+    name: string // Name
+    parameters: Record<string, unknown> | null // What it was started with; secrets are shown as ***
+    pipeline: string | null // Pipeline of that ION
+    progress: number | null // How far it is, 0 to 1
+    project: string // Project it belongs to
+    registered: RegisteredVersion | null // Model version that came of it
+    started_ms: Time | null // When its job began to run; null while it waits
+    status: string // RUNNING, FINISHED, FAILED or KILLED
+    summary: unknown // What came out
+    validation_accuracy: number | null // Of data that is not trained with
+    validation_loss: number | null // Of data that is not trained with
 }
 
-/** GET /runs/{id}/metrics (all keys; ?key= narrows) */
-export interface MetricPoint {
-    key: string
-    step: number
-    value: number | null // null: not a number
-    time_ms?: Opt<Time>
+/** GET /sessions */
+export interface Session {
+    address: string | null // From where it was opened
+    created_ms: Time | null // When it began (ms)
+    expires_ms: Time | null // When it ends (ms)
+    id: string // Identifier
+    role: string | null // At most this role
+    token: string | null // Token that its login link was made with; it ends with it
+    user: string | null // Who is logged in
 }
 
-/** GET /datasets/{name} */
-export interface Dataset {
-    name: string
-    project?: Opt<string>
-    kind?: Opt<string> // "folder" or "idx"
-    path?: Opt<string>
-    is_uploaded?: Opt<boolean>
-    created_by?: Opt<string>
-    created_ms?: Opt<Time>
-}
-
-/** GET /datasets/{name}/versions, newest first */
-export interface DatasetVersion {
-    id: string
-    version: number
-    digest?: Opt<string>
-    n_files?: Opt<number>
-    n_classes?: Opt<number>
-    bytes?: Opt<number>
-    created_ms?: Opt<Time>
-}
-
-// ------------------------------------------------------------------------------------------------ decisions
-
-export type Verdict = 'grant' | 'deny' | 'unknown' | 'error'
-
-/** GET /decisions (newest first), SSE "decisions" */
-export interface Decision {
-    id: string
-    seq?: Opt<number>
-    ion: string
-    pipeline: string
-    replica?: Opt<string>
-    camera: string
-    frame: number
-    time_ms: Time
-    verdict: Verdict
-    person?: Opt<string>
-    score?: Opt<number>
-    threshold?: Opt<number>
-    model_version?: Opt<number>
-    gallery_version?: Opt<number>
-    list_revision?: Opt<number>
-    latency_us?: Opt<number>
-    durable_us?: Opt<number>
-    brightness?: Opt<number>
-    error?: Opt<string>
-    image?: Opt<string> // sha256; null: no picture was kept
-}
-
-/** GET /decisions/summary?ion=&since= */
-export interface DecisionSummary {
-    decisions: number
-    verdicts: Partial<Record<Verdict, number>>
-    latency_ms?: Opt<{ p50?: Opt<number>; p90?: Opt<number>; p99?: Opt<number> }>
-    from_ms?: Opt<Time> // from when on the counts are complete; null: there are none
-    per_second?: Opt<number> // since then
-    buckets?: Opt<{ time_ms: Time; grant: number; deny: number; unknown: number; error: number }[]>
-}
-
-// --------------------------------------------------------------------------------------- jobs, nodes, events
-
-/** GET /jobs, SSE "jobs" */
-export interface Job {
-    id: string
-    name: string
-    kind: string // "train" | "predict" | "command"
-    state: string // PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED, CANCELLED
-    project?: Opt<string>
-    ion?: Opt<string>
-    pipeline?: Opt<string>
-    run?: Opt<string>
-    reason?: Opt<string> // why it waits, restarts or failed: one sentence for people
-    expected_start_ms?: Opt<Time> // while it waits: when it may start, if jobs end as expected
-    n_restarts?: Opt<number>
-    created_by?: Opt<string>
-    created_ms?: Opt<Time>
-    started_ms?: Opt<Time>
-    finished_ms?: Opt<Time>
+/** GET /store/usage */
+export interface StoreUsage {
+    disk_bytes: number // Size of its disk (bytes)
+    disk_free_bytes: number // Free on its disk (bytes)
+    items: Usage[] // By kind
+    next: string | null // Always null: all kinds are there
+    steps: DeletionSteps // How long deleting held others up
+    total_bytes: number // What the state folder takes (bytes)
 }
 
 /** GET /jobs/{id}/tasks */
 export interface Task {
-    id: string
-    job: string
-    role: string // "worker" | "parameter_server" | "replica" | "command"
-    rank: number
-    attempt?: Opt<number>
-    node?: Opt<string>
-    state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED, LOST
-    exit_code?: Opt<number> // -1: none
-    signal?: Opt<number> // 0: none
-    message?: Opt<string>
+    attempt: number // Start, 1 = first
+    cpu_slots: number // CPU slots it takes
+    definition_bytes: number // Length of what its agent is told (bytes)
+    desired: string // running or stopped
+    due_ms: Time | null // Of a waiting replica: not before (ms)
+    exit_code: number // -1 = none
+    finished_ms: Time | null // When its attempt ended (ms)
+    id: string // Identifier
+    job: string // Job
+    memory_bytes: number // Memory it may use, which is kept for it; 0: no limit (bytes)
+    message: string | null // How it ended, in words
+    n_restarts: number // Of a replica: since it last ran for 5 s
+    node: string | null // Where it runs
+    pid: number // Process on its node
+    rank: number // Number in the gang, from 0
+    role: string // worker, parameter_server, replica or command
+    signal: number // Signal that killed it; 0 = none
+    started_ms: Time | null // When its attempt was placed (ms)
+    state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST
 }
 
-/** GET /nodes; SSE "nodes" says only that something changed */
-export interface Node {
-    name: string
-    cpu_slots?: Opt<number>
-    memory_bytes?: Opt<number>
-    n_accelerators?: Opt<number>
-    inventory?: Opt<Record<string, unknown>> // as the agent reported it; "accelerators": Accelerator[] is drawn
-    agent_version?: Opt<string>
-    is_draining?: Opt<boolean>
-    state?: Opt<string> // ready, silent, lost: by the server's bounds
-    last_seen_ms?: Opt<Time>
+export interface Threshold {
+    asked_rate: number | null // The gallery's false_accept_rate
+    deny_threshold: number | null // The same for people on the deny list; null: the threshold of all
+    deployment_revision: number // Deployment that it belongs to
+    expected_rate: number | null // Share of impostors expected at or above it; null: not known
+    gallery_version: number // Version of the gallery's dataset
+    impostors_enrolled: number // Impostors left out because they are in the gallery
+    impostors_version: number // Version of the impostors' dataset; 0: none
+    model_version: number // Model version
+    people: number // People whose photos gave them
+    photos_skipped: number // Photos left out because they are damaged
+    refused_share: number | null // Share of the gallery's own photos below it
+    replica: string | null // Replica that reports
+    rule: string // By what it was set: impostors, gallery, both, blind
+    scores: number // Scores that it was set by
+    threshold: number | null // Score from which a face counts as known
+    threshold_high: number | null // Upper end of that interval
+    /** Lower end of its 90 % interval: other impostors would have set it so; null: not known */
+    threshold_low: number | null
+    time_ms: Time | null // When it was reported (ms)
 }
 
-export interface Accelerator {
-    index?: Opt<number>
-    name?: Opt<string>
-    memory_bytes?: Opt<number>
-    used_bytes?: Opt<number>
+/** GET /tokens */
+export interface Token {
+    created_ms: Time | null // When it was made (ms)
+    expires_ms: Time | null // When it ends; absent = never (ms)
+    id: string // Identifier
+    name: string // What it is for
+    node: string | null // Of role agent: the node it speaks for
+    role: string // At most this role
+    user: string // Whose it is
 }
 
-/** GET /events (newest first), SSE "events" */
+export interface Usage {
+    kind: string // What grows
+    limit: string | null // Age and size it may reach, as weir store retain takes them
+    n: number // How many
+    n_needed: number // Of the files, those that stay whatever the limits say
+    next: string | null // What goes next
+    oldest_ms: Time | null // Of what may go, the oldest (ms)
+    rule: string // What of it goes, and in which order
+    unit: string // What is counted: rows (they lie in the database) or files
+    used_bytes: number // Size; of rows reckoned (bytes)
+    what: string // What it is
+}
+
+/** GET /users */
+export interface User {
+    created_ms: Time | null // When it was made (ms)
+    is_disabled: boolean // May not log in
+    kind: string // person or service
+    name: string // Unique name
+    role: string // viewer, operator, scientist, admin, agent or worker
+}
+
+export interface VerdictCounts {
+    deny: number // Denied
+    error: number // Not decided
+    grant: number // Granted
+    unknown: number // Nobody known
+}
+
+/** GET /events */
 export interface WeirEvent {
-    seq: number
-    time_ms: Time
-    topic?: Opt<string>
-    severity: string // info, warning, error
-    kind: string
-    subject?: Opt<string> // "ion/building-security"
-    actor?: Opt<string>
-    message: string
-}
-
-/** GET /alerts. SSE "alerts" carries the record, or only that something changed. */
-export interface Alert {
-    id: string
-    severity?: Opt<string>
-    kind: string
-    subject?: Opt<string>
-    message: string
-    state: string // open, acknowledged, resolved
-    count?: Opt<number>
-    raised_ms: Time
-    last_ms?: Opt<Time>
-    data?: Opt<unknown>
-    acknowledged_by?: Opt<string>
-    acknowledged_ms?: Opt<Time>
-    resolved_ms?: Opt<Time>
+    actor: string | null // Who did it
+    data: unknown // Details
+    kind: string // What happened, one word
+    message: string // A sentence
+    seq: number // Number, in commit order
+    severity: string // info, warning or error
+    subject: string | null // To what: ion/NAME, job/ID …
+    time_ms: Time // When it happened (ms)
+    topic: string // Area: ions, jobs, runs, alerts, system …
 }

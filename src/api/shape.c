@@ -1,0 +1,271 @@
+#include "api/shape.h"
+
+#include "ion/decision.h"
+#include "ion/ion.h"
+#include "ion/replica.h"
+#include "job/job.h"
+#include "retain/retain.h"
+#include "store/event.h"
+#include "store/identity.h"
+#include "track/track.h"
+
+#include <string.h>
+
+/* A member that is always there with a value; one that may be null; one that may be missing. */
+#define ALWAYS(name, type, doc)                                                                    \
+    {                                                                                              \
+        (name), (type), false, false, (doc)                                                        \
+    }
+#define OR_NULL(name, type, doc)                                                                   \
+    {                                                                                              \
+        (name), (type), true, false, (doc)                                                         \
+    }
+#define MAY_MISS(name, type, doc)                                                                  \
+    {                                                                                              \
+        (name), (type), true, true, (doc)                                                          \
+    }
+
+static const struct api_member caller_members[] = {
+    ALWAYS("user", "text", "Who calls"),
+    ALWAYS("role", "text", "At most this role"),
+    OR_NULL("csrf", "text",
+            "What a browser repeats in X-Weir-Csrf with each change; null for tokens"),
+    ALWAYS("version", "text", "Version of the server"),
+};
+static const struct api_member health_members[] = {
+    ALWAYS("status", "text", "ok, waiting (for a first model), degraded or down"),
+    OR_NULL("reason", "text", "Why, in a sentence"),
+    OR_NULL("since", "time", "Since when"),
+};
+static const struct api_member reason_members[] = {
+    ALWAYS("status", "text", "What it makes of the whole: degraded or down"),
+    OR_NULL("reason", "text", "What is wrong, in a sentence"),
+    OR_NULL("since", "time", "Since when"),
+    ALWAYS("kind", "text", "Kind of the alert"),
+    ALWAYS("severity", "text", "Severity of the alert"),
+    OR_NULL("subject", "text", "About what: ion/NAME, node/NAME …"),
+    ALWAYS("alert", "text", "Identifier of the alert"),
+};
+static const struct api_member health_summary_members[] = {
+    ALWAYS("status", "text", "ok, waiting (for a first model), degraded or down"),
+    OR_NULL("reason", "text", "Why, in a sentence"),
+    OR_NULL("since", "time", "Since when"),
+    ALWAYS("reasons", "list of health reason", "One for each alert that makes it so"),
+};
+static const struct api_member node_members[] = {
+    MAY_MISS("state", "text", "ready, silent or lost; in lists"),
+    OR_NULL("inventory", "map of any",
+            "What the agent found: cpu_model, accelerators, disk_bytes …"),
+};
+static const struct api_member model_of_deployment_members[] = {
+    ALWAYS("name", "text", "Model"),
+    ALWAYS("version", "integer", "Its version"),
+};
+static const struct api_member gallery_of_deployment_members[] = {
+    ALWAYS("dataset", "text", "Dataset"),
+    ALWAYS("version", "integer", "Its version"),
+};
+static const struct api_member deployment_members[] = {
+    MAY_MISS("model", "deployed model", "Model that frames are decided by"),
+    MAY_MISS("gallery", "deployed gallery", "Gallery that people are recognised by"),
+};
+static const struct api_member pipeline_members[] = {
+    OR_NULL("deployment", "deployment", "What replicas must serve; secrets are shown as ***"),
+    OR_NULL("threshold", "threshold", "How a replica set the threshold last"),
+    MAY_MISS("dataset", "text", "Dataset of a training, gallery of a prediction"),
+    MAY_MISS("model", "text", "Architecture that is trained"),
+    MAY_MISS("workers", "integer", "Workers of a training"),
+    MAY_MISS("parameter_servers", "integer", "Parameter servers of a training"),
+    MAY_MISS("schedule", "text", "When it trains by itself"),
+    MAY_MISS("new_data", "bool", "It trains whenever its dataset gets a new version"),
+    MAY_MISS("replicas", "integer", "Replicas of a prediction"),
+    MAY_MISS("gallery_dataset", "text", "Dataset of the gallery"),
+    MAY_MISS("impostors", "text", "Dataset of people who belong to nobody"),
+    MAY_MISS("false_accept_rate", "number", "Share of impostors that may be accepted"),
+    MAY_MISS("false_deny_rate", "number", "Share of impostors that may be taken for the deny list"),
+    MAY_MISS("gallery_default", "text", "What becomes of people on no list"),
+    MAY_MISS("source", "any", "Where frames come from; its token is shown as ***"),
+};
+static const struct api_member link_members[] = {
+    ALWAYS("id", "text", "FROM:TO"),
+    ALWAYS("from", "text", "Training pipeline"),
+    ALWAYS("to", "text", "Prediction pipeline"),
+    ALWAYS("policy", "text", "Policy that lets versions through"),
+    OR_NULL("serving_version", "integer", "What replicas serve"),
+    OR_NULL("serving_model", "text", "Its model"),
+    OR_NULL("wanted_version", "integer", "What the link has chosen"),
+    OR_NULL("deployment_state", "text", "Of that one: DEPLOYING, SERVING or DEPLOY_FAILED"),
+    ALWAYS("pending_versions", "list of integer", "What waits for a person"),
+};
+static const struct api_member ion_members[] = {
+    ALWAYS("pipelines", "list of pipeline", "Its pipelines"),
+    ALWAYS("links", "list of link", "Its links, in the order of the document"),
+    MAY_MISS("health", "health", "Is all well?"),
+};
+static const struct api_member candidate_members[] = {
+    ALWAYS("link_from", "text", "Training pipeline of the link"),
+    ALWAYS("link_to", "text", "Prediction pipeline of the link"),
+    OR_NULL("metrics", "map of any", "Measured quality"),
+};
+static const struct api_member registered_members[] = {
+    ALWAYS("model", "text", "Model"),
+    ALWAYS("version", "integer", "Its version"),
+};
+static const struct api_member run_members[] = {
+    ALWAYS("metrics", "map of number", "Last measurement of each key; null = not a number"),
+    OR_NULL("epoch", "number", "Epoch that it is in"),
+    OR_NULL("epochs", "number", "Epochs in all"),
+    OR_NULL("progress", "number", "How far it is, 0 to 1"),
+    OR_NULL("loss", "number", "Of the last mini-batches of training"),
+    OR_NULL("accuracy", "number", "Of the last mini-batches of training"),
+    OR_NULL("images_per_second", "number", "How fast it trains"),
+    OR_NULL("validation_loss", "number", "Of data that is not trained with"),
+    OR_NULL("validation_accuracy", "number", "Of data that is not trained with"),
+    OR_NULL("model", "any", "Architecture that is trained"),
+    OR_NULL("parameters", "map of any", "What it was started with; secrets are shown as ***"),
+    OR_NULL("registered", "registered version", "Model version that came of it"),
+    OR_NULL("started_ms", "time", "When its job began to run; null while it waits"),
+};
+static const struct api_member model_version_members[] = {
+    OR_NULL("parameters", "map of any", "Training parameters"),
+    OR_NULL("metrics", "map of any", "Measured quality"),
+};
+static const struct api_member count_members[] = {
+    ALWAYS("grant", "integer", "Granted"),
+    ALWAYS("deny", "integer", "Denied"),
+    ALWAYS("unknown", "integer", "Nobody known"),
+    ALWAYS("error", "integer", "Not decided"),
+};
+static const struct api_member bucket_members[] = {
+    ALWAYS("time_ms", "time", "Begin of this part of the time"),
+    ALWAYS("grant", "integer", "Granted"),
+    ALWAYS("deny", "integer", "Denied"),
+    ALWAYS("unknown", "integer", "Nobody known"),
+    ALWAYS("error", "integer", "Not decided"),
+};
+static const struct api_member latency_members[] = {
+    OR_NULL("p50", "number", "Median (ms)"),
+    OR_NULL("p90", "number", "90 % are no slower (ms)"),
+    OR_NULL("p99", "number", "99 % are no slower (ms)"),
+    OR_NULL("max", "number", "The slowest (ms)"),
+};
+static const struct api_member decision_summary_members[] = {
+    ALWAYS("decisions", "integer", "How many were counted"),
+    ALWAYS("verdicts", "verdict counts", "By verdict"),
+    ALWAYS("latency_ms", "latency quantiles", "From frame to decision"),
+    OR_NULL("durable_p99_ms", "number", "99 % were on disk no later (ms)"),
+    ALWAYS("last_seq", "integer", "Number of the newest; 0: none"),
+    OR_NULL("from_ms", "time", "From when on the counts are complete"),
+    ALWAYS("per_second", "number", "Rate since then"),
+    MAY_MISS("buckets", "list of decision bucket",
+             "Counts by equal parts of the time, if asked for"),
+};
+static const struct api_member step_members[] = {
+    ALWAYS("n", "integer", "Steps of deletion since the start"),
+    ALWAYS("n_over_10_ms", "integer", "Those that took longer than 10 ms"),
+    ALWAYS("longest_ms", "number", "The longest (ms)"),
+};
+static const struct api_member store_usage_members[] = {
+    ALWAYS("items", "list of usage", "By kind"),
+    OR_NULL("next", "text", "Always null: all kinds are there"),
+    ALWAYS("total_bytes", "integer", "What the state folder takes (bytes)"),
+    ALWAYS("disk_bytes", "integer", "Size of its disk (bytes)"),
+    ALWAYS("disk_free_bytes", "integer", "Free on its disk (bytes)"),
+    ALWAYS("steps", "deletion steps", "How long deleting held others up"),
+};
+static const struct api_member limit_members[] = {
+    ALWAYS("kind", "text", "What grows"),
+    ALWAYS("what", "text", "What it is"),
+    ALWAYS("rule", "text", "What of it goes, and in which order"),
+    ALWAYS("limit", "text", "Age and size it may reach"),
+    ALWAYS("default", "text", "The limit unless it is changed"),
+};
+static const struct api_member retention_members[] = {
+    ALWAYS("items", "list of retention limit", "By kind"),
+    OR_NULL("next", "text", "Always null: all kinds are there"),
+};
+static const struct api_member alive_members[] = {
+    ALWAYS("status", "text", "ok"),
+    ALWAYS("version", "text", "Version of the server"),
+};
+
+#define SHAPE(name, record, route, table)                                                          \
+    {                                                                                              \
+        (name), (record), NULL, (route), (table), WEIR_ARRAY_LEN(table)                            \
+    }
+#define RECORD(name, record, filled, table)                                                        \
+    {                                                                                              \
+        (name), &(record), (filled), NULL, (table), WEIR_ARRAY_LEN(table)                          \
+    }
+#define PLAIN_RECORD(name, record, filled)                                                         \
+    {                                                                                              \
+        (name), &(record), (filled), NULL, NULL, 0                                                 \
+    }
+
+const struct api_shape api_shapes[] = {
+    SHAPE("alive", NULL, "GET /health", alive_members),
+    SHAPE("caller", NULL, "GET /api/v1/session", caller_members),
+    SHAPE("health", NULL, NULL, health_members),
+    SHAPE("health reason", NULL, NULL, reason_members),
+    SHAPE("health summary", NULL, "GET /api/v1/health/summary", health_summary_members),
+    RECORD("node", weir_node_resource, "", node_members),
+    SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
+    SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),
+    SHAPE("deployment", NULL, NULL, deployment_members),
+    RECORD("pipeline", weir_ion_pipeline_resource, "ion name type state", pipeline_members),
+    SHAPE("link", NULL, NULL, link_members),
+    RECORD("ION", weir_ion_resource, "project state created_by created_ms updated_ms", ion_members),
+    RECORD("candidate", weir_ion_candidate_resource,
+           "ion link model model_version blob state created_ms", candidate_members),
+    SHAPE("registered version", NULL, NULL, registered_members),
+    RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
+    RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
+    SHAPE("verdict counts", NULL, NULL, count_members),
+    SHAPE("decision bucket", NULL, NULL, bucket_members),
+    SHAPE("latency quantiles", NULL, NULL, latency_members),
+    SHAPE("decision summary", NULL, "GET /api/v1/decisions/summary", decision_summary_members),
+    SHAPE("deletion steps", NULL, NULL, step_members),
+    SHAPE("store usage", NULL, "GET /api/v1/store/usage", store_usage_members),
+    SHAPE("retention limit", NULL, NULL, limit_members),
+    SHAPE("retention", NULL, "GET /api/v1/retention", retention_members),
+    PLAIN_RECORD("alert", weir_alert_resource, "key severity kind message state raised_ms last_ms"),
+    PLAIN_RECORD("dataset", weir_dataset_resource, "project kind path created_ms"),
+    PLAIN_RECORD("dataset version", weir_dataset_version_resource,
+                 "dataset digest blob created_ms"),
+    PLAIN_RECORD("decision", weir_decision_resource, "ion pipeline time_ms"),
+    PLAIN_RECORD("event", weir_event_resource, "topic kind message severity time_ms"),
+    PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
+    PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
+    PLAIN_RECORD("metric", weir_metric_resource, "run"),
+    PLAIN_RECORD("model", weir_model_resource, "project created_ms"),
+    PLAIN_RECORD("policy decision", weir_policy_decision_resource,
+                 "ion link candidate model_version policy rule verdict actor time_ms"),
+    PLAIN_RECORD("project", weir_project_resource, "created_ms"),
+    PLAIN_RECORD("replica", weir_ion_replica_resource, "ion pipeline replica time_ms"),
+    PLAIN_RECORD("task", weir_task_resource, "job role state desired"),
+    PLAIN_RECORD("usage", weir_retain_usage_resource, "what rule unit"),
+};
+const size_t api_n_shapes = WEIR_ARRAY_LEN(api_shapes);
+
+const struct api_shape *api_shape_of_record(const struct weir_resource *record)
+{
+    for (size_t i = 0; i < api_n_shapes; i++) {
+        if (record != NULL && api_shapes[i].record == record) {
+            return &api_shapes[i];
+        }
+    }
+    return NULL;
+}
+
+const struct api_shape *api_shape_of_route(const char *method, const char *pattern)
+{
+    size_t len = strlen(method);
+    for (size_t i = 0; i < api_n_shapes; i++) {
+        const char *route = api_shapes[i].route;
+        if (route != NULL && strncmp(route, method, len) == 0 && route[len] == ' ' &&
+            strcmp(route + len + 1, pattern) == 0) {
+            return &api_shapes[i];
+        }
+    }
+    return NULL;
+}
