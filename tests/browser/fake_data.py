@@ -1,5 +1,6 @@
 """Made-up but plausible data for the dashboard: one ION that guards an entrance. Same seed, same data."""
 
+import json
 import math
 import random
 import struct
@@ -220,3 +221,12 @@ def usage():
               "oldest_ms": rfc3339(time.time() - 86400), "next": None} for kind, what, unit, n, used, limit in rows]
     return {"items": items, "next": None, "total_bytes": sum(one["used_bytes"] for one in items), "disk_bytes": 500 << 30, "disk_free_bytes": 120 << 30,
             "steps": {"n": 4, "n_over_10_ms": 0, "longest_ms": 1.5}}
+
+
+def blob(name):
+    """The list of a dataset's files, a picture of one, or the file of a model."""
+    kind, _, rest = name.partition("-")
+    if kind == "manifest":
+        files = [{"class": person, "file": f"{i}.pgm", "sha256": f"photo-{person}", "bytes": 10318} for person in PEOPLE for i in range(50 * int(rest))]
+        return json.dumps({"dataset": "faces", "files": files}).encode()
+    return face_pgm(rest) if kind == "photo" else b"model " + name.encode()

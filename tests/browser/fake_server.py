@@ -383,7 +383,7 @@ class Handler(BaseHTTPRequestHandler):
             self.log(parts[1] + query.get("attempt", ""), int(query.get("offset", 0)), float(query.get("wait_s", 0)))
             return
         if parts[0] == "blobs":
-            self.answer(200, b"model " + parts[1].encode(), "application/octet-stream")
+            self.answer(200, made.blob(parts[1]), "application/octet-stream")
             return
         if parts[0] == "decisions" and parts[-1] == "image":
             self.image(parts[1])
@@ -453,10 +453,12 @@ class Handler(BaseHTTPRequestHandler):
             return state.datasets
         if parts[0] == "datasets":
             found = next((one for one in state.datasets if one["name"] == parts[1]), None)
-            return found and [{"id": f"{parts[1]}-{n}", "dataset": parts[1], "version": n, "digest": "%064x" % n, "n_files": 40 * n,
+            return found and [{"id": f"{parts[1]}-{n}", "dataset": parts[1], "version": n, "digest": "%064x" % n, "blob": f"manifest-{n}", "n_files": 40 * n,
                                "n_classes": 4 * n, "bytes": 123_456 * n, "created_ms": found["created_ms"]} for n in (2, 1)]
         if parts[0] == "models":
-            return list(state.versions) if parts[1] == made.MODEL else None
+            if parts[1] != made.MODEL or len(parts) > 4:
+                return None
+            return next((one for one in state.versions if str(one["version"]) == parts[3]), None) if len(parts) == 4 else list(state.versions)
         if parts[0] == "runs" and parts[-1] == "metrics":
             is_last = parts[1] == state.runs[-1]["id"]
             return {"items": made.metrics(parts[1], state.step if is_last else STEPS) + state.more_metrics, "next": None}

@@ -1,9 +1,13 @@
 /** Numbers and times as text. Missing values become an en dash, never "null" or "NaN". */
-import type { Opt, Time } from './api'
+import type { Time } from './api'
+import type { Opt } from './types'
 
 export const NONE = '–'
 
-export function millis(time: Opt<Time>): number {
+/** A time as the server gives it, or as the page's own clock does: milliseconds since 1970. */
+export type Moment = Opt<Time | number>
+
+export function millis(time: Moment): number {
     if (time === null || time === undefined || time === '') {
         return NaN
     }
@@ -27,13 +31,13 @@ const FULL = new Intl.DateTimeFormat(undefined, {
     timeZoneName: 'short',
 })
 
-export function clockTime(time: Opt<Time>): string {
+export function clockTime(time: Moment): string {
     const ms = millis(time)
     return Number.isNaN(ms) ? NONE : CLOCK.format(ms)
 }
 
 /** The time of day, and the day unless it is today: "20:17:51", "Mon 23 Nov, 20:17:51". */
-export function dayTime(time: Opt<Time>, nowMs = Date.now()): string {
+export function dayTime(time: Moment, nowMs = Date.now()): string {
     const ms = millis(time)
     if (Number.isNaN(ms)) {
         return NONE
@@ -46,7 +50,7 @@ export function dayTime(time: Opt<Time>, nowMs = Date.now()): string {
 }
 
 /** As dayTime, to the minute: "20:17", "Mon 23 Nov 20:17". */
-export function dayMinute(time: Opt<Time>, nowMs = Date.now()): string {
+export function dayMinute(time: Moment, nowMs = Date.now()): string {
     const ms = millis(time)
     if (Number.isNaN(ms)) {
         return NONE
@@ -59,12 +63,12 @@ export function dayMinute(time: Opt<Time>, nowMs = Date.now()): string {
 }
 
 /** All of it, with milliseconds and zone: what a shorter time says when one points at it. */
-export function fullTime(time: Opt<Time>): string {
+export function fullTime(time: Moment): string {
     const ms = millis(time)
     return Number.isNaN(ms) ? NONE : FULL.format(ms)
 }
 
-export function ago(time: Opt<Time>, nowMs: number): string {
+export function ago(time: Moment, nowMs: number): string {
     const ms = millis(time)
     if (Number.isNaN(ms)) {
         return NONE
@@ -95,7 +99,7 @@ export function duration(ms: number): string {
     return `${Math.floor(hours / 24)} d`
 }
 
-export function span(from: Opt<Time>, to: Opt<Time>, nowMs: number): string {
+export function span(from: Moment, to: Moment, nowMs: number): string {
     const start = millis(from)
     const end = millis(to)
     return duration((Number.isNaN(end) ? nowMs : end) - start)

@@ -1,5 +1,6 @@
 /** Alerts: whose they are, which is worst, and how somebody takes one. */
-import type { Alert, Ion, Job, Opt } from '../api'
+import type { Alert, Ion, Job } from '../api'
+import type { Opt } from '../types'
 import { dayTime, duration, millis, words } from '../format'
 import { messageOf, segment, send } from '../state/http'
 import { project } from '../state/project'

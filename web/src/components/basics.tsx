@@ -1,8 +1,8 @@
 /** The pieces every screen is made of: heads, panels, empty and error states, commands to copy, times, facts. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Opt, Time } from '../api'
-import { ago, clockTime, dayMinute, fullTime } from '../format'
+import type { Opt } from '../types'
+import { ago, clockTime, dayMinute, fullTime, type Moment } from '../format'
 import { ownerClass } from '../state/project'
 import type { Resource } from '../state/resource'
 import { now } from '../state/store'
@@ -11,7 +11,7 @@ import { Icon, type IconName } from './icon'
 const SKELETON_MS = 200 // what comes sooner needs no stand-in
 const RETRY_S = 15
 
-export function Ago({ time }: { time: Opt<Time> }) {
+export function Ago({ time }: { time: Moment }) {
     const full = fullTime(time)
     return (
         <time dateTime={typeof time === 'string' ? time : undefined} title={full}>
@@ -21,7 +21,7 @@ export function Ago({ time }: { time: Opt<Time> }) {
 }
 
 /** When, to the minute, in grey: of a row in a table. */
-export function When({ time }: { time: Opt<Time> }) {
+export function When({ time }: { time: Moment }) {
     return (
         <time class="muted" title={fullTime(time)}>
             {dayMinute(time)}

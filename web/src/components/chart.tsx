@@ -1,7 +1,7 @@
 /** Line charts with uPlot, in the page's colours. Redrawn on resize and when the theme changes. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { MetricPoint } from '../api'
+import type { Metric } from '../api'
 import { NONE, sentence, short, words } from '../format'
 import { shade } from '../state/theme'
 import { Icon } from './icon'
@@ -17,7 +17,7 @@ function css(name: string): string {
 }
 
 /** Points of several keys on one x axis: steps in order, null where a key has no value. */
-export function align(points: MetricPoint[], keys: string[]): uPlot.AlignedData {
+export function align(points: Metric[], keys: string[]): uPlot.AlignedData {
     const mine = points.filter((point) => keys.includes(point.key))
     const steps = [...new Set(mine.map((point) => point.step))].sort((a, b) => a - b)
     const place = new Map(steps.map((step, index) => [step, index]))
@@ -111,7 +111,7 @@ function ChartTable({ title, keys, data }: { title: string; keys: string[]; data
     )
 }
 
-export function Chart(props: { title: string; points: MetricPoint[]; keys: string[] }) {
+export function Chart(props: { title: string; points: Metric[]; keys: string[] }) {
     const host = useRef<HTMLDivElement>(null)
     const plot = useRef<uPlot | null>(null)
     const [cursor, setCursor] = useState<number | null>(null)

@@ -3,9 +3,7 @@ import type { Tone } from './state'
 
 const GLYPHS: Record<string, string> = {
     manual: 'M8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.5-3 2.5-4 5-4s4.5 1 5 4',
-    always: 'M3.5 8h9M9 4.5L12.5 8 9 11.5',
-    never: 'M4.5 8h7v5h-7zM6 8V6a2 2 0 0 1 4 0v2',
-    canary: 'M2.5 4h11M2.5 8h8M2.5 12h5',
+    'always-update': 'M3.5 8h9M9 4.5L12.5 8 9 11.5',
 }
 const ANY = 'M3.5 8.5l3 3 6-7' // a rule that measures
 

@@ -21,7 +21,13 @@ const cache = new Map<string, Entry>()
 const queue: (() => void)[] = []
 let n_running = 0
 
-const keyOf = (decision: Decision): string => decision.image ?? decision.id
+/** What is shown: kept under a key, fetched from an address of the API. */
+interface Source {
+    key: string
+    path: string
+}
+
+const faceOf = (decision: Decision): Source => ({ key: decision.image ?? decision.id, path: `/decisions/${segment(decision.id)}/image` })
 
 /** Runs at most AT_ONCE at a time, the latest asked for first: that is what is looked at. */
 async function limited(work: () => Promise<void>): Promise<void> {
@@ -37,8 +43,8 @@ async function limited(work: () => Promise<void>): Promise<void> {
     }
 }
 
-async function fetchImage(id: string): Promise<HTMLImageElement> {
-    const response = await request(apiUrl(`/decisions/${segment(id)}/image`))
+async function fetchImage(path: string): Promise<HTMLImageElement> {
+    const response = await request(apiUrl(path))
     const blob = await response.blob()
     const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer())
     const image = new Image()
@@ -48,8 +54,7 @@ async function fetchImage(id: string): Promise<HTMLImageElement> {
     return image
 }
 
-function entryOf(decision: Decision): Entry {
-    const key = keyOf(decision)
+function entryOf({ key, path }: Source): Entry {
     const known = cache.get(key)
     if (known !== undefined) {
         cache.delete(key) // put again at the end: least recently used goes first
@@ -59,7 +64,7 @@ function entryOf(decision: Decision): Entry {
     const entry: Entry = { ready: Promise.resolve() }
     entry.ready = limited(async () => {
         try {
-            entry.image = await fetchImage(decision.id)
+            entry.image = await fetchImage(path)
         } catch (error) {
             if (!(error instanceof ApiError && error.httpStatus === 404)) {
                 cache.delete(key) // tried again when it is asked for again; a picture that is gone is not
@@ -77,21 +82,27 @@ function entryOf(decision: Decision): Entry {
 
 /** Resolves when the face can be shown at once, or never will be; does not reject. */
 export function preloadFace(decision: Decision): Promise<void> {
-    return decision.image ? entryOf(decision).ready : Promise.resolve()
+    return decision.image ? entryOf(faceOf(decision)).ready : Promise.resolve()
 }
 
-export function Face({ decision, size }: { decision: Decision; size: 'small' | 'large' }) {
+/** The address of a picture once it can be drawn; drawn again when it has come. */
+function useImage(source: Source | null): string | undefined {
     const [, redraw] = useState(0)
-    const url = decision.image ? cache.get(keyOf(decision))?.image?.src : undefined
+    const url = source ? cache.get(source.key)?.image?.src : undefined
     useEffect(() => {
         let isCurrent = true
-        if (url === undefined) {
-            void preloadFace(decision).then(() => isCurrent && redraw((n) => n + 1))
+        if (source && url === undefined) {
+            void entryOf(source).ready.then(() => isCurrent && redraw((n) => n + 1))
         }
         return () => {
             isCurrent = false
         }
-    }, [keyOf(decision)])
+    }, [source?.key])
+    return url
+}
+
+export function Face({ decision, size }: { decision: Decision; size: 'small' | 'large' }) {
+    const url = useImage(decision.image ? faceOf(decision) : null)
     const name = decision.person ?? 'unknown person'
     return (
         <span class={`face ${size}`}>
@@ -100,6 +111,16 @@ export function Face({ decision, size }: { decision: Decision; size: 'small' | '
             ) : (
                 <Icon name="person" size={size === 'small' ? 20 : 48} />
             )}
+        </span>
+    )
+}
+
+/** A picture of a dataset, by its SHA-256. */
+export function Picture({ sha256, name }: { sha256: string; name: string }) {
+    const url = useImage({ key: sha256, path: `/blobs/${sha256}` })
+    return (
+        <span class="face picture" title={name}>
+            {url ? <img src={url} alt={name} decoding="async" /> : <Icon name="camera" />}
         </span>
     )
 }

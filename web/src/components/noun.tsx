@@ -1,6 +1,6 @@
 /** Things by name: identifiers shortened, and links from what a record speaks of ("job/01a2…") to where it is shown. */
 import { useState } from 'preact/hooks'
-import type { Opt } from '../api'
+import type { Opt } from '../types'
 import { shortId } from '../format'
 import { href } from '../state/route'
 import { jobs, runs } from '../state/store'

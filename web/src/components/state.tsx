@@ -1,6 +1,6 @@
 /** States and verdicts: never a colour alone, always a glyph of its own shape and the word. */
 import type { ComponentChildren } from 'preact'
-import type { Opt } from '../api'
+import type { Opt } from '../types'
 import { words } from '../format'
 
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'plain' | 'odd'
@@ -80,4 +80,13 @@ export function VerdictWord({ verdict }: { verdict: string }) {
             {known?.label ?? verdict}
         </State>
     )
+}
+
+/** What a policy said of a version. */
+export const VERSION_VERDICTS: Record<string, { word: string; tone: Tone }> = {
+    promote: { word: 'passed', tone: 'good' },
+    wait: { word: 'waits', tone: 'warn' },
+    skip: { word: 'skipped', tone: 'plain' },
+    reject: { word: 'refused', tone: 'bad' },
+    rollback: { word: 'rolled back', tone: 'bad' },
 }

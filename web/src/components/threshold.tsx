@@ -1,6 +1,7 @@
 /** From which score on a prediction pipeline takes a face for known, how sure that figure is, and what it costs. */
 import type { ComponentChildren } from 'preact'
-import type { Ion, Opt, Pipeline, Threshold } from '../api'
+import type { Ion, Pipeline, Threshold } from '../api'
+import type { Opt } from '../types'
 import { dayTime, fixed, NONE, percent, short } from '../format'
 import { Facts, Panel } from './basics'
 

@@ -1,16 +1,18 @@
-/** Datasets: where they lie, their versions, who uses them. */
+/** Datasets: where they lie, their versions with their pictures, who uses them. */
+import { useMemo, useState } from 'preact/hooks'
 import type { Dataset, DatasetVersion, Ion } from '../api'
 import { COMMANDS } from '../commands'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'
+import { Picture } from '../components/face'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, short } from '../format'
 import type { Args, Screen } from '../screen'
-import { getAll, segment } from '../state/http'
+import { apiUrl, getAll, request, segment } from '../state/http'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, param } from '../state/route'
+import { href, hrefWith, param, setQuery } from '../state/route'
 import { datasets, ions } from '../state/store'
 
 /** "trains training of building-security", "gallery of …": the pipelines that name this dataset. */
@@ -28,6 +30,9 @@ export function usesOf(dataset: string, all: readonly Ion[]): { ion: string; as:
         }),
     )
 }
+
+const PAGE = 40
+const FILES_MAX = 50_000 // of a version whose list the page reads
 
 const FILTER: FilterOf<Dataset> = {
     text: (one) => `${one.name} ${one.path ?? ''}`,
@@ -66,25 +71,101 @@ const COLUMNS: Column<Dataset>[] = [
 ]
 
 const VERSION_COLUMNS: Column<DatasetVersion>[] = [
-    { id: 'version', name: 'Version', width: '72px', phone: 'name', render: (one) => <b>v{one.version}</b> },
+    { id: 'version', name: 'Version', width: '72px', phone: 'name', render: (one) => <a href={hrefWith({ v: `v${one.version}` })}>v{one.version}</a> },
     { id: 'files', name: 'Files', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_files) },
     { id: 'classes', name: 'Classes', width: '72px', isNumber: true, phone: 'more', render: (one) => short(one.n_classes) },
     { id: 'size', name: 'Size', width: '88px', isNumber: true, phone: 'more', render: (one) => bytes(one.bytes) },
-    { id: 'made', name: 'Made', render: (one) => <When time={one.created_ms} /> },
-    { id: 'digest', name: 'Digest', width: '116px', render: (one) => <code title={one.digest ?? undefined}>{one.digest?.slice(0, 12) ?? NONE}</code> },
+    { id: 'digest', name: 'Digest', render: (one) => <code title={one.digest}>{one.digest.slice(0, 12)}</code> },
 ]
 
-function Versions({ dataset }: { dataset: string }) {
-    const versions = useResource(`dataset:${dataset}`, () => getAll<DatasetVersion>(`/datasets/${segment(dataset)}/versions`))
+/** What a version was frozen from; its blob. */
+interface Manifest {
+    files: { class: string; file: string; sha256: string; bytes: number }[]
+}
+
+function byClass(files: Manifest['files']): Map<string, Manifest['files']> {
+    const found = new Map<string, Manifest['files']>()
+    for (const one of files) {
+        const its = found.get(one.class)
+        if (its) {
+            its.push(one)
+        } else {
+            found.set(one.class, [one])
+        }
+    }
+    return found
+}
+
+/** The pictures of a version, a class at a time (?class=). */
+function Pictures({ version }: { version: DatasetVersion }) {
+    const manifest = useResource(`manifest:${version.blob}`, async () => (await (await request(apiUrl(`/blobs/${version.blob}`))).json()) as Manifest)
+    const [shown, setShown] = useState(PAGE)
+    const classes = useMemo(() => [...byClass(manifest.data.value?.files ?? [])], [manifest.data.value])
+    return (
+        <Loaded resource={manifest}>
+            {() => {
+                const [name, files] = classes.find(([name]) => name === param('class')) ?? classes[0] ?? ['', []]
+                return (
+                    <>
+                        <label class="row">
+                            <span class="muted">Class</span>
+                            <select class="input grow" name="class" value={name} onChange={(event) => setQuery({ class: event.currentTarget.value })}>
+                                {classes.map(([one, its]) => (
+                                    <option key={one} value={one}>
+                                        {one} ({its.length})
+                                    </option>
+                                ))}
+                            </select>
+                        </label>
+                        <ul class="pictures" aria-label={`Pictures of ${name}`}>
+                            {files.slice(0, shown).map((one) => (
+                                <li key={one.file}>
+                                    <Picture sha256={one.sha256} name={`${one.class}/${one.file}`} />
+                                </li>
+                            ))}
+                        </ul>
+                        {files.length > shown && (
+                            <button type="button" class="button small" onClick={() => setShown(shown + PAGE)}>
+                                {short(files.length - shown)} more
+                            </button>
+                        )}
+                    </>
+                )
+            }}
+        </Loaded>
+    )
+}
+
+function Versions({ dataset }: { dataset: Dataset }) {
+    const versions = useResource(`dataset:${dataset.name}`, () => getAll<DatasetVersion>(`/datasets/${segment(dataset.name)}/versions`))
     return (
         <Loaded resource={versions}>
-            {(items) =>
-                items.length === 0 ? (
+            {(items) => {
+                const version = items.find((one) => `v${one.version}` === param('v')) ?? items[0]
+                return version === undefined ? (
                     <p class="quiet">No version yet: one is made when the files are frozen.</p>
                 ) : (
-                    <Table label="Versions" rows={items} columns={VERSION_COLUMNS} keyOf={(one) => one.id} isDense />
+                    <>
+                        <Table
+                            label="Versions"
+                            rows={items}
+                            columns={VERSION_COLUMNS}
+                            keyOf={(one) => `v${one.version}`}
+                            hrefOf={(one) => hrefWith({ v: `v${one.version}` })}
+                            chosen={`v${version.version}`}
+                            isDense
+                        />
+                        <h3>Pictures of v{version.version}</h3>
+                        {!dataset.is_uploaded ? (
+                            <p class="quiet">They lie in the folder of the server; pictures of uploaded datasets are shown here.</p>
+                        ) : version.n_files > FILES_MAX ? (
+                            <p class="quiet">More than {short(FILES_MAX)} files: too many to list in the page.</p>
+                        ) : (
+                            <Pictures key={version.blob} version={version} />
+                        )}
+                    </>
                 )
-            }
+            }}
         </Loaded>
     )
 }
@@ -114,7 +195,7 @@ function DatasetDrawer({ dataset }: { dataset: Dataset }) {
                 ]}
             />
             <h3>Versions</h3>
-            <Versions key={dataset.name} dataset={dataset.name} />
+            <Versions key={dataset.name} dataset={dataset} />
         </Drawer>
     )
 }
@@ -178,7 +259,7 @@ export const datasetsScreen: Screen = {
     title: 'Datasets',
     icon: 'data',
     address: 'datasets/:dataset?',
-    query: ['q', 'sort'],
+    query: ['q', 'sort', 'v', 'class'],
     group: { science: 'Build', operations: 'Build' },
     load: [datasets, ions],
     letter: 'd',

@@ -4,7 +4,6 @@ import type { Ion } from '../api'
 import { COMMANDS } from '../commands'
 import { AlertRows, byUrgency, useProjectAlerts } from '../components/alerts'
 import { Ago, Command, Count, Empty, Loaded, Owner, PageHead, Panel, Progress, Version } from '../components/basics'
-import { ask } from '../components/dialog'
 import { PolicyDiamond } from '../components/diamond'
 import { Icon } from '../components/icon'
 import { Spark } from '../components/spark'
@@ -19,7 +18,6 @@ import { alerts, events, ions, jobs, nodes, now, rate, runs } from '../state/sto
 import { connection } from '../state/stream'
 import { useSummary } from '../state/summaries'
 import { byNeed, evidenceOf, needsYou, verdictOf } from '../state/verdict'
-import { approveQuestion, canChange, rejectQuestion } from '../state/versions'
 
 const CARDS = 5
 const SHOWN = 5
@@ -105,7 +103,7 @@ function Approvals() {
                             <PolicyDiamond policy="manual" tone="warn" />
                             <div class="grow">
                                 <div>
-                                    <a class="main" href={href(['ions', one.ion, 'graph'], { link: `${one.link_from}>${one.link_to}` })}>
+                                    <a class="main" href={href(['ions', one.ion, 'review', `v${one.version}`])}>
                                         {one.ion}
                                     </a>{' '}
                                     <Version number={one.version} is="candidate" /> for {one.link_to}
@@ -117,16 +115,9 @@ function Approvals() {
                                     waits since <Ago time={one.created_ms} />
                                 </div>
                             </div>
-                            {canChange() && (
-                                <span class="acts">
-                                    <button type="button" class="button small" onClick={() => ask(approveQuestion(one.ion, one))}>
-                                        Approve<span class="hidden"> version {one.version}</span>
-                                    </button>
-                                    <button type="button" class="button small" onClick={() => ask(rejectQuestion(one.ion, one))}>
-                                        Reject<span class="hidden"> version {one.version}</span>
-                                    </button>
-                                </span>
-                            )}
+                            <a class="button small" href={href(['ions', one.ion, 'review', `v${one.version}`])}>
+                                Review<span class="hidden"> version {one.version}</span>
+                            </a>
                         </li>
                     ))}
                 </ul>

@@ -9,6 +9,7 @@ import { ionDecisionsScreen } from './ion_decisions'
 import { ionDocumentScreen } from './ion_document'
 import { ionGraphScreen } from './ion_graph'
 import { ionListsScreen } from './ion_lists'
+import { ionReviewScreen } from './ion_review'
 import { ionsScreen } from './ions'
 import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
@@ -22,6 +23,7 @@ export const screens: readonly Screen[] = [
     ionsScreen,
     ionGraphScreen,
     ionDecisionsScreen,
+    ionReviewScreen,
     ionListsScreen,
     ionDocumentScreen,
     runsScreen,

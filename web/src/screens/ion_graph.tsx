@@ -1,13 +1,14 @@
 /** An ION, live: its graph, what it decided, why which version is where, and what needs somebody. */
 import { useEffect } from 'preact/hooks'
-import type { Decision, DecisionSummary, Ion, Opt, PolicyDecision } from '../api'
+import type { DecisionSummary, Ion, PolicyDecision } from '../api'
+import type { Opt, Verdict } from '../types'
 import { AlertRows, byUrgency, ionOf, take } from '../components/alerts'
 import { Loaded, Panel, Strip, Version, When } from '../components/basics'
 import { EventList } from '../components/event_list'
 import { Icon } from '../components/icon'
 import { ionActions, IonTab, Waiting } from '../components/ion_head'
 import { IonGraph } from '../components/ion_graph'
-import { State, VERDICTS, type Tone } from '../components/state'
+import { State, VERDICTS, VERSION_VERDICTS } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Thresholds } from '../components/threshold'
 import { rangeText, TimeRange } from '../components/time_range'
@@ -51,7 +52,7 @@ function Figures({ ion }: { ion: Ion }) {
     const total = data?.decisions ?? 0
     const span = windowText(data, from, to)
     const verdicts = Object.entries(VERDICTS).map(([verdict, { label, tone }]) => {
-        const count = data?.verdicts?.[verdict as Decision['verdict']] ?? 0
+        const count = data?.verdicts[verdict as Verdict] ?? 0
         return {
             name: <State tone={tone}>{label}</State>,
             value: data ? short(count) : NONE,
@@ -74,9 +75,6 @@ function Figures({ ion }: { ion: Ion }) {
     )
 }
 
-const VERDICT_TONES: Record<string, Tone> = { promote: 'good', wait: 'warn', skip: 'plain', reject: 'bad', rollback: 'bad' }
-const VERDICT_WORDS: Record<string, string> = { promote: 'passed', wait: 'waits', skip: 'skipped', reject: 'refused', rollback: 'rolled back' }
-
 function historyColumns(ion: Ion): Column<PolicyDecision>[] {
     const live = new Set(ion.links.map((link) => link.serving_version))
     return [
@@ -93,8 +91,8 @@ function historyColumns(ion: Ion): Column<PolicyDecision>[] {
             width: '176px',
             phone: 'state',
             render: (one) => (
-                <State tone={VERDICT_TONES[one.verdict] ?? 'plain'}>
-                    {words(one.policy)}: {VERDICT_WORDS[one.verdict] ?? one.verdict}
+                <State tone={VERSION_VERDICTS[one.verdict]?.tone ?? 'plain'}>
+                    {words(one.policy)}: {VERSION_VERDICTS[one.verdict]?.word ?? one.verdict}
                 </State>
             ),
         },

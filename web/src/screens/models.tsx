@@ -54,7 +54,7 @@ function placesOf(version: ModelVersion): string[] {
 }
 
 function stateOf(version: ModelVersion): string {
-    return placesOf(version).length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? version.state ?? 'registered')
+    return placesOf(version).length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? 'registered')
 }
 
 /** The measure that stands in the table: the one of validation if there is one, else the first number. */

@@ -1,6 +1,7 @@
 /** The machines: what they have, what is broken, when they were last heard of. */
 import { useEffect } from 'preact/hooks'
-import type { Accelerator, Node } from '../api'
+import type { Node } from '../api'
+import type { Accelerator } from '../types'
 import { COMMANDS } from '../commands'
 import { Ago, Choices, Command, Empty, Facts, Loaded, Meter, PageHead, Panel, Strip } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'

@@ -1,6 +1,6 @@
 /** One run: is it learning, is it fast, what did it make. */
 import { useEffect, useMemo } from 'preact/hooks'
-import type { MetricPoint, Run } from '../api'
+import type { Metric, Run } from '../api'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, Progress } from '../components/basics'
 import { Chart } from '../components/chart'
 import { DatasetLink, Id } from '../components/noun'
@@ -27,14 +27,14 @@ const GROUPS: { title: string; has: (key: string) => boolean }[] = [
 ]
 
 /** New points after the old ones; a step that is measured again takes the new value. */
-function mergePoints(have: MetricPoint[], more: MetricPoint[]): MetricPoint[] {
+function mergePoints(have: Metric[], more: Metric[]): Metric[] {
     const again = new Set(more.map((point) => `${point.key} ${point.step}`))
     const first = Math.min(...more.map((point) => point.step))
     const kept = have.filter((point) => point.step < first || !again.has(`${point.key} ${point.step}`))
     return [...kept, ...more]
 }
 
-function chartsOf(points: MetricPoint[]): { title: string; keys: string[] }[] {
+function chartsOf(points: Metric[]): { title: string; keys: string[] }[] {
     const keys = [...new Set(points.map((point) => point.key))].filter((key) => !NO_CURVE.has(key)).sort()
     const grouped = GROUPS.map(({ title, has }) => ({ title, keys: keys.filter(has) })).filter((group) => group.keys.length > 0)
     const taken = new Set(grouped.flatMap((group) => group.keys))
@@ -44,7 +44,7 @@ function chartsOf(points: MetricPoint[]): { title: string; keys: string[] }[] {
 
 function Curves({ run }: { run: Run }) {
     const metrics = useResource(`metrics:${run.id}`, () =>
-        getAll<MetricPoint>(`/runs/${segment(run.id)}/metrics`, { limit: 1000 }, METRIC_PAGES),
+        getAll<Metric>(`/runs/${segment(run.id)}/metrics`, { limit: 1000 }, METRIC_PAGES),
     )
     useEffect(() => {
         const fresh = freshMetrics.value
@@ -182,7 +182,7 @@ function RunDetail({ run }: { run: Run }) {
                         <div class="panel-body">
                             <Facts
                                 items={[
-                                    ['Architecture', run.model ?? NONE],
+                                    ['Architecture', plainValue(run.model)],
                                     ['Made', <Registered run={run} />],
                                     ['Dataset', <DatasetLink name={run.dataset} version={run.dataset_version} />],
                                     ['Epoch', `${run.epoch ?? NONE} of ${run.epochs ?? NONE}`],

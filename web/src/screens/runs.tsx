@@ -18,7 +18,7 @@ const FILTER: FilterOf<Run> = {
         status: (run) => run.status,
         project: (run) => run.project ?? '',
         ion: (run) => run.ion ?? '',
-        model: (run) => run.model ?? '',
+        model: (run) => String(run.model ?? ''),
         dataset: (run) => run.dataset ?? '',
         by: (run) => run.created_by ?? '',
     },

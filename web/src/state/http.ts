@@ -3,12 +3,13 @@
  * people, and notices that the session has ended.
  */
 import { signal } from '@preact/signals'
-import type { ErrorBody, List, Opt, Session } from '../api'
+import type { Caller, ErrorBody, List } from '../api'
+import type { Opt } from '../types'
 
 export type Auth = 'checking' | 'signed-in' | 'signed-out'
 
 export const auth = signal<Auth>('checking')
-export const session = signal<Session | null>(null)
+export const session = signal<Caller | null>(null)
 
 export class ApiError extends Error {
     constructor(
@@ -109,7 +110,7 @@ export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: st
 /** Reads the session; false when nobody is signed in. Network failures are thrown. */
 export async function openSession(): Promise<boolean> {
     try {
-        session.value = await get<Session>('/session')
+        session.value = await get<Caller>('/session')
         auth.value = 'signed-in'
         return true
     } catch (error) {

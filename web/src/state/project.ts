@@ -1,6 +1,7 @@
 /** Projects: those that the server lists and those that something names. The one that is chosen stands in the address. */
 import { computed } from '@preact/signals'
-import type { Opt, Project } from '../api'
+import type { Project } from '../api'
+import type { Opt } from '../types'
 import { getAll } from './http'
 import { Resource } from './resource'
 import { ALL_PROJECTS, route } from './route'

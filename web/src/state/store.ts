@@ -3,7 +3,7 @@
  * themselves. Every list has a bound; the oldest entries go first.
  */
 import { computed, effect, signal } from '@preact/signals'
-import type { Alert, Dataset, Decision, HealthSummary, Ion, Job, MetricPoint, Model, Node, Run, WeirEvent } from '../api'
+import type { Alert, Dataset, Decision, HealthSummary, Ion, Job, Metric, Model, Node, Run, WeirEvent } from '../api'
 import { is } from '../components/state'
 import { millis } from '../format'
 import { noteTransitions } from './transitions'
@@ -100,12 +100,14 @@ function onIonChange(): void {
 }
 
 /** The newest points of a run, for the curves that show it. */
-export const freshMetrics = signal<{ run: string; points: MetricPoint[] } | null>(null)
+export const freshMetrics = signal<{ run: string; points: Metric[] } | null>(null)
 
 const RUN_FIELDS = ['progress', 'epoch', 'epochs', 'loss', 'accuracy', 'images_per_second'] as const
 
+type RunNews = Omit<Partial<Run>, 'id' | 'metrics'> & { id: string; metrics?: Metric[] }
+
 /** Either {id, status} or {id, metrics}: the first may end the run, the second moves its numbers. */
-function onRun(message: Partial<Run> & { id: string; metrics?: MetricPoint[] }): void {
+function onRun(message: RunNews): void {
     const { metrics, ...change } = message
     if (!Array.isArray(metrics)) {
         update(runs, change)
@@ -134,7 +136,7 @@ function onAlert(alert: Partial<Alert>): void {
 const topics: Record<string, (record: unknown) => void> = {
     decisions: (record) => onDecision(record as Decision),
     events: (record) => onEvent(record as WeirEvent),
-    runs: (record) => onRun(record as Run),
+    runs: (record) => onRun(record as RunNews),
     jobs: (record) => {
         update(jobs, record as Job)
         ions.refresh()

@@ -1,0 +1,249 @@
+/** Shall this version go live? A candidate beside the version that serves, what its policy said, and the verdict of a person. */
+import type { Ion, ModelVersion, PolicyDecision } from '../api'
+import { Ago, Choices, Empty, Facts, Loaded, Panel, Version, When } from '../components/basics'
+import { ask } from '../components/dialog'
+import { Icon } from '../components/icon'
+import { ionActions, IonTab } from '../components/ion_head'
+import { DatasetLink } from '../components/noun'
+import { is, State, StateWord, VERSION_VERDICTS } from '../components/state'
+import { bytes, dayTime, duration, millis, NONE, plainValue, words } from '../format'
+import type { Args, Screen } from '../screen'
+import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
+import { get, getAll, segment } from '../state/http'
+import { useResource } from '../state/resource'
+import { go, href } from '../state/route'
+import { ions, now, runs } from '../state/store'
+import { approveQuestion, canChange, rejectQuestion } from '../state/versions'
+
+const SHOWN = 8
+
+const isPending = (one: IonCandidate) => is(one.state, 'pending_review', 'pending')
+const mine = (ion: string) => (candidates.data.value ?? []).filter((one) => one.ion === ion)
+
+/** The candidate of the address, else the newest that waits. */
+function chosenOf(ion: string, version: string | undefined): IonCandidate | undefined {
+    const all = mine(ion)
+    return version === undefined ? pendingCandidates.value.find((one) => one.ion === ion) : all.find((one) => `v${one.version}` === version)
+}
+
+function Measures({ candidate, live }: { candidate: IonCandidate; live: IonCandidate | undefined }) {
+    const keys = [...new Set([...Object.keys(candidate.metrics ?? {}), ...Object.keys(live?.metrics ?? {})])]
+    const difference = (key: string): string => {
+        const [its, other] = [candidate.metrics?.[key], live?.metrics?.[key]]
+        if (typeof its !== 'number' || typeof other !== 'number') {
+            return NONE
+        }
+        return its === other ? 'no difference' : `${its > other ? '+' : '−'}${plainValue(Math.abs(its - other))}`
+    }
+    if (keys.length === 0) {
+        return <p class="quiet">Nothing was measured on it.</p>
+    }
+    return (
+        <div class="table-wrap" tabIndex={0} role="region" aria-label="Measures">
+            <table>
+                <thead>
+                    <tr>
+                        <th scope="col">Measure</th>
+                        <th scope="col" class="num">
+                            <Version number={candidate.version} is={isPending(candidate) ? 'candidate' : undefined} />
+                        </th>
+                        <th scope="col" class="num">
+                            {live ? <Version number={live.version} is="live" /> : 'nothing serves'}
+                        </th>
+                        <th scope="col" class="num">
+                            Difference
+                        </th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {keys.map((key) => (
+                        <tr key={key}>
+                            <td>{words(key)}</td>
+                            <td class="num">
+                                <b>{plainValue(candidate.metrics?.[key])}</b>
+                            </td>
+                            <td class="num">{plainValue(live?.metrics?.[key])}</td>
+                            <td class="num">{difference(key)}</td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </div>
+    )
+}
+
+/** What the policy and people said of this version. */
+function History({ ion, candidate }: { ion: string; candidate: IonCandidate }) {
+    const history = useResource(`review:${ion}:${candidate.id}:${candidate.state}`, () => getAll<PolicyDecision>(`/ions/${segment(ion)}/policy-decisions`))
+    return (
+        <Panel title={`What was said of v${candidate.version}`} window="newest first">
+            <Loaded resource={history}>
+                {(items) => {
+                    const its = items.filter((one) => one.version === candidate.version && one.link === candidate.link)
+                    return its.length === 0 ? (
+                        <p class="quiet">Nothing yet.</p>
+                    ) : (
+                        <ul class="list">
+                            {its.slice(0, SHOWN).map((one) => (
+                                <li key={one.id}>
+                                    <div class="grow">
+                                        <State tone={VERSION_VERDICTS[one.verdict]?.tone ?? 'plain'}>
+                                            {words(one.policy)}: {VERSION_VERDICTS[one.verdict]?.word ?? one.verdict}
+                                        </State>
+                                        <div class="small muted">{[one.rule, one.note && `“${one.note}”`].filter(Boolean).join(' · ')}</div>
+                                    </div>
+                                    <span class="small muted">{one.actor}</span>
+                                    <span class="small">
+                                        <When time={one.time_ms} />
+                                    </span>
+                                </li>
+                            ))}
+                        </ul>
+                    )
+                }}
+            </Loaded>
+        </Panel>
+    )
+}
+
+function Origin({ candidate }: { candidate: IonCandidate }) {
+    const version = useResource(`origin:${candidate.model_version}`, () => get<ModelVersion>(`/models/${segment(candidate.model)}/versions/${candidate.version}`))
+    return (
+        <Panel title="Where it comes from">
+            <Loaded resource={version}>
+                {(found) => (
+                    <div class="panel-body">
+                        <Facts
+                            items={[
+                                ['Model', <a href={href(['models', candidate.model, `v${candidate.version}`])}>{candidate.model}</a>],
+                                ['Dataset', <DatasetLink name={found.dataset} version={found.dataset_version} />],
+                                ['Run', found.run ? <a href={href(['runs', found.run])}>{runs.data.value?.find((one) => one.id === found.run)?.name ?? 'its run'}</a> : NONE],
+                                ['Code', found.code_version ? <code>{found.code_version.slice(0, 12)}</code> : NONE],
+                                ['Size', bytes(found.bytes)],
+                                ['Made', dayTime(found.created_ms)],
+                                ['By', found.created_by ?? NONE],
+                            ]}
+                        />
+                    </div>
+                )}
+            </Loaded>
+        </Panel>
+    )
+}
+
+function NoneWaits({ ion }: { ion: Ion }) {
+    const next = ion.pipelines.map((one) => millis(one.next_fire_ms)).find((ms) => ms > now.value)
+    const last = mine(ion.name)[0]
+    return (
+        <div class="panel">
+            <Empty icon="models" title="No version waits" more={last && <a href={href(['ions', ion.name, 'review', `v${last.version}`])}>The last one, v{last.version}</a>}>
+                {next ? `The next training starts in ${duration(next - now.value)}.` : 'The next version comes when a training ends.'} On a link with the policy manual it
+                waits here for a person.
+            </Empty>
+        </div>
+    )
+}
+
+function Verdict({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
+    if (!isPending(candidate)) {
+        return <StateWord state={candidate.state} />
+    }
+    if (!canChange()) {
+        return <span class="muted">An operator decides.</span>
+    }
+    return (
+        <span class="acts thumb">
+            <button type="button" class="button primary" onClick={() => ask(approveQuestion(ion.name, candidate))}>
+                <Icon name="check" />
+                Approve<span class="hidden"> version {candidate.version}</span>
+            </button>
+            <button type="button" class="button" onClick={() => ask(rejectQuestion(ion.name, candidate))}>
+                <Icon name="cross" />
+                Reject<span class="hidden"> version {candidate.version}</span>
+            </button>
+        </span>
+    )
+}
+
+function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
+    const live = mine(ion.name).find((one) => one.link === candidate.link && is(one.state, 'serving'))
+    const others = mine(ion.name).filter((one) => isPending(one) || one.id === candidate.id)
+    return (
+        <>
+            {others.length > 1 && (
+                <Choices
+                    label="Versions that wait"
+                    items={others.map((one) => ({
+                        name: `v${one.version} for ${one.link_to}`,
+                        address: href(['ions', ion.name, 'review', `v${one.version}`]),
+                        isCurrent: one.id === candidate.id,
+                    }))}
+                />
+            )}
+            <div class="grid split-r">
+                <div class="stack">
+                    <Panel
+                        title={`${candidate.model} v${candidate.version} for ${candidate.link_to}`}
+                        id="review-title"
+                        window={
+                            <>
+                                came <Ago time={candidate.created_ms} />
+                            </>
+                        }
+                        aside={<Verdict ion={ion} candidate={candidate} />}
+                    >
+                        <Measures candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
+                    </Panel>
+                    <History ion={ion.name} candidate={candidate} />
+                </div>
+                <Origin key={candidate.id} candidate={candidate} />
+            </div>
+        </>
+    )
+}
+
+function IonReview({ args }: { args: Args }) {
+    return (
+        <IonTab args={args}>
+            {(ion) => (
+                <Loaded resource={candidates} rows={6}>
+                    {() => {
+                        const candidate = chosenOf(ion.name, args['version'])
+                        return candidate ? <Review key={candidate.id} ion={ion} candidate={candidate} /> : <NoneWaits ion={ion} />
+                    }}
+                </Loaded>
+            )}
+        </IonTab>
+    )
+}
+
+export const ionReviewScreen: Screen = {
+    id: 'ion-review',
+    title: 'Review',
+    icon: 'models',
+    address: 'ions/:ion/review/:version?',
+    query: [],
+    under: 'ions',
+    tab: {
+        of: 'ion',
+        name: 'Review',
+        badge: (args) => ({ count: pendingCandidates.value.filter((one) => one.ion === args['ion']).length, tone: 'warn', what: 'wait for approval' }),
+    },
+    load: [ions, candidates, runs],
+    actions: ionActions,
+    keys: (args) => {
+        const ion = args['ion'] ?? ''
+        const candidate = chosenOf(ion, args['version'])
+        const waiting = mine(ion).filter(isPending)
+        const at = waiting.findIndex((one) => one.id === candidate?.id)
+        const step = (by: number) => waiting[at + by] && go(href(['ions', ion, 'review', `v${waiting[at + by]!.version}`]))
+        const decide = (question: typeof approveQuestion) => candidate && isPending(candidate) && canChange() && ask(question(ion, candidate))
+        return [
+            { key: 'a', name: 'approve', run: () => void decide(approveQuestion) },
+            { key: 'r', name: 'reject', run: () => void decide(rejectQuestion) },
+            { key: 'j', name: 'next version that waits', run: () => void step(1) },
+            { key: 'k', name: 'version before', run: () => void step(-1) },
+        ]
+    },
+    render: IonReview,
+}
