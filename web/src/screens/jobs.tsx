@@ -11,7 +11,7 @@ import { LogView } from '../components/log_view'
 import { Id, Sentence } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { dayTime, millis, nameIn, NONE, shortId, span, words } from '../format'
+import { dayMinute, dayTime, duration, millis, nameIn, NONE, shortId, span, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { getAll, segment, send } from '../state/http'
 import { inProject } from '../state/project'
@@ -192,6 +192,7 @@ function JobDrawer({ job }: { job: Job }) {
                     job.run ? ['Run', <a href={href(['runs', job.run])}>{run?.name ?? shortId(job.run)}</a>] : null,
                     ['Restarts', job.n_restarts ?? 0],
                     ['Submitted', dayTime(job.created_ms)],
+                    waits(job) && job.expected_start_ms ? ['May start', `about ${dayMinute(job.expected_start_ms)}, if jobs end as expected`] : null,
                     ['Started', job.started_ms ? dayTime(job.started_ms) : isOver(job.state) ? 'never' : 'waits'],
                     ['Ran for', job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE],
                     ['By', job.created_by ?? NONE],
@@ -231,7 +232,7 @@ function columns(isNarrow: boolean): Column<Job>[] {
             width: '128px',
             phone: 'state',
             sort: (job) => job.state,
-            render: (job) => (waits(job) ? <State tone="plain">waits</State> : <StateWord state={job.state} />),
+            render: (job) => (waits(job) ? <State tone="plain">{job.expected_start_ms ? `waits ~ ${duration(millis(job.expected_start_ms) - now.value)}` : 'waits'}</State> : <StateWord state={job.state} />),
         },
         {
             id: 'why',
