@@ -113,7 +113,6 @@ extern const size_t api_n_routes;
 struct weir_registry;
 extern const struct weir_registry *const api_registries[];
 extern const size_t api_n_registries;
-extern const struct weir_resource api_kind_resource;
 API_FN(api_kind_list);
 
 API_FN(api_session_get);

@@ -1,4 +1,5 @@
 /** GET /kinds: what there are several of, from the registries (base/kind.h). */
+#include "api/kind.h"
 #include "api/api_private.h"
 
 #include "cluster/cluster.h"
@@ -23,13 +24,13 @@ static const struct weir_field kind_fields[] = {
     WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, policy, job-kind or driver"),
     WEIR_FIELD(kind_record, plural,     TEXT, WEIR_FIELD_READ_ONLY, "", "Several of those"),
     WEIR_FIELD(kind_record, name,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What people write"),
-    WEIR_FIELD(kind_record, is_planned, BOOL, WEIR_FIELD_READ_ONLY, "", "Known, and not in this version"),
-    WEIR_FIELD(kind_record, doc,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is and does"),
+    WEIR_FIELD(kind_record, is_planned, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Known, and not in this version"),
+    WEIR_FIELD(kind_record, doc,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What it is and does"),
     WEIR_FIELD(kind_record, options,    JSON, WEIR_FIELD_READ_ONLY, "", "Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path"),
 };
 // clang-format on
 
-const struct weir_resource api_kind_resource =
+const struct weir_resource weir_kind_resource =
     WEIR_RESOURCE("kind", "kinds", kind_record, kind_fields);
 
 static struct kind_record record_of(struct api_call *call, const struct weir_registry *registry,
@@ -94,6 +95,6 @@ weir_status api_kind_list(struct api_call *call, struct weir_txn *txn, struct we
                               "job-kind and driver",
                               noun);
     }
-    api_answer_list(call, &api_kind_resource, items, n, NULL);
+    api_answer_list(call, &weir_kind_resource, items, n, NULL);
     return WEIR_OK;
 }

@@ -1,5 +1,6 @@
 /** Every route of the API, as data. */
 #include "api/api_private.h"
+#include "api/kind.h"
 
 #include "ion/decision.h"
 #include "ion/ion.h"
@@ -35,7 +36,7 @@ const struct api_route api_routes[] = {
      NULL, NULL, 0, api_openapi_get},
     {"GET", API "/kinds",
      "List the kinds of sources, sinks, policies, jobs and drivers, with options", VIEWER, VIEWER,
-     API_NONE, API_LIST, NULL, &api_kind_resource, "noun", 0, api_kind_list},
+     API_NONE, API_LIST, NULL, &weir_kind_resource, "noun", 0, api_kind_list},
     {"GET", API "/session", "Who am I?", VIEWER, WORKER, API_NONE, API_FOR_TASKS, NULL, NULL, NULL,
      0, api_session_get},
     {"DELETE", API "/session", "Log out", VIEWER, VIEWER, API_WRITE, 0, NULL, NULL, NULL, 0,

@@ -43,9 +43,11 @@ enum weir_field_flags {
     WEIR_FIELD_READ_ONLY = 1 << 1, /**< Made by the server: refused in input from outside. */
     WEIR_FIELD_KEY = 1 << 2,       /**< Primary key (one per resource). */
     WEIR_FIELD_SECRET = 1 << 3,    /**< Never leaves the server. */
-    WEIR_FIELD_COLUMN = 1 << 4,    /**< Shown in the command line's table. */
+    WEIR_FIELD_COLUMN = 1 << 4,    /**< A column of `weir get`, in the order of the table. */
     WEIR_FIELD_NAME = 1 << 5,      /**< Text with a name's form: [a-z0-9][a-z0-9._-]{0,62}. */
     WEIR_FIELD_MUTABLE = 1 << 6,   /**< May be changed after creation. */
+    WEIR_FIELD_FIRST = 1 << 7,     /**< With COLUMN: before the others. */
+    WEIR_FIELD_LAST = 1 << 8,      /**< With COLUMN: behind the others; sentences are. */
 };
 
 struct weir_field {

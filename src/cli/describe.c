@@ -142,8 +142,9 @@ static void print_short(struct cli_call *call, const struct described *what, jso
         for (char *p = name; *p != '\0'; p++) {
             *p = *p == '-' ? '_' : *p;
         }
-        print_part(call, what->parts[i], json_object_get(record, name), part->columns,
-                   part->n_columns);
+        size_t n_columns;
+        const struct cli_column *columns = cli_noun_columns(call, part, &n_columns);
+        print_part(call, what->parts[i], json_object_get(record, name), columns, n_columns);
     }
 }
 

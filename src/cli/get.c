@@ -22,7 +22,9 @@ static weir_status print_list(struct cli_call *call, const struct cli_noun *noun
     const struct get_options *options = call->options;
     json_t *list;
     WEIR_TRY(cli_noun_list(call, noun, owner, filters, n_filters, options->limit, &list, err));
-    cli_print_table(call, list, noun->columns, noun->n_columns);
+    size_t n_columns;
+    const struct cli_column *columns = cli_noun_columns(call, noun, &n_columns);
+    cli_print_table(call, list, columns, n_columns);
     if (json_is_true(json_object_get(list, "more")) && !cli_is_json(call)) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "(there are more: --limit %lld shows the first %lld)\n",
@@ -108,7 +110,7 @@ static weir_status explain_noun(struct cli_call *call, const struct cli_noun *no
     const char *name;
     WEIR_TRY(cli_rest(call, "GET", "/api/v1/openapi.json", NULL, &document, err));
     const json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
-    json_t *members = json_object_get(json_object_get(schemas, noun->schema), "properties");
+    json_t *members = json_object_get(json_object_get(schemas, noun->record->name), "properties");
     json_t *list = json_array();
     json_object_foreach(members, name, member)
     {

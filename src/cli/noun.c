@@ -1,97 +1,67 @@
 #include "cli/noun.h"
 
+#include "api/kind.h"
 #include "base/names.h"
 #include "cli/find.h"
+#include "ion/decision.h"
+#include "ion/ion.h"
+#include "job/job.h"
+#include "store/event.h"
+#include "store/identity.h"
+#include "track/track.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #define LIST_MAX 100000 /* looked through for one that has no route of its own */
 
-#define COLUMNS(...)                                                                               \
-    .columns = (const struct cli_column[]){__VA_ARGS__},                                           \
-    .n_columns = sizeof((const struct cli_column[]){__VA_ARGS__}) / sizeof(struct cli_column)
-
 #define API "/api/v1/"
 
 // clang-format off: a table
 const struct cli_noun cli_nouns[] = {
-    {"ions", "ion", "ion", API "ions", NULL, API "ions/{}", NULL, "name", "", 1000,
-     COLUMNS({"name", "NAME"}, {"project", "PROJECT"}, {"state", "STATE"}, {"revision", "REVISION"},
-             {"created_ms", "CREATED"})},
-    {"jobs", "job", "job", API "jobs", "newest=1", API "jobs/{}", NULL, "id",
-     "state kind ion project name created_by", 1000,
-     COLUMNS({"id", "ID"}, {"name", "NAME"}, {"kind", "KIND"}, {"state", "STATE"},
-             {"attempt", "ATTEMPT"}, {"created_ms", "SUBMITTED"},
-             {"expected_start_ms", "MAY START"}, {"reason", "WHY"})},
-    {"runs", "run", "run", API "runs", NULL, API "runs/{}", NULL, "id", "ion project status job",
-     200,
-     COLUMNS({"id", "ID"}, {"name", "NAME"}, {"status", "STATUS"}, {"model", "MODEL"},
-             {"epoch", "EPOCH"}, {"loss", "LOSS"}, {"accuracy", "BATCH ACCURACY"},
-             {"validation_accuracy", "VALIDATION"}, {"images_per_second", "IMAGES/S"},
-             {"created_ms", "SUBMITTED"}, {"started_ms", "STARTED"})},
-    {"models", "model", "model", API "models", NULL, API "models/{}", NULL, "name",
-     "project created_by", 1000,
-     COLUMNS({"name", "NAME"}, {"project", "PROJECT"}, {"created_ms", "CREATED"})},
-    {"datasets", "dataset", "dataset", API "datasets", NULL, API "datasets/{}", NULL, "name",
-     "project kind created_by", 1000,
-     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"path", "PATH"}, {"is_uploaded", "UPLOADED"})},
-    {"nodes", "node", "node", API "nodes", NULL, NULL, NULL, "name", "", 1000,
-     COLUMNS({"name", "NAME"}, {"state", "STATE"}, {"cpu_slots", "CPU SLOTS"},
-             {"memory_bytes", "MEMORY"}, {"n_accelerators", "ACCELERATORS"},
-             {"disk_free_bytes", "DISK FREE"}, {"last_seen_ms", "LAST SEEN"})},
-    {"decisions", "decision", "decision", API "decisions", NULL, NULL, NULL, NULL,
-     "ion pipeline camera verdict person after", 1000,
-     COLUMNS({"time_ms", "TIME"}, {"ion", "ION"}, {"camera", "CAMERA"}, {"frame", "FRAME"},
-             {"verdict", "VERDICT"}, {"person", "PERSON"}, {"score", "SCORE"},
-             {"threshold", "THRESHOLD"}, {"model_version", "MODEL"}, {"latency_us", "LATENCY µs"})},
-    {"events", "event", "event", API "events", NULL, NULL, NULL, NULL,
-     "topic kind subject severity after", 1000,
-     COLUMNS({"time_ms", "TIME"}, {"severity", "SEVERITY"}, {"kind", "KIND"},
-             {"subject", "SUBJECT"}, {"message", "MESSAGE"})},
-    {"alerts", "alert", "alert", API "alerts", NULL, NULL, NULL, "id",
-     "state kind severity subject", 1000,
-     COLUMNS({"id", "ID"}, {"state", "STATE"}, {"severity", "SEVERITY"}, {"kind", "KIND"},
-             {"message", "MESSAGE"})},
-    {"projects", "project", "project", API "projects", NULL, NULL, NULL, "name", "", 1000,
-     COLUMNS({"name", "NAME"}, {"description", "DESCRIPTION"})},
-    {"users", "user", "user", API "users", NULL, NULL, NULL, "name", "kind role", 1000,
-     COLUMNS({"name", "NAME"}, {"kind", "KIND"}, {"role", "ROLE"}, {"is_disabled", "DISABLED"},
-             {"created_ms", "CREATED"})},
-    {"tokens", "token", "token", API "tokens", NULL, NULL, NULL, "id", "user role node name", 1000,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"name", "NAME"}, {"role", "ROLE"}, {"node", "NODE"},
-             {"created_ms", "CREATED"}, {"expires_ms", "EXPIRES"})},
-    {"sessions", "session", "session", API "sessions", NULL, NULL, NULL, "id", "", 1000,
-     COLUMNS({"id", "ID"}, {"user", "USER"}, {"role", "ROLE"}, {"address", "FROM"},
-             {"created_ms", "BEGAN"}, {"expires_ms", "EXPIRES"})},
-    {"kinds", "kind", "kind", API "kinds", NULL, NULL, NULL, "id", "noun", 0,
-     COLUMNS({"noun", "NOUN"}, {"name", "NAME"}, {"is_planned", "PLANNED"}, {"doc", "WHAT"})},
+    {"ions", "ion", &weir_ion_resource, API "ions", NULL, API "ions/{}", NULL, "name", "", 1000,
+     NULL},
+    {"jobs", "job", &weir_job_resource, API "jobs", "newest=1", API "jobs/{}", NULL, "id",
+     "state kind ion project name created_by", 1000, NULL},
+    {"runs", "run", &weir_run_resource, API "runs", NULL, API "runs/{}", NULL, "id",
+     "ion project status job", 200,
+     "model epoch loss accuracy validation_accuracy images_per_second"},
+    {"models", "model", &weir_model_resource, API "models", NULL, API "models/{}", NULL, "name",
+     "project created_by", 1000, NULL},
+    {"datasets", "dataset", &weir_dataset_resource, API "datasets", NULL, API "datasets/{}", NULL,
+     "name", "project kind created_by", 1000, NULL},
+    {"nodes", "node", &weir_node_resource, API "nodes", NULL, NULL, NULL, "name", "", 1000,
+     "state"},
+    {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
+     "ion pipeline camera verdict person after", 1000, NULL},
+    {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
+     "topic kind subject severity after", 1000, NULL},
+    {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, NULL, NULL, "id",
+     "state kind severity subject", 1000, NULL},
+    {"projects", "project", &weir_project_resource, API "projects", NULL, NULL, NULL, "name", "",
+     1000, NULL},
+    {"users", "user", &weir_user_resource, API "users", NULL, NULL, NULL, "name", "kind role", 1000,
+     NULL},
+    {"tokens", "token", &weir_token_resource, API "tokens", NULL, NULL, NULL, "id",
+     "user role node name", 1000, NULL},
+    {"sessions", "session", &weir_session_resource, API "sessions", NULL, NULL, NULL, "id", "",
+     1000, NULL},
+    {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
     /* parts of something: the path needs its name */
-    {"versions", "version", "model_version", API "models/{}/versions", NULL, NULL, "model",
-     "version", "", 0,
-     COLUMNS({"model", "MODEL"}, {"version", "VERSION"}, {"dataset", "DATASET"},
-             {"dataset_version", "DATA VERSION"}, {"bytes", "BYTES"}, {"run", "RUN"},
-             {"created_ms", "CREATED"})},
-    {"dataset-versions", "dataset-version", "dataset_version", API "datasets/{}/versions", NULL,
-     NULL, "dataset", "version", "", 0,
-     COLUMNS({"dataset", "DATASET"}, {"version", "VERSION"}, {"n_files", "FILES"},
-             {"n_classes", "CLASSES"}, {"digest", "DIGEST"})},
-    {"tasks", "task", "task", API "jobs/{}/tasks", NULL, NULL, "job", "id", "", 0,
-     COLUMNS({"id", "ID"}, {"role", "ROLE"}, {"rank", "RANK"}, {"node", "NODE"}, {"state", "STATE"},
-             {"attempt", "ATTEMPT"}, {"exit_code", "EXIT"}, {"message", "WHY"})},
-    {"metrics", "metric", "metric", API "runs/{}/metrics", NULL, NULL, "run", NULL,
-     "key after_step", 0,
-     COLUMNS({"key", "KEY"}, {"step", "STEP"}, {"value", "VALUE"}, {"time_ms", "TIME"})},
-    {"candidates", "candidate", "candidate", API "ions/{}/candidates", NULL, NULL, "ion", NULL, "",
-     0,
-     COLUMNS({"link", "LINK"}, {"model", "MODEL"}, {"version", "VERSION"}, {"state", "STATE"},
-             {"created_ms", "CREATED"})},
-    {"policy-decisions", "policy-decision", "policy_decision", API "ions/{}/policy-decisions", NULL,
-     NULL, "ion", NULL, "", 0,
-     COLUMNS({"time_ms", "TIME"}, {"link", "LINK"}, {"version", "VERSION"}, {"policy", "POLICY"},
-             {"verdict", "VERDICT"}, {"actor", "ACTOR"}, {"rule", "RULE"})},
-    {"members", "member", "member", API "ions/{}/members", NULL, NULL, "ion", "person", "", 0,
-     COLUMNS({"person", "PERSON"}, {"list", "LIST"}, {"actor", "BY"})},
+    {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,
+     "model", "version", "", 0, NULL},
+    {"dataset-versions", "dataset-version", &weir_dataset_version_resource,
+     API "datasets/{}/versions", NULL, NULL, "dataset", "version", "", 0, NULL},
+    {"tasks", "task", &weir_task_resource, API "jobs/{}/tasks", NULL, NULL, "job", "id", "", 0,
+     NULL},
+    {"metrics", "metric", &weir_metric_resource, API "runs/{}/metrics", NULL, NULL, "run", NULL,
+     "key after_step", 0, NULL},
+    {"candidates", "candidate", &weir_ion_candidate_resource, API "ions/{}/candidates", NULL, NULL,
+     "ion", NULL, "", 0, NULL},
+    {"policy-decisions", "policy-decision", &weir_policy_decision_resource,
+     API "ions/{}/policy-decisions", NULL, NULL, "ion", NULL, "", 0, NULL},
+    {"members", "member", &weir_ion_member_resource, API "ions/{}/members", NULL, NULL, "ion",
+     "person", "", 0, NULL},
 };
 // clang-format on
 
@@ -122,6 +92,85 @@ weir_status cli_noun_unknown(const char *name, struct weir_error *err)
     }
     return weir_error_set(err, WEIR_ERR_INVALID, "there is no noun \"%.40s\"; there are %s", name,
                           names.text);
+}
+
+/* ---- columns ----------------------------------------------------------------------------------
+ */
+
+/* "created_ms" → "CREATED", "n_files" → "FILES", "latency_us" → "LATENCY µs". */
+static char *title_of(struct cli_call *call, const char *member)
+{
+    static const char *const suffixes[] = {"_ms", "_bytes", "_us"};
+    static const char *const prefixes[] = {"n_", "is_"};
+    const char *unit = "";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(prefixes); i++) {
+        size_t len = strlen(prefixes[i]);
+        member += strncmp(member, prefixes[i], len) == 0 ? len : 0;
+    }
+    char *title = weir_arena_strdup(call->arena, member);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(suffixes); i++) {
+        size_t len = strlen(title), suffix_len = strlen(suffixes[i]);
+        if (len > suffix_len && strcmp(title + len - suffix_len, suffixes[i]) == 0) {
+            title[len - suffix_len] = '\0';
+            unit = strcmp(suffixes[i], "_us") == 0 ? " µs" : "";
+        }
+    }
+    for (char *p = title; *p != '\0'; p++) {
+        *p = *p == '_' ? ' ' : (char)toupper((unsigned char)*p);
+    }
+    return unit[0] != '\0' ? weir_arena_printf(call->arena, "%s%s", title, unit) : title;
+}
+
+struct columns {
+    struct cli_call *call;
+    struct cli_column *items;
+    size_t n;
+};
+
+static void add_column(struct columns *columns, const char *member)
+{
+    columns->items[columns->n++] = (struct cli_column){member, title_of(columns->call, member)};
+}
+
+static void add_also(struct columns *columns, const char *names)
+{
+    while (names != NULL && *names != '\0') {
+        size_t len = strcspn(names, " ");
+        add_column(columns, weir_arena_memdup(columns->call->arena, names, len));
+        names += len + (names[len] == ' ');
+    }
+}
+
+/* Those of the record with these flags of FIRST and LAST; `also` comes before the first time. */
+static void add_fields(struct columns *columns, const struct weir_resource *record, unsigned place,
+                       const char *also)
+{
+    for (size_t i = 0; i < record->n_fields; i++) {
+        const struct weir_field *field = &record->fields[i];
+        if (!(field->flags & WEIR_FIELD_COLUMN) ||
+            (field->flags & (WEIR_FIELD_FIRST | WEIR_FIELD_LAST)) != place) {
+            continue;
+        }
+        if (field->type == WEIR_FIELD_TYPE_TIME) {
+            add_also(columns, also);
+            also = NULL;
+        }
+        add_column(columns, field->name);
+    }
+    add_also(columns, also);
+}
+
+const struct cli_column *cli_noun_columns(struct cli_call *call, const struct cli_noun *noun,
+                                          size_t *out_n)
+{
+    size_t most = noun->record->n_fields + (noun->also != NULL ? strlen(noun->also) : 0);
+    struct columns columns = {.call = call,
+                              .items = WEIR_ARENA_ARRAY(call->arena, most, struct cli_column)};
+    add_fields(&columns, noun->record, WEIR_FIELD_FIRST, NULL);
+    add_fields(&columns, noun->record, 0, noun->also);
+    add_fields(&columns, noun->record, WEIR_FIELD_LAST, NULL);
+    *out_n = columns.n;
+    return columns.items;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------

@@ -1,25 +1,33 @@
-/** What can be looked at: each noun's routes, columns, and what its list can be filtered by. */
+/** What can be looked at: each noun's routes, record, and what its list can be filtered by. */
 #ifndef WEIR_CLI_NOUN_H
 #define WEIR_CLI_NOUN_H
 
+#include "base/record.h"
 #include "cli/cli_private.h"
 
 struct cli_noun {
     const char *plural, *singular;
-    const char *schema;  /**< Its record in the API's document: "model_version". */
-    const char *list;    /**< Path; "{}" is what it is a part of. */
+    const struct weir_resource *record; /**< Says the columns, and what explain tells. */
+    const char *list;                   /**< Path; "{}" is what it is a part of. */
     const char *query;   /**< What every listing of it asks for: "newest=1"; NULL: nothing. */
     const char *one;     /**< Path of a single one; NULL: it is picked from the list. */
     const char *of;      /**< Singular noun that it is a part of; NULL: of nothing. */
     const char *key;     /**< Member that names one; NULL: none does. */
     const char *filters; /**< Names that `weir get` takes as NAME=VALUE, separated by blanks. */
     int64_t page;        /**< Most that one call lists. */
-    const struct cli_column *columns;
-    size_t n_columns;
+    const char *also; /**< Members that answers have beside the record, shown as columns before the
+                           times; separated by blanks. NULL: none. */
 };
 
 extern const struct cli_noun cli_nouns[];
 extern const size_t cli_n_nouns;
+
+/**
+ * The columns of a noun's table: those that its record marks as such, with what answers have
+ * beside. Titles are the members' names without units: "created_ms" is CREATED.
+ */
+const struct cli_column *cli_noun_columns(struct cli_call *call, const struct cli_noun *noun,
+                                          size_t *out_n);
 
 /** By plural or singular; NULL if there is none. */
 const struct cli_noun *cli_noun_find(const char *name);

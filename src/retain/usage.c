@@ -9,16 +9,16 @@
 
 // clang-format off
 static const struct weir_field usage_fields[] = {
-    WEIR_FIELD(weir_retain_usage, kind,       TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What grows"),
+    WEIR_FIELD(weir_retain_usage, kind,       TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "What grows"),
     WEIR_FIELD(weir_retain_usage, what,       TEXT, WEIR_FIELD_READ_ONLY, "", "What it is"),
     WEIR_FIELD(weir_retain_usage, rule,       TEXT, WEIR_FIELD_READ_ONLY, "", "What of it goes, and in which order"),
     WEIR_FIELD(weir_retain_usage, unit,       TEXT, WEIR_FIELD_READ_ONLY, "", "What is counted: rows (they lie in the database) or files"),
-    WEIR_FIELD(weir_retain_usage, n,          INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How many"),
+    WEIR_FIELD(weir_retain_usage, n,          INT,  WEIR_FIELD_READ_ONLY, "", "How many"),
     WEIR_FIELD(weir_retain_usage, n_needed,   INT,  WEIR_FIELD_READ_ONLY, "", "Of the files, those that stay whatever the limits say"),
-    WEIR_FIELD(weir_retain_usage, used_bytes, INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "bytes", "Size; of rows reckoned"),
-    WEIR_FIELD(weir_retain_usage, limit,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Age and size it may reach, as weir store retain takes them"),
-    WEIR_FIELD(weir_retain_usage, oldest_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Of what may go, the oldest"),
-    WEIR_FIELD(weir_retain_usage, next,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What goes next"),
+    WEIR_FIELD(weir_retain_usage, used_bytes, INT,  WEIR_FIELD_READ_ONLY, "bytes", "Size; of rows reckoned"),
+    WEIR_FIELD(weir_retain_usage, limit,      TEXT, WEIR_FIELD_READ_ONLY, "", "Age and size it may reach, as weir store retain takes them"),
+    WEIR_FIELD(weir_retain_usage, oldest_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "Of what may go, the oldest"),
+    WEIR_FIELD(weir_retain_usage, next,       TEXT, WEIR_FIELD_READ_ONLY, "", "What goes next"),
 };
 // clang-format on
 

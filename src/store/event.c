@@ -7,20 +7,20 @@
 
 // clang-format off
 static const struct weir_field event_fields[] = {
-    WEIR_FIELD(weir_event, seq,     INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number, in commit order"),
+    WEIR_FIELD(weir_event, seq,     INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Number, in commit order"),
     WEIR_FIELD(weir_event, time_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it happened"),
-    WEIR_FIELD(weir_event, topic,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Area: ions, jobs, runs, alerts, system …"),
+    WEIR_FIELD(weir_event, topic,   TEXT, WEIR_FIELD_READ_ONLY, "", "Area: ions, jobs, runs, alerts, system …"),
     WEIR_FIELD(weir_event, kind,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What happened, one word"),
     WEIR_FIELD(weir_event, severity, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "info, warning or error"),
     WEIR_FIELD(weir_event, subject, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "To what: ion/NAME, job/ID …"),
-    WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who did it"),
-    WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "A sentence"),
+    WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who did it"),
+    WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "A sentence"),
     WEIR_FIELD(weir_event, data,    JSON, WEIR_FIELD_READ_ONLY, "", "Details"),
 };
 static const struct weir_field setting_fields[] = {
-    WEIR_FIELD(weir_setting, key,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Name"),
-    WEIR_FIELD(weir_setting, value,      JSON, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Value"),
-    WEIR_FIELD(weir_setting, updated_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last change"),
+    WEIR_FIELD(weir_setting, key,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED, "", "Name"),
+    WEIR_FIELD(weir_setting, value,      JSON, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE, "", "Value"),
+    WEIR_FIELD(weir_setting, updated_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "Last change"),
 };
 // clang-format on
 

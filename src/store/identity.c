@@ -10,7 +10,7 @@
 static const struct weir_field project_fields[] = {
     WEIR_FIELD(weir_project, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
     WEIR_FIELD(weir_project, description, TEXT, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "What it is for"),
-    WEIR_FIELD(weir_project, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_project, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
 };
 static const struct weir_field user_fields[] = {
     WEIR_FIELD(weir_user, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
@@ -30,15 +30,15 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
 };
 static const struct weir_field session_fields[] = {
-    WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
-    WEIR_FIELD(weir_session, user,        TEXT, WEIR_FIELD_READ_ONLY, "", "Who is logged in"),
-    WEIR_FIELD(weir_session, role,        TEXT, WEIR_FIELD_READ_ONLY, "", "At most this role"),
+    WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
+    WEIR_FIELD(weir_session, user,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who is logged in"),
+    WEIR_FIELD(weir_session, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "At most this role"),
     WEIR_FIELD(weir_session, token,       TEXT, WEIR_FIELD_READ_ONLY, "", "Token that its login link was made with; it ends with it"),
-    WEIR_FIELD(weir_session, address,     TEXT, WEIR_FIELD_READ_ONLY, "", "From where it was opened"),
+    WEIR_FIELD(weir_session, address,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "From where it was opened"),
     WEIR_FIELD(weir_session, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the cookie"),
     WEIR_FIELD(weir_session, csrf,        TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "What changing requests must repeat in a header"),
-    WEIR_FIELD(weir_session, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began"),
-    WEIR_FIELD(weir_session, expires_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ends"),
+    WEIR_FIELD(weir_session, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it began"),
+    WEIR_FIELD(weir_session, expires_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it ends"),
 };
 static const struct weir_field login_link_fields[] = {
     WEIR_FIELD(weir_login_link, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),

@@ -7,16 +7,16 @@
 
 // clang-format off
 static const struct weir_field outbox_fields[] = {
-    WEIR_FIELD(weir_outbox, seq,        INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Order of decision"),
-    WEIR_FIELD(weir_outbox, key,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Idempotency key"),
-    WEIR_FIELD(weir_outbox, kind,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What to do"),
+    WEIR_FIELD(weir_outbox, seq,        INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Order of decision"),
+    WEIR_FIELD(weir_outbox, key,        TEXT, WEIR_FIELD_READ_ONLY, "", "Idempotency key"),
+    WEIR_FIELD(weir_outbox, kind,       TEXT, WEIR_FIELD_READ_ONLY, "", "What to do"),
     WEIR_FIELD(weir_outbox, payload,    JSON, WEIR_FIELD_READ_ONLY, "", "With what"),
-    WEIR_FIELD(weir_outbox, state,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "pending, done or failed"),
-    WEIR_FIELD(weir_outbox, attempts,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "How often it was taken"),
+    WEIR_FIELD(weir_outbox, state,      TEXT, WEIR_FIELD_READ_ONLY, "", "pending, done or failed"),
+    WEIR_FIELD(weir_outbox, attempts,   INT,  WEIR_FIELD_READ_ONLY, "", "How often it was taken"),
     WEIR_FIELD(weir_outbox, due_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "Not before"),
-    WEIR_FIELD(weir_outbox, error,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What went wrong last"),
-    WEIR_FIELD(weir_outbox, created_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was decided"),
-    WEIR_FIELD(weir_outbox, done_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was done"),
+    WEIR_FIELD(weir_outbox, error,      TEXT, WEIR_FIELD_READ_ONLY, "", "What went wrong last"),
+    WEIR_FIELD(weir_outbox, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was decided"),
+    WEIR_FIELD(weir_outbox, done_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was done"),
 };
 // clang-format on
 

@@ -9,23 +9,23 @@
 // clang-format off
 static const struct weir_field dataset_fields[] = {
     WEIR_FIELD(weir_dataset, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
-    WEIR_FIELD(weir_dataset, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
+    WEIR_FIELD(weir_dataset, project,     TEXT, WEIR_FIELD_NAME, "", "Project it belongs to"),
     WEIR_FIELD(weir_dataset, kind,        TEXT, WEIR_FIELD_COLUMN, "", "folder (classes are folders) or idx"),
     WEIR_FIELD(weir_dataset, path,        TEXT, WEIR_FIELD_COLUMN, "", "Folder on the server; absent = files are uploaded"),
-    WEIR_FIELD(weir_dataset, is_uploaded, BOOL, WEIR_FIELD_READ_ONLY, "", "Files came through the API"),
+    WEIR_FIELD(weir_dataset, is_uploaded, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Files came through the API"),
     WEIR_FIELD(weir_dataset, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it"),
-    WEIR_FIELD(weir_dataset, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_dataset, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
 };
 static const struct weir_field dataset_version_fields[] = {
     WEIR_FIELD(weir_dataset_version, id,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Identifier"),
     WEIR_FIELD(weir_dataset_version, dataset,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Dataset"),
     WEIR_FIELD(weir_dataset_version, version,    INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number"),
-    WEIR_FIELD(weir_dataset_version, digest,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "SHA-256 over names and contents"),
+    WEIR_FIELD(weir_dataset_version, digest,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "SHA-256 over names and contents"),
     WEIR_FIELD(weir_dataset_version, blob,       TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the manifest"),
     WEIR_FIELD(weir_dataset_version, n_files,    INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Files"),
     WEIR_FIELD(weir_dataset_version, n_classes,  INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Classes"),
-    WEIR_FIELD(weir_dataset_version, bytes,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "bytes", "Size of all files"),
-    WEIR_FIELD(weir_dataset_version, created_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_dataset_version, bytes,      INT,  WEIR_FIELD_READ_ONLY, "bytes", "Size of all files"),
+    WEIR_FIELD(weir_dataset_version, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
 };
 // clang-format on
 

@@ -25,7 +25,7 @@ static const struct weir_field model_version_fields[] = {
     WEIR_FIELD(weir_model_version, dataset_version, INT,  WEIR_FIELD_COLUMN, "", "Version of the dataset; 0 = unknown"),
     WEIR_FIELD(weir_model_version, code_version,    TEXT, 0, "", "Version of the program that made it"),
     WEIR_FIELD(weir_model_version, parameters,      JSON, 0, "", "Training parameters"),
-    WEIR_FIELD_SIZED(weir_model_version, metrics, JSON, WEIR_FIELD_COLUMN, 64 << 10, "", "Measured quality"),
+    WEIR_FIELD_SIZED(weir_model_version, metrics, JSON, 0, 64 << 10, "", "Measured quality"),
     WEIR_FIELD_SIZED(weir_model_version, baseline, JSON, 0, 4 << 20, "", "Histograms that drift is measured against"),
     WEIR_FIELD(weir_model_version, created_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who registered it"),
     WEIR_FIELD(weir_model_version, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was registered"),

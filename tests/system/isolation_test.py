@@ -94,7 +94,7 @@ class Isolation(unittest.TestCase):
         self.assertNotIn("precious", log)
         self.assertIn("refused", log)
         self.assertEqual(self.state(victim), "RUNNING")
-        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r"RUNNING +1 +- ")
+        self.assertRegex(self.server.weir("get", "tasks", victim)[1], r" 1 +RUNNING +- ")
         self.server.post(f"/jobs/{victim}/cancel")
         self.end(victim)
         self.assertRegex(self.server.weir("get", "tasks", victim)[1], r" SIGTERM ")

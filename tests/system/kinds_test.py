@@ -97,6 +97,16 @@ class Kinds(unittest.TestCase):
         shown = json.loads(self.said("get", "kinds", "noun=driver", "-o", "json"))["items"]
         self.assertEqual([kind["name"] for kind in shown], self.names("driver") + self.names("driver", planned=True))
 
+    def test_every_noun_is_explained_and_listed(self):
+        nouns = re.search(r"Nouns: (.*?)\n\n", self.said("help", "get"), re.S)[1]
+        plain, of = nouns.split(";")
+        for noun in plain.split():
+            self.assertRegex(self.said("explain", noun), r"(?m)^(id|name|seq) +(string|integer) ", noun)
+            self.assertRegex(self.said("get", noun), r"^[A-Z]+ ", noun)
+        for noun in re.findall(r"([a-z-]+) [A-Z]+\b", of.split(":", 1)[-1]):
+            self.assertIn("MEANING", self.said("explain", noun))
+            self.assertGreater(len(self.said("explain", noun).splitlines()), 5, noun)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -1,0 +1,10 @@
+/** Kinds as records: what GET /kinds lists. */
+#ifndef WEIR_API_KIND_H
+#define WEIR_API_KIND_H
+
+#include "base/record.h"
+
+/** A kind of source, sink, policy, job or driver, from its registry. */
+extern const struct weir_resource weir_kind_resource;
+
+#endif
