@@ -13,6 +13,7 @@
 
 enum { ALLREDUCE_MAX_SIZES = 256, ALLREDUCE_MAX_SAMPLES = 1000 };
 
+/** The options as given; the table of options fills it. */
 struct allreduce_options {
     int64_t ranks, split, rank, iterations, warmup, timeout_s, factor;
     char *bytes, *begin, *end, *type, *transport, *algorithm, *tuning, *tune, *wire;
@@ -20,7 +21,7 @@ struct allreduce_options {
     bool is_private, is_help;
 };
 
-/** What is measured: the options, understood. */
+/** What is measured: the options, checked and resolved. */
 struct allreduce_plan {
     const struct allreduce_options *options;
     enum weir_comm_type type;
@@ -29,7 +30,7 @@ struct allreduce_plan {
     bool is_json;
 };
 
-/** One size, as all ranks saw it. */
+/** The figures of one size, equal on all ranks. */
 struct allreduce_row {
     size_t bytes, n_elems;
     double time_us, least_us; /**< Median and least of the samples, each of the slowest rank. */
@@ -38,11 +39,12 @@ struct allreduce_row {
     int64_t n_wrong;    /**< Elements that were not the serial sum, over all ranks. */
 };
 
-/** "4", "64K", "25M", "1G": powers of 1024. */
+/** Parse "4", "64K", "25M", "1G": powers of 1024. @return INVALID with a sentence. */
 weir_status allreduce_size_parse(const char *text, size_t *out_bytes,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Sizes to measure: the list `--bytes`, or from begin to end by a factor. */
+/** The sizes to measure: the list `--bytes`, or from begin to end by a factor. @return INVALID,
+ *  LIMIT. */
 weir_status allreduce_sizes(const struct allreduce_options *options, struct allreduce_plan *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -50,21 +52,23 @@ const char *allreduce_type_name(enum weir_comm_type type);
 
 /**
  * Check and measure one size. Collective.
- * @param buf  Of plan->sizes' largest; what is in it does not matter.
+ *
+ * @param buf  As large as the largest of plan->sizes; overwritten.
  */
 weir_status allreduce_measure(struct weir_comm *comm, const struct allreduce_plan *plan,
                               size_t bytes, void *buf, struct allreduce_row *out) WEIR_MUST_CHECK;
 
 /**
- * Measure each size with every algorithm, and some of them with messages of several sizes; put the
- * fastest of each size into *out_rows, and the plan that follows from them into the file --tune.
+ * Measure each size with every algorithm, and some algorithms with messages of several sizes. Put
+ * the fastest of each size into *out_rows, and the resulting rules into the file --tune (rank 0).
  * Collective.
+ *
  * @return UNSUPPORTED in shared memory.
  */
 weir_status allreduce_tune(struct weir_comm *comm, const struct allreduce_plan *plan, void *buf,
                            struct allreduce_row *out_rows, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Bytes a second over 1e9. */
+/** Bandwidths in 1e9 bytes per second (bench.h). */
 double allreduce_algorithm_gb_s(const struct allreduce_row *row);
 double allreduce_bus_gb_s(const struct allreduce_row *row, int n_ranks);
 
@@ -75,7 +79,7 @@ void allreduce_print_row(const struct weir_comm *comm, const struct allreduce_pl
 void allreduce_print_foot(const struct weir_comm *comm, const struct allreduce_row *rows,
                           size_t n_rows, FILE *file);
 
-/** All of it as one JSON object. */
+/** Print everything as one JSON object. */
 weir_status allreduce_print_json(const struct weir_comm *comm, const struct allreduce_plan *plan,
                                  const struct allreduce_row *rows, size_t n_rows,
                                  FILE *file) WEIR_MUST_CHECK;

@@ -1,7 +1,7 @@
 /**
- * The parts of the benchmark: what is asked for (training_options.c, training_models.c), the
- * measured ranks (training_rank.c, training_steps.c), numbers (training_stats.c), an imagined
- * network (training_fabric.c), what is printed (training_print.c).
+ * The training benchmark from inside: what is asked for (training_options.c, training_models.c),
+ * the measured ranks (training_rank.c, training_steps.c), statistics (training_stats.c), an
+ * emulated network (training_fabric.c), what is printed (training_print.c).
  */
 #ifndef WEIR_BENCH_TRAINING_H
 #define WEIR_BENCH_TRAINING_H
@@ -15,7 +15,7 @@
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
-/** Filled by the table of options. */
+/** The options as given; the table of options fills it. */
 struct training_options {
     char *model, *data_dir, *optimizer, *variable_update, *all_reduce_spec, *backend, *convolution,
         *data_format;
@@ -34,20 +34,20 @@ enum training_exchange {
     TRAINING_INDEPENDENT /**< No exchange: the upper bound. */
 };
 
-/** A model of tf_cnn_benchmarks, or of the zoo. */
+/** A model of tf_cnn_benchmarks or of the zoo. */
 struct training_model {
-    const char *name;   /**< As asked for. */
-    const char *zoo;    /**< What it is here; NULL: the same. */
-    int64_t batch_size; /**< tf_cnn_benchmarks' per device. */
+    const char *name;   /**< The name asked for. */
+    const char *zoo;    /**< Its name in the zoo; NULL: the same. */
+    int64_t batch_size; /**< tf_cnn_benchmarks' default per device. */
     double p100_speed;  /**< Published images/s of a P100 in training; 0: none. */
-    int64_t p100_batch; /**< … with this batch. */
-    const char *advice; /**< Not NULL: there is none, and what to take. */
+    int64_t p100_batch; /**< The batch of that figure. */
+    const char *advice; /**< Not NULL: there is no such model; what to take instead. */
 };
 
-/** The row of a model; one with its name alone if there is none. */
+/** The row of a model; without one a row with its name and defaults. */
 struct training_model training_model_find(const char *name);
 
-/** The options, understood. */
+/** What is measured: the options, checked and resolved. */
 struct training_plan {
     struct training_options options;
     struct training_model model;
@@ -57,14 +57,16 @@ struct training_plan {
     bool is_json;
 };
 
+/** The table of options, for --help and the manual. */
 const struct weir_option *training_option_table(size_t *out_n);
 
 /**
- * From a command line (without the program's and the role's name). Flags may be spelled with "_" or
- * "-". Everything lies in the arena.
- * @param n_ranks  Of the group that this process is part of; 0: it is to be started.
- * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, saying
- * what to take instead.
+ * Parse a command line, without the program's and the role's name. Flags may be spelled with "_" or
+ * "-". The arena owns everything in *out.
+ *
+ * @param n_ranks  Ranks of the group that this process is part of; 0: the group is to be started.
+ * @return INVALID; UNSUPPORTED for a flag of tf_cnn_benchmarks that has no meaning here, with what
+ *         to take instead.
  */
 weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct weir_arena *arena,
                                 struct training_plan *out, struct weir_error *err) WEIR_MUST_CHECK;
@@ -72,12 +74,12 @@ weir_status training_plan_parse(int argc, char *const *argv, int n_ranks, struct
 /** config.algorithm of the group's communicator. */
 const char *training_algorithm(const struct training_plan *plan);
 
-/** How the ranks are started; argv is the whole command's. */
+/** How to start the ranks. @param argv  The whole command's; borrowed. */
 struct weir_spawn_config training_spawn_config(const struct training_plan *plan, char *const *argv);
 
-/* ---- numbers -------------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
-/** tf_cnn_benchmarks' three numbers of some steps. */
+/** tf_cnn_benchmarks' figures of some steps. */
 struct training_timing {
     double mean;        /**< batch / mean(time). */
     double stddev;      /**< Of the steps' speeds. */
@@ -85,35 +87,35 @@ struct training_timing {
     double jitter;      /**< 1.4826 * median(|speed - median(speed)|). */
 };
 
-/** @param scratch  n doubles. n > 0; times in seconds. */
+/** Compute them. @param times  n > 0, in seconds. @param scratch  n doubles. Pure. */
 struct training_timing training_timing_of(double batch, const double *times, size_t n,
                                           double *scratch);
 
-/** Milliseconds: mean, and percentiles by nearest rank. */
+/** Step times in ms: mean, and percentiles by nearest rank. */
 struct training_step_ms {
     double mean, p50, p90, p99, least, most;
 };
 
 struct training_step_ms training_step_ms_of(const double *times, size_t n, double *scratch);
 
-/* ---- what came out -------------------------------------------------------------------------- */
+/** The results of a run. */
 
 struct training_result {
     const struct training_plan *plan;
     const struct train_task *task;
     const char *transport;
     double global_batch;     /**< Pictures of a step of all workers. */
-    double scale;            /**< Workers that do not wait for each other; else 1. */
+    double scale;            /**< Number of workers without exchange; else 1. */
     double *times, *scratch; /**< Seconds of worker 0's steps. */
     size_t n_times;
     double loss;
     double total;      /**< Images per second, all workers, by the clock around all steps. */
     double peak_flops; /**< Of all workers' threads together, measured after the steps. */
-    double flop_per_image, step_flop_per_image; /**< Of a forward pass; of what a step is here. */
+    double flop_per_image, step_flop_per_image; /**< Of a forward pass; of a step. */
     double peak_rss_bytes, total_rss_bytes;     /**< Of the largest worker, of all. */
     double page_faults;                         /**< Minor, of all workers, during all steps. */
-    double cpu_s;                               /**< The same of the processors' time. */
-    /* With an imagined network: */
+    double cpu_s;                               /**< Processor time of all workers, all steps. */
+    /* With an emulated network: */
     double alone_step_s; /**< A step without exchange; 0: not measured. */
     double ratio;        /**< Of communication to computation. */
     double link_bytes_s; /**< Speed of the links here that gives it. */
@@ -128,17 +130,18 @@ void training_print_total(const struct training_result *result, FILE *file);
 /** New reference; NULL if memory is out. */
 json_t *training_result_json(const struct training_result *result);
 
-/* ---- an imagined network -------------------------------------------------------------------- */
+/* ---- an emulated network -------------------------------------------------------------------- */
 
-/** What a step sends over the busiest link, one way. */
+/** Bytes that a step sends over the busiest link, in one direction. Pure. */
 double training_busiest_bytes(enum training_exchange exchange, double gradient_bytes, int n_workers,
                               int n_servers);
 
 /**
- * Time of a training step on an accelerator: published, or else as many FLOP a second as it reaches
- * on ResNet-50.
+ * Time of a training step on an accelerator: the published one, else from the FLOP/s that it
+ * reaches on ResNet-50.
+ *
  * @param accelerator  "p100" or "v100".
- * @return INVALID naming the accelerators.
+ * @return INVALID with the names of the accelerators.
  */
 weir_status training_accelerator_step_s(const char *accelerator, const struct training_model *model,
                                         double flop_per_image, double *out_s,
@@ -146,33 +149,34 @@ weir_status training_accelerator_step_s(const char *accelerator, const struct tr
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
-/** Be this rank: measure, and, as rank 0, print. `me` has size 1 without a launcher. */
+/** Run this rank: measure, and print as rank 0. Without a launcher me->size is 1. */
 weir_status training_rank_run(const struct training_plan *plan, const struct weir_spawn_rank *me,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** training_steps.c: one worker and what its steps are made of. */
+/** training_steps.c: one worker of the product, and its input. */
 struct training_worker {
     const struct training_plan *plan;
     struct train_task task;
     struct worker worker;
-    struct weir_comm *group; /**< All workers (and servers). */
-    struct weir_comm *alone; /**< Of this worker only; NULL if steps are never taken alone. */
-    struct weir_optimizer *own_optimizer; /**< For steps alone while servers have the real one. */
-    float *images; /**< The net's input: they never change, so they need no other place. */
+    struct weir_comm *group;              /**< All workers (and servers). */
+    struct weir_comm *alone;              /**< This worker's own group of one; NULL: not needed. */
+    struct weir_optimizer *own_optimizer; /**< For steps alone, while servers have the real one. */
+    float *images;                        /**< The net's input; constant. */
     int32_t *labels;
     double loss;
 };
 
-/** Make everything but the communicators; they are the caller's, `group` is set. */
+/** Make everything but the communicators, which are the caller's; `group` is set. Collective. */
 weir_status training_worker_open(struct training_worker *bench,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 void training_worker_close(struct training_worker *bench);
 
-/** One step, or one forward pass. */
+/** Take one step, or one forward pass. Collective, unless alone. */
 weir_status training_worker_step(struct training_worker *bench,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Exchange gradients from now on, beginning at worker 0's weights (collective, once); or not. */
+/** From now on take steps alone; or exchange gradients, beginning at worker 0's weights
+ *  (collective, once). */
 weir_status training_worker_set_alone(struct training_worker *bench, bool is_alone,
                                       struct weir_error *err) WEIR_MUST_CHECK;
 

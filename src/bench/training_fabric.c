@@ -1,5 +1,5 @@
 /*
- * An imagined network: what share of its time an accelerator on G-Gigabit Ethernet would spend
+ * An emulated network: what share of its time an accelerator on G-Gigabit Ethernet would spend
  * sending, and what speed of links gives the processors here the same share. Pure.
  *
  * P100: tensorflow/docs, "Benchmarks" of May 2017, synthetic data, one P100 of a DGX-1. The V100

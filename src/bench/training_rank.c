@@ -210,8 +210,8 @@ static weir_status take_trace(struct training_worker *bench, const struct traini
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-/** Slow the exchange down to what the imagined network would make of it. */
-static weir_status imagine_fabric(struct training_worker *bench, struct training_result *result,
+/** Slow the exchange down to what the emulated network would make of it. */
+static weir_status emulate_fabric(struct training_worker *bench, struct training_result *result,
                                   struct weir_error *err)
 {
     const struct training_plan *plan = bench->plan;
@@ -288,7 +288,7 @@ static weir_status run_worker(struct training_worker *bench, struct weir_error *
     }
     weir_status status = training_worker_open(bench, err);
     if (status == WEIR_OK) {
-        status = imagine_fabric(bench, &result, err);
+        status = emulate_fabric(bench, &result, err);
     }
     if (status == WEIR_OK) {
         status = measure(bench, &result, is_shown, err);

@@ -19,8 +19,8 @@ enum { STREAM_IMAGES = 1000, STREAM_LABELS = 2000 };
 
 /** As many pictures as a step has, of as many classes as the model would have. They are never read.
  */
-static weir_status open_imagined(const struct training_plan *plan, struct weir_dataset **out,
-                                 struct weir_error *err)
+static weir_status open_synthetic(const struct training_plan *plan, struct weir_dataset **out,
+                                  struct weir_error *err)
 {
     struct weir_model_spec *spec = NULL;
     WEIR_TRY(weir_zoo_resolve(plan->config.model, NULL, &spec, err));
@@ -50,7 +50,7 @@ weir_status training_task_open(const struct training_plan *plan, struct train_ta
         return train_task_open(task, &plan->config, err);
     }
     struct weir_dataset *dataset = NULL;
-    WEIR_TRY(open_imagined(plan, &dataset, err));
+    WEIR_TRY(open_synthetic(plan, &dataset, err));
     return train_task_open_on(task, &plan->config, dataset, err);
 }
 
