@@ -282,14 +282,14 @@ static void set_optimizer(struct training_plan *plan, struct weir_arena *arena)
 {
     const struct training_options *o = &plan->options;
     struct weir_train_config *config = &plan->config;
-    config->momentum = o->momentum;
-    config->optimizer = o->optimizer;
+    config->optimizer.momentum = o->momentum;
+    config->optimizer.name = o->optimizer;
     if (strcmp(o->optimizer, "sgd") == 0) {
-        config->momentum = 0;
+        config->optimizer.momentum = 0;
     } else if (strcmp(o->optimizer, "momentum") == 0) {
-        config->optimizer = weir_arena_strdup(arena, "sgd");
+        config->optimizer.name = weir_arena_strdup(arena, "sgd");
     } else if (strcmp(o->optimizer, "rmsprop") == 0) {
-        config->optimizer = weir_arena_strdup(arena, "rmsprop:alpha=0.9,epsilon=1");
+        config->optimizer.name = weir_arena_strdup(arena, "rmsprop:alpha=0.9,epsilon=1");
     }
 }
 
@@ -301,25 +301,26 @@ static weir_status set_config(struct training_plan *plan, struct weir_arena *are
     int64_t batch = o->batch_size > 0 ? o->batch_size : plan->model.batch_size;
     bool is_shared = plan->exchange != TRAINING_INDEPENDENT;
     weir_training_defaults(config, arena);
-    config->model =
+    config->model.name =
         weir_arena_strdup(arena, plan->model.zoo != NULL ? plan->model.zoo : plan->model.name);
-    config->data = o->data_dir != NULL ? o->data_dir : weir_arena_strdup(arena, "synthetic");
-    config->batch_size = batch * (is_shared ? plan->n_workers : 1);
-    config->workers = is_shared ? plan->n_workers : 1;
-    config->parameter_servers = plan->n_servers;
-    config->shard_update = plan->exchange == TRAINING_SHARED;
-    config->wire = o->wire;
-    config->gradient_parts = 1;
-    config->epochs = STEPS_MAX;
-    config->schedule = weir_arena_strdup(arena, "constant");
-    config->learning_rate = o->init_learning_rate > 0 ? o->init_learning_rate : RATE_DEFAULT;
-    config->weight_decay = o->weight_decay;
-    config->seed = o->seed;
-    config->threads = o->threads;
-    config->backend = o->backend;
-    config->convolution = o->convolution;
-    config->transport = o->transport;
-    config->precision = weir_arena_strdup(arena, o->uses_bf16 ? "bf16" : "f32");
+    config->data.path = o->data_dir != NULL ? o->data_dir : weir_arena_strdup(arena, "synthetic");
+    config->loop.batch_size = batch * (is_shared ? plan->n_workers : 1);
+    config->group.workers = is_shared ? plan->n_workers : 1;
+    config->group.parameter_servers = plan->n_servers;
+    config->exchange.shard_update = plan->exchange == TRAINING_SHARED;
+    config->exchange.wire = o->wire;
+    config->loop.gradient_parts = 1;
+    config->loop.epochs = STEPS_MAX;
+    config->optimizer.schedule = weir_arena_strdup(arena, "constant");
+    config->optimizer.learning_rate =
+        o->init_learning_rate > 0 ? o->init_learning_rate : RATE_DEFAULT;
+    config->optimizer.weight_decay = o->weight_decay;
+    config->loop.seed = o->seed;
+    config->group.threads = o->threads;
+    config->model.backend = o->backend;
+    config->model.convolution = o->convolution;
+    config->exchange.transport = o->transport;
+    config->model.precision = weir_arena_strdup(arena, o->uses_bf16 ? "bf16" : "f32");
     set_optimizer(plan, arena);
     return weir_train_config_check(config, err);
 }

@@ -110,8 +110,8 @@ static json_t *plan_json(const struct training_result *result)
     const struct training_options *o = &plan->options;
     return json_pack(
         "{s:s,s:s,s:s,s:s,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I}", "model",
-        plan->model.name, "built_as", plan->config.model, "dataset", dataset_name(result), "mode",
-        o->is_forward_only ? "forward-only" : "training", "batch_size",
+        plan->model.name, "built_as", plan->config.model.name, "dataset", dataset_name(result),
+        "mode", o->is_forward_only ? "forward-only" : "training", "batch_size",
         (json_int_t)(result->global_batch / plan->n_workers), "global_batch_size",
         (json_int_t)result->global_batch, "workers", plan->n_workers, "parameter_servers",
         plan->n_servers, "threads", (int)result->task->n_threads, "variable_update",

@@ -313,7 +313,7 @@ static void share_threads(struct training_plan *plan, const struct weir_spawn_ra
     int n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     int n_here = WEIR_MIN(me->n_here, plan->n_workers); /* servers compute next to nothing */
     if (plan->options.threads == 0) {
-        plan->config.threads = WEIR_MAX(n_cpus / WEIR_MAX(n_here, 1), 1);
+        plan->config.group.threads = WEIR_MAX(n_cpus / WEIR_MAX(n_here, 1), 1);
     }
 }
 

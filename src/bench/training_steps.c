@@ -23,10 +23,10 @@ static weir_status open_synthetic(const struct training_plan *plan, struct weir_
                                   struct weir_error *err)
 {
     struct weir_model_spec *spec = NULL;
-    WEIR_TRY(weir_zoo_resolve(plan->config.model, NULL, &spec, err));
+    WEIR_TRY(weir_zoo_resolve(plan->config.model.name, NULL, &spec, err));
     size_t n_classes = weir_model_spec_input(spec).c == 3 ? CLASSES_COLOURED : CLASSES_GREY;
     weir_model_spec_destroy(spec);
-    size_t n = WEIR_MAX((size_t)plan->config.batch_size, n_classes);
+    size_t n = WEIR_MAX((size_t)plan->config.loop.batch_size, n_classes);
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     struct weir_dataset_item *items = WEIR_ARENA_ARRAY(&arena, n, struct weir_dataset_item);

@@ -181,20 +181,20 @@ START_TEST(flags_are_understood_in_both_spellings)
                            "--nodistortions --data_name=imagenet",
                            &plan),
                      WEIR_OK);
-    ck_assert_int_eq(plan.config.batch_size, 7);
+    ck_assert_int_eq(plan.config.loop.batch_size, 7);
     ck_assert_int_eq(plan.options.num_batches, 3);
     ck_assert(plan.options.is_forward_only);
     ck_assert_int_eq(plan.options.threads, 3);
-    ck_assert_str_eq(plan.config.model, "inception_v3");
+    ck_assert_str_eq(plan.config.model.name, "inception_v3");
     ck_assert_int_eq(parse("--batch-size 7 --num-batches=3 --model resnet50_v1.5", &plan), WEIR_OK);
-    ck_assert_str_eq(plan.config.model, "resnet50");
-    ck_assert_int_eq(plan.config.batch_size, 7);
+    ck_assert_str_eq(plan.config.model.name, "resnet50");
+    ck_assert_int_eq(plan.config.loop.batch_size, 7);
     ck_assert_int_eq(parse("--model alexnet", &plan), WEIR_OK);
-    ck_assert_int_eq(plan.config.batch_size, 512);
-    ck_assert_double_eq(plan.config.momentum, 0);
+    ck_assert_int_eq(plan.config.loop.batch_size, 512);
+    ck_assert_double_eq(plan.config.optimizer.momentum, 0);
     ck_assert_int_eq(parse("--optimizer=momentum", &plan), WEIR_OK);
-    ck_assert_str_eq(plan.config.optimizer, "sgd");
-    ck_assert_double_eq(plan.config.momentum, 0.9);
+    ck_assert_str_eq(plan.config.optimizer.name, "sgd");
+    ck_assert_double_eq(plan.config.optimizer.momentum, 0.9);
 }
 
 END_TEST
@@ -259,7 +259,8 @@ START_TEST(every_update_mode_has_its_ranks)
         ck_assert_int_eq(plan.n_workers, 3);
         ck_assert_int_eq(plan.n_servers, rows[i].n_servers);
         ck_assert_str_eq(training_algorithm(&plan), rows[i].algorithm);
-        ck_assert_int_eq(plan.config.batch_size, rows[i].exchange == TRAINING_INDEPENDENT ? 4 : 12);
+        ck_assert_int_eq(plan.config.loop.batch_size,
+                         rows[i].exchange == TRAINING_INDEPENDENT ? 4 : 12);
     }
 }
 

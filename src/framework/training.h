@@ -21,37 +21,79 @@
 /** Ranks of one training: workers and parameter servers. */
 #define WEIR_TRAINING_RANKS_MAX 256
 
-/** Numbers are int64_t because the option table fills them; texts live in the caller's arena. */
-struct weir_train_config {
-    char *spec; /**< The file the rest was read from; NULL if none. */
-    bool is_help;
+/* The options in parts, by what they are about. The table says what each means. Numbers are int64_t
+ * because the table fills them; texts live in the caller's arena. */
 
-    /* What is trained on what. */
-    char *model, *weights, *backend, *precision, *convolution, *input;
-    char *data, *data_kind, *validation;
-    char *augment, *on_damage;
+/** The network. */
+struct weir_train_model {
+    char *name, *weights, *backend, *precision, *convolution, *input;
+};
 
-    /* How. */
-    int64_t seed, epochs, steps, batch_size, micro_batches, gradient_parts;
+/** The pictures. */
+struct weir_train_data {
+    char *path, *kind, *validation, *augment, *on_damage;
     bool mirror_classes;
-    char *optimizer, *schedule;
+};
+
+/** Steps and epochs. */
+struct weir_train_loop {
+    int64_t seed, epochs, steps, batch_size, micro_batches, gradient_parts;
+};
+
+/** The optimiser, its learning rate, and regularisation. */
+struct weir_train_optimizer {
+    char *name, *schedule;
     double learning_rate, momentum, weight_decay, clip_norm, warmup_epochs, label_smoothing,
         average_decay;
+};
 
-    /* By whom. */
-    int64_t workers, parameter_servers, staleness, rank, threads, attempt;
-    char *role, *rendezvous, *secret, *transport, *all_reduce_spec, *tuning, *wire;
+/** The ranks, and what happens when one is lost. */
+struct weir_train_group {
+    int64_t workers, parameter_servers, threads, rank, attempt;
+    char *role, *rendezvous, *secret;
     int64_t timeout_s, max_restarts, min_workers;
-    bool elastic, join, shard_update;
+    bool elastic, join;
+};
 
-    /* What is kept, shown and reported. */
-    char *checkpoint_dir, *keep, *output, *format;
+/** The exchange of gradients and weights. */
+struct weir_train_exchange {
+    char *transport, *all_reduce_spec, *tuning, *wire;
+    int64_t staleness;
+    bool shard_update;
+};
+
+/** Checkpoints, and which epoch is kept. */
+struct weir_train_checkpoint {
+    char *dir, *keep;
+    double every_s;
+};
+
+/** What is written and shown. */
+struct weir_train_output {
+    char *file, *format, *profile;
     int64_t display_every, profile_steps;
-    char *profile;
-    double checkpoint_every_s;
+};
+
+/** The server, and what is reported and registered. */
+struct weir_train_reporting {
     char *server, *token_file, *ca_file, *run, *model_name, *dataset, *code_version, *job;
     int64_t dataset_version;
     double register_timeout_s;
+};
+
+/** All options of a training. */
+struct weir_train_config {
+    char *spec; /**< The file the rest was read from; NULL if none. */
+    bool is_help;
+    struct weir_train_model model;
+    struct weir_train_data data;
+    struct weir_train_loop loop;
+    struct weir_train_optimizer optimizer;
+    struct weir_train_group group;
+    struct weir_train_exchange exchange;
+    struct weir_train_checkpoint checkpoint;
+    struct weir_train_output output;
+    struct weir_train_reporting report;
 };
 
 /** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */

@@ -11,10 +11,10 @@
 static struct weir_train_config in_runs(int workers, int servers, int n_runs)
 {
     struct weir_train_config config = fixture_config(workers, servers, 6);
-    config.micro_batches = n_runs;
-    config.gradient_parts = 1;
-    config.label_smoothing = 0.1;
-    config.checkpoint_every_s = 1000;
+    config.loop.micro_batches = n_runs;
+    config.loop.gradient_parts = 1;
+    config.optimizer.label_smoothing = 0.1;
+    config.checkpoint.every_s = 1000;
     return config;
 }
 
@@ -62,7 +62,7 @@ START_TEST(runs_have_the_bits_of_as_many_workers)
     fixture_write_model("", WITH_DROPOUT);
     for (int i = 0; i < 2; i++) {
         struct weir_train_config runs = in_runs(1, 0, 4), workers = in_runs(4, 0, 1);
-        runs.backend = workers.backend = (char *)names[i];
+        runs.model.backend = workers.model.backend = (char *)names[i];
         const float *alone = weights_of(&runs);
         ck_assert_msg(memcmp(alone, weights_of(&workers), n_weights() * sizeof *alone) == 0, "%s",
                       names[i]);
@@ -76,7 +76,7 @@ START_TEST(parameter_servers_take_the_sum_of_the_runs)
     fixture_write_model(WITH_NORM, WITH_DROPOUT);
     struct weir_train_config config = in_runs(2, 0, 2);
     const float *reduced = weights_of(&config);
-    config.parameter_servers = 2;
+    config.group.parameter_servers = 2;
     ck_assert_mem_eq(reduced, weights_of(&config), n_weights() * sizeof *reduced);
 }
 
@@ -95,11 +95,11 @@ START_TEST(a_stopped_training_in_runs_goes_on_bit_for_bit)
     static const struct weir_train_hooks stopping = {.on_step = stop_in_the_middle};
     fixture_write_model(WITH_NORM, WITH_DROPOUT);
     struct weir_train_config config = in_runs(2, 0, 3);
-    config.optimizer = "lamb";
-    config.clip_norm = 1;
-    config.average_decay = 0.9;
-    config.schedule = "polynomial:power=2";
-    config.warmup_epochs = 1;
+    config.optimizer.name = "lamb";
+    config.optimizer.clip_norm = 1;
+    config.optimizer.average_decay = 0.9;
+    config.optimizer.schedule = "polynomial:power=2";
+    config.optimizer.warmup_epochs = 1;
     const float *expected = weights_of(&config);
     fixture_clear();
     ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
@@ -131,9 +131,9 @@ START_TEST(more_runs_than_pictures_are_refused)
     struct weir_train_config config = in_runs(2, 0, 9);
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "micro_batches"));
-    config.batch_size = 0; /* as many as there are, up to 64 */
-    config.micro_batches = 33;
-    config.max_restarts = 0;
+    config.loop.batch_size = 0; /* as many as there are, up to 64 */
+    config.loop.micro_batches = 33;
+    config.group.max_restarts = 0;
     ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "micro_batches"));
 }

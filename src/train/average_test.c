@@ -15,8 +15,8 @@
 static struct weir_train_config averaged(int workers, int servers, int epochs)
 {
     struct weir_train_config config = fixture_config(workers, servers, epochs);
-    config.average_decay = DECAY;
-    config.checkpoint_every_s = 1000;
+    config.optimizer.average_decay = DECAY;
+    config.checkpoint.every_s = 1000;
     return config;
 }
 
@@ -75,7 +75,7 @@ START_TEST(the_model_file_holds_the_average_whoever_trains)
     ck_assert_mem_eq(alone, weir_net_weights(result.net, NULL), n * sizeof *alone);
     weir_net_destroy(result.net);
     train_task_close(&task);
-    config.average_decay = 0;
+    config.optimizer.average_decay = 0;
     fixture_clear();
     fixture_train(&config, NULL);
     ck_assert_mem_ne(alone, fixture_weights(&n), n * sizeof *alone);
@@ -84,7 +84,7 @@ START_TEST(the_model_file_holds_the_average_whoever_trains)
     fixture_clear();
     fixture_train(&config, NULL);
     const float *reduced = fixture_weights(&n);
-    config.parameter_servers = 2;
+    config.group.parameter_servers = 2;
     fixture_clear();
     fixture_train(&config, NULL);
     ck_assert_mem_eq(reduced, fixture_weights(&n), n * sizeof *reduced);
@@ -107,7 +107,7 @@ START_TEST(a_stopped_training_goes_on_with_its_average_bit_for_bit)
     for (int servers = 0; servers < 2; servers++) {
         struct weir_train_config config = averaged(2, servers, 3);
         size_t n = 0;
-        config.validation = fixture.data;
+        config.data.validation = fixture.data;
         fixture_clear();
         fixture_train(&config, NULL);
         const char *expected = fixture_read(fixture.output, &n);
@@ -115,7 +115,7 @@ START_TEST(a_stopped_training_goes_on_with_its_average_bit_for_bit)
         ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
         fixture_train(&config, NULL);
         fixture_expect_output(expected, n);
-        config.average_decay = 0.5;
+        config.optimizer.average_decay = 0.5;
         ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_CONFLICT);
         ck_assert_ptr_nonnull(strstr(fixture.err.message, "average_decay"));
     }

@@ -16,7 +16,7 @@ struct best {
 
 static const char *best_path(const struct worker *worker, struct weir_arena *arena)
 {
-    return weir_arena_printf(arena, "%s/best.safetensors", worker->task->config->checkpoint_dir);
+    return weir_arena_printf(arena, "%s/best.safetensors", worker->task->config->checkpoint.dir);
 }
 
 static void best_close(struct best *best)

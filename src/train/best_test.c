@@ -57,10 +57,10 @@ static struct weir_train_config restless(int workers, int servers)
 {
     struct weir_train_config config = fixture_config(workers, servers, N_EPOCHS);
     fixture_write_model(WITH_NORM, WITH_DROPOUT);
-    config.validation = config.data;
-    config.keep = (char *)"best";
-    config.learning_rate = 0.4;
-    config.schedule = (char *)"constant";
+    config.data.validation = config.data.path;
+    config.checkpoint.keep = (char *)"best";
+    config.optimizer.learning_rate = 0.4;
+    config.optimizer.schedule = (char *)"constant";
     return config;
 }
 
@@ -130,7 +130,7 @@ START_TEST(the_model_is_that_of_the_epoch_that_measured_best)
     json_t *kept = epoch_line("kept", best);
     ck_assert_ptr_nonnull(kept);
     json_decref(kept);
-    config.parameter_servers = 1;
+    config.group.parameter_servers = 1;
     fixture_clear();
     fixture_train(&config, NULL);
     ck_assert_mem_eq(weights, fixture_weights(&n), n * sizeof *weights);
@@ -160,7 +160,7 @@ START_TEST(with_an_average_it_is_the_average_that_was_measured)
     struct weir_net_file *file = NULL;
     const struct weir_net_config shape = {
         .batch = 8, .n_threads = 1, .backend = &weir_reference_backend};
-    config.average_decay = 0.5;
+    config.optimizer.average_decay = 0.5;
     fixture_train(&config, NULL);
     json_t *line = epoch_line("epoch", best_epoch());
     ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
@@ -186,7 +186,7 @@ START_TEST(a_kill_after_the_best_epoch_changes_nothing)
     struct weir_train_config config = restless(2, 0);
     size_t len = 0;
     fixture_train(&config, NULL);
-    const char *expected = fixture_read(config.output, &len);
+    const char *expected = fixture_read(config.output.file, &len);
     ck_assert_int_lt(best_epoch(), 6);
     fixture_clear();
     fixture_train(&config, &killing);
@@ -201,12 +201,12 @@ START_TEST(what_another_training_left_is_not_taken_for_the_best)
     struct weir_train_config config = restless(1, 0);
     size_t len = 0;
     char path[160];
-    config.seed = 2;
+    config.loop.seed = 2;
     fixture_train(&config, NULL);
-    const char *expected = fixture_read(config.output, &len);
+    const char *expected = fixture_read(config.output.file, &len);
     for (int damage = 0; damage < 2; damage++) {
         fixture_clear();
-        config.seed = 1;
+        config.loop.seed = 1;
         fixture_train(&config, NULL);
         for (int step = 0; step <= N_EPOCHS * STEPS_PER_EPOCH; step++) {
             (void)snprintf(path, sizeof path, "%s/step-%012d.safetensors", fixture.checkpoints,
@@ -215,7 +215,7 @@ START_TEST(what_another_training_left_is_not_taken_for_the_best)
         }
         (void)snprintf(path, sizeof path, "%s/best.safetensors", fixture.checkpoints);
         ck_assert_int_eq(damage == 1 ? truncate(path, 100) : access(path, R_OK), 0);
-        config.seed = 2;
+        config.loop.seed = 2;
         fixture_train(&config, NULL);
         fixture_expect_output(expected, len);
     }
@@ -226,16 +226,16 @@ END_TEST
 START_TEST(what_cannot_be_is_refused)
 {
     struct weir_train_config config = restless(1, 0);
-    config.keep = (char *)"worst";
+    config.checkpoint.keep = (char *)"worst";
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "keep"));
     config = restless(1, 0);
-    config.validation = NULL;
+    config.data.validation = NULL;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "validation"));
     config = restless(1, 0);
-    config.rank = 0;
-    config.checkpoint_dir = NULL;
+    config.group.rank = 0;
+    config.checkpoint.dir = NULL;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "checkpoint_dir"));
 }

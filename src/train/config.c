@@ -56,18 +56,18 @@ weir_status weir_train_config_parse(int argc, char *const *argv, struct weir_are
     if (out->is_help) {
         return WEIR_OK;
     }
-    if (out->spec != NULL || train_recipe_find(out->model) != NULL) {
+    if (out->spec != NULL || train_recipe_find(out->model.name) != NULL) {
         /* Both come between the defaults and the environment: begin again with them. */
-        char *path = out->spec, *model = out->model;
+        char *path = out->spec, *model = out->model.name;
         weir_training_defaults(out, arena);
         WEIR_TRY(path != NULL ? load_spec(path, model, arena, out, err)
                               : train_recipe_apply(model, arena, out, err));
         WEIR_TRY(parse(without_defaults, n_options, argc, argv, arena, out, err));
     }
-    if (out->role != NULL && strcmp(out->role, "command") == 0) {
+    if (out->group.role != NULL && strcmp(out->group.role, "command") == 0) {
         /* A job that runs this very command: the agent's WEIR_ROLE and WEIR_RANK are the job's. */
-        out->role = NULL;
-        out->rank = -1;
+        out->group.role = NULL;
+        out->group.rank = -1;
     }
     return weir_train_config_check(out, err);
 }
@@ -93,11 +93,11 @@ weir_status train_data_kind(const char *name, enum weir_dataset_kind *out, struc
 weir_status train_config_shape(const struct weir_train_config *config, bool *out_is_given,
                                struct weir_shape *out, struct weir_error *err)
 {
-    *out_is_given = config->input != NULL;
-    if (config->input == NULL) {
+    *out_is_given = config->model.input != NULL;
+    if (config->model.input == NULL) {
         return WEIR_OK;
     }
-    const char *text = config->input + (config->input[0] == '[');
+    const char *text = config->model.input + (config->model.input[0] == '[');
     int c = 0, h = 0, w = 0, n_read = 0;
     if (sscanf(text, "%d , %d , %d%n", &c, &h, &w, &n_read) != 3 ||
         (strcmp(text + n_read, "") != 0 && strcmp(text + n_read, "]") != 0) || (c != 1 && c != 3) ||
@@ -105,7 +105,7 @@ weir_status train_config_shape(const struct weir_train_config *config, bool *out
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "input: expected channels (1 or 3), height and width as \"1,28,28\", "
                               "got \"%.60s\"",
-                              config->input);
+                              config->model.input);
     }
     *out = (struct weir_shape){c, h, w};
     return WEIR_OK;
@@ -113,28 +113,28 @@ weir_status train_config_shape(const struct weir_train_config *config, bool *out
 
 bool train_is_launcher(const struct weir_train_config *config)
 {
-    return config->rank < 0;
+    return config->group.rank < 0;
 }
 
 bool train_is_server(const struct weir_train_config *config)
 {
-    return !config->join && config->rank >= config->workers;
+    return !config->group.join && config->group.rank >= config->group.workers;
 }
 
 bool train_is_elastic(const struct weir_train_config *config)
 {
-    return config->elastic || config->join;
+    return config->group.elastic || config->group.join;
 }
 
 bool train_keeps_best(const struct weir_train_config *config)
 {
-    return strcmp(config->keep, "best") == 0;
+    return strcmp(config->checkpoint.keep, "best") == 0;
 }
 
 static weir_status check_staleness(const struct weir_train_config *config, struct weir_error *err)
 {
     struct weir_optimizer_config optimizer;
-    if (config->staleness == 0) {
+    if (config->exchange.staleness == 0) {
         return WEIR_OK;
     }
     WEIR_TRY(train_config_optimizer(config, &optimizer, err));
@@ -142,35 +142,36 @@ static weir_status check_staleness(const struct weir_train_config *config, struc
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "staleness: %s needs the sum of all gradients of a step, which is "
                               "never made then",
-                              config->clip_norm > 0 ? "clip_norm" : optimizer.name);
+                              config->optimizer.clip_norm > 0 ? "clip_norm" : optimizer.name);
     }
     return WEIR_OK;
 }
 
 static weir_status check_rank(const struct weir_train_config *config, struct weir_error *err)
 {
-    int64_t size = config->workers + config->parameter_servers;
+    int64_t size = config->group.workers + config->group.parameter_servers;
     WEIR_TRY(check_staleness(config, err));
     if (train_is_launcher(config)) {
-        return config->role == NULL ? WEIR_OK
-                                    : weir_error_set(err, WEIR_ERR_INVALID,
-                                                     "role: needs a rank; leave both out to have "
-                                                     "the whole group started");
+        return config->group.role == NULL
+                   ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "role: needs a rank; leave both out to have "
+                                    "the whole group started");
     }
-    if (config->rank >= size && !config->join) {
+    if (config->group.rank >= size && !config->group.join) {
         return weir_error_set(err, WEIR_ERR_INVALID, "rank: %lld of a group of %lld",
-                              (long long)config->rank, (long long)size);
+                              (long long)config->group.rank, (long long)size);
     }
     const char *role = train_is_server(config) ? "parameter_server" : "worker";
-    if (config->role != NULL && strcmp(config->role, role) != 0) {
+    if (config->group.role != NULL && strcmp(config->group.role, role) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "role: rank %lld of %lld workers and %lld parameter servers is a %s",
-                              (long long)config->rank, (long long)config->workers,
-                              (long long)config->parameter_servers, role);
+                              (long long)config->group.rank, (long long)config->group.workers,
+                              (long long)config->group.parameter_servers, role);
     }
     if ((size > 1 || train_is_elastic(config)) &&
-        (config->rendezvous == NULL || config->secret == NULL || config->secret[0] == '\0' ||
-         config->checkpoint_dir == NULL)) {
+        (config->group.rendezvous == NULL || config->group.secret == NULL ||
+         config->group.secret[0] == '\0' || config->checkpoint.dir == NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "a rank of a group needs rendezvous, secret and checkpoint_dir");
     }
@@ -179,7 +180,7 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
 
 static weir_status check_keep(const struct weir_train_config *config, struct weir_error *err)
 {
-    return !train_keeps_best(config) || train_is_launcher(config) || config->checkpoint_dir != NULL
+    return !train_keeps_best(config) || train_is_launcher(config) || config->checkpoint.dir != NULL
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID,
                                 "keep: a rank needs checkpoint_dir, where the best weights are");
@@ -189,10 +190,10 @@ weir_status train_config_optimizer(const struct weir_train_config *config,
                                    struct weir_optimizer_config *out, struct weir_error *err)
 {
     struct weir_optimizer_config optimizer;
-    WEIR_TRY(weir_optimizer_parse(config->optimizer, &optimizer, err));
-    optimizer.momentum = config->momentum;
-    optimizer.weight_decay = config->weight_decay;
-    optimizer.clip_norm = config->clip_norm;
+    WEIR_TRY(weir_optimizer_parse(config->optimizer.name, &optimizer, err));
+    optimizer.momentum = config->optimizer.momentum;
+    optimizer.weight_decay = config->optimizer.weight_decay;
+    optimizer.clip_norm = config->optimizer.clip_norm;
     WEIR_TRY(weir_optimizer_check(&optimizer, err));
     *out = optimizer;
     return WEIR_OK;
@@ -207,23 +208,23 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
     struct weir_shape shape;
     struct weir_optimizer_config optimizer;
     bool is_given = false;
-    if (config->model == NULL || config->data == NULL) {
+    if (config->model.name == NULL || config->data.path == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s is missing: see --help",
-                              config->model == NULL ? "--model" : "--data");
+                              config->model.name == NULL ? "--model" : "--data");
     }
     WEIR_TRY(weir_training_check(config, err));
-    WEIR_TRY(train_data_kind(config->data_kind, &kind, err));
-    WEIR_TRY(weir_augment_from_name(config->augment, &augment, err));
+    WEIR_TRY(train_data_kind(config->data.kind, &kind, err));
+    WEIR_TRY(weir_augment_from_name(config->data.augment, &augment, err));
     WEIR_TRY(train_config_shape(config, &is_given, &shape, err));
     WEIR_TRY(train_config_optimizer(config, &optimizer, err));
     WEIR_TRY(check_keep(config, err));
-    WEIR_TRY(weir_precision_parse(config->precision, &precision, err));
-    WEIR_TRY(weir_convolution_parse(config->convolution, &convolution, err));
-    if (config->model_name != NULL && config->server == NULL) {
+    WEIR_TRY(weir_precision_parse(config->model.precision, &precision, err));
+    WEIR_TRY(weir_convolution_parse(config->model.convolution, &convolution, err));
+    if (config->report.model_name != NULL && config->report.server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "model_name: registering a model needs a server");
     }
-    if (config->run != NULL && config->server == NULL) {
+    if (config->report.run != NULL && config->report.server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "run: reporting a run needs a server");
     }
     return check_rank(config, err);

@@ -45,10 +45,10 @@ static void write_spec(const char *text)
 START_TEST(a_command_line_needs_a_model_and_data_only)
 {
     ck_assert_int_eq(PARSE("--model", "mlp", "--data", "d"), WEIR_OK);
-    ck_assert_int_eq(config.workers, 1);
-    ck_assert_int_eq(config.rank, -1);
+    ck_assert_int_eq(config.group.workers, 1);
+    ck_assert_int_eq(config.group.rank, -1);
     ck_assert(train_is_launcher(&config));
-    ck_assert_str_eq(config.output, "model.safetensors");
+    ck_assert_str_eq(config.output.file, "model.safetensors");
 }
 
 END_TEST
@@ -59,10 +59,10 @@ START_TEST(a_flag_beats_the_environment_which_beats_the_file_which_beats_the_def
     ck_assert_int_eq(setenv("WEIR_BATCH_SIZE", "25", 1), 0);
     ck_assert_int_eq(setenv("WEIR_SEED", "6", 1), 0);
     ck_assert_int_eq(PARSE("--spec", spec_path, "--seed", "7"), WEIR_OK);
-    ck_assert_int_eq(config.workers, 1);
-    ck_assert_int_eq(config.epochs, 3);
-    ck_assert_int_eq(config.batch_size, 25);
-    ck_assert_int_eq(config.seed, 7);
+    ck_assert_int_eq(config.group.workers, 1);
+    ck_assert_int_eq(config.loop.epochs, 3);
+    ck_assert_int_eq(config.loop.batch_size, 25);
+    ck_assert_int_eq(config.loop.seed, 7);
 }
 
 END_TEST
@@ -89,7 +89,7 @@ START_TEST(the_specification_of_a_task_is_understood)
                "\"job\":\"j\"}");
     ck_assert_msg(PARSE("--spec", spec_path) == WEIR_OK, "%s", err.message);
     ck_assert(train_is_server(&config) && !train_is_launcher(&config));
-    ck_assert_ptr_null(config.validation);
+    ck_assert_ptr_null(config.data.validation);
     ck_assert_int_eq(train_config_shape(&config, &is_given, &shape, &err), WEIR_OK);
     ck_assert(is_given && shape.c == 1 && shape.h == 64 && shape.w == 56);
 }

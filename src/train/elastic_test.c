@@ -101,10 +101,10 @@ static struct weir_train_config config_of(const char *norm)
 {
     struct weir_train_config config = fixture_config(N_WORKERS, 0, N_EPOCHS);
     fixture_write_model(norm, WITH_DROPOUT);
-    config.elastic = true;
-    config.timeout_s = 30;
-    config.max_restarts = 0;
-    config.checkpoint_every_s = 1000;
+    config.group.elastic = true;
+    config.group.timeout_s = 30;
+    config.group.max_restarts = 0;
+    config.checkpoint.every_s = 1000;
     return config;
 }
 
@@ -167,7 +167,7 @@ START_TEST(whoever_is_killed_wherever_in_a_step_the_others_go_on_as_if_it_had_be
     weir_random_bytes(&seed, sizeof seed);
     weir_rng_init(&rng, seed, 0);
     is_ucx = _i == 1;
-    config.transport = is_ucx ? "ucx" : "auto";
+    config.exchange.transport = is_ucx ? "ucx" : "auto";
     undisturbed(&config, expected);
     for (int i = 0; i < N_WORKERS; i++) {
         victims[0].worker = i % N_WORKERS;
@@ -199,7 +199,7 @@ START_TEST(workers_are_lost_until_one_is_left)
     victims[1].worker = 2;
     victims[1].step = 11; /* at the same time, or while the others meet */
     n_victims = 2;
-    config.workers = 3;
+    config.group.workers = 3;
     fixture_train(&config, &hooks);
     check_losses(expected, 1e-4);
     ck_assert_int_eq(seen[1][N_STEPS - 1].n, 1);
@@ -220,9 +220,9 @@ START_TEST(another_takes_the_place_of_a_lost_worker)
 {
     double expected[N_STEPS * 8];
     struct weir_train_config config = config_of("");
-    config.workers = 3;
-    config.epochs = 40; /* a newcomer needs some ms, a step less than one */
-    config.max_restarts = 5;
+    config.group.workers = 3;
+    config.loop.epochs = 40; /* a newcomer needs some ms, a step less than one */
+    config.group.max_restarts = 5;
     n_victims = 0;
     fixture_train(&config, &hooks);
     for (int s = 0; s < 240; s++) {
@@ -260,8 +260,8 @@ static pid_t start_rank(const struct weir_train_config *common, int rank, bool i
     pid_t pid = fork();
     if (pid == 0) {
         struct weir_train_config config = *common;
-        config.rank = rank;
-        config.join = is_joining;
+        config.group.rank = rank;
+        config.group.join = is_joining;
         if (weir_train_rank(&config, &hooks, &fixture.err) != WEIR_OK) {
             (void)fprintf(stderr, "rank %d: %s\n", rank, fixture.err.message);
             _exit(1);
@@ -283,10 +283,10 @@ START_TEST(who_is_started_by_hand_joins_and_the_group_grows)
     struct weir_train_config config = config_of("");
     char url[96];
     (void)snprintf(url, sizeof url, "file://%s/meeting", fixture.dir);
-    config.rendezvous = url;
-    config.secret = "open sesame";
-    config.workers = 2;
-    config.epochs = 40;
+    config.group.rendezvous = url;
+    config.group.secret = "open sesame";
+    config.group.workers = 2;
+    config.loop.epochs = 40;
     n_expected = 3;
     pid_t pids[] = {start_rank(&config, 0, false), start_rank(&config, 1, false),
                     start_rank(&config, 2, true)};
@@ -309,12 +309,12 @@ START_TEST(below_min_workers_training_needs_the_last_checkpoint)
 {
     struct weir_train_config config = config_of(WITH_NORM);
     size_t len = 0, again_len = 0;
-    config.workers = 2;
+    config.group.workers = 2;
     fixture_train(&config, &hooks);
     const char *expected = fixture_read(fixture.output, &len);
     fixture_clear();
-    config.min_workers = 2;
-    config.max_restarts = 3;
+    config.group.min_workers = 2;
+    config.group.max_restarts = 3;
     victims[0].worker = 1;
     victims[0].step = 9;
     n_victims = 1;
@@ -352,17 +352,17 @@ END_TEST
 START_TEST(what_elastic_cannot_do_is_refused)
 {
     struct weir_train_config config = config_of("");
-    config.parameter_servers = 1;
+    config.group.parameter_servers = 1;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "parameter servers"));
-    config.parameter_servers = 0;
-    config.min_workers = N_WORKERS + 1;
+    config.group.parameter_servers = 0;
+    config.group.min_workers = N_WORKERS + 1;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
-    config.min_workers = 2;
-    config.elastic = false;
+    config.group.min_workers = 2;
+    config.group.elastic = false;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
-    config.min_workers = 1;
-    config.join = true; /* without a rank */
+    config.group.min_workers = 1;
+    config.group.join = true; /* without a rank */
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
 }
 

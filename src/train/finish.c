@@ -41,10 +41,10 @@ static char *training_text(const struct worker *worker, json_t *parameters, json
     const struct weir_train_config *config = worker->task->config;
     json_t *training = json_pack(
         "{s:O,s:O,s:I,s:I,s:I,s:s?,s:I,s:s}", "parameters", parameters, "metrics", metrics, "steps",
-        (json_int_t)step, "workers", (json_int_t)config->workers, "parameter_servers",
-        (json_int_t)config->parameter_servers, "dataset", config->dataset, "dataset_version",
-        (json_int_t)config->dataset_version, "code_version",
-        config->code_version != NULL ? config->code_version : "weir " WEIR_VERSION);
+        (json_int_t)step, "workers", (json_int_t)config->group.workers, "parameter_servers",
+        (json_int_t)config->group.parameter_servers, "dataset", config->report.dataset,
+        "dataset_version", (json_int_t)config->report.dataset_version, "code_version",
+        config->report.code_version != NULL ? config->report.code_version : "weir " WEIR_VERSION);
     char *text = weir_json_text(training, arena);
     json_decref(training);
     return text;
@@ -57,7 +57,7 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
     uint64_t step = 0;
     WEIR_TRY(choose_weights(worker, &metrics, &step, err));
     json_t *parameters = train_parameters(task);
-    struct train_version version = {.file = task->config->output,
+    struct train_version version = {.file = task->config->output.file,
                                     .parameters = weir_json_text(parameters, arena),
                                     .metrics = weir_json_text(metrics, arena)};
     const char *training = training_text(worker, parameters, metrics, step, arena);
@@ -72,13 +72,13 @@ static weir_status finish(struct worker *worker, struct weir_arena *arena, struc
                                             .n_labels = weir_dataset_n_classes(task->dataset),
                                             .baseline = baseline,
                                             .training = training};
-    WEIR_TRY(weir_net_file_save(task->config->output, worker->net, &info, err));
-    if (task->config->model_name != NULL) {
+    WEIR_TRY(weir_net_file_save(task->config->output.file, worker->net, &info, err));
+    if (task->config->report.model_name != NULL) {
         int64_t number = 0;
         WEIR_TRY(train_register(task->config, &version, &number, err));
         train_progress_note(&worker->reporting.progress, "registered", "version", (double)number);
     }
-    train_progress_done(&worker->reporting.progress, task->config->output);
+    train_progress_done(&worker->reporting.progress, task->config->output.file);
     return WEIR_OK;
 }
 

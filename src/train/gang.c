@@ -50,7 +50,7 @@ struct gang {
 
 static const char *role_name(const struct gang *gang, int rank)
 {
-    return rank < gang->config->workers ? "worker" : "parameter server";
+    return rank < gang->config->group.workers ? "worker" : "parameter server";
 }
 
 /* ---- the child ------------------------------------------------------------------------------ */
@@ -95,9 +95,9 @@ static void run_child(struct gang *gang, int rank, pid_t parent)
     if (getppid() != parent) {
         _exit(1);
     }
-    config.rank = rank;
-    config.role = NULL;
-    config.join = gang->is_newcomer[rank];
+    config.group.rank = rank;
+    config.group.role = NULL;
+    config.group.join = gang->is_newcomer[rank];
     task.config = &config;
     weir_status status = train_rank_run(&task, &hooks, &report.err);
     if (status != WEIR_OK) {
@@ -175,15 +175,15 @@ static bool is_survived(const struct gang *gang, int rank, int wait_status)
         WIFSIGNALED(wait_status) ||
         (gang->is_newcomer[rank] && (reported == WEIR_ERR_PEER || reported == WEIR_ERR_TIMEOUT));
     bool is_ending = gang->is_stopped || gang->kill_ms != INT64_MAX || gang->n_done > 0;
-    return config->elastic && is_formed(gang) && is_lost && !is_ending && gang->n_alive > 0 &&
-           gang->n_alive >= config->min_workers;
+    return config->group.elastic && is_formed(gang) && is_lost && !is_ending && gang->n_alive > 0 &&
+           gang->n_alive >= config->group.min_workers;
 }
 
 /** Start another worker in place of a lost one; if that fails the group is smaller. */
 static void replace(struct gang *gang, int rank)
 {
     struct weir_error err;
-    if (gang->n_replaced == gang->config->max_restarts) {
+    if (gang->n_replaced == gang->config->group.max_restarts) {
         weir_log(WEIR_LOG_WARN, "worker_not_replaced", WEIR_KV_INT("worker", rank),
                  WEIR_KV_INT("left", gang->n_alive), WEIR_KV_INT("replaced", gang->n_replaced));
         return;
@@ -214,7 +214,7 @@ static void note_exit(struct gang *gang, int rank, int wait_status)
                                                       .wait_status = wait_status,
                                                       .is_ours = gang->kill_ms <= weir_mono_ms(),
                                                       .failure = gang->failures[rank]};
-    expect_end(gang, gang->config->elastic ? ELASTIC_GRACE_MS : LOSS_GRACE_MS);
+    expect_end(gang, gang->config->group.elastic ? ELASTIC_GRACE_MS : LOSS_GRACE_MS);
 }
 
 static void reap(struct gang *gang)
@@ -290,7 +290,7 @@ weir_status gang_run(const struct train_task *task, const struct weir_train_hook
     struct gang gang = {.task = task,
                         .config = config,
                         .hooks = hooks,
-                        .n_ranks = (int)(config->workers + config->parameter_servers),
+                        .n_ranks = (int)(config->group.workers + config->group.parameter_servers),
                         .kill_ms = INT64_MAX};
     WEIR_TRY(open_channels(&gang, err));
     weir_status status = WEIR_OK;

@@ -146,11 +146,11 @@ static weir_status configure(const struct album *album, uint64_t seed, struct we
     const struct identification_config *config = album->config;
     weir_training_defaults(out, arena);
     WEIR_TRY(train_recipe_apply(config->model, arena, out, err));
-    out->model = weir_arena_strdup(arena, config->model);
-    out->data = weir_arena_strdup(arena, config->data);
-    out->backend = weir_arena_strdup(arena, config->backend);
-    out->seed = (int64_t)seed;
-    out->threads = config->n_threads;
+    out->model.name = weir_arena_strdup(arena, config->model);
+    out->data.path = weir_arena_strdup(arena, config->data);
+    out->model.backend = weir_arena_strdup(arena, config->backend);
+    out->loop.seed = (int64_t)seed;
+    out->group.threads = config->n_threads;
     return weir_train_config_check(out, err);
 }
 

@@ -22,16 +22,16 @@ static weir_status start(struct in_process *training, struct weir_error *err)
     struct weir_net_config config = train_net_config(task, 0, 1);
     size_t n_params = 0;
     config.updates_in_backward = train_updates_in_backward(task, 1);
-    if (task->config->micro_batches > 1) {
+    if (task->config->loop.micro_batches > 1) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "micro_batches: a training inside this process takes its batch at "
                               "once; leave it out");
     }
     WEIR_TRY(train_measure_input(task, &training->input, err));
     WEIR_TRY(weir_net_create(task->graph, &config, &training->net, err));
-    weir_net_init_weights(training->net, (uint64_t)task->config->seed);
-    WEIR_TRY(
-        train_average_init(&training->average, task->config->average_decay, training->net, err));
+    weir_net_init_weights(training->net, (uint64_t)task->config->loop.seed);
+    WEIR_TRY(train_average_init(&training->average, task->config->optimizer.average_decay,
+                                training->net, err));
     const struct weir_param *params = weir_net_params(training->net, &n_params);
     WEIR_TRY(weir_optimizer_create(&task->optimizer, params, n_params, &training->optimizer, err));
     struct weir_loader_config loading = train_loader_config(task, &training->input);

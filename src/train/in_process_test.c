@@ -116,7 +116,7 @@ START_TEST(mirrored_people_are_trained_on_and_not_named_in_the_model)
     struct train_task task;
     write_embedding();
     struct weir_train_config config = fixture_config(1, 0, 1);
-    config.mirror_classes = true;
+    config.data.mirror_classes = true;
     ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
     ck_assert_int_eq(weir_graph_n_classes(task.graph), 2 * TEST_CLASSES);
     ck_assert_uint_eq(task.order.n_samples, (uint64_t)(2 * TEST_CLASSES * TEST_PER_CLASS));
@@ -152,29 +152,29 @@ START_TEST(a_recipe_stands_between_the_defaults_and_what_the_user_says)
     char spec[96];
     const char *const plain[] = {"--model", "face-embed", "--data", "d"};
     ck_assert_int_eq(parse(4, plain, &config), WEIR_OK);
-    ck_assert_str_eq(config.optimizer, "adam");
-    ck_assert_str_eq(config.augment, "face");
-    ck_assert(config.mirror_classes);
-    ck_assert_double_eq(config.learning_rate, 0.002);
-    ck_assert_int_eq(config.steps, 400);
+    ck_assert_str_eq(config.optimizer.name, "adam");
+    ck_assert_str_eq(config.data.augment, "face");
+    ck_assert(config.data.mirror_classes);
+    ck_assert_double_eq(config.optimizer.learning_rate, 0.002);
+    ck_assert_int_eq(config.loop.steps, 400);
     const char *const lenet[] = {"--model", "lenet", "--data", "d"};
     ck_assert_int_eq(parse(4, lenet, &config), WEIR_OK);
-    ck_assert_str_eq(config.optimizer, "sgd");
-    ck_assert(!config.mirror_classes);
+    ck_assert_str_eq(config.optimizer.name, "sgd");
+    ck_assert(!config.data.mirror_classes);
     (void)snprintf(spec, sizeof spec, "%s/spec.json", fixture.dir);
     const char *text = "{\"model\":\"face-embed\",\"data\":\"d\",\"optimizer\":\"sgd\","
                        "\"steps\":99,\"mirror_classes\":false}";
     ck_assert_int_eq(weir_file_write_atomic(spec, text, strlen(text), 0644, NULL), WEIR_OK);
     const char *const both[] = {"--spec", spec, "--steps", "50"};
     ck_assert_int_eq(parse(4, both, &config), WEIR_OK);
-    ck_assert_str_eq(config.augment, "face");
-    ck_assert_str_eq(config.optimizer, "sgd");
-    ck_assert(!config.mirror_classes);
-    ck_assert_int_eq(config.steps, 50);
+    ck_assert_str_eq(config.data.augment, "face");
+    ck_assert_str_eq(config.optimizer.name, "sgd");
+    ck_assert(!config.data.mirror_classes);
+    ck_assert_int_eq(config.loop.steps, 50);
     /* The flag's model, and so its recipe, beats the file's. */
     const char *const other[] = {"--spec", spec, "--model", "lenet"};
     ck_assert_int_eq(parse(4, other, &config), WEIR_OK);
-    ck_assert_str_eq(config.augment, "none");
+    ck_assert_str_eq(config.data.augment, "none");
 }
 
 END_TEST
@@ -183,22 +183,22 @@ START_TEST(steps_and_batches_follow_the_data)
 {
     struct train_task task;
     struct weir_train_config config = fixture_config(1, 0, 0);
-    config.batch_size = 0;
-    config.steps = 33;
-    config.warmup_epochs = -1;
+    config.loop.batch_size = 0;
+    config.loop.steps = 33;
+    config.optimizer.warmup_epochs = -1;
     ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
     ck_assert_uint_eq(task.order.batch, 64); /* 96 pictures: one step an epoch */
     ck_assert_uint_eq(task.n_epochs, 33);
     ck_assert_uint_eq(task.schedule.n_warmup, 2); /* 1.65 epochs of one step */
     train_task_close(&task);
-    config.batch_size = 16;
-    config.steps = 0;
+    config.loop.batch_size = 16;
+    config.loop.steps = 0;
     ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
     ck_assert_uint_eq(task.n_epochs, 10);
     ck_assert_uint_eq(task.n_steps, 60);
     train_task_close(&task);
-    config.epochs = 2;
-    config.steps = 1000;
+    config.loop.epochs = 2;
+    config.loop.steps = 1000;
     ck_assert_int_eq(train_task_open(&task, &config, &fixture.err), WEIR_OK);
     ck_assert_uint_eq(task.n_steps, 12);
     train_task_close(&task);

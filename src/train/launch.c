@@ -33,15 +33,15 @@ static weir_status prepare(struct launch *launch, struct weir_error *err)
     for (size_t i = 0; i < sizeof bytes; i++) {
         (void)snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
     }
-    config->secret = secret;
-    if (config->checkpoint_dir == NULL) {
-        config->checkpoint_dir =
-            weir_arena_printf(&launch->arena, "%s.checkpoints", config->output);
+    config->group.secret = secret;
+    if (config->checkpoint.dir == NULL) {
+        config->checkpoint.dir =
+            weir_arena_printf(&launch->arena, "%s.checkpoints", config->output.file);
         launch->is_checkpoint_ours = true;
     }
-    WEIR_TRY(weir_dir_make(config->checkpoint_dir, 0755, err));
+    WEIR_TRY(weir_dir_make(config->checkpoint.dir, 0755, err));
     WEIR_TRY(weir_dir_make_temporary("train", launch->meeting_dir, err));
-    config->rendezvous = weir_arena_printf(&launch->arena, "file://%s", launch->meeting_dir);
+    config->group.rendezvous = weir_arena_printf(&launch->arena, "file://%s", launch->meeting_dir);
     return WEIR_OK;
 }
 
@@ -65,13 +65,14 @@ static weir_status run(struct launch *launch, const struct weir_train_hooks *hoo
         if (!end.is_worth_restarting) {
             return weir_error_set(err, end.status, "%s", end.err.message);
         }
-        if (n_restarts == config->max_restarts) {
+        if (n_restarts == config->group.max_restarts) {
             return weir_error_set(err, end.status, "%s; it was restarted %lld times already",
                                   end.err.message, (long long)n_restarts);
         }
         weir_log(WEIR_LOG_WARN, "training_restarts", WEIR_KV_INT("restart", n_restarts + 1),
-                 WEIR_KV_INT("of", config->max_restarts), WEIR_KV_STR("cause", end.err.message));
-        config->attempt++;
+                 WEIR_KV_INT("of", config->group.max_restarts),
+                 WEIR_KV_STR("cause", end.err.message));
+        config->group.attempt++;
         if (train_pause(weir_backoff_next_ms(&backoff))) {
             return weir_error_set(err, WEIR_ERR_CANCELLED, "stopped");
         }
@@ -99,7 +100,7 @@ weir_status weir_train_launch(const struct weir_train_config *given,
     }
     if (status == WEIR_OK && launch.is_checkpoint_ours) {
         struct weir_error ignored;
-        if (weir_dir_remove(launch.config.checkpoint_dir, &ignored) != WEIR_OK) {
+        if (weir_dir_remove(launch.config.checkpoint.dir, &ignored) != WEIR_OK) {
             weir_log(WEIR_LOG_WARN, "checkpoints_not_removed",
                      WEIR_KV_STR("error", ignored.message));
         }

@@ -163,10 +163,10 @@ static weir_status sync_once(struct worker *worker, struct weir_error *err)
     bool is_shared = false;
     worker->rank = weir_comm_rank(worker->comm);
     worker->n_workers = weir_comm_size(worker->comm);
-    if (worker->n_workers < config->min_workers) {
+    if (worker->n_workers < config->group.min_workers) {
         return weir_error_set(err, WEIR_ERR_PEER,
                               "%d workers are left, fewer than min_workers %lld", worker->n_workers,
-                              (long long)config->min_workers);
+                              (long long)config->group.min_workers);
     }
     weir_status planned = plan(worker, err);
     if (planned != WEIR_OK && weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK) {

@@ -17,7 +17,7 @@
 static const double *losses_of(int workers, int servers)
 {
     struct weir_train_config config = fixture_config(workers, servers, N_EPOCHS);
-    config.checkpoint_every_s = 1000;
+    config.checkpoint.every_s = 1000;
     fixture_clear();
     fixture_train(&config, &fixture_hooks);
     return (const double *)(void *)weir_arena_memdup(&fixture.arena, fixture.trace->losses,
@@ -114,13 +114,13 @@ START_TEST(one_worker_has_the_bits_of_as_many_workers_as_it_makes_parts)
         for (int n_workers = 2; n_workers <= 4; n_workers *= 2) {
             struct weir_train_config config = fixture_config(1, 0, 3);
             size_t n = 0;
-            config.backend = (char *)names[i];
-            config.precision = (char *)precisions[i];
-            config.gradient_parts = n_workers;
+            config.model.backend = (char *)names[i];
+            config.model.precision = (char *)precisions[i];
+            config.loop.gradient_parts = n_workers;
             fixture_clear();
             fixture_train(&config, NULL);
             const float *alone = fixture_weights(&n);
-            config.workers = n_workers;
+            config.group.workers = n_workers;
             fixture_clear();
             fixture_train(&config, NULL);
             ck_assert_msg(memcmp(alone, fixture_weights(&n), n * sizeof *alone) == 0,
@@ -145,15 +145,15 @@ START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(optimizers); i += WEIR_TEST_TIMES(1, 2)) {
         struct weir_train_config config = fixture_config(2, 0, 2);
         size_t n = 0;
-        config.optimizer = (char *)optimizers[i].optimizer;
-        config.clip_norm = optimizers[i].clip_norm;
-        config.checkpoint_every_s = 1000;
+        config.optimizer.name = (char *)optimizers[i].optimizer;
+        config.optimizer.clip_norm = optimizers[i].clip_norm;
+        config.checkpoint.every_s = 1000;
         fixture_clear();
         fixture_train(&config, NULL);
         const float *reduced = fixture_weights(&n);
         for (int servers = 1; servers <= (i < FIRST_NORM ? 2 : 3); servers++) {
-            config.parameter_servers = servers;
-            config.transport = (char *)(servers == 3 ? "tcp" : "shm");
+            config.group.parameter_servers = servers;
+            config.exchange.transport = (char *)(servers == 3 ? "tcp" : "shm");
             fixture_clear();
             fixture_train(&config, NULL);
             const float *served = fixture_weights(&n);
@@ -175,25 +175,26 @@ START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_
         }
         struct weir_train_config config = fixture_config(2 + (int)(i % 2), 0, 2);
         size_t n = 0, n_kept = 0, n_again = 0;
-        config.optimizer = (char *)optimizers[i / 2].optimizer;
-        config.clip_norm = optimizers[i / 2].clip_norm;
-        config.transport = (char *)"tcp";
-        config.checkpoint_every_s = 1000;
+        config.optimizer.name = (char *)optimizers[i / 2].optimizer;
+        config.optimizer.clip_norm = optimizers[i / 2].clip_norm;
+        config.exchange.transport = (char *)"tcp";
+        config.checkpoint.every_s = 1000;
         fixture_clear();
         fixture_train(&config, NULL);
         const float *reduced = fixture_weights(&n);
         (void)snprintf(path, sizeof path, "%s/%s", fixture.checkpoints, last);
         const char *kept = fixture_read(path, &n_kept);
-        config.transport = (char *)(i % 2 == 0 ? "shm" : "tcp");
+        config.exchange.transport = (char *)(i % 2 == 0 ? "shm" : "tcp");
         /* In shared memory they share it unasked, where no norms are needed. */
-        config.shard_update = i % 2 != 0 || i >= 2 * FIRST_NORM;
+        config.exchange.shard_update = i % 2 != 0 || i >= 2 * FIRST_NORM;
         fixture_clear();
         fixture_train(&config, NULL);
         ck_assert_msg(memcmp(reduced, fixture_weights(&n), n * sizeof *reduced) == 0, "%s",
-                      config.optimizer);
+                      config.optimizer.name);
         const char *again = fixture_read(path, &n_again);
         ck_assert_uint_eq(n_kept, n_again);
-        ck_assert_msg(memcmp(kept, again, n_kept) == 0, "%s: another checkpoint", config.optimizer);
+        ck_assert_msg(memcmp(kept, again, n_kept) == 0, "%s: another checkpoint",
+                      config.optimizer.name);
     }
 }
 
@@ -213,15 +214,15 @@ START_TEST(shared_ranges_that_cut_tensors_have_the_norms_of_one_worker)
                      WEIR_OK);
     struct weir_train_config config = fixture_config(1, 0, 1);
     size_t n = 0;
-    config.backend = "onednn";
-    config.optimizer = "lamb";
-    config.clip_norm = 0.1;
-    config.gradient_parts = 2;
-    config.checkpoint_every_s = 1000;
+    config.model.backend = "onednn";
+    config.optimizer.name = "lamb";
+    config.optimizer.clip_norm = 0.1;
+    config.loop.gradient_parts = 2;
+    config.checkpoint.every_s = 1000;
     fixture_train(&config, NULL);
     const float *alone = fixture_weights(&n);
-    config.workers = 2;
-    config.shard_update = true;
+    config.group.workers = 2;
+    config.exchange.shard_update = true;
     fixture_clear();
     fixture_train(&config, NULL);
     ck_assert_mem_eq(alone, fixture_weights(&n), n * sizeof *alone);
@@ -233,10 +234,10 @@ START_TEST(workers_that_may_be_steps_apart_learn_too)
 {
     for (int i = 0; i < 3; i++) {
         struct weir_train_config config = fixture_config(3, 1 + i % 2, N_EPOCHS);
-        config.staleness = i < 2 ? 1 : 1000; /* as good as none */
-        config.transport = (char *)(i == 1 ? "tcp" : "shm");
-        config.momentum = 0.5;
-        config.checkpoint_every_s = 1000;
+        config.exchange.staleness = i < 2 ? 1 : 1000; /* as good as none */
+        config.exchange.transport = (char *)(i == 1 ? "tcp" : "shm");
+        config.optimizer.momentum = 0.5;
+        config.checkpoint.every_s = 1000;
         fixture_clear();
         fixture_train(&config, &fixture_hooks);
         double first = 0, last = 0;
@@ -253,11 +254,11 @@ END_TEST
 START_TEST(what_cannot_be_steps_apart_is_refused)
 {
     struct weir_train_config config = fixture_config(2, 0, 1);
-    config.staleness = 1;
+    config.exchange.staleness = 1;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     config = fixture_config(2, 1, 1);
-    config.staleness = 1;
-    config.clip_norm = 1;
+    config.exchange.staleness = 1;
+    config.optimizer.clip_norm = 1;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "clip_norm"));
 }
@@ -267,10 +268,10 @@ END_TEST
 START_TEST(what_cannot_share_the_update_is_refused)
 {
     struct weir_train_config config = fixture_config(2, 1, 1);
-    config.shard_update = true;
+    config.exchange.shard_update = true;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_INVALID);
     config = fixture_config(2, 0, 1);
-    config.shard_update = config.elastic = true;
+    config.exchange.shard_update = config.group.elastic = true;
     ck_assert_int_eq(weir_train_config_check(&config, &fixture.err), WEIR_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "shard_update"));
 }
@@ -283,9 +284,9 @@ static void check_wires(int n_servers)
     double losses[WEIR_ARRAY_LEN(wires)];
     for (size_t i = 0; i < WEIR_ARRAY_LEN(wires); i++) {
         struct weir_train_config config = fixture_config(2, n_servers, N_EPOCHS);
-        config.transport = (char *)"tcp";
-        config.wire = (char *)wires[i];
-        config.checkpoint_every_s = 1000;
+        config.exchange.transport = (char *)"tcp";
+        config.exchange.wire = (char *)wires[i];
+        config.checkpoint.every_s = 1000;
         fixture_clear();
         fixture_train(&config, &fixture_hooks);
         losses[i] = 0;
@@ -306,7 +307,7 @@ START_TEST(gradients_sent_as_16_bits_teach_the_same_up_to_rounding)
     check_wires(0);
     check_wires(1);
     struct weir_train_config served = fixture_config(2, 0, 1);
-    served.wire = (char *)"f8";
+    served.exchange.wire = (char *)"f8";
     ck_assert_int_eq(weir_train_config_check(&served, &fixture.err), WEIR_ERR_INVALID);
 }
 
@@ -319,8 +320,8 @@ START_TEST(a_picture_that_is_damaged_is_left_out_or_ends_the_training)
     (void)snprintf(path, sizeof path, "%s/class-1/03.pgm", fixture.data);
     ck_assert_int_eq(truncate(path, 40), 0);
     fixture_train(&config, NULL);
-    config.on_damage = "fatal";
-    config.max_restarts = 0;
+    config.data.on_damage = "fatal";
+    config.group.max_restarts = 0;
     fixture_clear();
     ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_CORRUPT);
     ck_assert_msg(strstr(fixture.err.message, "class-1/03.pgm") != NULL, "%s", fixture.err.message);
@@ -332,14 +333,14 @@ START_TEST(a_loss_that_is_no_number_ends_the_training_with_advice)
 {
     for (int servers = 0; servers < 2; servers++) {
         struct weir_train_config config = fixture_config(2, servers, 3);
-        config.learning_rate = 1e6;
+        config.optimizer.learning_rate = 1e6;
         fixture_clear();
         ck_assert_int_eq(weir_train_launch(&config, &fixture_hooks, &fixture.err),
                          WEIR_ERR_INVALID);
         ck_assert_msg(strstr(fixture.err.message, "learning_rate") != NULL, "%s",
                       fixture.err.message);
         ck_assert_int_eq(fixture.trace->n_attempts, 1); /* trying again would not help */
-        config.checkpoint_every_s = 1000; /* and no hook: weights are under way when it ends */
+        config.checkpoint.every_s = 1000; /* and no hook: weights are under way when it ends */
         ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_INVALID);
         ck_assert_msg(strstr(fixture.err.message, "learning_rate") != NULL, "%s",
                       fixture.err.message);
@@ -354,10 +355,10 @@ START_TEST(an_embedding_is_trained_and_knows_its_scores)
     struct weir_net_file *file = NULL;
     struct weir_net *net = NULL;
     const struct weir_net_config inference = {.batch = 1, .n_threads = 1};
-    config.model = "face-embed";
-    config.input = "[1,32,24]";
-    config.backend = "onednn";
-    config.mirror_classes = true; /* trained on eight classes, of which the file names four */
+    config.model.name = "face-embed";
+    config.model.input = "[1,32,24]";
+    config.model.backend = "onednn";
+    config.data.mirror_classes = true; /* trained on eight classes, of which the file names four */
     fixture_train(&config, &fixture_hooks);
     ck_assert_int_eq(weir_net_file_load(fixture.output, &inference, &net, &file, &fixture.err),
                      WEIR_OK);
@@ -375,10 +376,10 @@ END_TEST
 START_TEST(labels_of_an_embedding_are_not_smoothed)
 {
     struct weir_train_config config = fixture_config(1, 0, 1);
-    config.model = "face-embed";
-    config.input = "1,32,24";
-    config.label_smoothing = 0.1;
-    config.max_restarts = 0;
+    config.model.name = "face-embed";
+    config.model.input = "1,32,24";
+    config.optimizer.label_smoothing = 0.1;
+    config.group.max_restarts = 0;
     ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_UNSUPPORTED);
     ck_assert_msg(strstr(fixture.err.message, "label_smoothing") != NULL, "%s",
                   fixture.err.message);

@@ -24,7 +24,7 @@ void train_progress_start(struct train_progress *progress, const struct train_ta
                                 .last_line_ms = now_ms,
                                 .first_step = state->step,
                                 .last_step = state->step};
-    if (strcmp(task->config->format, "json") == 0) {
+    if (strcmp(task->config->output.format, "json") == 0) {
         progress->form = PROGRESS_JSON;
     }
 }
@@ -97,7 +97,7 @@ bool train_progress_poll(struct train_progress *progress, const struct train_sta
     int64_t now_ms = weir_mono_ms(), passed_ms = now_ms - progress->last_ms;
     uint64_t n_new = state->step - progress->last_step;
     const struct train_task *task = progress->task;
-    uint64_t every = (uint64_t)task->config->display_every;
+    uint64_t every = (uint64_t)task->config->output.display_every;
     bool is_time = passed_ms >= POLL_MS || (n_new >= POLL_STEPS && passed_ms >= POLL_STEPS_MS);
     bool is_due = every > 0 ? state->step % every == 0 : is_time;
     if ((!is_due && !is_epoch_end) || n_new == 0) {

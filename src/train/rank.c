@@ -9,12 +9,12 @@
 static weir_status make_folders(const struct weir_train_config *config, struct weir_error *err)
 {
     static const char file_url[] = "file://";
-    if (config->checkpoint_dir != NULL) {
-        WEIR_TRY(weir_dir_make(config->checkpoint_dir, 0755, err));
+    if (config->checkpoint.dir != NULL) {
+        WEIR_TRY(weir_dir_make(config->checkpoint.dir, 0755, err));
     }
-    if (config->rendezvous != NULL &&
-        strncmp(config->rendezvous, file_url, sizeof file_url - 1) == 0) {
-        WEIR_TRY(weir_dir_make(config->rendezvous + sizeof file_url - 1, 0700, err));
+    if (config->group.rendezvous != NULL &&
+        strncmp(config->group.rendezvous, file_url, sizeof file_url - 1) == 0) {
+        WEIR_TRY(weir_dir_make(config->group.rendezvous + sizeof file_url - 1, 0700, err));
     }
     return WEIR_OK;
 }
@@ -23,24 +23,24 @@ static weir_status join(const struct weir_train_config *config, struct weir_comm
                         struct weir_error *err)
 {
     const struct weir_comm_config group = {
-        .rendezvous = config->rendezvous,
-        .secret = config->secret != NULL ? config->secret : "alone",
-        .job_id = config->job,
-        .attempt = (int)config->attempt,
-        .rank = (int)config->rank,
-        .size = (int)(config->workers + config->parameter_servers),
-        .n_servers = (int)config->parameter_servers,
+        .rendezvous = config->group.rendezvous,
+        .secret = config->group.secret != NULL ? config->group.secret : "alone",
+        .job_id = config->report.job,
+        .attempt = (int)config->group.attempt,
+        .rank = (int)config->group.rank,
+        .size = (int)(config->group.workers + config->group.parameter_servers),
+        .n_servers = (int)config->group.parameter_servers,
         .is_elastic = train_is_elastic(config),
-        .timeout_ms = (int)(config->timeout_s * 1000),
-        .transport = config->transport,
-        .algorithm = config->all_reduce_spec,
-        .tuning = config->tuning,
-        .wire = config->wire};
+        .timeout_ms = (int)(config->group.timeout_s * 1000),
+        .transport = config->exchange.transport,
+        .algorithm = config->exchange.all_reduce_spec,
+        .tuning = config->exchange.tuning,
+        .wire = config->exchange.wire};
     /* The others may never come, and nothing has been done yet: a stop need not wait for them. */
     pthread_t aborting;
     WEIR_TRY(train_abort_on_signal_begin(&aborting, err));
     weir_status status =
-        config->join ? weir_comm_join(&group, out, err) : weir_comm_create(&group, out, err);
+        config->group.join ? weir_comm_join(&group, out, err) : weir_comm_create(&group, out, err);
     train_abort_on_signal_end(aborting);
     return status;
 }
@@ -52,9 +52,9 @@ weir_status train_rank_run(struct train_task *task, const struct weir_train_hook
     struct weir_comm *comm = NULL;
     WEIR_TRY(make_folders(config, err));
     weir_status status = join(config, &comm, err);
-    if (status == WEIR_ERR_END && config->join) {
+    if (status == WEIR_ERR_END && config->group.join) {
         /* This joiner found the work done. */
-        weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->rank));
+        weir_log(WEIR_LOG_INFO, "training_is_done", WEIR_KV_INT("rank", config->group.rank));
         return WEIR_OK;
     }
     if (status == WEIR_OK) {

@@ -114,12 +114,12 @@ static struct weir_train_config config_of(const struct gang *gang)
 {
     struct weir_train_config config = fixture_config(gang->workers, gang->servers, N_EPOCHS);
     fixture_write_model(gang->norm, gang->dropout);
-    config.optimizer = (char *)gang->optimizer;
-    config.clip_norm = gang->clip_norm;
-    config.shard_update = gang->is_shared;
+    config.optimizer.name = (char *)gang->optimizer;
+    config.optimizer.clip_norm = gang->clip_norm;
+    config.exchange.shard_update = gang->is_shared;
     if (gang->wire != NULL) {
-        config.wire = (char *)gang->wire;
-        config.transport = (char *)"tcp";
+        config.exchange.wire = (char *)gang->wire;
+        config.exchange.transport = (char *)"tcp";
     }
     return config;
 }
@@ -129,9 +129,9 @@ static char *undisturbed(const struct weir_train_config *config, size_t *out_len
 {
     fixture_clear();
     fixture_train(config, NULL);
-    char *bytes = fixture_read(config->output, out_len);
+    char *bytes = fixture_read(config->output.file, out_len);
     fixture_clear();
-    ck_assert_int_eq(unlink(config->output), 0);
+    ck_assert_int_eq(unlink(config->output.file), 0);
     return bytes;
 }
 
@@ -142,7 +142,7 @@ START_TEST(a_killed_rank_changes_nothing)
     size_t len = 0;
     const char *expected = undisturbed(&config, &len);
     choose_victim(gang->workers + gang->servers);
-    config.checkpoint_every_s = _i % 2 == 0 ? 0 : 1000; /* or only at the end of epochs */
+    config.checkpoint.every_s = _i % 2 == 0 ? 0 : 1000; /* or only at the end of epochs */
     fixture_train(&config, &killing);
     ck_assert_int_eq(fixture.trace->n_attempts, 2);
     fixture_expect_output(expected, len);
@@ -158,7 +158,7 @@ START_TEST(a_stopped_training_goes_on_as_if_nothing_had_happened)
     const char *expected = undisturbed(&config, &len);
     victim.rank = gang->workers - 1;
     victim.step = 7; /* in the middle of an epoch */
-    config.checkpoint_every_s = 1000;
+    config.checkpoint.every_s = 1000;
     ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
     ck_assert_msg(strstr(fixture.err.message, "step 8") != NULL, "%s", fixture.err.message);
     ck_assert(!weir_path_exists(fixture.output));
@@ -172,13 +172,13 @@ START_TEST(an_interrupt_stops_with_a_checkpoint_that_is_gone_when_the_model_is_t
 {
     struct weir_train_config config = fixture_config(2, 0, 40);
     char folder[128];
-    config.checkpoint_dir = NULL; /* beside the output, the launcher's own */
-    config.checkpoint_every_s = 1000;
+    config.checkpoint.dir = NULL; /* beside the output, the launcher's own */
+    config.checkpoint.every_s = 1000;
     (void)snprintf(folder, sizeof folder, "%s.checkpoints", fixture.output);
     ck_assert_int_eq(weir_train_launch(&config, &interrupting, &fixture.err), WEIR_ERR_CANCELLED);
     ck_assert(weir_path_is_dir(folder));
     struct weir_train_config other = config;
-    other.learning_rate = 0.25;
+    other.optimizer.learning_rate = 0.25;
     ck_assert_int_eq(weir_train_launch(&other, NULL, &fixture.err), WEIR_ERR_CONFLICT);
     ck_assert_msg(strstr(fixture.err.message, "learning_rate is 0.05 there and 0.25 here") != NULL,
                   "%s", fixture.err.message);
@@ -258,10 +258,10 @@ START_TEST(a_training_can_go_on_with_other_servers)
     victim.rank = 0;
     for (int i = 0; i < 2; i++) {
         victim.step = i == 0 ? 4 : 8;
-        config.parameter_servers = i + 1;
+        config.group.parameter_servers = i + 1;
         ck_assert_int_eq(weir_train_launch(&config, &stopping, &fixture.err), WEIR_ERR_CANCELLED);
     }
-    config.parameter_servers = 0;
+    config.group.parameter_servers = 0;
     fixture_train(&config, NULL);
     ck_assert_mem_eq(fixture_weights(&n), expected, n * sizeof *expected);
 }
@@ -271,7 +271,7 @@ END_TEST
 START_TEST(a_rank_that_dies_again_and_again_ends_the_training)
 {
     struct weir_train_config config = fixture_config(2, 0, N_EPOCHS);
-    config.max_restarts = 0;
+    config.group.max_restarts = 0;
     victim.rank = 1;
     victim.step = 2;
     victim.delay_ns = 0;

@@ -52,12 +52,13 @@ static json_t *version_json(const struct weir_train_config *config,
 {
     struct stat info = {0};
     (void)stat(version->file, &info);
-    return json_pack("{s:s,s:s?,s:s,s:I,s:s?,s:I,s:s,s:o,s:o,s:o}", "id", id, "run", config->run,
-                     "blob", blob, "bytes", (json_int_t)info.st_size, "dataset", config->dataset,
-                     "dataset_version", (json_int_t)config->dataset_version, "code_version",
-                     config->code_version != NULL ? config->code_version : "weir " WEIR_VERSION,
-                     "parameters", parsed(version->parameters), "metrics", parsed(version->metrics),
-                     "baseline", parsed(version->baseline));
+    return json_pack(
+        "{s:s,s:s?,s:s,s:I,s:s?,s:I,s:s,s:o,s:o,s:o}", "id", id, "run", config->report.run, "blob",
+        blob, "bytes", (json_int_t)info.st_size, "dataset", config->report.dataset,
+        "dataset_version", (json_int_t)config->report.dataset_version, "code_version",
+        config->report.code_version != NULL ? config->report.code_version : "weir " WEIR_VERSION,
+        "parameters", parsed(version->parameters), "metrics", parsed(version->metrics), "baseline",
+        parsed(version->baseline));
 }
 
 static weir_status try_once(struct weir_client *client, const struct weir_train_config *config,
@@ -66,7 +67,7 @@ static weir_status try_once(struct weir_client *client, const struct weir_train_
 {
     char blob[WEIR_SHA256_TEXT_BYTES];
     json_t *reply = NULL;
-    const char *name = config->model_name;
+    const char *name = config->report.model_name;
     WEIR_TRY(weir_client_blob_put(client, version->file, blob, err));
     json_t *body = version_json(config, version, id, blob);
     weir_status status = weir_client_call(
@@ -84,7 +85,7 @@ static weir_status try_until(struct weir_client *client, const struct weir_train
                              struct weir_arena *arena, int64_t *out_number, struct weir_error *err)
 {
     struct weir_backoff backoff = {.base_ms = BACKOFF_BASE_MS, .max_ms = BACKOFF_MAX_MS};
-    int64_t deadline_ms = weir_mono_ms() + (int64_t)(config->register_timeout_s * 1000);
+    int64_t deadline_ms = weir_mono_ms() + (int64_t)(config->report.register_timeout_s * 1000);
     for (bool is_first = true;; is_first = false) {
         weir_status status = try_once(client, config, version, id, arena, out_number, err);
         if (status == WEIR_OK || !weir_client_can_retry(status)) {
@@ -92,18 +93,18 @@ static weir_status try_until(struct weir_client *client, const struct weir_train
         }
         int64_t left_ms = deadline_ms - weir_mono_ms();
         if (left_ms <= 0) {
-            return weir_error_prefix(err,
-                                     "registering %s, after %g s of trying: ", config->model_name,
-                                     config->register_timeout_s);
+            return weir_error_prefix(err, "registering %s, after %g s of trying: ",
+                                     config->report.model_name, config->report.register_timeout_s);
         }
         if (is_first) {
-            weir_log(WEIR_LOG_WARN, "registration_waits", WEIR_KV_STR("model", config->model_name),
+            weir_log(WEIR_LOG_WARN, "registration_waits",
+                     WEIR_KV_STR("model", config->report.model_name),
                      WEIR_KV_STR("error", err != NULL ? err->message : ""));
         }
         if (train_pause(WEIR_MIN(weir_backoff_next_ms(&backoff), left_ms))) {
             return weir_error_set(err, WEIR_ERR_CANCELLED,
                                   "stopped before %s was registered; the model is %s",
-                                  config->model_name, version->file);
+                                  config->report.model_name, version->file);
         }
     }
 }
@@ -116,12 +117,13 @@ weir_status train_register(const struct weir_train_config *config,
     struct weir_arena arena;
     struct weir_client *client = NULL;
     weir_arena_init(&arena, 0);
-    weir_status status = fix_id(config->checkpoint_dir, &arena, id, err);
+    weir_status status = fix_id(config->checkpoint.dir, &arena, id, err);
     if (status == WEIR_OK) {
-        status = weir_client_open(&(struct weir_client_config){.server = config->server,
-                                                               .token_file = config->token_file,
-                                                               .ca_file = config->ca_file},
-                                  &client, err);
+        status =
+            weir_client_open(&(struct weir_client_config){.server = config->report.server,
+                                                          .token_file = config->report.token_file,
+                                                          .ca_file = config->report.ca_file},
+                             &client, err);
     }
     if (status == WEIR_OK) {
         status = try_until(client, config, version, id, &arena, out_number, err);

@@ -247,12 +247,12 @@ END_TEST
 static struct weir_train_config registering(void)
 {
     struct weir_train_config config = fixture_config(1, 0, 1);
-    config.server = site.url;
-    config.token_file = token_file();
-    config.model_name = "faces";
-    config.run = "r1";
-    config.dataset = "people";
-    config.dataset_version = 4;
+    config.report.server = site.url;
+    config.report.token_file = token_file();
+    config.report.model_name = "faces";
+    config.report.run = "r1";
+    config.report.dataset = "people";
+    config.report.dataset_version = 4;
     ck_assert_int_eq(weir_dir_make(fixture.checkpoints, 0755, NULL), WEIR_OK);
     ck_assert_int_eq(weir_file_write_atomic(fixture.output, "weights", 7, 0644, NULL), WEIR_OK);
     return config;
@@ -275,7 +275,7 @@ START_TEST(a_model_is_registered_under_one_identifier_however_often_it_is_tried)
                       fixture.err.message);
         ck_assert_int_eq((int)number, 7);
     }
-    config.register_timeout_s = 0.3;
+    config.report.register_timeout_s = 0.3;
     set_trouble(1 << 30, WEIR_OK);
     ck_assert_int_eq(train_register(&config, &version, &number, &fixture.err),
                      WEIR_ERR_UNAVAILABLE);
@@ -301,8 +301,8 @@ static pid_t start_training(int *out_pipe)
     if (pid == 0) {
         ssize_t n = read(ends[0], site.url, sizeof site.url);
         struct weir_train_config config = registering();
-        config.workers = 2;
-        config.epochs = 2;
+        config.group.workers = 2;
+        config.loop.epochs = 2;
         fixture_clear();
         bool is_good = n == (ssize_t)sizeof site.url &&
                        weir_train_launch(&config, NULL, &fixture.err) == WEIR_OK;

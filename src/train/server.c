@@ -39,7 +39,8 @@ static weir_status on_update(void *context, const struct weir_ps_step *step, flo
         server->n_updated = 0;
         if (server->hooks != NULL && server->hooks->on_step != NULL) {
             const struct weir_train_step done = {.rank = weir_comm_rank(server->comm),
-                                                 .attempt = (int)server->task->config->attempt,
+                                                 .attempt =
+                                                     (int)server->task->config->group.attempt,
                                                  .step = step->step};
             server->hooks->on_step(server->hooks->context, &done);
         }
@@ -69,7 +70,7 @@ static weir_status on_command(void *context, const struct weir_ps_step *command)
 {
     struct server *server = context;
     if (command->n_samples == TRAIN_COMMAND_RESTORE) {
-        return checkpoint_load_optimizer(server->task->config->checkpoint_dir, command->step,
+        return checkpoint_load_optimizer(server->task->config->checkpoint.dir, command->step,
                                          server->optimizer, &server->failure);
     }
     const struct checkpoint_share share = {
@@ -128,7 +129,7 @@ static weir_status make_optimizer(struct server *server, struct weir_error *err)
 
 static weir_status serve(struct server *server, struct weir_error *err)
 {
-    const char *dir = server->task->config->checkpoint_dir;
+    const char *dir = server->task->config->checkpoint.dir;
     WEIR_TRY(make_optimizer(server, err));
     struct weir_ps_sums norms = {.n_passes = weir_optimizer_n_passes(server->optimizer),
                                  .measure = on_measure,

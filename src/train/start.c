@@ -28,7 +28,7 @@ static void *alloc_shared(void *context, size_t size_bytes)
  *  the first weight is updated. */
 static bool can_be_joint(const struct worker *worker)
 {
-    return worker->n_workers > 1 && worker->task->config->parameter_servers == 0 &&
+    return worker->n_workers > 1 && worker->task->config->group.parameter_servers == 0 &&
            !train_is_elastic(worker->task->config) &&
            !weir_optimizer_needs_all(&worker->task->optimizer) &&
            weir_ps_sees_workers(worker->comm);
@@ -41,7 +41,7 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     struct weir_net_config config =
         train_net_config(task, (uint32_t)worker->rank, (uint32_t)worker->n_workers);
     worker->first_image = config.first_image;
-    const bool has_runs = task->config->micro_batches > 1;
+    const bool has_runs = task->config->loop.micro_batches > 1;
     worker->updates_in_backward = train_updates_in_backward(task, worker->n_workers);
     config.updates_in_backward = worker->updates_in_backward;
     if (!has_runs && !worker->updates_in_backward) {
@@ -80,7 +80,7 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err)
     const struct weir_param *params = weir_net_params(worker->net, &n_params);
     worker->sums = calloc(SUM_COUNT + worker->n_statistics, sizeof *worker->sums);
     worker->kept_statistics = calloc(worker->n_statistics + 1, sizeof *worker->kept_statistics);
-    if (worker->task->config->shard_update) {
+    if (worker->task->config->exchange.shard_update) {
         weir_net_set_bucket_bytes(worker->net, SHARED_BUCKET_BYTES);
     }
     worker->exchange.buckets = calloc(n_params + 1, sizeof *worker->exchange.buckets);
@@ -88,10 +88,10 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err)
         worker->exchange.buckets == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the sums of a step");
     }
-    weir_net_init_weights(worker->net, (uint64_t)worker->task->config->seed);
-    WEIR_TRY(train_average_init(&worker->average, worker->task->config->average_decay, worker->net,
-                                err));
-    return worker->task->config->parameter_servers > 0
+    weir_net_init_weights(worker->net, (uint64_t)worker->task->config->loop.seed);
+    WEIR_TRY(train_average_init(&worker->average, worker->task->config->optimizer.average_decay,
+                                worker->net, err));
+    return worker->task->config->group.parameter_servers > 0
                ? WEIR_OK
                : weir_optimizer_create(&worker->task->optimizer, params, n_params,
                                        &worker->optimizer, err);
@@ -103,13 +103,14 @@ struct checkpoint_parts worker_parts(const struct worker *worker)
                                      .optimizer = worker->optimizer,
                                      .average = &worker->average,
                                      .identity = worker->task->identity,
-                                     .n_servers = (int)worker->task->config->parameter_servers};
+                                     .n_servers =
+                                         (int)worker->task->config->group.parameter_servers};
 }
 
 /** Worker 0, at the beginning: weights that another training or program left, if some are named. */
 static weir_status import_weights(struct worker *worker, struct weir_error *err)
 {
-    const char *path = worker->task->config->weights;
+    const char *path = worker->task->config->model.weights;
     struct weir_net_import import;
     if (path == NULL) {
         return WEIR_OK;
@@ -127,7 +128,7 @@ static weir_status import_weights(struct worker *worker, struct weir_error *err)
 static weir_status find_start(struct worker *worker, struct weir_error *err)
 {
     const struct checkpoint_parts parts = worker_parts(worker);
-    const char *dir = worker->task->config->checkpoint_dir;
+    const char *dir = worker->task->config->checkpoint.dir;
     weir_status status =
         dir == NULL ? WEIR_ERR_NOT_FOUND : checkpoint_load(dir, &parts, &worker->state, err);
     if (status == WEIR_OK) {
@@ -158,7 +159,7 @@ weir_status worker_share_state(struct worker *worker, int root)
         const struct weir_ps_step begin = {.step = worker->state.step,
                                            .n_samples = TRAIN_COMMAND_RESTORE};
         WEIR_TRY(weir_ps_start_relaxed(comm, weights, worker->n_gradients,
-                                       (uint64_t)worker->task->config->staleness));
+                                       (uint64_t)worker->task->config->exchange.staleness));
         if (begin.step > 0) {
             WEIR_TRY(weir_ps_command(comm, &begin));
         }
@@ -213,7 +214,7 @@ weir_status worker_start_loader(struct worker *worker, struct weir_error *err)
 void worker_set_next_save(struct worker *worker)
 {
     worker->saving.next_ms =
-        weir_mono_ms() + (int64_t)(worker->task->config->checkpoint_every_s * 1000);
+        weir_mono_ms() + (int64_t)(worker->task->config->checkpoint.every_s * 1000);
 }
 
 weir_status worker_start_reports(struct worker *worker, struct weir_error *err)
@@ -225,18 +226,19 @@ weir_status worker_start_reports(struct worker *worker, struct weir_error *err)
         train_progress_note(&worker->reporting.progress, "resumed", "step",
                             (double)worker->state.step);
     }
-    if (config->server == NULL || config->run == NULL) {
+    if (config->report.server == NULL || config->report.run == NULL) {
         return WEIR_OK;
     }
-    const struct weir_client_config client = {
-        .server = config->server, .token_file = config->token_file, .ca_file = config->ca_file};
-    return train_report_start(&client, config->run, &worker->reporting.report, err);
+    const struct weir_client_config client = {.server = config->report.server,
+                                              .token_file = config->report.token_file,
+                                              .ca_file = config->report.ca_file};
+    return train_report_start(&client, config->report.run, &worker->reporting.report, err);
 }
 
 weir_status worker_start(struct worker *worker, struct weir_error *err)
 {
     worker_set_next_save(worker);
-    if (worker->task->config->join) {
+    if (worker->task->config->group.join) {
         return worker_sync_group(worker, err);
     }
     WEIR_TRY(worker_prepare(worker, err));

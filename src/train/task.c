@@ -21,14 +21,14 @@ static weir_status open_data(struct train_task *task, struct weir_error *err)
 {
     const struct weir_train_config *config = task->config;
     struct weir_dataset_options options = {.cache_bytes = DATASET_CACHE_BYTES};
-    WEIR_TRY(train_data_kind(config->data_kind, &options.kind, err));
-    WEIR_TRY(weir_dataset_open(config->data, &options, &task->dataset, err));
-    if (config->validation == NULL) {
+    WEIR_TRY(train_data_kind(config->data.kind, &options.kind, err));
+    WEIR_TRY(weir_dataset_open(config->data.path, &options, &task->dataset, err));
+    if (config->data.validation == NULL) {
         return WEIR_OK;
     }
     options.split = "test";
     options.kind = WEIR_DATASET_AUTO;
-    WEIR_TRY(weir_dataset_open(config->validation, &options, &task->validation, err));
+    WEIR_TRY(weir_dataset_open(config->data.validation, &options, &task->validation, err));
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     weir_status status =
@@ -43,17 +43,18 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
     bool is_given = false;
     struct weir_shape shape = {0};
     WEIR_TRY(train_config_shape(task->config, &is_given, &shape, err));
-    WEIR_TRY(weir_zoo_resolve(task->config->model, is_given ? &shape : NULL, &task->spec, err));
+    WEIR_TRY(
+        weir_zoo_resolve(task->config->model.name, is_given ? &shape : NULL, &task->spec, err));
     struct weir_shape input = weir_model_spec_input(task->spec);
     if (is_given && (input.c != shape.c || input.h != shape.h || input.w != shape.w)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "input: the model file %s says %d,%d,%d itself", task->config->model,
-                              input.c, input.h, input.w);
+                              "input: the model file %s says %d,%d,%d itself",
+                              task->config->model.name, input.c, input.h, input.w);
     }
     if (input.c != 1 && input.c != 3) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: a picture has 1 or 3 channels, the model's input %d",
-                              task->config->model, input.c);
+                              task->config->model.name, input.c);
     }
     int32_t n_classes = (int32_t)weir_dataset_n_classes(train_task_stream(task));
     WEIR_TRY(weir_model_spec_build(task->spec, n_classes, &task->graph, err));
@@ -62,20 +63,20 @@ static weir_status build_model(struct train_task *task, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "mirror_classes: %s is a classifier, whose classes are those of the "
                               "data; leave it out",
-                              task->config->model);
+                              task->config->model.name);
     }
-    if (task->is_embedding && task->config->label_smoothing > 0) {
+    if (task->is_embedding && task->config->optimizer.label_smoothing > 0) {
         return weir_error_set(
             err, WEIR_ERR_UNSUPPORTED,
             "label_smoothing: %s learns an embedding, whose margin loss has none; "
             "leave it out",
-            task->config->model);
+            task->config->model.name);
     }
     if (task->is_embedding && task->validation != NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "validation: %s learns an embedding, which is not measured by "
                               "classes; leave it out",
-                              task->config->model);
+                              task->config->model.name);
     }
     return WEIR_OK;
 }
@@ -89,10 +90,10 @@ static weir_status set_order(struct train_task *task, struct weir_error *err)
 {
     const struct weir_train_config *config = task->config;
     uint64_t n_samples = weir_dataset_n_samples(train_task_stream(task));
-    uint64_t batch = config->batch_size > 0 ? (uint64_t)config->batch_size
-                                            : WEIR_MIN(n_samples, (uint64_t)BATCH_DEFAULT);
+    uint64_t batch = config->loop.batch_size > 0 ? (uint64_t)config->loop.batch_size
+                                                 : WEIR_MIN(n_samples, (uint64_t)BATCH_DEFAULT);
     task->order = (struct weir_order){.n_samples = n_samples,
-                                      .seed = (uint64_t)config->seed,
+                                      .seed = (uint64_t)config->loop.seed,
                                       .batch = (uint32_t)batch,
                                       .shuffle = true,
                                       .tail = WEIR_TAIL_DROP};
@@ -100,17 +101,17 @@ static weir_status set_order(struct train_task *task, struct weir_error *err)
     if (status != WEIR_OK) {
         return weir_error_prefix(err, "batch_size %llu: ", (unsigned long long)batch);
     }
-    if (batch < (uint64_t)(config->workers * config->micro_batches)) {
+    if (batch < (uint64_t)(config->group.workers * config->loop.micro_batches)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "micro_batches: a batch of %llu pictures is too small for %lld runs "
                               "of %lld workers",
-                              (unsigned long long)batch, (long long)config->micro_batches,
-                              (long long)config->workers);
+                              (unsigned long long)batch, (long long)config->loop.micro_batches,
+                              (long long)config->group.workers);
     }
     task->steps_per_epoch = weir_order_batches(&task->order);
-    task->n_epochs = (uint64_t)config->epochs;
-    if (config->epochs == 0) {
-        uint64_t n_steps = (uint64_t)config->steps, per_epoch = task->steps_per_epoch;
+    task->n_epochs = (uint64_t)config->loop.epochs;
+    if (config->loop.epochs == 0) {
+        uint64_t n_steps = (uint64_t)config->loop.steps, per_epoch = task->steps_per_epoch;
         task->n_epochs = WEIR_MAX((uint64_t)EPOCHS_DEFAULT, (n_steps + per_epoch - 1) / per_epoch);
     }
     task->n_steps = task->steps_per_epoch * task->n_epochs;
@@ -134,33 +135,33 @@ static weir_status set_pace(struct train_task *task, struct weir_error *err)
     const struct weir_train_config *config = task->config;
     WEIR_TRY(set_order(task, err));
     WEIR_TRY(train_config_optimizer(config, &task->optimizer, err));
-    task->learning_rate =
-        config->learning_rate > 0 ? config->learning_rate : rate_of(&task->optimizer);
+    task->learning_rate = config->optimizer.learning_rate > 0 ? config->optimizer.learning_rate
+                                                              : rate_of(&task->optimizer);
     double n_epochs = (double)task->n_epochs;
-    bool is_part = config->warmup_epochs < 0;
-    const struct weir_schedule_span span = {.learning_rate = task->learning_rate,
-                                            .epochs = n_epochs,
-                                            .warmup_epochs = is_part ? WARMUP_PART * n_epochs
-                                                                     : config->warmup_epochs,
-                                            .steps_per_epoch = task->steps_per_epoch};
-    return weir_schedule_parse(config->schedule, &span, &task->schedule, err);
+    bool is_part = config->optimizer.warmup_epochs < 0;
+    const struct weir_schedule_span span = {
+        .learning_rate = task->learning_rate,
+        .epochs = n_epochs,
+        .warmup_epochs = is_part ? WARMUP_PART * n_epochs : config->optimizer.warmup_epochs,
+        .steps_per_epoch = task->steps_per_epoch};
+    return weir_schedule_parse(config->optimizer.schedule, &span, &task->schedule, err);
 }
 
 static int32_t choose_threads(const struct weir_train_config *config)
 {
     cpu_set_t set;
-    if (config->threads > 0) {
-        return (int32_t)config->threads;
+    if (config->group.threads > 0) {
+        return (int32_t)config->group.threads;
     }
     int64_t n_cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return (int32_t)WEIR_MAX(n_cpus / config->workers, 1);
+    return (int32_t)WEIR_MAX(n_cpus / config->group.workers, 1);
 }
 
 /* The name was checked with the rest of the config. */
 static enum weir_precision train_precision(const struct weir_train_config *config)
 {
     enum weir_precision precision = WEIR_PRECISION_F32;
-    weir_status status = weir_precision_parse(config->precision, &precision, NULL);
+    weir_status status = weir_precision_parse(config->model.precision, &precision, NULL);
     (void)status;
     return precision;
 }
@@ -168,7 +169,7 @@ static enum weir_precision train_precision(const struct weir_train_config *confi
 static enum weir_convolution train_convolution(const struct weir_train_config *config)
 {
     enum weir_convolution convolution = WEIR_CONVOLUTION_AUTO;
-    weir_status status = weir_convolution_parse(config->convolution, &convolution, NULL);
+    weir_status status = weir_convolution_parse(config->model.convolution, &convolution, NULL);
     (void)status;
     return convolution;
 }
@@ -188,8 +189,8 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
                                         uint32_t n_workers)
 {
     uint32_t batch = task->order.batch, first = 0, n = 0;
-    uint32_t n_runs = (uint32_t)task->config->micro_batches;
-    uint32_t n_parts = (uint32_t)task->config->gradient_parts;
+    uint32_t n_runs = (uint32_t)task->config->loop.micro_batches;
+    uint32_t n_parts = (uint32_t)task->config->loop.gradient_parts;
     /* Alone the slices are those of as many workers as there are parts: so are the bits. */
     uint32_t n_shares = n_workers == 1 && n_runs == 1 ? n_parts : n_workers * n_runs;
     uint32_t n_all = WEIR_MIN(WEIR_MAX(count_slices(task), n_shares), batch);
@@ -203,18 +204,18 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .n_gradient_parts =
             n_workers == 1 && n_runs == 1 && batch % n_parts == 0 ? (int32_t)n_parts : 1,
         .is_training = true,
-        .seed = (uint64_t)task->config->seed,
-        .label_smoothing = task->config->label_smoothing,
+        .seed = (uint64_t)task->config->loop.seed,
+        .label_smoothing = task->config->optimizer.label_smoothing,
         .first_image = first,
         .precision = train_precision(task->config),
         .convolution = train_convolution(task->config),
-        .backend = weir_backend_find(task->config->backend)};
+        .backend = weir_backend_find(task->config->model.backend)};
 }
 
 struct weir_loader_config train_loader_config(const struct train_task *task,
                                               const struct weir_net_input *input)
 {
-    bool is_fatal = strcmp(task->config->on_damage, "fatal") == 0;
+    bool is_fatal = strcmp(task->config->data.on_damage, "fatal") == 0;
     return (struct weir_loader_config){.input = train_data_input(input),
                                        .batch = task->order.batch,
                                        .seed = task->order.seed,
@@ -232,14 +233,15 @@ json_t *train_parameters(const struct train_task *task)
     struct weir_shape input = weir_model_spec_input(task->spec);
     return json_pack(
         "{s:s,s:[i,i,i],s:I,s:I,s:I,s:I,s:s,s:f,s:f,s:f,s:f,s:s,s:f,s:f,s:f,s:s,s:b,s:s}", "model",
-        config->model, "input", input.c, input.h, input.w, "seed", (json_int_t)config->seed,
-        "epochs", (json_int_t)task->n_epochs, "batch_size", (json_int_t)task->order.batch,
-        "micro_batches", (json_int_t)config->micro_batches, "optimizer", config->optimizer,
-        "learning_rate", task->learning_rate, "momentum", config->momentum, "weight_decay",
-        config->weight_decay, "clip_norm", config->clip_norm, "schedule", config->schedule,
-        "warmup_epochs", config->warmup_epochs, "label_smoothing", config->label_smoothing,
-        "average_decay", config->average_decay, "augment", config->augment, "mirror_classes",
-        config->mirror_classes, "precision", config->precision);
+        config->model.name, "input", input.c, input.h, input.w, "seed",
+        (json_int_t)config->loop.seed, "epochs", (json_int_t)task->n_epochs, "batch_size",
+        (json_int_t)task->order.batch, "micro_batches", (json_int_t)config->loop.micro_batches,
+        "optimizer", config->optimizer.name, "learning_rate", task->learning_rate, "momentum",
+        config->optimizer.momentum, "weight_decay", config->optimizer.weight_decay, "clip_norm",
+        config->optimizer.clip_norm, "schedule", config->optimizer.schedule, "warmup_epochs",
+        config->optimizer.warmup_epochs, "label_smoothing", config->optimizer.label_smoothing,
+        "average_decay", config->optimizer.average_decay, "augment", config->data.augment,
+        "mirror_classes", config->data.mirror_classes, "precision", config->model.precision);
 }
 
 /** SHA-256 of class names and labels: the same pictures by name, whatever folder they lie in. */
@@ -263,8 +265,8 @@ static void set_identity(struct train_task *task)
     weir_sha256(text, strlen(text), graph);
     hash_labels(task->dataset, labels, &arena);
     json_t *identity = train_parameters(task);
-    json_object_set_new(identity, "backend", json_string(task->config->backend));
-    json_object_set_new(identity, "convolution", json_string(task->config->convolution));
+    json_object_set_new(identity, "backend", json_string(task->config->model.backend));
+    json_object_set_new(identity, "convolution", json_string(task->config->model.convolution));
     json_object_set_new(identity, "graph", json_string(graph));
     json_object_set_new(identity, "classes",
                         json_integer((json_int_t)weir_dataset_n_classes(task->dataset)));
@@ -286,8 +288,8 @@ static void begin(struct train_task *task, const struct weir_train_config *confi
 /* Whatever a network of one class answers is right. */
 static void check_class_names(const struct train_task *task)
 {
-    if (weir_dataset_n_classes(task->dataset) == 1 && task->config->rank <= 0) {
-        weir_log(WEIR_LOG_WARN, "one_class", WEIR_KV_STR("data", task->config->data),
+    if (weir_dataset_n_classes(task->dataset) == 1 && task->config->group.rank <= 0) {
+        weir_log(WEIR_LOG_WARN, "one_class", WEIR_KV_STR("data", task->config->data.path),
                  WEIR_KV_STR("class", weir_dataset_class_name(task->dataset, 0)),
                  WEIR_KV_STR("meaning", "every answer is right: accuracy says nothing"));
     }
@@ -297,8 +299,8 @@ static void check_class_names(const struct train_task *task)
 static weir_status complete(struct train_task *task, struct weir_error *err)
 {
     check_class_names(task);
-    WEIR_TRY(weir_augment_from_name(task->config->augment, &task->augment, err));
-    if (task->config->mirror_classes) {
+    WEIR_TRY(weir_augment_from_name(task->config->data.augment, &task->augment, err));
+    if (task->config->data.mirror_classes) {
         WEIR_TRY(weir_dataset_open_mirrored(task->dataset, &task->mirrored, err));
     }
     WEIR_TRY(build_model(task, err));
@@ -376,7 +378,7 @@ static weir_status measure(const struct train_task *task, const struct weir_inpu
     return moments->n > 0
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_CORRUPT, "%s: none of its pictures can be read",
-                                task->config->data);
+                                task->config->data.path);
 }
 
 weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,

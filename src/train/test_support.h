@@ -120,18 +120,18 @@ static inline struct weir_train_config fixture_config(int workers, int servers, 
 {
     struct weir_train_config config;
     weir_training_defaults(&config, &fixture.arena);
-    config.model = fixture.model;
-    config.data = fixture.data;
-    config.output = fixture.output;
-    config.checkpoint_dir = fixture.checkpoints;
-    config.checkpoint_every_s = 0;
-    config.backend = "reference";
-    config.threads = 1;
-    config.workers = workers;
-    config.parameter_servers = servers;
-    config.epochs = epochs;
-    config.batch_size = 16;
-    config.format = "json";
+    config.model.name = fixture.model;
+    config.data.path = fixture.data;
+    config.output.file = fixture.output;
+    config.checkpoint.dir = fixture.checkpoints;
+    config.checkpoint.every_s = 0;
+    config.model.backend = "reference";
+    config.group.threads = 1;
+    config.group.workers = workers;
+    config.group.parameter_servers = servers;
+    config.loop.epochs = epochs;
+    config.loop.batch_size = 16;
+    config.output.format = "json";
     return config;
 }
 

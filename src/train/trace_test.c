@@ -23,9 +23,9 @@ static const float *train(const char *profile, int workers, int micro_batches)
 {
     struct weir_train_config config = fixture_config(workers, 0, 2);
     size_t n = 0;
-    config.profile = (char *)(uintptr_t)profile;
-    config.profile_steps = 3;
-    config.micro_batches = micro_batches;
+    config.output.profile = (char *)(uintptr_t)profile;
+    config.output.profile_steps = 3;
+    config.loop.micro_batches = micro_batches;
     fixture_clear();
     fixture_train(&config, NULL);
     const float *weights = fixture_weights(&n);
@@ -58,9 +58,9 @@ START_TEST(a_trace_that_cannot_be_written_ends_the_training_with_its_name)
 {
     struct weir_train_config config = fixture_config(1, 0, 2);
     char nowhere[] = "/nonexistent/trace.json";
-    config.profile = nowhere;
-    config.profile_steps = 1;
-    config.max_restarts = 0;
+    config.output.profile = nowhere;
+    config.output.profile_steps = 1;
+    config.group.max_restarts = 0;
     ck_assert_int_ne(weir_train_launch(&config, NULL, &fixture.err), WEIR_OK);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, nowhere));
 }

@@ -9,9 +9,9 @@
 static struct weir_train_config still(int workers, int servers)
 {
     struct weir_train_config config = fixture_config(workers, servers, 1);
-    config.learning_rate = 1e-12;
-    config.momentum = config.weight_decay = 0;
-    config.max_restarts = 0;
+    config.optimizer.learning_rate = 1e-12;
+    config.optimizer.momentum = config.optimizer.weight_decay = 0;
+    config.group.max_restarts = 0;
     return config;
 }
 
@@ -35,9 +35,9 @@ START_TEST(a_training_starts_from_the_weights_it_is_given)
     const float *first = train_first(path, sizeof path, &n);
     for (size_t g = 0; g < WEIR_ARRAY_LEN(gangs); g++) {
         struct weir_train_config config = still(gangs[g][0], gangs[g][1]);
-        config.weights = path;
-        config.seed = 9;
-        config.average_decay = g == 0 ? 0.5 : 0;
+        config.model.weights = path;
+        config.loop.seed = 9;
+        config.optimizer.average_decay = g == 0 ? 0.5 : 0;
         fixture_clear();
         fixture_train(&config, &fixture_hooks);
         const float *weights = fixture_weights(&(size_t){0});
@@ -59,8 +59,8 @@ START_TEST(a_file_of_another_network_ends_the_training_with_its_name)
     size_t n = 0;
     (void)train_first(path, sizeof path, &n);
     struct weir_train_config config = still(1, 0);
-    config.weights = path;
-    config.model = "lenet";
+    config.model.weights = path;
+    config.model.name = "lenet";
     fixture_clear();
     ck_assert_int_eq(weir_train_launch(&config, NULL, &fixture.err), WEIR_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "first.safetensors"));
@@ -74,12 +74,12 @@ START_TEST(a_checkpoint_goes_before_the_file)
     size_t n = 0, n_equal = 0;
     const float *first = train_first(path, sizeof path, &n);
     struct weir_train_config config = fixture_config(1, 0, 2);
-    config.weights = path;
-    config.seed = 5;
+    config.model.weights = path;
+    config.loop.seed = 5;
     fixture_clear();
     fixture_train(&config, NULL); /* leaves its checkpoints */
     const float *second = fixture_weights(&n);
-    config.weights = "/nowhere";
+    config.model.weights = "/nowhere";
     fixture_train(&config, NULL);
     ck_assert_mem_eq(second, fixture_weights(&n), n * sizeof *second);
     for (size_t i = 0; i < n; i++) {

@@ -14,7 +14,7 @@ static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
 {
     if (worker->saving.saver == NULL) {
         WEIR_TRY(
-            train_saver_create(worker->task->config->checkpoint_dir, &worker->saving.saver, err));
+            train_saver_create(worker->task->config->checkpoint.dir, &worker->saving.saver, err));
     }
     const struct checkpoint_parts parts = worker_parts(worker);
     WEIR_TRY(train_saver_save(worker->saving.saver, &parts, &worker->state, err));
@@ -45,7 +45,7 @@ static weir_status save_fetched(struct worker *worker, struct weir_error *err)
 static weir_status save(struct worker *worker, struct weir_error *err)
 {
     worker_set_next_save(worker);
-    if (worker->task->config->checkpoint_dir == NULL) {
+    if (worker->task->config->checkpoint.dir == NULL) {
         return worker_exchange_wait_weights(worker, err);
     }
     WEIR_TRY(worker_exchange_fetch(worker, err));
@@ -125,8 +125,8 @@ static weir_status call_hook(struct worker *worker, double n_seen, struct weir_e
     size_t n_weights = 0;
     WEIR_TRY(worker_exchange_wait_weights(worker, err));
     const float *weights = weir_net_weights(worker->net, &n_weights);
-    const struct weir_train_step done = {.rank = (int)worker->task->config->rank,
-                                         .attempt = (int)worker->task->config->attempt,
+    const struct weir_train_step done = {.rank = (int)worker->task->config->group.rank,
+                                         .attempt = (int)worker->task->config->group.attempt,
                                          .n_workers = worker->n_workers,
                                          .step = worker->state.step - 1,
                                          .loss = worker->sums[SUM_LOSS] / n_seen,
@@ -225,10 +225,10 @@ static weir_status run(struct worker *worker, struct weir_error *err)
 {
     WEIR_TRY(worker_start(worker, err));
     if (worker->hooks != NULL && worker->hooks->on_ready != NULL) {
-        worker->hooks->on_ready(worker->hooks->context, (int)worker->task->config->rank);
+        worker->hooks->on_ready(worker->hooks->context, (int)worker->task->config->group.rank);
     }
     if (worker->state.step > 0 && worker->state.place.position == 0 &&
-        !worker->task->config->join) {
+        !worker->task->config->group.join) {
         /* The last thing before this start was an epoch's end: its measurement was lost. */
         WEIR_TRY(measure(worker, err));
     }
@@ -236,7 +236,7 @@ static weir_status run(struct worker *worker, struct weir_error *err)
     if (status == WEIR_OK) {
         status = worker_exchange_fetch(worker, err);
     }
-    bool is_served = worker->task->config->parameter_servers > 0 &&
+    bool is_served = worker->task->config->group.parameter_servers > 0 &&
                      weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK;
     if (is_served && (status == WEIR_OK || status == WEIR_ERR_CANCELLED)) {
         weir_status stopped = weir_ps_stop(worker->comm);

@@ -19,7 +19,7 @@ static const struct exchange_strategy *choose(const struct worker *worker)
     if (worker->exchange.is_joint) {
         return &exchange_shared_memory;
     }
-    return worker->task->config->shard_update ? &exchange_sharded : &exchange_all_reduce;
+    return worker->task->config->exchange.shard_update ? &exchange_sharded : &exchange_all_reduce;
 }
 
 void worker_exchange_choose(struct worker *worker)

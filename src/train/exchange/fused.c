@@ -4,8 +4,8 @@
 
 bool train_updates_in_backward(const struct train_task *task, int n_workers)
 {
-    return n_workers == 1 && task->config->parameter_servers == 0 &&
-           task->config->micro_batches <= 1 && !weir_optimizer_needs_all(&task->optimizer);
+    return n_workers == 1 && task->config->group.parameter_servers == 0 &&
+           task->config->loop.micro_batches <= 1 && !weir_optimizer_needs_all(&task->optimizer);
 }
 
 void train_fused_apply(void *context, const struct weir_gradients *gradients)

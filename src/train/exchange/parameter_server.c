@@ -13,7 +13,7 @@
 
 static bool is_relaxed(const struct worker *worker)
 {
-    return worker->task->config->staleness > 0;
+    return worker->task->config->exchange.staleness > 0;
 }
 
 /* ---- a step --------------------------------------------------------------------------------- */
