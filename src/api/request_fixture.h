@@ -65,7 +65,7 @@ static inline void request_fixture_close(struct request_fixture *fixture)
     memset(fixture, 0, sizeof *fixture);
 }
 
-#define BED_NAME "weir-request-fixture-"
+#define FIXTURE_NAME "weir-request-fixture-"
 
 /** Folders of programs that ended without closing theirs: killed, or by abort(). */
 static inline void request_fixture_sweep(const char *base)
@@ -74,8 +74,8 @@ static inline void request_fixture_sweep(const char *base)
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         char path[sizeof "/dev/shm/" + sizeof entry->d_name];
         struct weir_error ignored;
-        long pid = strncmp(entry->d_name, BED_NAME, strlen(BED_NAME)) == 0
-                       ? strtol(entry->d_name + strlen(BED_NAME), NULL, 10)
+        long pid = strncmp(entry->d_name, FIXTURE_NAME, strlen(FIXTURE_NAME)) == 0
+                       ? strtol(entry->d_name + strlen(FIXTURE_NAME), NULL, 10)
                        : 0;
         if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
             (void)snprintf(path, sizeof path, "%s/%s", base, entry->d_name);
@@ -96,7 +96,7 @@ static inline void request_fixture_open(struct request_fixture *fixture)
     /* In memory: a transaction waits for the disk. */
     const char *base = weir_path_is_dir("/dev/shm") ? "/dev/shm" : "/tmp";
     request_fixture_sweep(base);
-    (void)snprintf(fixture->dir, sizeof fixture->dir, "%s/" BED_NAME "%ld-XXXXXX", base,
+    (void)snprintf(fixture->dir, sizeof fixture->dir, "%s/" FIXTURE_NAME "%ld-XXXXXX", base,
                    (long)getpid());
     if (mkdtemp(fixture->dir) == NULL) {
         abort();
