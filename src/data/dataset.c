@@ -91,6 +91,11 @@ void weir_dataset_close(struct weir_dataset *dataset)
     free(dataset);
 }
 
+uint64_t dataset_n_files(const struct weir_dataset *dataset)
+{
+    return dataset->base != NULL ? dataset_n_files(dataset->base) : dataset->n_samples;
+}
+
 bool dataset_tell_once(struct weir_dataset *dataset, uint64_t i_sample)
 {
     if (dataset->base != NULL) {

@@ -37,6 +37,9 @@ struct weir_dataset {
  */
 bool dataset_tell_once(struct weir_dataset *dataset, uint64_t i_sample);
 
+/** Files behind the samples: fewer where each is several samples; sample i is of file i mod this. */
+uint64_t dataset_n_files(const struct weir_dataset *dataset);
+
 /** Append a copy. @return NOMEM. */
 weir_status name_list_add(struct name_list *list, const char *name);
 

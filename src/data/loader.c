@@ -100,7 +100,23 @@ static bool claim_slots(struct weir_loader *loader, struct claim *out)
     return true;
 }
 
-static void report_damage(struct weir_loader *loader, uint64_t sample, const struct weir_error *err)
+/* Has a rank of the gang met this file before `place`? It then has told of it: all ranks know the
+ * whole order. A file may be several samples (mirrored ones). */
+static bool is_told_by_gang(const struct weir_loader *loader, uint64_t sample,
+                            struct weir_place place)
+{
+    uint64_t n_files = dataset_n_files(loader->dataset);
+    for (uint64_t other = sample % n_files; other < loader->order.n_samples; other += n_files) {
+        if (weir_order_has_shown(&loader->order, loader->config.start, place, other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `place`: of the sample itself. */
+static void report_damage(struct weir_loader *loader, uint64_t sample, struct weir_place place,
+                          const struct weir_error *err)
 {
     (void)pthread_mutex_lock(&loader->mutex);
     uint8_t bit = (uint8_t)(1u << sample % 8);
@@ -108,7 +124,8 @@ static void report_damage(struct weir_loader *loader, uint64_t sample, const str
     loader->damaged[sample / 8] |= bit;
     loader->n_damaged += is_new;
     (void)pthread_mutex_unlock(&loader->mutex);
-    if (is_new && dataset_tell_once(loader->dataset, sample)) {
+    if (is_new && !is_told_by_gang(loader, sample, place) &&
+        dataset_tell_once(loader->dataset, sample)) {
         char name[WEIR_SAMPLE_NAME_BYTES];
         weir_log(WEIR_LOG_WARN, "sample_damaged",
                  WEIR_KV_STR("sample", weir_dataset_sample_name(loader->dataset, sample, name)),
@@ -163,7 +180,9 @@ static weir_status fill_slot(struct weir_loader *loader, const struct ring_batch
     if (status == WEIR_ERR_NOMEM) {
         return status;
     }
-    report_damage(loader, sample, err);
+    struct weir_place own = {entry->batch.place.epoch,
+                             entry->batch.place.position + loader->share_first + slot};
+    report_damage(loader, sample, own, err);
     return loader->config.on_damage == WEIR_ON_DAMAGE_FATAL ? status : WEIR_OK;
 }
 

@@ -18,7 +18,7 @@
 struct weir_loader;
 
 enum weir_on_damage {
-    WEIR_ON_DAMAGE_SKIP,  /**< Label −1, tensor 0; logged once per file and listed. */
+    WEIR_ON_DAMAGE_SKIP, /**< Label −1, tensor 0; listed, and logged once per file by all ranks together. */
     WEIR_ON_DAMAGE_FATAL, /**< weir_loader_next of that batch returns the error, naming the file. */
 };
 

@@ -5,6 +5,10 @@
 #include "base/test_alloc.h"
 #include "data/test_folder.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_FILES 53
@@ -184,6 +188,59 @@ START_TEST(a_loader_started_at_a_stored_place_goes_on_with_the_same_bits)
 
 END_TEST
 
+/* Run a rank of two in a process of its own, with its log in `log_path`. */
+static void run_rank(uint32_t rank, const char *log_path)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        (void)dup2(fd, STDERR_FILENO);
+        struct weir_loader_config config = usual();
+        struct weir_batch batch;
+        config.rank = rank;
+        config.size = 2;
+        config.n_epochs = 6;
+        struct weir_loader *loader = create(&config);
+        while (weir_loader_next(loader, &batch, NULL) == WEIR_OK) {
+        }
+        weir_loader_destroy(loader);
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+/* In six epochs each rank meets nearly every sample. */
+START_TEST(the_ranks_of_a_gang_tell_once_of_a_damaged_file)
+{
+    char log_path[128], line[512];
+    int n_told[N_FILES] = {0}, n_lines = 0;
+    for (int i = 0; i < N_FILES; i += 5) {
+        write_file(i, true);
+    }
+    open_dataset();
+    (void)snprintf(log_path, sizeof log_path, "%s.log", folder);
+    run_rank(0, log_path);
+    run_rank(1, log_path);
+    FILE *file = fopen(log_path, "re");
+    while (fgets(line, sizeof line, file) != NULL) {
+        int class_number, i;
+        const char *name = strstr(line, "sample=c");
+        ck_assert(name != NULL && sscanf(name, "sample=c%d/%d", &class_number, &i) == 2);
+        n_told[i]++;
+        n_lines++;
+    }
+    (void)fclose(file);
+    ck_assert_int_eq(unlink(log_path), 0);
+    for (int i = 0; i < N_FILES; i++) {
+        ck_assert_msg(n_told[i] == (i % 5 == 0), "%d: %d times", i, n_told[i]);
+    }
+    ck_assert_int_gt(n_lines, 5);
+}
+
+END_TEST
+
 START_TEST(a_damaged_file_is_skipped_and_listed_once)
 {
     write_file(4, true); // c1/04.pgm
@@ -354,6 +411,7 @@ WEIR_TEST_MAIN_WITH("loader", make_dataset, remove_dataset,
                     batches_are_the_orders_whatever_the_threads_and_the_world_size,
                     evaluation_sees_every_sample_once_and_then_ends,
                     a_loader_started_at_a_stored_place_goes_on_with_the_same_bits,
+                    the_ranks_of_a_gang_tell_once_of_a_damaged_file,
                     a_damaged_file_is_skipped_and_listed_once,
                     fatal_damage_is_reported_at_its_place_by_name,
                     a_loader_can_be_destroyed_at_any_moment, two_loaders_share_one_cached_dataset,

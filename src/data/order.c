@@ -24,6 +24,16 @@ weir_status weir_order_check(const struct weir_order *order, struct weir_error *
     return WEIR_OK;
 }
 
+/** What a round adds to the half of `bits` bits beside `half`. */
+static uint64_t round_key(uint64_t seed, uint64_t epoch, unsigned round, uint64_t half,
+                          unsigned bits)
+{
+    uint32_t random[4];
+    uint64_t tag = (uint64_t)ORDER_COUNTER << 56 | (uint64_t)round << 48;
+    weir_philox(seed, tag ^ epoch, half, random);
+    return (random[0] | (uint64_t)random[1] << 32) & ((UINT64_C(1) << bits) - 1);
+}
+
 /** Halves of a `bits`-wide number; the left one is the wider if `bits` is odd. */
 static uint64_t feistel(uint64_t seed, uint64_t epoch, unsigned bits, uint64_t value)
 {
@@ -31,11 +41,7 @@ static uint64_t feistel(uint64_t seed, uint64_t epoch, unsigned bits, uint64_t v
     uint64_t left = value >> right_bits, right = value & ((UINT64_C(1) << right_bits) - 1);
     // The halves change places, and widths, each round: after an even number all is as before.
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint32_t random[4];
-        uint64_t tag = (uint64_t)ORDER_COUNTER << 56 | (uint64_t)round << 48;
-        weir_philox(seed, tag ^ epoch, right, random);
-        uint64_t mask = (UINT64_C(1) << left_bits) - 1;
-        uint64_t mixed = left ^ ((random[0] | (uint64_t)random[1] << 32) & mask);
+        uint64_t mixed = left ^ round_key(seed, epoch, round, right, left_bits);
         left = right;
         right = mixed;
         unsigned kept = left_bits;
@@ -45,12 +51,34 @@ static uint64_t feistel(uint64_t seed, uint64_t epoch, unsigned bits, uint64_t v
     return left << right_bits | right;
 }
 
-uint64_t weir_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i)
+/** The rounds of feistel in the other order. */
+static uint64_t unfeistel(uint64_t seed, uint64_t epoch, unsigned bits, uint64_t value)
+{
+    unsigned right_bits = bits / 2, left_bits = bits - right_bits;
+    uint64_t left = value >> right_bits, right = value & ((UINT64_C(1) << right_bits) - 1);
+    for (unsigned round = ROUNDS; round-- > 0;) {
+        uint64_t before = right ^ round_key(seed, epoch, round, left, right_bits);
+        right = left;
+        left = before;
+        unsigned kept = left_bits;
+        left_bits = right_bits;
+        right_bits = kept;
+    }
+    return left << right_bits | right;
+}
+
+static unsigned bits_of(uint64_t n)
 {
     unsigned bits = MIN_BITS;
     while (bits < 62 && UINT64_C(1) << bits < n) {
         bits++;
     }
+    return bits;
+}
+
+uint64_t weir_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i)
+{
+    unsigned bits = bits_of(n);
     // Walking the cycle that i lies on until it is back in [0, n) is a bijection of [0, n).
     do {
         i = feistel(seed, epoch, bits, i);
@@ -61,6 +89,36 @@ uint64_t weir_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i)
 uint64_t weir_order_sample(const struct weir_order *order, uint64_t epoch, uint64_t position)
 {
     return order->shuffle ? weir_permute(order->seed, epoch, order->n_samples, position) : position;
+}
+
+uint64_t weir_order_position(const struct weir_order *order, uint64_t epoch, uint64_t sample)
+{
+    if (!order->shuffle) {
+        return sample;
+    }
+    unsigned bits = bits_of(order->n_samples);
+    do {
+        sample = unfeistel(order->seed, epoch, bits, sample);
+    } while (sample >= order->n_samples);
+    return sample;
+}
+
+bool weir_order_has_shown(const struct weir_order *order, struct weir_place start,
+                          struct weir_place end, uint64_t sample)
+{
+    for (uint64_t epoch = start.epoch; epoch <= end.epoch; epoch++) {
+        uint64_t first = epoch == start.epoch ? start.position : 0;
+        uint64_t n_used = order->n_samples;
+        if (order->tail == WEIR_TAIL_DROP) {
+            n_used = first + (n_used - WEIR_MIN(first, n_used)) / order->batch * order->batch;
+        }
+        uint64_t behind = epoch == end.epoch ? WEIR_MIN(end.position, n_used) : n_used;
+        uint64_t position = weir_order_position(order, epoch, sample);
+        if (position >= first && position < behind) {
+            return true;
+        }
+    }
+    return false;
 }
 
 uint64_t weir_order_batches(const struct weir_order *order)

@@ -47,6 +47,14 @@ weir_status weir_order_check(const struct weir_order *order,
 /** Sample at `position` (< n_samples) of `epoch`. */
 uint64_t weir_order_sample(const struct weir_order *order, uint64_t epoch, uint64_t position);
 
+/** Position of `sample` (< n_samples) in `epoch`: the inverse of weir_order_sample. */
+uint64_t weir_order_position(const struct weir_order *order, uint64_t epoch, uint64_t sample);
+
+/** Does a stream that began at `start` hold `sample`, on whichever rank, before the position `end`?
+ *  Cost: one permutation for each epoch between them. */
+bool weir_order_has_shown(const struct weir_order *order, struct weir_place start,
+                          struct weir_place end, uint64_t sample);
+
 /** The permutation alone: image of `i` (< n) under the permutation of [0, n) with this key. */
 uint64_t weir_permute(uint64_t seed, uint64_t epoch, uint64_t n, uint64_t i);
 

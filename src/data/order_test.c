@@ -181,6 +181,50 @@ START_TEST(an_order_of_nothing_is_refused)
 
 END_TEST
 
+START_TEST(the_position_of_a_sample_is_where_the_order_has_it)
+{
+    static const uint64_t sizes[] = {1, 2, 5, 63, 64, 65, 1000, (UINT64_C(1) << 40) + 12345};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        struct weir_order order = {.n_samples = sizes[k], .seed = 3, .batch = 1, .shuffle = true};
+        uint64_t step = order.n_samples / 999 + 1;
+        for (uint64_t position = 0; position < order.n_samples; position += step) {
+            uint64_t sample = weir_order_sample(&order, k, position);
+            ck_assert_uint_eq(weir_order_position(&order, k, sample), position);
+        }
+    }
+}
+
+END_TEST
+
+/* Oracle: the batches themselves, one after the other. */
+START_TEST(what_a_stream_has_shown_is_what_its_batches_held)
+{
+    enum { N = 70 };
+
+    for (int tail = 0; tail < 2; tail++) {
+        struct weir_order order = {.n_samples = N,
+                                   .seed = 5,
+                                   .batch = 16,
+                                   .shuffle = true,
+                                   .tail = tail == 0 ? WEIR_TAIL_DROP : WEIR_TAIL_PAD};
+        const struct weir_place start = {2, 48};
+        bool is_shown[N] = {false};
+        struct weir_place place = weir_order_normalize(&order, start);
+        while (place.epoch < 5) {
+            for (uint64_t sample = 0; sample < N; sample++) {
+                ck_assert_int_eq(weir_order_has_shown(&order, start, place, sample),
+                                 is_shown[sample]);
+            }
+            for (uint64_t p = place.position; p < WEIR_MIN(place.position + 16, (uint64_t)N); p++) {
+                is_shown[weir_order_sample(&order, place.epoch, p)] = true;
+            }
+            place = weir_order_after(&order, place);
+        }
+    }
+}
+
+END_TEST
+
 START_TEST(without_shuffle_position_is_sample)
 {
     struct weir_order order = {.n_samples = 100, .batch = 4, .seed = 5};
@@ -196,4 +240,5 @@ WEIR_TEST_MAIN("order", the_order_is_a_permutation_for_every_size_up_to_2000,
                small_sets_get_every_permutation_about_equally_often,
                each_position_sees_each_sample_equally_often, neighbouring_positions_are_unrelated,
                any_number_of_workers_shares_the_one_global_batch, the_tail_rule_ends_an_epoch,
-               an_order_of_nothing_is_refused, without_shuffle_position_is_sample)
+               an_order_of_nothing_is_refused, the_position_of_a_sample_is_where_the_order_has_it,
+               what_a_stream_has_shown_is_what_its_batches_held, without_shuffle_position_is_sample)
