@@ -366,7 +366,7 @@ static void send_published(struct api_call *call)
 {
     const struct control_listener listener = weir_api_listener(call->api);
     control_publish_all(&listener, call->publish);
-    if ((call->route->flags & API_NOTIFY) && call->api->notify != NULL) {
+    if ((call->route->flags & API_NOTIFY) && !call->is_routine && call->api->notify != NULL) {
         call->api->notify(call->api->notify_context);
     }
 }

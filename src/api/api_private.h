@@ -54,6 +54,7 @@ struct api_call {
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
+    bool is_routine;      /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
     bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */

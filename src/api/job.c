@@ -344,7 +344,10 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.inventory: at most %zu bytes are allowed",
                               weir_field_max_bytes(field));
     }
+    bool is_news;
     WEIR_TRY(bind_token(call, txn, node.name, err));
+    WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->started_ms, &is_news, err));
+    call->is_routine = !is_news;
     WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

@@ -183,6 +183,18 @@ static const char *tell_closed_nodes(struct scheduler *scheduler)
         snapshot->n_nodes, n_draining, n_away, n_full);
 }
 
+/* Does an expected start rest on a run time that is known, of a job that runs? Of others the planner
+ * supposes something, which is good enough to keep room by, but is not told to people. */
+static bool is_start_known(const struct weir_sched_snapshot *rows,
+                           const struct weir_sched_wait *wait)
+{
+    if (wait->expected_start_ms <= 0 || wait->after_job < 0) {
+        return false;
+    }
+    const struct weir_sched_job *after = &rows->jobs[wait->after_job];
+    return after->started_ms > 0 && rows->now_ms < after->started_ms + after->expected_run_ms;
+}
+
 /* A sentence as reasons are written: they follow "JOB is PENDING: ". */
 static const char *as_reason(struct scheduler *scheduler, const char *sentence)
 {
@@ -228,12 +240,17 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     (void)err;
     struct taking *taking = context;
     struct scheduler *scheduler = taking->scheduler;
+    struct weir_sched_wait said = *wait;
+    if (!is_start_known(taking->rows, wait)) {
+        said.expected_start_ms = 0;
+        said.text[said.why_bytes] = '\0';
+    }
     const struct weir_sched_job *row = &taking->rows->jobs[wait->job];
     struct snapshot_job *job = scheduler->snapshot.tasks[row->first_task].job;
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
         scheduler->notes[scheduler->n_notes++] =
-            (struct note){job, tell_wait(scheduler, job, wait), wait->expected_start_ms, false};
+            (struct note){job, tell_wait(scheduler, job, &said), said.expected_start_ms, false};
     }
     return WEIR_OK;
 }

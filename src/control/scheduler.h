@@ -18,7 +18,8 @@
  * is held, so that smaller ones do not pass a large gang for ever.
  *
  * Why a job waits and when it may start is written to it (reason, expected_start_ms): at once if
- * nothing was said yet, else at most every SCHEDULER_NOTE_EVERY_MS.
+ * nothing was said yet, else at most every SCHEDULER_NOTE_EVERY_MS. A start is told only if it
+ * follows the end of a job that runs and whose like has run before (run_history.h).
  *
  * Owned by one thread, the engine's; it waits for nothing but the store. Memory: aborts if there is
  * none, but for a plan that has none: then nothing is planned, and the next cycle tries again.

@@ -110,10 +110,42 @@ START_TEST(a_small_job_does_not_pass_a_gang_that_waits_for_room)
     const char *kept = weir_arena_printf(
         &fixture.store.arena, "what is free is kept for jobs before it, first for job %s", large);
     ck_assert_int_eq(strncmp(reason(small), kept, strlen(kept)), 0);
-    ck_assert_int_gt(job_state(&fixture, small).job.expected_start_ms, fixture.now_ms);
+    ck_assert_int_eq(job_state(&fixture, small).job.expected_start_ms, 0); /* Nobody knows. */
     end_all(&fixture, running);
     ck_assert_int_eq(cycle(&fixture), 2);
     ck_assert_str_eq(places(&fixture, large), "a a");
+}
+
+END_TEST
+
+START_TEST(when_a_job_may_start_is_said_if_the_like_of_what_runs_has_run_before)
+{
+    heartbeat(&fixture, "a", 1);
+    char *before = gang(&fixture, 1, 1);
+    cycle(&fixture);
+    run_all(&fixture, before);
+    fixture.now_ms += 600000;
+    end_all(&fixture, before);
+    heartbeat(&fixture, "a", 1);
+    char *running = gang(&fixture, 1, 1), *next = gang(&fixture, 1, 1);
+    execute(&fixture, "UPDATE jobs SET name = 'job-001' WHERE id = 'job-002'");
+    scheduler_restart(&fixture); /* The history is in the store. */
+    ck_assert_int_eq(cycle(&fixture), 1);
+    int64_t expected_ms = fixture.now_ms + 600000;
+    fixture.now_ms += 100000;
+    run_all(&fixture, running);
+    heartbeat(&fixture, "a", 1);
+    cycle(&fixture);
+    struct weir_job waits = job_state(&fixture, next).job;
+    ck_assert_int_eq(waits.expected_start_ms, expected_ms);
+    ck_assert_ptr_nonnull(
+        strstr(waits.reason, ". Would fit when job job-001 ends, about 00:36 UTC"));
+    fixture.now_ms = expected_ms + SCHEDULER_NOTE_EVERY_MS; /* It runs for longer than expected. */
+    heartbeat(&fixture, "a", 1);
+    cycle(&fixture);
+    waits = job_state(&fixture, next).job;
+    ck_assert_int_eq(waits.expected_start_ms, 0);
+    ck_assert_ptr_null(strstr(waits.reason, "Would fit"));
 }
 
 END_TEST
@@ -454,6 +486,7 @@ int main(void)
         who_came_first_goes_first_and_replicas_go_before_jobs,
         projects_share_what_is_there,
         a_small_job_does_not_pass_a_gang_that_waits_for_room,
+        when_a_job_may_start_is_said_if_the_like_of_what_runs_has_run_before,
         why_a_job_waits_is_said_in_words,
         memory_counts_and_a_task_without_slots_always_fits,
         replicas_start_one_by_one_and_after_their_back_off,

@@ -41,6 +41,7 @@ static void forget_jobs(struct snapshot *snapshot)
 void snapshot_fini(struct snapshot *snapshot)
 {
     forget_jobs(snapshot);
+    run_history_fini(&snapshot->history);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         free(snapshot->nodes[i].facts.name);
     }
@@ -174,7 +175,7 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
     const struct weir_job *job = &state->job;
     size_t size = text_size(job->id) + text_size(job->name) + text_size(job->project) +
                   text_size(job->kind) + text_size(job->state) + text_size(job->reason) +
-                  text_size(job->created_by);
+                  text_size(job->ion) + text_size(job->pipeline) + text_size(job->created_by);
     for (size_t i = 0; i < n; i++) {
         size += text_size(state->tasks[i].id) + text_size(state->tasks[i].node) +
                 text_size(state->tasks[i].state);
@@ -185,7 +186,8 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
     int32_t *nodes = (int32_t *)(tasks + n);
     uint8_t *phases = (uint8_t *)(nodes + n);
     char *at = (char *)(phases + n);
-    *copy = (struct snapshot_job){.state = *state, .nodes = nodes, .phases = phases};
+    *copy = (struct snapshot_job){
+        .state = *state, .nodes = nodes, .phases = phases, .work = run_history_work(job)};
     copy->state.tasks = tasks;
     copy->state.job.id = put_text(&at, job->id);
     copy->state.job.name = put_text(&at, job->name);
@@ -193,6 +195,8 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
     copy->state.job.kind = put_text(&at, job->kind);
     copy->state.job.state = put_text(&at, job->state);
     copy->state.job.reason = put_text(&at, job->reason);
+    copy->state.job.ion = put_text(&at, job->ion);
+    copy->state.job.pipeline = put_text(&at, job->pipeline);
     copy->state.job.created_by = put_text(&at, job->created_by);
     for (size_t i = 0; i < n; i++) {
         int phase = weir_task_phase_from_text(state->tasks[i].state);
@@ -249,6 +253,7 @@ static void see_job(void *context, const struct weir_job_state *state)
     struct snapshot_job *copy = copy_job(state);
     int32_t at = find_among(snapshot, reading->n_sorted, state->job.id);
     snapshot->is_changed = true;
+    run_history_note(&snapshot->history, &copy->state.job);
     find_nodes_of(snapshot, copy);
     if (at < 0 && weir_job_phase_is_final((enum weir_job_phase)phase)) {
         free(copy);
@@ -292,6 +297,12 @@ static void sort_jobs(struct snapshot *snapshot, int32_t n_sorted)
     }
 }
 
+static void see_ended(void *context, const struct weir_job_state *state)
+{
+    struct snapshot *snapshot = context;
+    run_history_note(&snapshot->history, &state->job);
+}
+
 static weir_status read_jobs(struct snapshot *snapshot, struct weir_txn *txn,
                              struct weir_error *err)
 {
@@ -302,6 +313,7 @@ static weir_status read_jobs(struct snapshot *snapshot, struct weir_txn *txn,
         forget_jobs(snapshot);
         reading.n_sorted = 0;
         snapshot->is_changed = true;
+        WEIR_TRY(weir_job_each_succeeded(txn, RUN_HISTORY_MAX, see_ended, snapshot, err));
     }
     weir_status status = is_first ? weir_job_each_open(txn, see_job, &reading, &revision, err)
                                   : weir_job_each_changed(txn, snapshot->revision, see_job,
@@ -453,6 +465,7 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
         .created_ms = given->created_ms,
         .queued_ms = given->created_ms,
         .stale_grace_ms = -1,
+        .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
         .waited_ms = has_started ? 0 : WEIR_MAX(now_ms - given->created_ms, 0),
         .utilisation_pct = -1,
     };

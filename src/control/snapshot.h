@@ -15,7 +15,8 @@
  * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
  * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
- * cordoned. A task of 0 slots fits every node, even one that has more tasks than slots.
+ * cordoned. A task of 0 slots fits every node, even one that has more tasks than slots. A job is
+ * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
  * looked at. Owned by one thread. Memory: aborts if there is none.
@@ -23,6 +24,7 @@
 #ifndef WEIR_CONTROL_SNAPSHOT_H
 #define WEIR_CONTROL_SNAPSHOT_H
 
+#include "control/run_history.h"
 #include "job/job.h"
 #include "sched/sched.h"
 
@@ -45,6 +47,7 @@ struct snapshot_job {
     struct weir_job_state state; /**< As weir_job_each_open gives it; a copy. */
     int32_t *nodes;              /**< Per task: its node's index; -1: none. */
     uint8_t *phases;             /**< Per task: enum weir_task_phase. */
+    uint64_t work;               /**< run_history_work. */
     int64_t noted_ms;            /**< When why it waits was last written; 0: never. */
     int64_t held_until_ms; /**< Until then it asks for nothing: it could not be bound; 0: could. */
 };
@@ -60,6 +63,7 @@ struct snapshot {
     int32_t n_nodes, nodes_cap;
     struct snapshot_job **jobs; /**< By id. */
     int32_t n_jobs, jobs_cap;
+    struct run_history history;
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */

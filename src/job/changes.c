@@ -7,7 +7,8 @@
 #define OVER "('SUCCEEDED', 'FAILED', 'CANCELLED')"
 #define JOB_COLUMNS                                                                                \
     "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
-    " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service"
+    " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
+    " j.ion, j.pipeline, j.finished_ms"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms"
@@ -18,6 +19,10 @@ static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jo
 static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                   " LEFT JOIN tasks t ON t.job = j.id AND j.state NOT IN " OVER
                                   " WHERE j.revision > :after ORDER BY j.revision, t.rank";
+/* By the index of revisions, from its end. */
+static const char sql_succeeded[] =
+    "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j LEFT JOIN tasks t ON t.job IS NULL"
+    " WHERE j.state = 'SUCCEEDED' ORDER BY j.revision DESC LIMIT :limit";
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";
@@ -41,6 +46,9 @@ enum {
     JOB_STARTED,
     JOB_REVISION,
     JOB_IS_SERVICE,
+    JOB_ION,
+    JOB_PIPELINE,
+    JOB_FINISHED,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -93,6 +101,9 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                                         .created_by = weir_stmt_text(row, JOB_CREATED_BY, arena),
                                         .created_ms = weir_stmt_int(row, JOB_CREATED),
                                         .started_ms = weir_stmt_int(row, JOB_STARTED),
+                                        .ion = weir_stmt_text(row, JOB_ION, arena),
+                                        .pipeline = weir_stmt_text(row, JOB_PIPELINE, arena),
+                                        .finished_ms = weir_stmt_int(row, JOB_FINISHED),
                                         .revision = weir_stmt_int(row, JOB_REVISION),
                                         .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
@@ -150,14 +161,14 @@ static weir_status read_rows(struct reading *reading, struct weir_stmt *row, str
     return status;
 }
 
-static weir_status read_jobs(struct weir_txn *txn, const char *sql, int64_t after,
+/* One number is bound: the revision after which, or how many; none if its name is NULL. */
+static weir_status read_jobs(struct weir_txn *txn, const char *sql, struct weir_bind bind,
                              weir_job_seen_fn fn, void *context, int64_t *out_revision,
                              struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
-    const struct weir_bind bind = WEIR_BIND_INT("after", after);
-    struct reading reading = {.fn = fn, .context = context, .newest = after};
-    WEIR_TRY(weir_stmt_open(txn, sql, &bind, sql == sql_changed, &row, err));
+    struct reading reading = {.fn = fn, .context = context, .newest = bind.i64};
+    WEIR_TRY(weir_stmt_open(txn, sql, &bind, bind.name != NULL, &row, err));
     weir_arena_init(&reading.arena, 0);
     weir_status status = read_rows(&reading, row, err);
     weir_arena_fini(&reading.arena);
@@ -172,7 +183,7 @@ weir_status weir_job_each_open(struct weir_txn *txn, weir_job_seen_fn fn, void *
 {
     int64_t newest, ignored;
     WEIR_TRY(weir_txn_query_int(txn, sql_newest, WEIR_NO_BINDS, 0, &newest, err));
-    WEIR_TRY(read_jobs(txn, sql_open, 0, fn, context, &ignored, err));
+    WEIR_TRY(read_jobs(txn, sql_open, (struct weir_bind){0}, fn, context, &ignored, err));
     *out_revision = newest;
     return WEIR_OK;
 }
@@ -180,7 +191,15 @@ weir_status weir_job_each_open(struct weir_txn *txn, weir_job_seen_fn fn, void *
 weir_status weir_job_each_changed(struct weir_txn *txn, int64_t after, weir_job_seen_fn fn,
                                   void *context, int64_t *out_revision, struct weir_error *err)
 {
-    return read_jobs(txn, sql_changed, after, fn, context, out_revision, err);
+    return read_jobs(txn, sql_changed, WEIR_BIND_INT("after", after), fn, context, out_revision,
+                     err);
+}
+
+weir_status weir_job_each_succeeded(struct weir_txn *txn, int64_t limit, weir_job_seen_fn fn,
+                                    void *context, struct weir_error *err)
+{
+    int64_t ignored;
+    return read_jobs(txn, sql_succeeded, WEIR_BIND_INT("limit", limit), fn, context, &ignored, err);
 }
 
 static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *arena)
@@ -220,6 +239,23 @@ weir_status weir_node_look(struct weir_txn *txn, const char *name, struct weir_a
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no node \"%.60s\"", name);
     }
     *out = node_of(row, arena);
+    return WEIR_OK;
+}
+
+weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
+                              int64_t since_ms, bool *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(
+        weir_stmt_open(txn, sql_node, WEIR_BINDS(WEIR_BIND_TEXT("name", node->name)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    const struct weir_node known = {.cpu_slots = has_row ? weir_stmt_int(row, 1) : 0,
+                                    .memory_bytes = has_row ? weir_stmt_int(row, 2) : 0,
+                                    .last_seen_ms = has_row ? weir_stmt_int(row, 4) : 0};
+    *out = !has_row || known.cpu_slots != node->cpu_slots ||
+           known.memory_bytes != node->memory_bytes ||
+           !weir_node_takes_tasks(&known, now_ms, since_ms);
     return WEIR_OK;
 }
 

@@ -16,10 +16,11 @@
 #include "job/job.h"
 
 /**
- * One job, with its tasks by rank. Set are of the job: id, name, project, kind, state, reason,
- * expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, revision, is_service; of a task:
- * id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code, signal, n_restarts,
- * due_ms, started_ms. What is borrowed is gone after the call. A job that is over has no tasks here.
+ * One job, with its tasks by rank. Set are of the job: id, name, project, kind, state, reason, ion,
+ * pipeline, is_service, expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, finished_ms,
+ * revision; of a task: id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code,
+ * signal, n_restarts, due_ms, started_ms. What is borrowed is gone after the call. A job that is
+ * over has no tasks here.
  */
 typedef void (*weir_job_seen_fn)(void *context, const struct weir_job_state *state);
 
@@ -32,6 +33,10 @@ weir_status weir_job_each_open(struct weir_txn *txn, weir_job_seen_fn fn, void *
 weir_status weir_job_each_changed(struct weir_txn *txn, int64_t after, weir_job_seen_fn fn,
                                   void *context, int64_t *out_revision,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The last `limit` jobs that have SUCCEEDED, without their tasks; the newest first. */
+weir_status weir_job_each_succeeded(struct weir_txn *txn, int64_t limit, weir_job_seen_fn fn,
+                                    void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** One node: name, cpu_slots, memory_bytes, is_draining and last_seen_ms are set. Borrowed. */
 typedef void (*weir_node_seen_fn)(void *context, const struct weir_node *node);

@@ -94,6 +94,66 @@ static weir_status abandon(struct weir_txn *txn, void *context, struct weir_erro
     return weir_job_abandon(txn, context, "gone", "ann", 2000, err);
 }
 
+static weir_status read_succeeded(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const int64_t *limit = context;
+    seen[0] = '\0';
+    return weir_job_each_succeeded(txn, *limit, see, NULL, err);
+}
+
+static weir_status succeed(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_txn_exec(txn, "UPDATE jobs SET state = 'SUCCEEDED' WHERE id <> 'j1'", WEIR_NO_BINDS,
+                         NULL, err);
+}
+
+START_TEST(what_has_ended_well_is_read_newest_first)
+{
+    int64_t two = 2, one = 1;
+    fixture_read(&fixture, read_succeeded, &two);
+    ck_assert_str_eq(seen, "");
+    fixture_write(&fixture, succeed, NULL);
+    fixture_read(&fixture, read_succeeded, &two);
+    ck_assert_str_eq(seen, "j3 SUCCEEDED:; j2 SUCCEEDED:; ");
+    fixture_read(&fixture, read_succeeded, &one);
+    ck_assert_str_eq(seen, "j3 SUCCEEDED:; ");
+}
+
+END_TEST
+
+static weir_status is_news(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+
+    const struct {
+        struct weir_node node;
+        int64_t now_ms, since_ms;
+        bool is_news;
+    } rows[] = {
+        {{.name = "c", .cpu_slots = 4}, 1600, 0, true},
+        {{.name = "b", .cpu_slots = 4}, 1600, 0, false},
+        {{.name = "b", .cpu_slots = 5}, 1600, 0, true},
+        {{.name = "b", .cpu_slots = 4, .memory_bytes = 1}, 1600, 0, true},
+        {{.name = "b", .cpu_slots = 4}, 1500 + WEIR_NODE_SILENT_MS, 0, true},
+        {{.name = "b", .cpu_slots = 4}, 1600, 1501, true},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool out;
+        MUST(weir_node_is_news(txn, &rows[i].node, rows[i].now_ms, rows[i].since_ms, &out, err));
+        ck_assert_int_eq(out, rows[i].is_news);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(a_heartbeat_is_news_of_a_node_that_is_new_other_or_was_silent)
+{
+    fixture_read(&fixture, is_news, NULL);
+}
+
+END_TEST
+
 START_TEST(all_open_jobs_are_read_once_and_then_what_changed)
 {
     fixture_read(&fixture, read_open, NULL);
@@ -170,4 +230,5 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("changes", set_up, tear_down, all_open_jobs_are_read_once_and_then_what_changed,
                     why_a_job_waits_is_no_change_and_only_noted_at_its_revision,
-                    nodes_are_read_by_name)
+                    nodes_are_read_by_name, what_has_ended_well_is_read_newest_first,
+                    a_heartbeat_is_news_of_a_node_that_is_new_other_or_was_silent)

@@ -88,6 +88,13 @@ const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
 /**
+ * Would a heartbeat tell placement anything: is the node new, has it become larger or smaller, or
+ * was it silent? *out: true if so. Before weir_node_heartbeat.
+ */
+weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
+                              int64_t since_ms, bool *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * Register a node, or its heartbeat: inserts, or updates all but name, is_draining,
  * desired_revision and created_ms.
  */

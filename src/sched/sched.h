@@ -168,6 +168,7 @@ struct weir_sched_wait {
     int64_t expected_start_ms; /**< If jobs end as expected (backfill.h); 0 = unknown. */
     int32_t after_job;         /**< Then the job with whose end it starts; else WEIR_SCHED_NONE. */
     char text[WEIR_SCHED_TEXT_BYTES]; /**< A sentence for the person who waits. */
+    int32_t why_bytes;                /**< Of text: why; what follows says when. */
 };
 
 /** The name of a code: "queue_limit" and so on; "unknown" outside the list. Static. */

@@ -342,6 +342,7 @@ static void explain_when(const struct cluster *cluster, struct weir_sched_wait *
 void explain_text(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
     explain_why(cluster, wait);
+    wait->why_bytes = (int32_t)strlen(wait->text);
     if (wait->expected_start_ms > 0) {
         explain_when(cluster, wait);
     } else {
