@@ -210,7 +210,7 @@ static weir_status run_actions(struct cycle *cycle)
         at += len + (at[len] == ',');
     }
     bool binds = strstr(cycle->cluster.profile->actions, "allocate") != NULL;
-    if (binds && cycle->cluster.profile->guarantee_first && cycle->cluster.has_freed) {
+    if (binds && cycle->cluster.profile->guarantee_first && cycle->cluster.changes.has_freed) {
         WEIR_TRY(action_give_rest(cycle));
     }
     WEIR_TRY(action_allocate_withheld(cycle));

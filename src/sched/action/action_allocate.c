@@ -145,7 +145,7 @@ bool action_give_rest_to(struct cycle *cycle, int32_t job)
 {
     struct cluster *cluster = &cycle->cluster;
     struct weir_sched_amount amount, fixed;
-    if (!cluster->profile->guarantee_first || !cluster->has_freed) {
+    if (!cluster->profile->guarantee_first || !cluster->changes.has_freed) {
         return false;
     }
     int32_t n = quantum_next(cluster, job, cycle->tasks);

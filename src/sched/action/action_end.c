@@ -24,13 +24,13 @@ static void end_job(struct cluster *cluster, int32_t job, enum weir_sched_evict_
 bool action_is_over_time(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_job *given = &cluster->snapshot->jobs[job];
-    return cluster->enforces_time_limits && given->time_limit_ms > 0 && given->started_ms > 0 &&
+    return cluster->times.enforces_limits && given->time_limit_ms > 0 && given->started_ms > 0 &&
            cluster->snapshot->now_ms - given->started_ms >= given->time_limit_ms;
 }
 
 weir_status action_end_over_time(struct cycle *cycle)
 {
-    cycle->cluster.enforces_time_limits = true;
+    cycle->cluster.times.enforces_limits = true;
     for (int32_t j = 0; j < cycle->cluster.snapshot->n_jobs; j++) {
         if (action_is_over_time(&cycle->cluster, j)) {
             end_job(&cycle->cluster, j, WEIR_SCHED_EVICT_TIME_LIMIT);

@@ -32,13 +32,14 @@ static void mark_losers(struct cycle *cycle, int32_t job, const struct eviction 
 {
     const struct cluster *cluster = &cycle->cluster;
     struct solver *solver = &cycle->solver;
-    memset(solver->may_lose, !rule->must_move_all, (size_t)cluster->snapshot->n_queues);
-    if (rule->within_share && cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
+    memset(solver->request.may_lose, !rule->must_move_all, (size_t)cluster->snapshot->n_queues);
+    if (rule->within_share && cluster->capacity.n_resources == WEIR_SCHED_FIRST_MODEL) {
         struct weir_sched_amount amount, fixed;
         quantum_amount(cluster, cycle->tasks, 1, &amount, &fixed);
-        reclaim_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount, solver->may_lose);
+        reclaim_mark_losers(cluster, cluster->snapshot->jobs[job].queue, &amount,
+                            solver->request.may_lose);
     }
-    if (solver->feasibility.version != cluster->n_commits) {
+    if (solver->feasibility.version != cluster->changes.n_commits) {
         backfill_let_go(&cycle->backfill); /* Whoever fits in room that is held could move. */
         feasibility_update(&solver->feasibility);
     }
@@ -63,7 +64,7 @@ static bool is_beyond_moving(struct cycle *cycle, int32_t job)
 /** Which jobs may be victims. @return Whether there is one. Cost: jobs, but few are looked at. */
 static bool mark_victims(struct cycle *cycle, int32_t job, const struct eviction *rule)
 {
-    const uint8_t *marks = cycle->solver.is_victim;
+    const uint8_t *marks = cycle->solver.request.is_victim;
     int32_t n = cycle->cluster.snapshot->n_jobs;
     rule->mark(cycle, job);
     for (int32_t first = 0; first < n; first += MARKS_AT_ONCE) {
@@ -88,26 +89,27 @@ static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *
 {
     struct cluster *cluster = &cycle->cluster;
     struct solver *solver = &cycle->solver;
-    int32_t queue = cluster->jobs[solver->job].queue;
+    int32_t queue = cluster->jobs[solver->request.job].queue;
     bool is_any = false;
-    if (!cluster->profile->guarantee_first || cluster->n_resources > WEIR_SCHED_FIRST_MODEL ||
+    if (!cluster->profile->guarantee_first ||
+        cluster->capacity.n_resources > WEIR_SCHED_FIRST_MODEL ||
         !shares_is_guaranteed(cluster, queue, amount, false)) {
         return false;
     }
-    solver->n_tiers = cluster->queues[queue].depth + 1;
+    solver->request.n_tiers = cluster->queues[queue].depth + 1;
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         int32_t taker = queue, loser = q;
         cluster_find_siblings(cluster, &taker, &loser);
-        solver->tiers[q] = cluster->queues[queue].depth - cluster->queues[taker].depth;
+        solver->request.tiers[q] = cluster->queues[queue].depth - cluster->queues[taker].depth;
         for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
-            uint8_t *is_victim = &solver->is_victim[cluster->queue_jobs[i]];
-            *is_victim = solver->may_lose[q] ? *is_victim : SOLVER_NOT_A_VICTIM;
+            uint8_t *is_victim = &solver->request.is_victim[cluster->queue_jobs[i]];
+            *is_victim = solver->request.may_lose[q] ? *is_victim : SOLVER_NOT_A_VICTIM;
             is_any = is_any || *is_victim != SOLVER_NOT_A_VICTIM;
         }
     }
-    solver->may_move = false;
+    solver->request.may_move = false;
     bool is_solved = is_any && solver_solve(solver);
-    solver->n_tiers = 0;
+    solver->request.n_tiers = 0;
     return is_solved;
 }
 
@@ -119,14 +121,14 @@ static bool solve_by_right(struct cycle *cycle, const struct weir_sched_amount *
 static bool solve_by_age(struct cycle *cycle, const struct weir_sched_amount *amount)
 {
     struct solver *solver = &cycle->solver;
-    if (!candidates_when_due(cycle, solver->job, amount)) {
+    if (!candidates_when_due(cycle, solver->request.job, amount)) {
         return false;
     }
-    solver->allow = allow_lent;
-    solver->may_move = false;
-    solver->n_tiers = 2;
+    solver->request.allow = allow_lent;
+    solver->request.may_move = false;
+    solver->request.n_tiers = 2;
     bool is_solved = solver_solve(solver);
-    solver->n_tiers = 0;
+    solver->request.n_tiers = 0;
     cycle->has_taken_lent = cycle->has_taken_lent || is_solved;
     return is_solved;
 }
@@ -162,11 +164,11 @@ static bool make_room(struct cycle *cycle, int32_t job, const struct eviction *r
     } else {
         backfill_hold_against(&cycle->backfill, job);
     }
-    solver->job = job;
-    solver->reason = rule->reason;
-    solver->allow = rule->allow;
-    solver->must_move_all = rule->must_move_all;
-    solver->may_move = rule->may_move;
+    solver->request.job = job;
+    solver->request.reason = rule->reason;
+    solver->request.allow = rule->allow;
+    solver->request.must_move_all = rule->must_move_all;
+    solver->request.may_move = rule->may_move;
     bool is_solved = (has_victims && solver_solve(solver)) ||
                      (rule->within_share && solve_by_right(cycle, &amount)) ||
                      (rule->by_age && solve_by_age(cycle, &amount));
@@ -194,7 +196,7 @@ static void find_first_waiting(struct cycle *cycle, const struct order *order)
         bool is_leaf = cycle->cluster.queues[q].first_child < 0;
         cycle->first_waiting[q] = is_leaf ? order->queues[q].top : -1;
     }
-    cycle->solver.first_waiting = cycle->first_waiting;
+    cycle->solver.request.first_waiting = cycle->first_waiting;
 }
 
 /** Search for room for one job after the other. When searches that find nothing have taken all
@@ -207,25 +209,27 @@ static weir_status search_for_all(struct cycle *cycle, const struct eviction *ru
     int64_t most = cluster->profile->search_max_scenarios * SOLVER_STEPS_PER_SCENARIO;
     uint64_t start = second_start(cycle);
     most = rule->must_move_all ? solver_steps_for_moves(solver, most) : most;
-    solver->n_steps = 0;
+    solver->budget.n_steps = 0;
     for (uint64_t i = 0; cluster->status == WEIR_OK; i++) {
         int32_t job = order_pop(order);
-        solver->steps_max = i < start ? most / 2 : most;
-        if (job < 0 || solver->n_steps >= most) {
+        solver->budget.steps_max = i < start ? most / 2 : most;
+        if (job < 0 || solver->budget.n_steps >= most) {
             break;
         }
         struct failure request;
         bool is_plain = attempts_describe(cycle, job, &request);
         request.job = rule->mark == candidates_of_queue ? job : -1;
-        if (solver->n_steps >= solver->steps_max ||
+        if (solver->budget.n_steps >= solver->budget.steps_max ||
             (is_plain && attempts_have_failed(cycle, attempts, job, &request))) {
             continue;
         }
-        int64_t n_steps = solver->n_steps;
+        int64_t n_steps = solver->budget.n_steps;
         if (make_room(cycle, job, rule)) {
             order_refresh(order);
-            solver->n_steps = n_steps; /* What finds something is not what has to be bounded. */
-        } else if (is_plain && may_evict_yet(cluster, job) && solver->n_steps < solver->steps_max) {
+            solver->budget.n_steps =
+                n_steps; /* What finds something is not what has to be bounded. */
+        } else if (is_plain && may_evict_yet(cluster, job) &&
+                   solver->budget.n_steps < solver->budget.steps_max) {
             attempts_note(cluster, attempts, cluster->snapshot->jobs[job].queue, &request);
         }
     }

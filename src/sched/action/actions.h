@@ -30,7 +30,7 @@ struct cycle {
     struct owed *owed;      /**< Per queue. */
     int32_t *first_waiting; /**< Per leaf queue: its first waiting job; -1. */
     uint8_t *runs;          /**< Per job: enum solver_victim, whoever asks, */
-    int64_t runs_version;   /**< in the state of cluster.n_commits; -1: not known. */
+    int64_t runs_version;   /**< in the state of cluster.changes.n_commits; -1: not known. */
     bool has_taken_lent;    /**< In this cycle a job took what is lent, because of its age. */
 };
 

@@ -7,7 +7,7 @@
  * may run on others as well, so it need not stand behind who must run on this one. */
 static bool is_adaptable(const struct cluster *cluster, const struct reclaim_loss *loss)
 {
-    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
         int32_t q = loss->amount.of[r] == loss->asked.of[r] ? -1 : loss->queue;
         while (q >= 0 && cluster->queues[q].shares[r].quota < 0) {
             q = cluster->snapshot->queues[q].parent;
@@ -28,21 +28,21 @@ static bool is_adaptable(const struct cluster *cluster, const struct reclaim_los
 static bool would_return(const struct solver *solver, const struct reclaim_loss *loss)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t taker = cluster->snapshot->jobs[solver->job].queue, loser = loss->queue;
-    int32_t first = solver->first_waiting[taker];
-    bool is_first = first < 0 || first == solver->job;
+    int32_t taker = cluster->snapshot->jobs[solver->request.job].queue, loser = loss->queue;
+    int32_t first = solver->request.first_waiting[taker];
+    bool is_first = first < 0 || first == solver->request.job;
     bool asks_less = !cluster->profile->nominations && is_adaptable(cluster, loss);
     if (is_first && !asks_less) {
         return false;
     }
-    struct weir_sched_amount amount = solver->amount, fixed;
+    struct weir_sched_amount amount = solver->request.amount, fixed;
     if (!is_first) {
         int32_t n = quantum_next(cluster, first, solver->scratch);
         quantum_amount(cluster, solver->scratch, n, &amount, &fixed);
     }
     cluster_find_siblings(cluster, &taker, &loser);
     struct weir_sched_amount has = cluster->queues[taker].allocated;
-    amount_subtract(&has, &solver->amount);
+    amount_subtract(&has, &solver->request.amount);
     struct weir_sched_amount with = has;
     amount_add(&with, &amount);
     struct order_key taker_key, loser_key;
@@ -59,7 +59,7 @@ static bool is_overfed(const struct cluster *cluster, int32_t queue,
                        const struct weir_sched_amount *takes, const struct weir_sched_amount *more)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        for (int r = 0; r < cluster->n_resources; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources; r++) {
             int64_t fair = shares_fair(cluster, queue, r);
             if (takes->of[r] > 0 && fair >= 0 &&
                 cluster->queues[queue].allocated.of[r] + more->of[r] > fair) {
@@ -76,14 +76,14 @@ static bool is_served_before(const struct solver *solver, int32_t queue,
                              const struct weir_sched_amount *amount)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t taker = cluster->snapshot->jobs[solver->job].queue;
+    int32_t taker = cluster->snapshot->jobs[solver->request.job].queue;
     if (queue == taker) {
         return true; /* Its first waiting job: it comes before all others of the queue. */
     }
     cluster_find_siblings(cluster, &taker, &queue);
     struct order_key taker_key, key;
     struct weir_sched_amount with = cluster->queues[taker].allocated;
-    amount_add(&with, &solver->amount);
+    amount_add(&with, &solver->request.amount);
     order_make_key(cluster, taker, &cluster->queues[taker].allocated, &with, &taker_key);
     with = cluster->queues[queue].allocated;
     amount_add(&with, amount);
@@ -99,7 +99,7 @@ static bool is_served_before(const struct solver *solver, int32_t queue,
 static bool would_overfeed(const struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
-    const struct weir_sched_job *job = &cluster->snapshot->jobs[solver->job];
+    const struct weir_sched_job *job = &cluster->snapshot->jobs[solver->request.job];
     size_t checkpoint = cluster_checkpoint(cluster);
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
         if (cluster->tasks[t].phase == PHASE_PIPELINED && cluster->tasks[t].current_node < 0) {
@@ -108,8 +108,8 @@ static bool would_overfeed(const struct solver *solver)
     }
     bool is_overfeeding = false;
     for (int32_t q = 0; q < cluster->snapshot->n_queues && !is_overfeeding; q++) {
-        int32_t first = solver->first_waiting[q];
-        if (first < 0 || first == solver->job) {
+        int32_t first = solver->request.first_waiting[q];
+        if (first < 0 || first == solver->request.job) {
             continue;
         }
         const struct weir_sched_amount none = {{0}};
@@ -118,7 +118,7 @@ static bool would_overfeed(const struct solver *solver)
         size_t before = cluster_checkpoint(cluster);
         quantum_amount(cluster, solver->scratch, n, &amount, &fixed);
         bool is_open = n > 0 && !is_overfed(cluster, q, &amount, &amount);
-        if (n > 0 && (!is_open || cluster->n_resources > WEIR_SCHED_FIRST_MODEL) &&
+        if (n > 0 && (!is_open || cluster->capacity.n_resources > WEIR_SCHED_FIRST_MODEL) &&
             is_served_before(solver, q, &amount) &&
             shares_admit(cluster, q, &amount, &fixed, NULL) &&
             placer_place(solver->placer, first, solver->scratch, n, NULL)) {
@@ -140,10 +140,10 @@ bool allow_preempt(const struct solver *solver, const struct reclaim_loss *losse
 bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t queue = cluster->snapshot->jobs[solver->job].queue;
+    int32_t queue = cluster->snapshot->jobs[solver->request.job].queue;
     bool is_fixed = false;
     bool is_first = cluster->profile->guarantee_first &&
-                    shares_is_guaranteed(cluster, queue, &solver->amount, true);
+                    shares_is_guaranteed(cluster, queue, &solver->request.amount, true);
     if (!is_first && would_overfeed(solver)) {
         return false;
     }
@@ -153,22 +153,22 @@ bool allow_reclaim(const struct solver *solver, const struct reclaim_loss *losse
         }
     }
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
-        is_fixed = is_fixed || solver->fixed.of[r] > 0;
+        is_fixed = is_fixed || solver->request.fixed.of[r] > 0;
     }
     /* Where places are kept, what a reclaim gives stands: so each can be asked to lower what is
      * borrowed, and there is no second one that takes it back. */
     bool must_lower = cluster->profile->nominations && n_losses > 0;
-    return reclaim_is_fair(cluster, queue, &solver->amount, is_fixed, losses, n_losses,
+    return reclaim_is_fair(cluster, queue, &solver->request.amount, is_fixed, losses, n_losses,
                            solver->remaining) &&
-           (!must_lower || over_quota_is_less(cluster, queue, &solver->amount, losses, n_losses,
-                                              solver->remaining));
+           (!must_lower || over_quota_is_less(cluster, queue, &solver->request.amount, losses,
+                                              n_losses, solver->remaining));
 }
 
 bool allow_lent(const struct solver *solver, const struct reclaim_loss *losses, int32_t n_losses)
 {
     const struct cluster *cluster = solver->cluster;
     const struct weir_sched_queue *queues = cluster->snapshot->queues;
-    int32_t taker = cluster->snapshot->jobs[solver->job].queue;
+    int32_t taker = cluster->snapshot->jobs[solver->request.job].queue;
     struct weir_sched_amount *still_to_lose = solver->remaining;
     bool is_lent = true;
     for (int32_t i = 0; i < n_losses; i++) {
@@ -177,9 +177,9 @@ bool allow_lent(const struct solver *solver, const struct reclaim_loss *losses, 
         }
     }
     for (int32_t i = 0; i < n_losses; i++) {
-        is_lent = is_lent &&
-                  (losses[i].queue == taker ||
-                   !shares_holds_its_own(cluster, losses[i].queue, &solver->amount, still_to_lose));
+        is_lent = is_lent && (losses[i].queue == taker ||
+                              !shares_holds_its_own(cluster, losses[i].queue,
+                                                    &solver->request.amount, still_to_lose));
         for (int32_t q = losses[i].queue; q >= 0; q = queues[q].parent) {
             amount_subtract(&still_to_lose[q], &losses[i].amount);
         }

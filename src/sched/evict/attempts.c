@@ -56,7 +56,8 @@ bool attempts_have_failed(const struct cycle *cycle, const struct attempts *atte
     if (is_no_easier(cluster, &attempts->last[queue], request)) {
         return true;
     }
-    if (attempts->version != cluster->n_commits || backfill_has_reserved(&cycle->backfill, job)) {
+    if (attempts->version != cluster->changes.n_commits ||
+        backfill_has_reserved(&cycle->backfill, job)) {
         return false;
     }
     for (int32_t i = attempts->first[queue]; i >= 0; i = attempts->all[i].next) {
@@ -71,8 +72,8 @@ bool attempts_have_failed(const struct cycle *cycle, const struct attempts *atte
 void attempts_note(const struct cluster *cluster, struct attempts *attempts, int32_t queue,
                    const struct failure *request)
 {
-    if (attempts->version != cluster->n_commits) {
-        attempts->version = cluster->n_commits;
+    if (attempts->version != cluster->changes.n_commits) {
+        attempts->version = cluster->changes.n_commits;
         attempts->n = 0;
         for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
             attempts->first[q] = -1;

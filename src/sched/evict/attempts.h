@@ -24,7 +24,7 @@ struct attempts {
     int32_t *first;       /**< Per queue: head of the list in `all`; -1. */
     struct failure *all;  /**< All in the state of this version. */
     int32_t n;
-    int64_t version; /**< cluster.n_commits. */
+    int64_t version; /**< cluster.changes.n_commits. */
 };
 
 weir_status attempts_init(struct attempts *attempts, const struct cluster *cluster) WEIR_MUST_CHECK;

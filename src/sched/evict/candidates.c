@@ -35,22 +35,22 @@ static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 static void update_running(struct cycle *cycle)
 {
     const struct cluster *cluster = &cycle->cluster;
-    if (cycle->runs_version == cluster->n_commits) {
+    if (cycle->runs_version == cluster->changes.n_commits) {
         return;
     }
     for (int32_t v = 0; v < cluster->snapshot->n_jobs; v++) {
-        if (cluster->changed[v] > cycle->runs_version) {
+        if (cluster->changes.of_jobs[v] > cycle->runs_version) {
             cycle->runs[v] = judge_running(cluster, v);
         }
     }
-    cycle->runs_version = cluster->n_commits;
+    cycle->runs_version = cluster->changes.n_commits;
 }
 
 void candidates_of_all(struct cycle *cycle, int32_t job)
 {
     update_running(cycle);
-    memcpy(cycle->solver.is_victim, cycle->runs, (size_t)cycle->cluster.snapshot->n_jobs);
-    cycle->solver.is_victim[job] = SOLVER_NOT_A_VICTIM;
+    memcpy(cycle->solver.request.is_victim, cycle->runs, (size_t)cycle->cluster.snapshot->n_jobs);
+    cycle->solver.request.is_victim[job] = SOLVER_NOT_A_VICTIM;
 }
 
 static uint8_t judge_min_run(const struct cluster *cluster, int32_t victim, int64_t min_run)
@@ -64,7 +64,7 @@ void candidates_of_others(struct cycle *cycle, int32_t job)
 {
     const struct cluster *cluster = &cycle->cluster;
     int32_t queue = cluster->jobs[job].queue;
-    uint8_t *is_victim = cycle->solver.is_victim;
+    uint8_t *is_victim = cycle->solver.request.is_victim;
     candidates_of_all(cycle, job);
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         const int32_t *jobs = cluster->queue_jobs + cluster->queue_first[q];
@@ -118,11 +118,11 @@ void candidates_of_queue(struct cycle *cycle, int32_t job)
     struct weir_sched_amount asks;
     quantum_amount(cluster, cycle->tasks, quantum_next(cluster, job, cycle->tasks), &asks, NULL);
     update_running(cycle);
-    memset(cycle->solver.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
+    memset(cycle->solver.request.is_victim, SOLVER_NOT_A_VICTIM, (size_t)cluster->snapshot->n_jobs);
     for (int32_t i = cluster->queue_first[queue]; i < cluster->queue_first[queue + 1]; i++) {
         int32_t victim = cluster->queue_jobs[i];
         if (victim != job && cycle->runs[victim] != SOLVER_NOT_A_VICTIM) {
-            cycle->solver.is_victim[victim] =
+            cycle->solver.request.is_victim[victim] =
                 judge_preempt(cluster, job, asks.of[WEIR_SCHED_ACCELERATOR], victim, min_run);
         }
     }
@@ -142,12 +142,12 @@ bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sch
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {
         bool borrows = q != own && !shares_holds_its_own(cluster, q, amount, NULL);
         int64_t min_run = borrows ? min_run_ms(cluster, q, true) : 0;
-        solver->tiers[q] = q != own;
+        solver->request.tiers[q] = q != own;
         for (int32_t i = cluster->queue_first[q]; i < cluster->queue_first[q + 1]; i++) {
             int32_t victim = cluster->queue_jobs[i];
             if (borrows && cycle->runs[victim] != SOLVER_NOT_A_VICTIM &&
                 !ageing_is_spared(cluster, victim)) {
-                solver->is_victim[victim] = judge_min_run(cluster, victim, min_run);
+                solver->request.is_victim[victim] = judge_min_run(cluster, victim, min_run);
                 is_any = true;
             }
         }

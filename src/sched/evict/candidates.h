@@ -1,4 +1,6 @@
-/** The candidates for eviction in one job's favour, by action: solver->is_victim is marked. */
+/**
+ * The candidates for eviction in one job's favour, by action: solver->request.is_victim is marked.
+ */
 #ifndef WEIR_SCHED_CANDIDATES_H
 #define WEIR_SCHED_CANDIDATES_H
 
@@ -24,7 +26,8 @@ candidates_fn candidates_of_queue;
 
 /**
  * For a job that has waited too long and is no larger than its queue's quota: jobs of its queue,
- * the nearest in solver->tiers, and jobs of queues that hold more than is guaranteed to them.
+ * the nearest in solver->request.tiers, and jobs of queues that hold more than is guaranteed to
+ * them.
  * @return Whether there is any.
  */
 bool candidates_when_due(struct cycle *cycle, int32_t job, const struct weir_sched_amount *amount);

@@ -11,7 +11,7 @@
 weir_status feasibility_init(struct feasibility *feasibility, struct cluster *cluster,
                              struct placer *placer)
 {
-    size_t n_shapes = (size_t)cluster->n_shapes + 1;
+    size_t n_shapes = (size_t)cluster->shapes.n + 1;
     *feasibility = (struct feasibility){.cluster = cluster, .placer = placer, .version = -1};
     feasibility->reclaimable =
         calloc((size_t)cluster->snapshot->n_nodes + 1, sizeof *feasibility->reclaimable);
@@ -171,14 +171,14 @@ void feasibility_update(struct feasibility *feasibility)
 {
     const struct cluster *cluster = feasibility->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    if (feasibility->version == cluster->n_commits) {
+    if (feasibility->version == cluster->changes.n_commits) {
         return;
     }
-    feasibility->version = cluster->n_commits;
+    feasibility->version = cluster->changes.n_commits;
     memset(feasibility->reclaimable, 0,
            (size_t)snapshot->n_nodes * sizeof *feasibility->reclaimable);
-    memset(feasibility->verdicts, 0, (size_t)cluster->n_shapes);
-    for (int32_t shape = 0; shape < cluster->n_shapes; shape++) {
+    memset(feasibility->verdicts, 0, (size_t)cluster->shapes.n);
+    for (int32_t shape = 0; shape < cluster->shapes.n; shape++) {
         feasibility->is_movable[shape] = fits_somewhere(feasibility, shape);
     }
     memset(feasibility->counts_all, 0, (size_t)snapshot->n_nodes * sizeof *feasibility->counts_all);

@@ -47,7 +47,7 @@ struct feasibility {
     bool *counts_all;                /**< Per node: some gang on it could be placed anew. */
     uint8_t *verdicts;               /**< Per shape: enum feasibility_verdict of consolidation. */
     int32_t *gangs, n_gangs;         /**< Jobs of several tasks that may be moved. */
-    int64_t version; /**< Of the state (cluster.n_commits) that these are for; -1. */
+    int64_t version; /**< Of the state (cluster.changes.n_commits) that these are for; -1. */
 };
 
 weir_status feasibility_init(struct feasibility *feasibility, struct cluster *cluster,

@@ -18,7 +18,7 @@ static bool unit_has_base(const struct solver *solver, const struct eviction_uni
 static bool unit_is_admitted(const struct solver *solver, const struct eviction_unit *unit)
 {
     struct weir_sched_amount amount, fixed;
-    quantum_amount_at_least(solver->cluster, solver->unit_tasks + unit->first, unit->n, &amount,
+    quantum_amount_at_least(solver->cluster, solver->units.tasks + unit->first, unit->n, &amount,
                             &fixed);
     return shares_admit(solver->cluster, solver->cluster->snapshot->jobs[unit->job].queue, &amount,
                         &fixed, NULL);
@@ -89,10 +89,10 @@ static void make_way(struct solver *solver, int32_t victim, int32_t n_tasks)
         for (int32_t t = 0; t < n_tasks && !is_free; t++) {
             is_free = swap_device(solver, victim, device, solver->pending[t]);
         }
-        for (int32_t e = 0; e < solver->n_evicted && !is_free; e++) {
-            const struct eviction_unit *unit = &solver->units[solver->evicted[e]];
+        for (int32_t e = 0; e < solver->scenario.n_evicted && !is_free; e++) {
+            const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[e]];
             for (int32_t t = unit->first; t < unit->first + unit->n && !is_free; t++) {
-                is_free = swap_device(solver, victim, device, solver->unit_tasks[t]);
+                is_free = swap_device(solver, victim, device, solver->units.tasks[t]);
             }
         }
     }
@@ -116,8 +116,8 @@ static int32_t homeless(const struct solver *solver, const struct eviction_unit 
 {
     int32_t n = 0;
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        if (solver->cluster->tasks[solver->unit_tasks[i]].planned_node < 0) {
-            solver->scratch[n++] = solver->unit_tasks[i];
+        if (solver->cluster->tasks[solver->units.tasks[i]].planned_node < 0) {
+            solver->scratch[n++] = solver->units.tasks[i];
         }
     }
     return n;
@@ -128,18 +128,18 @@ static bool replace_unit(struct solver *solver, const struct eviction_unit *unit
 {
     struct cluster *cluster = solver->cluster;
     for (int32_t i = unit->first; i < unit->first + unit->n && prefers_running_on; i++) {
-        task_can_run_on(solver, solver->unit_tasks[i], n_tasks);
+        task_can_run_on(solver, solver->units.tasks[i], n_tasks);
     }
     int32_t n = homeless(solver, unit);
-    if (n > 0 &&
-        (!solver->may_move || !placer_place(solver->placer, unit->job, solver->scratch, n, NULL))) {
+    if (n > 0 && (!solver->request.may_move ||
+                  !placer_place(solver->placer, unit->job, solver->scratch, n, NULL))) {
         return false;
     }
     for (int32_t i = unit->first; i < unit->first + unit->n && !prefers_running_on; i++) {
-        int32_t task = solver->unit_tasks[i];
+        int32_t task = solver->units.tasks[i];
         if (cluster->tasks[task].planned_node == cluster->tasks[task].current_node) {
             size_t checkpoint = cluster_checkpoint(cluster);
-            cluster_evict(cluster, task, solver->reason, solver->job);
+            cluster_evict(cluster, task, solver->request.reason, solver->request.job);
             if (!task_can_run_on(solver, task, n_tasks)) {
                 cluster_rollback(cluster, checkpoint);
             }
@@ -168,8 +168,9 @@ static void replace_those(struct solver *solver, bool must_run_on, bool prefers_
                           int32_t n_tasks)
 {
     bool is_settled = true;
-    for (int32_t i = solver->n_evicted - 1; i >= 0 && (is_settled || !solver->must_move_all); i--) {
-        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
+    for (int32_t i = solver->scenario.n_evicted - 1;
+         i >= 0 && (is_settled || !solver->request.must_move_all); i--) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[i]];
         if (unit->must_run_on == must_run_on) {
             is_settled = try_unit(solver, unit, prefers_running_on, n_tasks);
         }
@@ -185,7 +186,7 @@ static void replace_all(struct solver *solver, bool prefers_running_on, int32_t 
 bool replace_is_whole(const struct solver *solver, const struct eviction_unit *unit)
 {
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        if (solver->cluster->tasks[solver->unit_tasks[i]].phase != PHASE_RUNNING) {
+        if (solver->cluster->tasks[solver->units.tasks[i]].phase != PHASE_RUNNING) {
             return false;
         }
     }
@@ -194,32 +195,32 @@ bool replace_is_whole(const struct solver *solver, const struct eviction_unit *u
 
 bool replace_reserve_losses(struct solver *solver, int32_t n)
 {
-    if (n <= solver->losses_cap) {
+    if (n <= solver->scenario.losses_cap) {
         return true;
     }
-    void *grown = realloc(solver->losses, 2 * (size_t)n * sizeof *solver->losses);
+    void *grown = realloc(solver->scenario.losses, 2 * (size_t)n * sizeof *solver->scenario.losses);
     if (grown == NULL) {
         solver->cluster->status = WEIR_ERR_NOMEM;
         return false;
     }
-    solver->losses = grown;
-    solver->losses_cap = 2 * n;
+    solver->scenario.losses = grown;
+    solver->scenario.losses_cap = 2 * n;
     return true;
 }
 
 int32_t replace_count_losses(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
-    int32_t n = solver->n_frozen_losses;
-    if (!replace_reserve_losses(solver, n + solver->n_evicted)) {
+    int32_t n = solver->scenario.n_frozen_losses;
+    if (!replace_reserve_losses(solver, n + solver->scenario.n_evicted)) {
         return n;
     }
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        const struct eviction_unit *unit = &solver->units[solver->evicted[e]];
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[e]];
         struct reclaim_loss loss = {.queue = cluster->snapshot->jobs[unit->job].queue};
         bool is_loss = false;
         for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-            int32_t task = solver->unit_tasks[i];
+            int32_t task = solver->units.tasks[i];
             if (cluster->tasks[task].planned_node < 0) {
                 struct task_charge charge =
                     cluster_charge(cluster, task, cluster->tasks[task].current_node);
@@ -230,7 +231,7 @@ int32_t replace_count_losses(struct solver *solver)
             }
         }
         if (is_loss) {
-            solver->losses[n++] = loss;
+            solver->scenario.losses[n++] = loss;
         }
     }
     return n;
@@ -239,10 +240,10 @@ int32_t replace_count_losses(struct solver *solver)
 static int32_t count_moves(const struct solver *solver)
 {
     int32_t n = 0;
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        const struct eviction_unit *unit = &solver->units[solver->evicted[e]];
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[e]];
         for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-            n += solver->cluster->tasks[solver->unit_tasks[i]].phase == PHASE_PIPELINED;
+            n += solver->cluster->tasks[solver->units.tasks[i]].phase == PHASE_PIPELINED;
         }
     }
     return n;
@@ -252,11 +253,12 @@ static bool is_allowed(struct solver *solver)
 {
     int32_t n_losses = replace_count_losses(solver);
     int64_t most = solver->cluster->profile->consolidation_max_moves;
-    if (solver->must_move_all && (n_losses > 0 || (most >= 0 && count_moves(solver) > most))) {
+    if (solver->request.must_move_all &&
+        (n_losses > 0 || (most >= 0 && count_moves(solver) > most))) {
         return false;
     }
-    return n_losses == 0 || solver->allow == NULL ||
-           solver->allow(solver, solver->losses, n_losses);
+    return n_losses == 0 || solver->request.allow == NULL ||
+           solver->request.allow(solver, solver->scenario.losses, n_losses);
 }
 
 /**
@@ -266,22 +268,25 @@ static bool is_allowed(struct solver *solver)
  */
 static bool replace_by_right(struct solver *solver, int32_t n_tasks)
 {
-    int32_t n_losses = replace_count_losses(solver), first = solver->n_frozen_losses, n_unfair = 0;
-    if (n_losses != first + solver->n_evicted) {
+    int32_t n_losses = replace_count_losses(solver), first = solver->scenario.n_frozen_losses,
+            n_unfair = 0;
+    if (n_losses != first + solver->scenario.n_evicted) {
         return false; /* Not in the state of before: memory is out. */
     }
-    reclaim_mark_unfair(solver->cluster, solver->cluster->snapshot->jobs[solver->job].queue,
-                        &solver->amount, solver->losses, n_losses, solver->remaining);
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        solver->units[solver->evicted[e]].must_run_on = solver->losses[first + e].is_unfair;
-        n_unfair += solver->losses[first + e].is_unfair;
+    reclaim_mark_unfair(solver->cluster, solver->cluster->snapshot->jobs[solver->request.job].queue,
+                        &solver->request.amount, solver->scenario.losses, n_losses,
+                        solver->remaining);
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        solver->units.all[solver->scenario.evicted[e]].must_run_on =
+            solver->scenario.losses[first + e].is_unfair;
+        n_unfair += solver->scenario.losses[first + e].is_unfair;
     }
-    bool is_mixed = n_unfair > 0 && n_unfair < solver->n_evicted;
+    bool is_mixed = n_unfair > 0 && n_unfair < solver->scenario.n_evicted;
     if (is_mixed) {
         replace_all(solver, true, n_tasks);
     }
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        solver->units[solver->evicted[e]].must_run_on = false;
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        solver->units.all[solver->scenario.evicted[e]].must_run_on = false;
     }
     return is_mixed && is_allowed(solver);
 }
@@ -291,21 +296,21 @@ static bool replace_by_right(struct solver *solver, int32_t n_tasks)
 static bool replace_without_nearest(struct solver *solver, int32_t n_tasks)
 {
     const struct cluster *cluster = solver->cluster;
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        struct eviction_unit *unit = &solver->units[solver->evicted[e]];
-        unit->must_run_on = solver->tiers[cluster->jobs[unit->job].queue] > 0;
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[e]];
+        unit->must_run_on = solver->request.tiers[cluster->jobs[unit->job].queue] > 0;
     }
     replace_those(solver, true, true, n_tasks);
-    for (int32_t e = 0; e < solver->n_evicted; e++) {
-        solver->units[solver->evicted[e]].must_run_on = false;
+    for (int32_t e = 0; e < solver->scenario.n_evicted; e++) {
+        solver->units.all[solver->scenario.evicted[e]].must_run_on = false;
     }
     return is_allowed(solver);
 }
 
 bool replace_victims(struct solver *solver, int32_t n_tasks)
 {
-    bool has_rights =
-        solver->reason == WEIR_SCHED_EVICT_RECLAIM && solver->cluster->profile->guarantee_first;
+    bool has_rights = solver->request.reason == WEIR_SCHED_EVICT_RECLAIM &&
+                      solver->cluster->profile->guarantee_first;
     size_t checkpoint = cluster_checkpoint(solver->cluster);
     replace_all(solver, true, n_tasks);
     if (is_allowed(solver)) {
@@ -318,10 +323,10 @@ bool replace_victims(struct solver *solver, int32_t n_tasks)
         }
         cluster_rollback(solver->cluster, checkpoint);
     }
-    if (solver->n_tiers > 0) {
+    if (solver->request.n_tiers > 0) {
         return replace_without_nearest(solver, n_tasks);
     }
-    if (!solver->may_move) {
+    if (!solver->request.may_move) {
         return false;
     }
     replace_all(solver, false, n_tasks);

@@ -18,12 +18,13 @@
 bool replace_victims(struct solver *solver, int32_t n_tasks);
 
 /**
- * Count what units lose for good into solver->losses, in the order in which they were popped.
+ * Count what units lose for good into solver->scenario.losses, in the order in which they were
+ * popped.
  * @return How many.
  */
 int32_t replace_count_losses(struct solver *solver);
 
-/** Make room for n in solver->losses. false: memory is out. */
+/** Make room for n in solver->scenario.losses. false: memory is out. */
 bool replace_reserve_losses(struct solver *solver, int32_t n);
 
 /** Whether all tasks of a unit run where they were. */

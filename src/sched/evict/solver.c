@@ -33,83 +33,87 @@ weir_status solver_init(struct solver *solver, struct cluster *cluster, struct p
     size_t n_jobs = (size_t)snapshot->n_jobs, n_tasks = (size_t)snapshot->n_tasks;
     *solver = (struct solver){.cluster = cluster, .placer = placer};
     solver->is_large = snapshot->n_nodes > SOLVER_LARGE;
-    solver->is_victim = make(n_jobs, 1);
+    solver->request.is_victim = make(n_jobs, 1);
     solver->is_listed = make(n_jobs, sizeof(bool));
     for (int i = 0; i < 2; i++) {
         solver->sorted[i].is_listed = make(n_jobs, sizeof(bool));
         solver->sorted[i].version = -1;
     }
-    solver->popped = make_raw(n_jobs, sizeof(int32_t));
-    solver->last_unit = make_raw(n_jobs, sizeof(int32_t));
-    solver->unit_tasks = make_raw(n_tasks, sizeof(int32_t));
-    solver->unit_nodes = make_raw(n_tasks, sizeof(int32_t));
-    solver->units = make_raw(n_tasks, sizeof *solver->units);
-    solver->node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
-    solver->links = make_raw(n_tasks, sizeof *solver->links);
-    solver->reclaimable = make_raw((size_t)snapshot->n_nodes, sizeof *solver->reclaimable);
+    solver->units.popped = make_raw(n_jobs, sizeof(int32_t));
+    solver->units.last_of_job = make_raw(n_jobs, sizeof(int32_t));
+    solver->units.tasks = make_raw(n_tasks, sizeof(int32_t));
+    solver->units.nodes = make_raw(n_tasks, sizeof(int32_t));
+    solver->units.all = make_raw(n_tasks, sizeof *solver->units.all);
+    solver->units.node_head = make((size_t)snapshot->n_nodes, sizeof(int32_t));
+    solver->units.links = make_raw(n_tasks, sizeof *solver->units.links);
+    solver->units.reclaimable =
+        make_raw((size_t)snapshot->n_nodes, sizeof *solver->units.reclaimable);
     solver->is_feasible = make_raw((size_t)snapshot->n_nodes, sizeof(bool));
     solver->all_reclaimable = make_raw((size_t)snapshot->n_nodes, sizeof *solver->all_reclaimable);
-    solver->tiers = make((size_t)snapshot->n_queues, sizeof *solver->tiers);
-    solver->may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
+    solver->request.tiers = make((size_t)snapshot->n_queues, sizeof *solver->request.tiers);
+    solver->request.may_lose = make((size_t)snapshot->n_queues, sizeof(bool));
     solver->pending = make_raw(n_tasks, sizeof(int32_t));
-    solver->evicted = make_raw(n_tasks, sizeof(int32_t));
-    solver->recorded = make_raw(n_tasks, sizeof(int32_t));
-    solver->made = make_raw(n_tasks + 1, sizeof(int32_t));
+    solver->scenario.evicted = make_raw(n_tasks, sizeof(int32_t));
+    solver->scenario.recorded = make_raw(n_tasks, sizeof(int32_t));
+    solver->scenario.made = make_raw(n_tasks + 1, sizeof(int32_t));
     solver->scratch = make_raw(n_tasks, sizeof(int32_t));
     solver->remaining = make((size_t)snapshot->n_queues, sizeof *solver->remaining);
-    bool is_whole =
-        solver->is_victim != NULL && solver->is_listed != NULL && solver->popped != NULL &&
-        solver->last_unit != NULL && solver->unit_tasks != NULL && solver->unit_nodes != NULL &&
-        solver->units != NULL && solver->node_head != NULL && solver->links != NULL &&
-        solver->pending != NULL && solver->evicted != NULL && solver->recorded != NULL &&
-        solver->made != NULL && solver->scratch != NULL && solver->remaining != NULL &&
-        solver->reclaimable != NULL && solver->all_reclaimable != NULL &&
-        solver->may_lose != NULL && solver->is_feasible != NULL && solver->tiers != NULL &&
-        solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
+    bool is_whole = solver->request.is_victim != NULL && solver->is_listed != NULL &&
+                    solver->units.popped != NULL && solver->units.last_of_job != NULL &&
+                    solver->units.tasks != NULL && solver->units.nodes != NULL &&
+                    solver->units.all != NULL && solver->units.node_head != NULL &&
+                    solver->units.links != NULL && solver->pending != NULL &&
+                    solver->scenario.evicted != NULL && solver->scenario.recorded != NULL &&
+                    solver->scenario.made != NULL && solver->scratch != NULL &&
+                    solver->remaining != NULL && solver->units.reclaimable != NULL &&
+                    solver->all_reclaimable != NULL && solver->request.may_lose != NULL &&
+                    solver->is_feasible != NULL && solver->request.tiers != NULL &&
+                    solver->sorted[0].is_listed != NULL && solver->sorted[1].is_listed != NULL;
     return is_whole ? feasibility_init(&solver->feasibility, cluster, placer) : WEIR_ERR_NOMEM;
 }
 
 void solver_fini(struct solver *solver)
 {
-    free(solver->is_victim);
+    free(solver->request.is_victim);
     free(solver->is_listed);
     order_fini(&solver->victims);
     for (int i = 0; i < 2; i++) {
         free(solver->sorted[i].is_listed);
         order_fini(&solver->sorted[i].order);
     }
-    free(solver->popped);
-    free(solver->last_unit);
-    free(solver->unit_tasks);
-    free(solver->unit_nodes);
-    free(solver->units);
-    free(solver->node_head);
-    free(solver->links);
-    free(solver->reclaimable);
+    free(solver->units.popped);
+    free(solver->units.last_of_job);
+    free(solver->units.tasks);
+    free(solver->units.nodes);
+    free(solver->units.all);
+    free(solver->units.node_head);
+    free(solver->units.links);
+    free(solver->units.reclaimable);
     free(solver->all_reclaimable);
     free(solver->is_feasible);
-    free(solver->may_lose);
-    free(solver->tiers);
+    free(solver->request.may_lose);
+    free(solver->request.tiers);
     feasibility_fini(&solver->feasibility);
     free(solver->pending);
-    free(solver->evicted);
-    free(solver->recorded);
-    free(solver->made);
+    free(solver->scenario.evicted);
+    free(solver->scenario.recorded);
+    free(solver->scenario.made);
     free(solver->scratch);
-    free(solver->losses);
+    free(solver->scenario.losses);
     free(solver->remaining);
 }
 
 static void evict_one(struct solver *solver, int32_t u)
 {
-    struct eviction_unit *unit = &solver->units[u];
+    struct eviction_unit *unit = &solver->units.all[u];
     if (unit->is_evicted) {
         return;
     }
     unit->is_evicted = true;
-    solver->evicted[solver->n_evicted++] = u;
+    solver->scenario.evicted[solver->scenario.n_evicted++] = u;
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        cluster_evict(solver->cluster, solver->unit_tasks[i], solver->reason, solver->job);
+        cluster_evict(solver->cluster, solver->units.tasks[i], solver->request.reason,
+                      solver->request.job);
     }
 }
 
@@ -117,8 +121,8 @@ static void evict_one(struct solver *solver, int32_t u)
 static void evict_unit(struct solver *solver, int32_t u)
 {
     evict_one(solver, u);
-    for (int32_t p = solver->units[u].is_last ? solver->units[u].previous : -1; p >= 0;
-         p = solver->units[p].previous) {
+    for (int32_t p = solver->units.all[u].is_last ? solver->units.all[u].previous : -1; p >= 0;
+         p = solver->units.all[p].previous) {
         evict_one(solver, p);
     }
 }
@@ -131,18 +135,18 @@ static int by_number(const void *left, const void *right)
 
 static void clear_scenario(struct solver *solver)
 {
-    cluster_rollback(solver->cluster, solver->checkpoint);
-    for (int32_t i = 0; i < solver->n_evicted; i++) {
-        solver->units[solver->evicted[i]].is_evicted = false;
+    cluster_rollback(solver->cluster, solver->scenario.checkpoint);
+    for (int32_t i = 0; i < solver->scenario.n_evicted; i++) {
+        solver->units.all[solver->scenario.evicted[i]].is_evicted = false;
     }
-    solver->n_evicted = 0;
+    solver->scenario.n_evicted = 0;
 }
 
 static int32_t add_unit_nodes(const struct solver *solver, int32_t u, int32_t n)
 {
-    const struct eviction_unit *unit = &solver->units[u];
+    const struct eviction_unit *unit = &solver->units.all[u];
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        solver->made[n++] = solver->unit_nodes[i];
+        solver->scenario.made[n++] = solver->units.nodes[i];
     }
     return n;
 }
@@ -151,45 +155,45 @@ static int32_t add_unit_nodes(const struct solver *solver, int32_t u, int32_t n)
 static struct place_nodes made_room(const struct solver *solver, int32_t node)
 {
     int32_t n = 0, n_unique = 0;
-    for (int32_t i = 0; i < solver->n_recorded; i++) {
-        n = add_unit_nodes(solver, solver->recorded[i], n);
+    for (int32_t i = 0; i < solver->scenario.n_recorded; i++) {
+        n = add_unit_nodes(solver, solver->scenario.recorded[i], n);
     }
-    solver->made[n++] = node;
-    qsort(solver->made, (size_t)n, sizeof(int32_t), by_number);
+    solver->scenario.made[n++] = node;
+    qsort(solver->scenario.made, (size_t)n, sizeof(int32_t), by_number);
     for (int32_t i = 0; i < n; i++) {
-        if (n_unique == 0 || solver->made[n_unique - 1] != solver->made[i]) {
-            solver->made[n_unique++] = solver->made[i];
+        if (n_unique == 0 || solver->scenario.made[n_unique - 1] != solver->scenario.made[i]) {
+            solver->scenario.made[n_unique++] = solver->scenario.made[i];
         }
     }
-    return (struct place_nodes){.list = solver->made, .n = n_unique};
+    return (struct place_nodes){.list = solver->scenario.made, .n = n_unique};
 }
 
 /** Place the first tasks of the job, if its queues may take them in this scenario. */
 static bool place_pending(struct solver *solver, int32_t n_tasks)
 {
     struct weir_sched_amount amount, fixed;
-    int32_t queue = solver->cluster->snapshot->jobs[solver->job].queue;
-    const int32_t *tasks = solver->pending + solver->n_frozen;
-    n_tasks -= solver->n_frozen;
+    int32_t queue = solver->cluster->snapshot->jobs[solver->request.job].queue;
+    const int32_t *tasks = solver->pending + solver->scenario.n_frozen;
+    n_tasks -= solver->scenario.n_frozen;
     quantum_amount_at_least(solver->cluster, tasks, n_tasks, &amount, &fixed);
     return shares_admit(solver->cluster, queue, &amount, &fixed, NULL) &&
-           placer_place(solver->placer, solver->job, tasks, n_tasks, NULL);
+           placer_place(solver->placer, solver->request.job, tasks, n_tasks, NULL);
 }
 
 /** A gang that goes leaves room on many nodes; only that on one more counts for one more task. */
 static void exclude_others(struct solver *solver, int32_t node, bool is_excluded)
 {
-    for (int32_t i = 0; i < solver->n_evicted; i++) {
-        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
+    for (int32_t i = 0; i < solver->scenario.n_evicted; i++) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n && !unit->is_recorded; t++) {
-            int32_t current_node = solver->unit_nodes[t];
+            int32_t current_node = solver->units.nodes[t];
             solver->cluster->is_excluded[current_node] = is_excluded && current_node != node;
         }
     }
-    for (int32_t i = 0; i < solver->n_recorded; i++) {
-        const struct eviction_unit *unit = &solver->units[solver->recorded[i]];
+    for (int32_t i = 0; i < solver->scenario.n_recorded; i++) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.recorded[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
-            solver->cluster->is_excluded[solver->unit_nodes[t]] = false;
+            solver->cluster->is_excluded[solver->units.nodes[t]] = false;
         }
     }
 }
@@ -200,18 +204,18 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
                          int32_t last)
 {
     struct cluster *cluster = solver->cluster;
-    solver->n_steps += 1 + cluster->snapshot->n_nodes / SOLVER_NODES_PER_STEP;
+    solver->budget.n_steps += 1 + cluster->snapshot->n_nodes / SOLVER_NODES_PER_STEP;
     clear_scenario(solver);
-    for (int32_t i = 0; i < solver->n_recorded; i++) {
-        evict_unit(solver, solver->recorded[i]);
+    for (int32_t i = 0; i < solver->scenario.n_recorded; i++) {
+        evict_unit(solver, solver->scenario.recorded[i]);
     }
-    for (int32_t link = node < 0 ? -1 : solver->node_head[node]; link >= 0;
-         link = solver->links[link].next) {
-        if (solver->links[link].unit >= first && solver->links[link].unit <= last) {
-            evict_unit(solver, solver->links[link].unit);
+    for (int32_t link = node < 0 ? -1 : solver->units.node_head[node]; link >= 0;
+         link = solver->units.links[link].next) {
+        if (solver->units.links[link].unit >= first && solver->units.links[link].unit <= last) {
+            evict_unit(solver, solver->units.links[link].unit);
         }
     }
-    qsort(solver->evicted, (size_t)solver->n_evicted, sizeof(int32_t), by_number);
+    qsort(solver->scenario.evicted, (size_t)solver->scenario.n_evicted, sizeof(int32_t), by_number);
     size_t checkpoint = cluster_checkpoint(cluster);
     if (n_tasks > 1 && node >= 0) { /* Rather all where room is made: the rest stays whole. */
         solver->placer->only = made_room(solver, node);
@@ -230,12 +234,12 @@ static bool try_scenario(struct solver *solver, int32_t n_tasks, int32_t node, i
 
 static void record(struct solver *solver)
 {
-    solver->n_recorded = 0;
-    for (int32_t i = 0; i < solver->n_evicted; i++) {
-        int32_t u = solver->evicted[i];
-        solver->units[u].is_recorded = !replace_is_whole(solver, &solver->units[u]);
-        if (solver->units[u].is_recorded) {
-            solver->recorded[solver->n_recorded++] = u;
+    solver->scenario.n_recorded = 0;
+    for (int32_t i = 0; i < solver->scenario.n_evicted; i++) {
+        int32_t u = solver->scenario.evicted[i];
+        solver->units.all[u].is_recorded = !replace_is_whole(solver, &solver->units.all[u]);
+        if (solver->units.all[u].is_recorded) {
+            solver->scenario.recorded[solver->scenario.n_recorded++] = u;
         }
     }
 }
@@ -247,27 +251,28 @@ static void record(struct solver *solver)
 static void freeze(struct solver *solver, int32_t n_tasks)
 {
     const struct cluster *cluster = solver->cluster;
-    const struct job_state *job = &cluster->jobs[solver->job];
+    const struct job_state *job = &cluster->jobs[solver->request.job];
     if (n_tasks < FREEZE_FROM || job->n_groups > 1 ||
         cluster->groups[job->first_group].topology >= 0) {
         return;
     }
-    for (int32_t i = 0; i < solver->n_evicted; i++) {
-        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
+    for (int32_t i = 0; i < solver->scenario.n_evicted; i++) {
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[i]];
         for (int32_t t = unit->first; t < unit->first + unit->n; t++) {
-            if (cluster->tasks[solver->unit_tasks[t]].planned_node >= 0) {
+            if (cluster->tasks[solver->units.tasks[t]].planned_node >= 0) {
                 return; /* Who stays or moves now may have to go for a later task. */
             }
         }
     }
-    for (int32_t i = 0; i < solver->n_evicted; i++) { /* They are no longer there to be popped. */
-        const struct eviction_unit *unit = &solver->units[solver->evicted[i]];
-        solver->popped[unit->job] -= unit->n;
+    for (int32_t i = 0; i < solver->scenario.n_evicted;
+         i++) { /* They are no longer there to be popped. */
+        const struct eviction_unit *unit = &solver->units.all[solver->scenario.evicted[i]];
+        solver->units.popped[unit->job] -= unit->n;
     }
-    solver->n_frozen_losses = replace_count_losses(solver);
-    solver->n_frozen = n_tasks;
-    solver->checkpoint = cluster_checkpoint(cluster);
-    solver->n_evicted = solver->n_recorded = 0;
+    solver->scenario.n_frozen_losses = replace_count_losses(solver);
+    solver->scenario.n_frozen = n_tasks;
+    solver->scenario.checkpoint = cluster_checkpoint(cluster);
+    solver->scenario.n_evicted = solver->scenario.n_recorded = 0;
 }
 
 /** What all possible victims hold, by node. */
@@ -276,15 +281,15 @@ static void count_all_reclaimable(struct solver *solver)
     const struct cluster *cluster = solver->cluster;
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     memset(solver->all_reclaimable, 0, (size_t)snapshot->n_nodes * sizeof *solver->all_reclaimable);
-    solver->n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
+    solver->budget.n_steps += snapshot->n_tasks / SOLVER_JOBS_PER_STEP;
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         const struct job_state *job = &cluster->jobs[j];
-        bool is_victim = solver->is_victim[j] != SOLVER_NOT_A_VICTIM;
+        bool is_victim = solver->request.is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
             if (cluster->tasks[t].current_node >= 0 &&
                 cluster->tasks[t].current_node == cluster->tasks[t].planned_node) {
                 feasibility_count(&solver->feasibility, t, cluster->tasks[t].current_node,
-                                  solver->may_lose[job->queue], job->n_tasks > 1,
+                                  solver->request.may_lose[job->queue], job->n_tasks > 1,
                                   &solver->all_reclaimable[cluster->tasks[t].current_node]);
             }
         }
@@ -297,7 +302,7 @@ static bool is_infeasible(struct solver *solver, int32_t n_tasks)
     clear_scenario(solver);
     if (solver->is_simple) {
         const struct reclaimable *reclaimable = solver->feasibility.reclaimable;
-        if (!solver->must_move_all) {
+        if (!solver->request.must_move_all) {
             count_all_reclaimable(solver);
             reclaimable = solver->all_reclaimable;
         }
@@ -306,7 +311,7 @@ static bool is_infeasible(struct solver *solver, int32_t n_tasks)
     }
     while (victims_pop(solver)) {
     }
-    for (int32_t u = 0; u < solver->n_units; u++) {
+    for (int32_t u = 0; u < solver->units.n; u++) {
         evict_unit(solver, u);
     }
     bool fits = place_pending(solver, n_tasks);
@@ -320,15 +325,17 @@ static bool could_help(struct solver *solver, int32_t n_tasks, int32_t node)
 {
     clear_scenario(solver);
     return n_tasks > 1 || !solver->is_simple ||
-           feasibility_fits(solver->cluster, solver->pending[0], node, &solver->reclaimable[node]);
+           feasibility_fits(solver->cluster, solver->pending[0], node,
+                            &solver->units.reclaimable[node]);
 }
 
 /** Whether a unit before u that is not recorded has a task on the node. */
 static bool has_earlier(const struct solver *solver, int32_t node, int32_t u)
 {
-    for (int32_t link = solver->node_head[node]; link >= 0; link = solver->links[link].next) {
-        int32_t unit = solver->links[link].unit;
-        if (unit < u && !solver->units[unit].is_recorded) {
+    for (int32_t link = solver->units.node_head[node]; link >= 0;
+         link = solver->units.links[link].next) {
+        int32_t unit = solver->units.links[link].unit;
+        if (unit < u && !solver->units.all[unit].is_recorded) {
             return true;
         }
     }
@@ -345,26 +352,26 @@ static bool try_node(struct solver *solver, int32_t n_tasks, int32_t node, int32
     if (try_scenario(solver, n_tasks, node, 0, u)) {
         return true;
     }
-    return solver->n_tiers > 0 && has_earlier(solver, node, u) &&
+    return solver->request.n_tiers > 0 && has_earlier(solver, node, u) &&
            try_scenario(solver, n_tasks, node, u, u);
 }
 
 static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
 {
-    const struct eviction_unit *unit = &solver->units[u];
+    const struct eviction_unit *unit = &solver->units.all[u];
     if (unit->is_recorded) {
         return false;
     }
     for (int32_t i = unit->first; i < unit->first + unit->n; i++) {
-        int32_t node = solver->unit_nodes[i];
+        int32_t node = solver->units.nodes[i];
         bool is_new = true;
         for (int32_t j = unit->first; j < i && is_new; j++) {
-            is_new = solver->unit_nodes[j] != node;
+            is_new = solver->units.nodes[j] != node;
         }
         if (is_new && could_help(solver, n_tasks, node) && try_node(solver, n_tasks, node, u)) {
             return true;
         }
-        solver->n_scenarios += is_new;
+        solver->budget.n_scenarios += is_new;
     }
     return false;
 }
@@ -373,21 +380,22 @@ static bool try_unit(struct solver *solver, int32_t n_tasks, int32_t u)
 static bool solve_tasks(struct solver *solver, int32_t n_tasks, int32_t n_all)
 {
     int64_t most = solver->cluster->profile->search_max_scenarios;
-    solver->n_scenarios++;
+    solver->budget.n_scenarios++;
     if (try_scenario(solver, n_tasks, -1, 0, -1)) {
         record(solver);
         return true;
     }
     for (int32_t u = 0; solver->cluster->status == WEIR_OK; u++) {
         clear_scenario(solver);
-        if (u >= solver->n_units && !victims_pop(solver)) {
+        if (u >= solver->units.n && !victims_pop(solver)) {
             return false;
         }
         if (try_unit(solver, n_tasks, u)) {
             record(solver);
             return true;
         }
-        if (solver->n_scenarios >= most || solver->n_steps >= solver->steps_max) {
+        if (solver->budget.n_scenarios >= most ||
+            solver->budget.n_steps >= solver->budget.steps_max) {
             return false;
         }
         if (u == PRUNE_AFTER && n_tasks == 1 && !solver->is_pruned &&
@@ -455,9 +463,9 @@ static bool is_possible(const struct solver *solver, int32_t n_tasks)
 static bool is_simple(const struct solver *solver, int32_t n_tasks)
 {
     const struct cluster *cluster = solver->cluster;
-    const struct job_state *job = &cluster->jobs[solver->job];
+    const struct job_state *job = &cluster->jobs[solver->request.job];
     struct weir_sched_amount amount, fixed;
-    int32_t queue = cluster->snapshot->jobs[solver->job].queue;
+    int32_t queue = cluster->snapshot->jobs[solver->request.job].queue;
     if (job->n_groups > 1 || cluster->groups[job->first_group].topology >= 0 ||
         cluster->queues[queue].bounds_model >= 0 || affinity_matters(cluster, solver->pending[0])) {
         return false;
@@ -476,7 +484,7 @@ static bool is_simple(const struct solver *solver, int32_t n_tasks)
 static bool find_feasible(struct solver *solver, int32_t n_tasks)
 {
     int64_t n = 0;
-    solver->n_steps += solver->cluster->snapshot->n_nodes / SOLVER_LOOKS_PER_STEP;
+    solver->budget.n_steps += solver->cluster->snapshot->n_nodes / SOLVER_LOOKS_PER_STEP;
     for (int32_t at = 0; at < solver->cluster->snapshot->n_nodes; at++) {
         int64_t n_here = feasibility_count_on(solver->cluster, solver->pending[0], at,
                                               &solver->feasibility.reclaimable[at]);
@@ -495,19 +503,21 @@ int64_t solver_steps_for_moves(const struct solver *solver, int64_t most)
 bool solver_solve(struct solver *solver)
 {
     struct cluster *cluster = solver->cluster;
-    int32_t n_tasks = quantum_next(cluster, solver->job, solver->pending);
+    int32_t n_tasks = quantum_next(cluster, solver->request.job, solver->pending);
     if (n_tasks == 0) {
         return false;
     }
-    quantum_amount(cluster, solver->pending, n_tasks, &solver->amount, &solver->fixed);
-    if (solver->must_move_all && devices_wanted(solver, n_tasks) > cluster->room_milli) {
+    quantum_amount(cluster, solver->pending, n_tasks, &solver->request.amount,
+                   &solver->request.fixed);
+    if (solver->request.must_move_all &&
+        devices_wanted(solver, n_tasks) > cluster->capacity.room_milli) {
         return false; /* Moving work makes no room that was not there. */
     }
     if (!is_possible(solver, n_tasks)) {
         return false;
     }
     solver->is_simple = is_simple(solver, n_tasks);
-    solver->is_pruned = solver->must_move_all && solver->is_simple && solver->is_large;
+    solver->is_pruned = solver->request.must_move_all && solver->is_simple && solver->is_large;
     if (solver->is_pruned && !find_feasible(solver, n_tasks)) {
         return false;
     }
@@ -516,11 +526,11 @@ bool solver_solve(struct solver *solver)
         cluster->status = WEIR_ERR_NOMEM;
         return false;
     }
-    solver->checkpoint = cluster_checkpoint(cluster);
-    solver->n_scenarios = 0;
-    solver->n_evicted = solver->n_recorded = 0;
-    solver->n_frozen = solver->n_frozen_losses = 0;
-    size_t base = solver->checkpoint;
+    solver->scenario.checkpoint = cluster_checkpoint(cluster);
+    solver->budget.n_scenarios = 0;
+    solver->scenario.n_evicted = solver->scenario.n_recorded = 0;
+    solver->scenario.n_frozen = solver->scenario.n_frozen_losses = 0;
+    size_t base = solver->scenario.checkpoint;
     solver->placer->pipeline_only = true;
     bool is_solved = true;
     for (int32_t n = 1; n <= n_tasks && is_solved; n++) {
@@ -531,7 +541,7 @@ bool solver_solve(struct solver *solver)
     }
     solver->placer->pipeline_only = false;
     victims_close(solver);
-    if (!is_solved || solver->n_recorded + solver->n_frozen_losses == 0 ||
+    if (!is_solved || solver->scenario.n_recorded + solver->scenario.n_frozen_losses == 0 ||
         cluster->status != WEIR_OK) {
         cluster_rollback(cluster, base);
         return false;

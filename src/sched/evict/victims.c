@@ -12,8 +12,8 @@ static weir_status open_tier(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     for (int32_t i = 0; i < cluster->snapshot->n_jobs; i++) {
-        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM &&
-                               solver->tiers[cluster->jobs[i].queue] == solver->tier;
+        solver->is_listed[i] = solver->request.is_victim[i] != SOLVER_NOT_A_VICTIM &&
+                               solver->request.tiers[cluster->jobs[i].queue] == solver->tier;
     }
     order_fini(&solver->victims);
     return order_init(&solver->victims, cluster, solver->is_listed, true);
@@ -37,17 +37,17 @@ static weir_status open_pruned(struct solver *solver)
 {
     int32_t n_jobs = solver->cluster->snapshot->n_jobs, n_victims = 0, n_listed = 0;
     for (int32_t i = 0; i < n_jobs; i++) {
-        bool is_victim = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+        bool is_victim = solver->request.is_victim[i] != SOLVER_NOT_A_VICTIM;
         solver->is_listed[i] = is_victim && is_in_the_way(solver, i);
         n_victims += is_victim;
         n_listed += solver->is_listed[i];
     }
-    solver->n_steps += n_jobs / SOLVER_LOOKS_PER_STEP;
+    solver->budget.n_steps += n_jobs / SOLVER_LOOKS_PER_STEP;
     solver->is_pruned = n_listed < n_victims / PRUNED_PART;
     if (!solver->is_pruned) {
         return WEIR_OK;
     }
-    solver->n_steps += n_listed / SOLVER_SORTS_PER_STEP;
+    solver->budget.n_steps += n_listed / SOLVER_SORTS_PER_STEP;
     order_fini(&solver->victims);
     return order_init(&solver->victims, solver->cluster, solver->is_listed, true);
 }
@@ -57,7 +57,8 @@ static weir_status open_order(struct solver *solver)
 {
     const struct cluster *cluster = solver->cluster;
     size_t size = (size_t)cluster->snapshot->n_jobs * sizeof *solver->is_listed;
-    struct solver_sorted *sorted = &solver->sorted[solver->reason == WEIR_SCHED_EVICT_PREEMPT];
+    struct solver_sorted *sorted =
+        &solver->sorted[solver->request.reason == WEIR_SCHED_EVICT_PREEMPT];
     if (sorted->version < 0) {
         order_fini(&sorted->order);
         WEIR_TRY(order_init(&sorted->order, cluster, solver->is_listed, true));
@@ -65,7 +66,7 @@ static weir_status open_order(struct solver *solver)
         order_update(&sorted->order, solver->is_listed, sorted->is_listed, sorted->version);
     }
     memcpy(sorted->is_listed, solver->is_listed, size);
-    sorted->version = cluster->n_commits;
+    sorted->version = cluster->changes.n_commits;
     return order_copy(&solver->victims, &sorted->order);
 }
 
@@ -73,27 +74,28 @@ static weir_status open_order(struct solver *solver)
 static weir_status open_wide(struct solver *solver)
 {
     int32_t n_jobs = solver->cluster->snapshot->n_jobs;
-    bool is_cut = solver->must_move_all && solver->is_large;
-    solver->n_steps += n_jobs / (is_cut ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
+    bool is_cut = solver->request.must_move_all && solver->is_large;
+    solver->budget.n_steps += n_jobs / (is_cut ? SOLVER_LOOKS_PER_STEP : SOLVER_JOBS_PER_STEP);
     for (int32_t i = 0; i < n_jobs; i++) {
-        solver->is_listed[i] = solver->is_victim[i] != SOLVER_NOT_A_VICTIM;
+        solver->is_listed[i] = solver->request.is_victim[i] != SOLVER_NOT_A_VICTIM;
     }
     solver->tier = 0;
-    return solver->n_tiers > 0 ? open_tier(solver) : open_order(solver);
+    return solver->request.n_tiers > 0 ? open_tier(solver) : open_order(solver);
 }
 
 weir_status victims_open(struct solver *solver)
 {
     const struct weir_sched_snapshot *snapshot = solver->cluster->snapshot;
-    solver->n_units = solver->n_unit_tasks = 0;
+    solver->units.n = solver->units.n_tasks = 0;
     solver->are_open = true;
-    memset(solver->reclaimable, 0, (size_t)snapshot->n_nodes * sizeof *solver->reclaimable);
-    memset(solver->popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->popped);
+    memset(solver->units.reclaimable, 0,
+           (size_t)snapshot->n_nodes * sizeof *solver->units.reclaimable);
+    memset(solver->units.popped, 0, (size_t)snapshot->n_jobs * sizeof *solver->units.popped);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
-        solver->node_head[i] = -1;
+        solver->units.node_head[i] = -1;
     }
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
-        solver->last_unit[i] = -1;
+        solver->units.last_of_job[i] = -1;
     }
     if (solver->is_pruned) {
         WEIR_TRY(open_pruned(solver));
@@ -104,10 +106,10 @@ weir_status victims_open(struct solver *solver)
 void victims_close(struct solver *solver)
 {
     solver->are_open = false;
-    if (solver->n_tiers > 0 || solver->is_pruned) {
+    if (solver->request.n_tiers > 0 || solver->is_pruned) {
         order_fini(&solver->victims); /* It is no copy of what was sorted. */
     }
-    solver->n_units = solver->n_unit_tasks = 0;
+    solver->units.n = solver->units.n_tasks = 0;
 }
 
 /** Of a job with one group: the tasks after the first n_popped to end. */
@@ -157,29 +159,29 @@ static int32_t next_of_tree(struct solver *solver, int32_t job, int32_t n_popped
 static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool *out_is_last)
 {
     struct cluster *cluster = solver->cluster;
-    int32_t n_popped = solver->popped[job];
+    int32_t n_popped = solver->units.popped[job];
     bool is_flat = cluster->jobs[job].n_groups == 1;
     int32_t n = is_flat ? next_of_flat(solver, job, n_popped, out, out_is_last)
                         : next_of_tree(solver, job, n_popped, out, out_is_last);
-    bool is_whole = solver->is_victim[job] == SOLVER_WHOLE &&
+    bool is_whole = solver->request.is_victim[job] == SOLVER_WHOLE &&
                     cluster->jobs[job].preemptibility == WEIR_SCHED_PREEMPTIBLE;
     return *out_is_last && !is_whole ? 0 : n;
 }
 
 static void link_unit(struct solver *solver, int32_t unit)
 {
-    const struct eviction_unit *of = &solver->units[unit];
+    const struct eviction_unit *of = &solver->units.all[unit];
     const struct job_state *job = &solver->cluster->jobs[of->job];
     for (int32_t i = of->first; i < of->first + of->n; i++) {
-        int32_t node = cluster_seat(solver->cluster, solver->unit_tasks[i]);
-        solver->unit_nodes[i] = node;
-        feasibility_count(&solver->feasibility, solver->unit_tasks[i], node,
-                          solver->may_lose[job->queue], job->n_tasks > 1,
-                          &solver->reclaimable[node]);
-        int32_t last = solver->node_head[node];
-        if (last < 0 || solver->links[last].unit != unit) {
-            solver->links[i] = (struct solver_link){.unit = unit, .next = last};
-            solver->node_head[node] = i;
+        int32_t node = cluster_seat(solver->cluster, solver->units.tasks[i]);
+        solver->units.nodes[i] = node;
+        feasibility_count(&solver->feasibility, solver->units.tasks[i], node,
+                          solver->request.may_lose[job->queue], job->n_tasks > 1,
+                          &solver->units.reclaimable[node]);
+        int32_t last = solver->units.node_head[node];
+        if (last < 0 || solver->units.links[last].unit != unit) {
+            solver->units.links[i] = (struct solver_link){.unit = unit, .next = last};
+            solver->units.node_head[node] = i;
         }
     }
 }
@@ -194,14 +196,14 @@ static void push_rest(struct solver *solver, int32_t job, int32_t *scratch)
 
 bool victims_pop(struct solver *solver)
 {
-    solver->n_steps++;
+    solver->budget.n_steps++;
     if (!solver->are_open && victims_open(solver) != WEIR_OK) {
         solver->cluster->status = WEIR_ERR_NOMEM;
         return false;
     }
     for (;;) {
         int32_t job = order_pop(&solver->victims);
-        if (job < 0 && solver->tier + 1 < solver->n_tiers) {
+        if (job < 0 && solver->tier + 1 < solver->request.n_tiers) {
             solver->tier++;
             if (open_tier(solver) != WEIR_OK) {
                 solver->cluster->status = WEIR_ERR_NOMEM;
@@ -213,20 +215,21 @@ bool victims_pop(struct solver *solver)
             return false;
         }
         bool is_last = true;
-        int32_t *out = solver->unit_tasks + solver->n_unit_tasks;
+        int32_t *out = solver->units.tasks + solver->units.n_tasks;
         int32_t n = next_unit(solver, job, out, &is_last);
         if (n == 0) {
             continue;
         }
-        solver->units[solver->n_units] = (struct eviction_unit){.first = solver->n_unit_tasks,
-                                                                .n = n,
-                                                                .job = job,
-                                                                .previous = solver->last_unit[job],
-                                                                .is_last = is_last};
-        solver->last_unit[job] = solver->n_units;
-        solver->n_unit_tasks += n;
-        solver->popped[job] += n;
-        link_unit(solver, solver->n_units++);
+        solver->units.all[solver->units.n] =
+            (struct eviction_unit){.first = solver->units.n_tasks,
+                                   .n = n,
+                                   .job = job,
+                                   .previous = solver->units.last_of_job[job],
+                                   .is_last = is_last};
+        solver->units.last_of_job[job] = solver->units.n;
+        solver->units.n_tasks += n;
+        solver->units.popped[job] += n;
+        link_unit(solver, solver->units.n++);
         struct weir_sched_amount amount;
         quantum_amount(solver->cluster, out, n, &amount, NULL);
         order_count_loss(&solver->victims, job, &amount);

@@ -5,14 +5,14 @@
 #include "sched/evict/solver.h"
 
 /**
- * Begin with what solver->is_victim marks. The first victims_pop does so if it was not done: many
- * searches end without one.
+ * Begin with what solver->request.is_victim marks. The first victims_pop does so if it was not
+ * done: many searches end without one.
  */
 weir_status victims_open(struct solver *solver) WEIR_MUST_CHECK;
 void victims_close(struct solver *solver);
 
 /**
- * Append the next unit to solver->units. The state must be the one before any scenario. false:
+ * Append the next unit to solver->units.all. The state must be the one before any scenario. false:
  * there is none.
  */
 bool victims_pop(struct solver *solver);

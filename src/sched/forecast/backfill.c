@@ -157,7 +157,7 @@ static void record(struct backfill *backfill, struct backfill_slot *slot, int32_
         }
         backfill->n_devices += n_devices;
         int32_t model = cluster->nodes[state->planned_node].model;
-        if (model >= 0 && cluster->shape_models[state->shape] < 0) {
+        if (model >= 0 && cluster->shapes.models[state->shape] < 0) {
             int64_t devices = cluster_charge(cluster, task, state->planned_node).accelerators;
             slot->amount.of[model] += devices;
             slot->fixed.of[model] += state->is_fixed ? devices : 0;
@@ -206,8 +206,8 @@ static int32_t least_position(const struct backfill *backfill, const struct back
     const struct weir_sched_job *l = &jobs[last->job], *r = &jobs[slot->job];
     int32_t last_task = backfill->places[last->first].task;
     bool is_alike = last->n == n && n == r->n_tasks && n == l->n_tasks && l->n_groups == 0 &&
-                    r->n_groups == 0 && l->queue == r->queue && !cluster->has_closings &&
-                    cluster->reserved == NULL && last->shape == slot->shape &&
+                    r->n_groups == 0 && l->queue == r->queue && !cluster->times.has_closings &&
+                    cluster->times.reserved == NULL && last->shape == slot->shape &&
                     cluster->tasks[last_task].shape == slot->shape;
     int32_t least = 0;
     while (is_alike && least < backfill->n_completions &&
@@ -273,8 +273,8 @@ static void find_slots(struct backfill *backfill, struct backfill_slot *slots, i
     }
     future_end(backfill);
     backfill->placer->pipeline_only = backfill->placer->future_only = false;
-    for (int32_t i = 0; i < cluster->n_shapes; i++) {
-        cluster->shape_failed[i] = -1;
+    for (int32_t i = 0; i < cluster->shapes.n; i++) {
+        cluster->shapes.failed[i] = -1;
     }
 }
 

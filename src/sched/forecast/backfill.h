@@ -61,7 +61,7 @@ struct backfill {
     struct completion *of_jobs; /**< Of every job, run or not, in order; once are_sorted. */
     bool are_sorted;
     bool *is_active;        /**< Per job: some of it has a place, */
-    int64_t active_version; /**< in the state of cluster.n_commits; -1: not known. */
+    int64_t active_version; /**< in the state of cluster.changes.n_commits; -1: not known. */
     struct completion *completions;
     int32_t n_completions, position; /**< The first `position` ends are supposed to be over. */
     struct scan scan;

@@ -37,7 +37,7 @@ void future_hold(struct backfill *backfill, struct backfill_slot *slot, bool hol
                      backfill->devices + place->first_device, place->zones, holds_room ? 1 : -1);
         touch(backfill, place->node);
     }
-    backfill->cluster->n_freed += !holds_room;
+    backfill->cluster->changes.n_freed += !holds_room;
 }
 
 /** When each job ends if it runs does not change within a cycle: the order is made once. */
@@ -60,12 +60,12 @@ static void update_active(struct backfill *backfill)
 {
     const struct cluster *cluster = backfill->cluster;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        if (cluster->changed[j] > backfill->active_version) {
+        if (cluster->changes.of_jobs[j] > backfill->active_version) {
             const struct group_state *root = &cluster->groups[cluster->jobs[j].first_group];
             backfill->is_active[j] = root->n_alive + root->n_pipelined > 0;
         }
     }
-    backfill->active_version = cluster->n_commits;
+    backfill->active_version = cluster->changes.n_commits;
 }
 
 /** Put a slot's end among the ends that are to come. */
@@ -125,7 +125,7 @@ static void pass(struct backfill *backfill, const struct completion *end, int si
             touch(backfill, cluster->tasks[t].planned_node);
         }
     }
-    cluster->n_freed += sign > 0;
+    cluster->changes.n_freed += sign > 0;
 }
 
 static void move_to(struct backfill *backfill, int32_t position)
@@ -138,7 +138,8 @@ static void move_to(struct backfill *backfill, int32_t position)
     }
     future_update(backfill);
     int64_t now = backfill->cluster->snapshot->now_ms;
-    backfill->cluster->at_ms = position == 0 ? now : backfill->completions[position - 1].at_ms;
+    backfill->cluster->times.at_ms =
+        position == 0 ? now : backfill->completions[position - 1].at_ms;
 }
 
 void future_end(struct backfill *backfill)
@@ -204,8 +205,8 @@ static bool is_plain(const struct backfill *backfill, const struct backfill_slot
     const struct job_state *job = &cluster->jobs[slot->job];
     return n == 1 && job->n_groups == 1 && cluster->groups[job->first_group].topology < 0 &&
            !affinity_matters(cluster, backfill->tasks[0]) &&
-           cluster->queues[job->queue].bounds_model < 0 && !cluster->has_closings &&
-           cluster->reserved == NULL;
+           cluster->queues[job->queue].bounds_model < 0 && !cluster->times.has_closings &&
+           cluster->times.reserved == NULL;
 }
 
 /** Tell the scan what is over with an end, as pass does the cluster. */

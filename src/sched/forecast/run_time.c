@@ -34,11 +34,11 @@ weir_status run_time_init(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     size_t n = 0, n_nodes = (size_t)snapshot->n_nodes;
-    cluster->at_ms = snapshot->now_ms;
+    cluster->times.at_ms = snapshot->now_ms;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const struct weir_sched_node *node = &snapshot->nodes[i];
-        cluster->has_closings =
-            cluster->has_closings || node->closed_until_ms > node->closed_from_ms;
+        cluster->times.has_closings =
+            cluster->times.has_closings || node->closed_until_ms > node->closed_from_ms;
     }
     for (int32_t i = 0; i < snapshot->n_reservations; i++) {
         n += (size_t)snapshot->reservations[i].n_nodes;
@@ -46,12 +46,12 @@ weir_status run_time_init(struct cluster *cluster)
     if (n == 0) {
         return WEIR_OK;
     }
-    cluster->reserved_first = calloc(n_nodes + 2, sizeof *cluster->reserved_first);
-    cluster->reserved = calloc(n, sizeof *cluster->reserved);
-    if (cluster->reserved_first == NULL || cluster->reserved == NULL) {
+    cluster->times.reserved_first = calloc(n_nodes + 2, sizeof *cluster->times.reserved_first);
+    cluster->times.reserved = calloc(n, sizeof *cluster->times.reserved);
+    if (cluster->times.reserved_first == NULL || cluster->times.reserved == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    int32_t *first = cluster->reserved_first; /* Counts, then ends, that become starts. */
+    int32_t *first = cluster->times.reserved_first; /* Counts, then ends, that become starts. */
     for (int32_t i = 0; i < snapshot->n_reservations; i++) {
         for (int32_t k = 0; k < snapshot->reservations[i].n_nodes; k++) {
             first[snapshot->reservations[i].nodes[k]]++;
@@ -63,7 +63,7 @@ weir_status run_time_init(struct cluster *cluster)
     first[n_nodes] = (int32_t)n;
     for (int32_t i = snapshot->n_reservations - 1; i >= 0; i--) {
         for (int32_t k = 0; k < snapshot->reservations[i].n_nodes; k++) {
-            cluster->reserved[--first[snapshot->reservations[i].nodes[k]]] = i;
+            cluster->times.reserved[--first[snapshot->reservations[i].nodes[k]]] = i;
         }
     }
     return WEIR_OK;
@@ -86,19 +86,20 @@ bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t at)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     const struct weir_sched_node *node = &snapshot->nodes[at];
-    int64_t run = run_time_bound_ms(&snapshot->jobs[job]), start = cluster->at_ms;
+    int64_t run = run_time_bound_ms(&snapshot->jobs[job]), start = cluster->times.at_ms;
     int64_t end = run > 0 ? start + run : start + 1;
     if (node->closed_until_ms > node->closed_from_ms && start < node->closed_until_ms &&
         end > node->closed_from_ms) {
         return false;
     }
-    if (cluster->reserved == NULL) {
+    if (cluster->times.reserved == NULL) {
         return true;
     }
     end = run > 0 ? end : RUN_TIME_NEVER;
-    for (int32_t i = cluster->reserved_first[at]; i < cluster->reserved_first[at + 1]; i++) {
+    for (int32_t i = cluster->times.reserved_first[at]; i < cluster->times.reserved_first[at + 1];
+         i++) {
         const struct weir_sched_reservation *reserved =
-            &snapshot->reservations[cluster->reserved[i]];
+            &snapshot->reservations[cluster->times.reserved[i]];
         if (start < reserved->until_ms && end > reserved->from_ms &&
             !is_for(snapshot, reserved, job)) {
             return false;
@@ -122,11 +123,11 @@ uint64_t run_time_kind(const struct cluster *cluster, int32_t job)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     uint64_t bound = (uint64_t)run_time_bound_ms(&snapshot->jobs[job]);
-    if (cluster->reserved != NULL) {
+    if (cluster->times.reserved != NULL) {
         uint64_t owner = own_reservation(snapshot, job) >= 0
                              ? (uint64_t)job + (uint64_t)snapshot->n_queues
                              : (uint64_t)snapshot->jobs[job].queue;
         return bound * 0x9e3779b97f4a7c15U + owner + 1;
     }
-    return cluster->has_closings ? bound : 0;
+    return cluster->times.has_closings ? bound : 0;
 }

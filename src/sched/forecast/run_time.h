@@ -24,13 +24,13 @@ int64_t run_time_bound_ms(const struct weir_sched_job *job);
  */
 int64_t run_time_end_ms(const struct weir_sched_job *job, int64_t now_ms);
 
-/** Fill cluster->reserved, which the cluster frees. NOMEM. */
+/** Fill cluster->times.reserved, which the cluster frees. NOMEM. */
 weir_status run_time_init(struct cluster *cluster) WEIR_MUST_CHECK;
 
 /**
- * Whether a job may start on the node at cluster->at_ms. The node may not be closed before the job
- * has ended, nor reserved for others. For a job whose run time is not known, only its start counts
- * for maintenance; into a reservation for others it may not reach at all.
+ * Whether a job may start on the node at cluster->times.at_ms. The node may not be closed before
+ * the job has ended, nor reserved for others. For a job whose run time is not known, only its start
+ * counts for maintenance; into a reservation for others it may not reach at all.
  */
 bool run_time_is_allowed(const struct cluster *cluster, int32_t job, int32_t node);
 

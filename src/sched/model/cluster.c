@@ -14,12 +14,12 @@ int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_
  */
 static int32_t charged_model(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    if (cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
+    if (cluster->capacity.n_resources == WEIR_SCHED_FIRST_MODEL) {
         return -1;
     }
     node = node < 0 ? cluster->tasks[task].planned_node : node;
     return node >= 0 ? cluster->nodes[node].model
-                     : cluster->shape_models[cluster->tasks[task].shape];
+                     : cluster->shapes.models[cluster->tasks[task].shape];
 }
 
 /** `size`: of the devices; 0: unknown. */
@@ -31,7 +31,7 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
     int64_t devices = fraction_charge(demand, size);
     for (int32_t i = 0; i < state->n_extras; i++) {
         const struct extra_want *want = &cluster->wants[state->first_extra + i];
-        devices += want->count * cluster->extra_milli[want->name];
+        devices += want->count * cluster->capacity.extra_milli[want->name];
     }
     return (struct task_charge){.accelerators = devices,
                                 .cpu_milli = demand->cpu_milli,
@@ -41,7 +41,7 @@ static struct task_charge charge_of(const struct cluster *cluster, int32_t task,
 
 struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node)
 {
-    int64_t size = cluster->min_device_size;
+    int64_t size = cluster->capacity.min_device_size;
     if (node >= 0 && demand_is_by_memory(cluster_demand(cluster, task))) { /* Else it is not used,
                                                                and nodes are far apart. */
         bool is_known = cluster->snapshot->nodes[node].device_memory_bytes > 0;
@@ -52,7 +52,7 @@ struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, i
 
 struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_t task)
 {
-    return charge_of(cluster, task, -1, cluster->max_device_size);
+    return charge_of(cluster, task, -1, cluster->capacity.max_device_size);
 }
 
 static void node_count_device(struct node_state *node, const struct device_state *device, int sign)
@@ -88,21 +88,21 @@ static void count_devices(struct cluster *cluster, int32_t task, int32_t at,
         device->n_waiting += n_waiting;
         node_count_device(node, device, 1);
     }
-    cluster->room_milli += node->is_open ? node->room_milli - room_milli : 0;
+    cluster->capacity.room_milli += node->is_open ? node->room_milli - room_milli : 0;
 }
 
 void cluster_count_devices(struct cluster *cluster, int32_t at)
 {
     struct node_state *node = &cluster->nodes[at];
     node->whole_now = node->whole_future = node->n_shared = 0;
-    cluster->room_milli -= node->is_open ? node->room_milli : 0;
+    cluster->capacity.room_milli -= node->is_open ? node->room_milli : 0;
     node->room_milli = 0;
     for (int32_t d = 0; d < cluster->snapshot->nodes[at].n_devices; d++) {
         struct device_state *device = &cluster->devices[node->first_device + d];
         device->room_milli = fraction_room(node->device_size, device->future);
         node_count_device(node, device, 1);
     }
-    cluster->room_milli += node->is_open ? node->room_milli : 0;
+    cluster->capacity.room_milli += node->is_open ? node->room_milli : 0;
 }
 
 static void count_extras(struct cluster *cluster, const struct task_state *state, int32_t at,
@@ -127,7 +127,7 @@ static void count_zones(struct cluster *cluster, int32_t at, uint32_t mask,
 {
     for (int32_t i = 0; mask != 0; i++, mask >>= 1) {
         if ((mask & 1) != 0) {
-            struct zone_state *zone = &cluster->zones[cluster->nodes[at].first_zone + i];
+            struct zone_state *zone = &cluster->numa.zones[cluster->nodes[at].first_zone + i];
             zone->cpu_now += now * numa[i].cpu_milli;
             zone->cpu_future += future * numa[i].cpu_milli;
             zone->memory_now += now * numa[i].memory_bytes;
@@ -265,7 +265,7 @@ void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
     struct numa_allocation parts[ZONES_MAX] = {{0}};
     int64_t n_zones = __builtin_popcount(zones);
-    for (int32_t i = 0; n_zones > 0 && i < cluster->max_zones; i++) {
+    for (int32_t i = 0; n_zones > 0 && i < cluster->numa.max_zones; i++) {
         parts[i] =
             (struct numa_allocation){demand->cpu_milli / n_zones, demand->memory_bytes / n_zones};
     }
@@ -286,7 +286,7 @@ void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
         struct queue_state *of = &cluster->queues[queue];
-        for (int r = 0; r < cluster->n_resources; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources; r++) {
             of->allocated.of[r] += sign * amount->of[r];
             of->non_preemptible.of[r] += sign * fixed->of[r];
         }

@@ -1,20 +1,20 @@
 /**
  * The state of a cycle: the snapshot with what the cycle has changed so far, and an undo log.
  *
- * Every change is a change of one task: where it *is* (held) and where it *will be* (target). A
- * node counts both: *now* is what is taken while everything that leaves is still there, *future*
- * what is taken when it has left and what is pipelined has come. A bind needs room in both, a
- * pipeline in the future only. Queues are charged for the future.
+ * Every change is a change of one task: of the node where it *is* (current) and of the node where
+ * it *will be* (planned). A node counts both. *now* is what is taken while everything that leaves
+ * is still there. *future* is what is taken when that has left and what is pipelined has come. A
+ * bind needs room in both, a pipeline in the future only. Queues are charged for the future.
  *
- *     phase        held   target
- *     PENDING       -       -
- *     RUNNING       n       n
- *     BOUND         n       n        bound in this cycle
- *     PIPELINED     - or o  n        o: it runs there and is evicted to move
- *     RELEASING     o       -
- *     STUCK         o       -        counts as if it stayed
+ *     phase        current  planned
+ *     PENDING         -        -
+ *     RUNNING         n        n
+ *     BOUND           n        n        bound in this cycle
+ *     PIPELINED     - or o     n        o: it runs there and is evicted to move
+ *     RELEASING       o        -
+ *     STUCK           o        -        counts as if it stayed
  *
- * Lack of memory sets `status`, after which the state is good for nothing but cluster_fini.
+ * Lack of memory sets `status`. Then the state is good for nothing but cluster_fini.
  */
 #ifndef WEIR_SCHED_CLUSTER_H
 #define WEIR_SCHED_CLUSTER_H
@@ -43,7 +43,7 @@ enum task_phase {
 struct task_state {
     int32_t current_node, planned_node; /**< Nodes; -1. */
     int32_t job, group;                 /**< Group: index into cluster.groups. */
-    int32_t first_assigned;             /**< Of its n_devices places in the pools below. */
+    int32_t first_assigned; /**< Its n_devices devices in current_devices and planned_devices. */
     int32_t first_extra, n_extras;
     int32_t by_job; /**< For whom it was evicted. */
     int32_t shape;  /**< Equal for tasks that fit the same nodes. */
@@ -68,7 +68,7 @@ struct extra_state {
 struct device_state {
     int64_t now, future; /**< In units of the node's device_size. */
     int64_t waiting;     /**< Of future what is pipelined. */
-    int32_t n_waiting;   /**< Pipelined tasks on it: who joins them waits as well. */
+    int32_t n_waiting;   /**< Pipelined tasks on it: a task that joins them waits as well. */
     int32_t room_milli;  /**< Free in the future, in thousandths of it, rounded down. */
 };
 
@@ -90,12 +90,14 @@ struct node_state {
     bool is_open;  /**< New work may come. */
 };
 
-/** What an aligned task takes of a NUMA zone. */
+/** What an aligned task is allocated of one NUMA zone. */
 struct numa_allocation {
     int64_t cpu_milli, memory_bytes;
 };
 
-/** Of a node's future what is only held (cluster_hold): asked for rarely, so it is kept apart. */
+/**
+ * What of a node's future is only held (cluster_hold). It is asked for rarely, so it is kept apart.
+ */
 struct node_hold {
     int64_t cpu, memory;
     int32_t tasks;
@@ -137,7 +139,7 @@ struct task_charge {
     int32_t model; /**< The resource that the accelerators are as well; -1. */
 };
 
-/** Why tasks of a shape found no place, so that twins need not be explained anew. */
+/** Why tasks of a shape found no placement. Tasks of the same shape need not be explained anew. */
 struct shape_reason {
     bool is_known;
     enum weir_sched_wait_code code;
@@ -146,7 +148,7 @@ struct shape_reason {
     int32_t queue; /**< That has no more of a model. */
 };
 
-struct undo {
+struct undo_entry {
     int32_t task;
     int32_t current_node, planned_node, by_job;
     int32_t first_device; /**< In undo_devices: held, then target. */
@@ -156,11 +158,76 @@ struct undo {
     bool is_fixed;
 };
 
-/** Nodes with devices, those with a shared device among them, and all nodes by CPU with those
- *  without devices first: in the order in which the rules of placement prefer them. "binpack" has
- *  those first that have the least left, "spread" those of which the greatest part is left. */
+/**
+ * Nodes with devices; those with a shared device among them; and all nodes by CPU, those without
+ * devices first. Each is in the order in which the rules of placement prefer nodes: "binpack" the
+ * ones with the least left, "spread" the ones of which the greatest part is left.
+ */
 struct cluster_indices {
     struct node_index by_room, by_shared, by_cpu;
+};
+
+/** What a cycle can undo: one entry for each change of a task since the last commit. */
+struct undo_log {
+    struct undo_entry *entries;
+    size_t n, cap;
+    int32_t *devices; /**< Of all entries. */
+    size_t n_devices, devices_cap;
+    struct numa_allocation *numa; /**< Of the entries with zones. */
+    size_t n_numa, numa_cap;
+};
+
+/** What tasks of one shape have in common; arrays by shape. */
+struct cluster_shapes {
+    int32_t n;
+    struct weir_sched_demand *demands;
+    int64_t *failed; /**< changes.n_freed at which it found no placement; -1. */
+    struct shape_reason *reasons;
+    int32_t *models; /**< The resource of the model that it must run on; -1. */
+};
+
+/** The indices of nodes, and which nodes they do not show as they are now. */
+struct cluster_index {
+    struct cluster_indices by; /**< Read through cluster_indices, which brings them up to date. */
+    int32_t *stale;            /**< Nodes that have changed since. */
+    int32_t n_stale;
+    bool *is_stale; /**< Per node. */
+    uint8_t *parts; /**< Per node: 0, or one more than its model's number. */
+};
+
+/** The NUMA zones of all nodes, and what tasks are allocated of them. */
+struct cluster_numa {
+    struct zone_state *zones;
+    int32_t max_zones;                         /**< Of any node; 0: no node states zones. */
+    bool zones_have_devices;                   /**< Zones of a node by whose policy they matter. */
+    struct numa_allocation *current, *planned; /**< Per task and zone; NULL if max_zones is 0. */
+};
+
+/** What the cluster has in all. */
+struct cluster_capacity {
+    struct weir_sched_amount total;
+    int n_resources;
+    const char *models[WEIR_SCHED_MODELS_MAX]; /**< Names of the resources from FIRST_MODEL on. */
+    int64_t *extra_milli; /**< Per interned name: thousandths of a device that one counts as. */
+    int32_t n_extra_names;
+    int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
+    int64_t min_device_size, max_device_size; /**< Of nodes that state memory; 0: none does. */
+};
+
+/** What depends on time. */
+struct cluster_times {
+    int64_t at_ms;                      /**< When tasks would start: now, or supposed. */
+    bool has_closings;                  /**< Some node has a maintenance window. */
+    bool enforces_limits;               /**< Jobs over their time limit get nothing more. */
+    int32_t *reserved_first, *reserved; /**< Per node, and an end: its reservations; NULL: none. */
+};
+
+/** Counters of changes, by which others know whether what they worked out still holds. */
+struct cluster_changes {
+    int64_t n_freed;   /**< Events that may make room. */
+    int64_t n_commits; /**< Commits that kept a change. */
+    bool has_freed;    /**< A commit kept an eviction, or took back what the cycle gave. */
+    int64_t *of_jobs;  /**< Per job: n_commits at its last change; 0: it has not changed. */
 };
 
 struct cluster {
@@ -172,94 +239,71 @@ struct cluster {
     struct device_state *devices;
     struct node_hold *node_holds; /**< Per node. */
     int64_t *unit_holds;          /**< Per device: of its future what is only held. */
+    bool *is_excluded;            /**< Per node: not to be used in the scenario at hand. */
     struct extra_state *extras;
-    struct zone_state *zones;
-    int32_t max_zones;       /**< Of any node; 0: none says. */
-    bool zones_have_devices; /**< Those of one by whose policy zones matter. */
-    struct numa_allocation *current_numa,
-        *planned_numa; /**< Per task and zone; NULL if max_zones is 0. */
+    struct cluster_numa numa;
+    struct cluster_capacity capacity;
+    struct cluster_index index;
+    struct fgd_index *fgd; /**< Told of every node that changes; NULL: the rule is not in use. */
+
     struct task_state *tasks;
     int32_t *current_devices, *planned_devices;
     struct extra_want *wants;
+    struct cluster_shapes shapes;
     struct job_state *jobs;
     struct weir_sched_wait *waits; /**< Why jobs wait; cluster_wait. */
     struct group_state *groups;
     int32_t n_groups;
-    int32_t *queue_first, *queue_jobs; /**< Per queue, and an end: span of its jobs, in order. */
-    int64_t *changed;    /**< Per job: n_commits when it changed last; 0: it has not. */
-    int64_t *user_usage; /**< Per user of a queue: thousandths of devices of what has a place. */
-    int32_t *task_order; /**< Tasks of each leaf group, most wanted first. */
+    int32_t *task_order; /**< Tasks of each leaf group, the most wanted first. */
+
     struct queue_state *queues;
-    int32_t first_root;   /**< Queue without parent; the others by next_sibling. */
-    int64_t *extra_milli; /**< Per interned name: what one counts as of a queue's accelerators. */
-    int32_t n_extra_names;
-    const char *models[WEIR_SCHED_MODELS_MAX]; /**< Names of the resources from FIRST_MODEL on. */
-    int n_resources;
-    struct weir_sched_amount total;
-    uint8_t
-        *parts; /**< Per node, of indices: 0, or one more than its model's place among models. */
-    int64_t room_milli; /**< Free in the future, over the devices of all open nodes. */
-    int64_t min_device_size, max_device_size; /**< Of nodes that say their memory; 0: none does. */
+    int32_t first_root;                /**< Queue without parent; the others by next_sibling. */
+    int32_t *queue_first, *queue_jobs; /**< Per queue, and an end: its jobs, in order. */
+    int64_t *user_usage; /**< Per user of a queue: thousandths of devices of what is placed. */
 
-    struct cluster_indices indices; /**< To be asked for by cluster_indices. */
-    int32_t *unindexed;             /**< Nodes that have changed since they were. */
-    int32_t n_unindexed;
-    bool *is_unindexed;
-
-    struct undo *log;
-    size_t n_log, log_cap;
-    int32_t *undo_devices;
-    size_t n_undo_devices, undo_devices_cap;
-    struct numa_allocation *undo_numa;
-    size_t n_undo_numa, undo_numa_cap;
-
-    int32_t n_shapes;
-    struct weir_sched_demand *shape_demands; /**< Per shape. */
-    int64_t *shape_failed; /**< Per shape: n_freed at which it found no place; -1. */
-    struct shape_reason *shape_reasons;
-    int32_t *shape_models;  /**< Per shape: the resource of the model it must run on; -1. */
-    bool *is_excluded;      /**< Per node: nothing is placed there in the scenario at hand. */
-    struct fgd_index *fgd;  /**< Told of every node that changes; NULL: the rule is not in use. */
-    int64_t n_freed;        /**< Counts events that may make room. */
-    int64_t n_commits;      /**< Counts those that kept a change. */
-    bool has_freed;         /**< One of them kept an eviction, or took back what the cycle gave. */
-    int64_t at_ms;          /**< The moment at which tasks would start: now, or supposed. */
-    bool has_anti_affinity; /**< Some task keeps away from others. */
-    bool has_closings;      /**< Some node has a maintenance window. */
-    int32_t *reserved_first,
-        *reserved;             /**< Per node, and an end: span of its reservations; NULL: none. */
-    bool is_building;          /**< Tasks are counted on devices, but not these on nodes. */
-    bool has_nominations;      /**< Some places are kept by an earlier plan. */
-    bool enforces_time_limits; /**< Jobs over their time limit get nothing more. */
+    struct cluster_times times;
+    struct cluster_changes changes;
+    struct undo_log undo;
     int64_t n_decisions;
+    bool has_anti_affinity; /**< Some task keeps away from others. */
+    bool has_nominations;   /**< Some placements were nominated by an earlier plan. */
+    bool is_building;       /**< Tasks are counted on devices, but these not yet on nodes. */
 };
 
 weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,
                          const struct weir_sched_profile *profile) WEIR_MUST_CHECK;
 void cluster_fini(struct cluster *cluster);
 
-/** Add or take away a task everywhere it counts; and tell the indices that a node's counters have
- *  changed. For the building of the state and the functions below. */
+/**
+ * Count a task everywhere (sign 1) or no longer (-1), and tell the indices that its node has
+ * changed. For the building of the state and the functions below.
+ */
 void cluster_count_task(struct cluster *cluster, int32_t task, int sign);
 
-/** The two halves of it: on its node and in its queues; and in its groups. */
+/** The two halves of cluster_count_task: on its node and in its queues; and in its groups. */
 void cluster_count_in_place(struct cluster *cluster, int32_t task, int sign);
 void cluster_count_in_groups(struct cluster *cluster, int32_t task, int sign);
 void cluster_index_node(struct cluster *cluster, int32_t node);
 
-/** For cluster_init: read all tasks and count them where they lie, in the order of nodes. */
+/** For cluster_init: read all tasks and count them where they are, in the order of nodes. NOMEM. */
 weir_status cluster_put_tasks(struct cluster *cluster) WEIR_MUST_CHECK;
 
-/** Make a node's counters from its devices, once who lies there is counted on these
- *  (cluster.is_building). */
+/**
+ * Make a node's counters from its devices, after its tasks were counted on these
+ * (cluster.is_building).
+ */
 void cluster_count_devices(struct cluster *cluster, int32_t node);
 
-/** The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
- *  since they were asked for, however often. */
+/**
+ * The indices, up to date until the next change. Cost: O(log nodes) for each node that has changed
+ * since the last call, however often it has.
+ */
 const struct cluster_indices *cluster_indices(struct cluster *cluster);
 
-/** The least key, in by_room or by_cpu, of a node on which there is room for it. Where nodes have
- *  devices, CLUSTER_KEY_WITH_DEVICES is to be added in by_cpu. */
+/**
+ * The least key, in by_room or by_cpu, of a node with room for the demand. Where nodes have
+ * devices, add CLUSTER_KEY_WITH_DEVICES in by_cpu.
+ */
 int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched_demand *demand);
 
 /** Why a job that has something to place waits. */
@@ -271,45 +315,54 @@ static inline struct weir_sched_wait *cluster_wait(struct cluster *cluster, int3
 /** Whether placing the task now would count as non-preemptible. */
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task);
 
-/** A point to come back to: everything after it is undone by cluster_rollback. */
+/** A point to come back to: cluster_rollback undoes everything after it. */
 size_t cluster_checkpoint(const struct cluster *cluster);
 void cluster_rollback(struct cluster *cluster, size_t checkpoint);
 
-/** Keep everything so far: there is no way back behind it. */
+/** Keep everything so far. There is no way back behind it. */
 void cluster_commit(struct cluster *cluster);
 
-/** Bind or pipeline a pending task, or pipeline one that is RELEASING, onto devices of a node that
- *  were found to fit (fits.h). */
+/**
+ * Bind or pipeline a PENDING task, or pipeline a RELEASING one. Node, devices and zones were found
+ * to fit (fits.h).
+ */
 void cluster_place(struct cluster *cluster, int32_t task, enum task_phase phase, int32_t node,
                    const int32_t *devices, uint32_t zones);
 
-/** Make a RUNNING task RELEASING; a BOUND or PIPELINED one what it was before. */
+/** Make a RUNNING task RELEASING; make a BOUND or PIPELINED one what it was before. */
 void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_reason reason,
                    int32_t by_job);
 
-/** Take an eviction of this cycle back; its place must be free in the future. */
+/** Take an eviction of this cycle back. The task's room must be free in the future. */
 void cluster_unevict(struct cluster *cluster, int32_t task);
 
 /** Let a PIPELINED task wait for other devices of its node. */
 void cluster_move(struct cluster *cluster, int32_t task, const int32_t *devices);
 
-/** Make a PIPELINED task that is nowhere yet BOUND at its place. */
+/** Make a PIPELINED task that has no current node BOUND on its planned one. */
 void cluster_bind(struct cluster *cluster, int32_t task);
 
-/** Make a task BOUND in this cycle PIPELINED at the same place. */
+/** Make a task that was BOUND in this cycle PIPELINED on the same node. */
 void cluster_defer(struct cluster *cluster, int32_t task);
 
-/** Count the room of a place as taken in the future (sign 1) by a task that has none, or no more
- *  (-1), an equal part of each zone. Not undone by a rollback: whoever holds lets go. The caller
- * calls cluster_index_node before anything is placed. */
+/**
+ * Count a room as taken in the future (sign 1) by a task that is not placed there, or no longer
+ * (-1), an equal part of each zone. A rollback does not undo it: the caller that holds also lets
+ * go. The caller calls cluster_index_node before anything is placed.
+ */
 void cluster_hold(struct cluster *cluster, int32_t task, int32_t node, const int32_t *devices,
                   uint32_t zones, int sign);
 
-/** Count a task as gone from where it will be, and from its queues (sign 1), or as there again. Not
- *  undone by a rollback either, and the caller indexes the node. */
+/**
+ * Count a task as gone from its planned node and from its queues (sign 1), or as there again (-1).
+ * A rollback does not undo it, and the caller indexes the node.
+ */
 void cluster_suppose_gone(struct cluster *cluster, int32_t task, int sign);
 
-/** Count an amount more (sign 1) or less for a queue and all above it. The same. */
+/**
+ * Count an amount more (sign 1) or less (-1) for a queue and all above it. A rollback does not undo
+ * it.
+ */
 void cluster_suppose_charged(struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *amount,
                              const struct weir_sched_amount *fixed, int sign);
@@ -320,40 +373,51 @@ static inline bool demand_is_by_memory(const struct weir_sched_demand *demand)
     return demand->n_devices > 0 && demand->device_milli == 0;
 }
 
-/** What a task counts as on a node, of its queues' shares; node -1: on the node with the smallest
- *  devices, and of the model on which it is or must run. */
+/**
+ * What a task counts as, on a node, for its queues' shares. Node -1: on the node with the smallest
+ * devices, and of the model on which the task is or must run.
+ */
 struct task_charge cluster_charge(const struct cluster *cluster, int32_t task, int32_t node);
 
-/** The same on the node with the largest devices: who may not have so much may have nothing. */
+/**
+ * The same on the node with the largest devices: a task whose queues may not take so much may be
+ * placed nowhere.
+ */
 struct task_charge cluster_charge_at_least(const struct cluster *cluster, int32_t task);
 
-/** Units of one device that the task takes on this node; more than device_size if impossible. */
+/** Units of one device that the task takes on this node; more than device_size if it cannot. */
 int64_t cluster_device_units(const struct cluster *cluster, int32_t task, int32_t node);
 
-/** What the task draws of the zones where it is and where it will be; NULL if zones matter nowhere.
+/**
+ * What the task is allocated of the zones of its current node; cluster_planned_numa: of its planned
+ * node. NULL if zones matter nowhere.
  */
 static inline struct numa_allocation *cluster_current_numa(const struct cluster *cluster,
                                                            int32_t task)
 {
-    return cluster->max_zones == 0 ? NULL
-                                   : cluster->current_numa + (size_t)task * cluster->max_zones;
+    return cluster->numa.max_zones == 0
+               ? NULL
+               : cluster->numa.current + (size_t)task * cluster->numa.max_zones;
 }
 
 static inline struct numa_allocation *cluster_planned_numa(const struct cluster *cluster,
                                                            int32_t task)
 {
-    return cluster->max_zones == 0 ? NULL
-                                   : cluster->planned_numa + (size_t)task * cluster->max_zones;
+    return cluster->numa.max_zones == 0
+               ? NULL
+               : cluster->numa.planned + (size_t)task * cluster->numa.max_zones;
 }
 
 static inline const struct weir_sched_demand *cluster_demand(const struct cluster *cluster,
                                                              int32_t task)
 {
-    return &cluster->shape_demands[cluster->tasks[task].shape];
+    return &cluster->shapes.demands[cluster->tasks[task].shape];
 }
 
-/** From two queues up to the ancestors-or-selves that are siblings; equal if one is above the other
- *  or is it. */
+/**
+ * Go up from two queues to the ancestors-or-selves that are siblings. They are equal if one queue
+ * is the other or above it.
+ */
 static inline void cluster_find_siblings(const struct cluster *cluster, int32_t *left,
                                          int32_t *right)
 {
@@ -379,7 +443,7 @@ static inline bool group_is_below(const struct cluster *cluster, int32_t group, 
     return group >= 0;
 }
 
-/** Where a task is taken from when it is a victim: where it runs, or waits to. */
+/** The node from which a victim is taken: where it runs, or waits to run. */
 static inline int32_t cluster_seat(const struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];

@@ -36,29 +36,30 @@ static weir_status make_arrays(struct cluster *cluster)
         n_groups += WEIR_MAX(snapshot->jobs[i].n_groups, 1);
     }
     cluster->n_groups = n_groups;
-    cluster->n_extra_names = n_extras + n_wants;
+    cluster->capacity.n_extra_names = n_extras + n_wants;
     WEIR_TRY(make((void **)&cluster->nodes, snapshot->n_nodes, sizeof *cluster->nodes));
     WEIR_TRY(make((void **)&cluster->devices, n_devices, sizeof *cluster->devices));
     WEIR_TRY(make((void **)&cluster->node_holds, snapshot->n_nodes, sizeof *cluster->node_holds));
     WEIR_TRY(make((void **)&cluster->unit_holds, n_devices, sizeof *cluster->unit_holds));
     WEIR_TRY(make((void **)&cluster->extras, n_extras, sizeof *cluster->extras));
-    WEIR_TRY(make((void **)&cluster->zones, n_zones, sizeof *cluster->zones));
+    WEIR_TRY(make((void **)&cluster->numa.zones, n_zones, sizeof *cluster->numa.zones));
     WEIR_TRY(make((void **)&cluster->tasks, snapshot->n_tasks, sizeof *cluster->tasks));
     WEIR_TRY(make((void **)&cluster->current_devices, n_assigned, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->planned_devices, n_assigned, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->wants, n_wants, sizeof *cluster->wants));
-    WEIR_TRY(make((void **)&cluster->extra_milli, n_extras + n_wants, sizeof(int64_t)));
+    WEIR_TRY(make((void **)&cluster->capacity.extra_milli, n_extras + n_wants, sizeof(int64_t)));
     WEIR_TRY(make((void **)&cluster->jobs, snapshot->n_jobs, sizeof *cluster->jobs));
     WEIR_TRY(make((void **)&cluster->queue_first, snapshot->n_queues + 1, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queue_jobs, snapshot->n_jobs, sizeof(int32_t)));
-    WEIR_TRY(make((void **)&cluster->changed, snapshot->n_jobs, sizeof *cluster->changed));
+    WEIR_TRY(make((void **)&cluster->changes.of_jobs, snapshot->n_jobs,
+                  sizeof *cluster->changes.of_jobs));
     WEIR_TRY(make((void **)&cluster->groups, n_groups, sizeof *cluster->groups));
     WEIR_TRY(make((void **)&cluster->task_order, snapshot->n_tasks, sizeof(int32_t)));
     WEIR_TRY(make((void **)&cluster->queues, snapshot->n_queues, sizeof *cluster->queues));
-    WEIR_TRY(make((void **)&cluster->unindexed, snapshot->n_nodes, sizeof(int32_t)));
-    WEIR_TRY(make((void **)&cluster->is_unindexed, snapshot->n_nodes, sizeof(bool)));
+    WEIR_TRY(make((void **)&cluster->index.stale, snapshot->n_nodes, sizeof(int32_t)));
+    WEIR_TRY(make((void **)&cluster->index.is_stale, snapshot->n_nodes, sizeof(bool)));
     WEIR_TRY(make((void **)&cluster->is_excluded, snapshot->n_nodes, sizeof(bool)));
-    return make((void **)&cluster->parts, snapshot->n_nodes, sizeof *cluster->parts);
+    return make((void **)&cluster->index.parts, snapshot->n_nodes, sizeof *cluster->index.parts);
 }
 
 /** How many zones nodes have, and room for what tasks draw of them. */
@@ -67,30 +68,30 @@ static weir_status make_numa(struct cluster *cluster)
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const struct weir_sched_node *node = &snapshot->nodes[i];
-        cluster->max_zones = WEIR_MAX(cluster->max_zones, node->n_zones);
+        cluster->numa.max_zones = WEIR_MAX(cluster->numa.max_zones, node->n_zones);
         for (int32_t z = 0; z < node->n_zones; z++) {
             bool has_devices =
                 node->numa_policy != WEIR_SCHED_NUMA_NONE && node->zones[z].n_devices >= 0;
-            cluster->zones_have_devices = cluster->zones_have_devices || has_devices;
+            cluster->numa.zones_have_devices = cluster->numa.zones_have_devices || has_devices;
         }
     }
-    size_t n = (size_t)snapshot->n_tasks * (size_t)cluster->max_zones;
-    if (cluster->max_zones == 0) {
+    size_t n = (size_t)snapshot->n_tasks * (size_t)cluster->numa.max_zones;
+    if (cluster->numa.max_zones == 0) {
         return WEIR_OK;
     }
-    cluster->current_numa = calloc(n + 1, sizeof *cluster->current_numa);
-    cluster->planned_numa = calloc(n + 1, sizeof *cluster->planned_numa);
-    return cluster->current_numa == NULL || cluster->planned_numa == NULL ? WEIR_ERR_NOMEM
+    cluster->numa.current = calloc(n + 1, sizeof *cluster->numa.current);
+    cluster->numa.planned = calloc(n + 1, sizeof *cluster->numa.planned);
+    return cluster->numa.current == NULL || cluster->numa.planned == NULL ? WEIR_ERR_NOMEM
                                                                           : WEIR_OK;
 }
 
 static weir_status make_indices(struct cluster *cluster)
 {
     int32_t n = cluster->snapshot->n_nodes;
-    int32_t n_parts = cluster->n_resources - WEIR_SCHED_FIRST_MODEL + 1;
-    WEIR_TRY(node_index_init(&cluster->indices.by_room, n, cluster->parts, n_parts));
-    WEIR_TRY(node_index_init(&cluster->indices.by_shared, n, cluster->parts, n_parts));
-    return node_index_init(&cluster->indices.by_cpu, n, cluster->parts, n_parts);
+    int32_t n_parts = cluster->capacity.n_resources - WEIR_SCHED_FIRST_MODEL + 1;
+    WEIR_TRY(node_index_init(&cluster->index.by.by_room, n, cluster->index.parts, n_parts));
+    WEIR_TRY(node_index_init(&cluster->index.by.by_shared, n, cluster->index.parts, n_parts));
+    return node_index_init(&cluster->index.by.by_cpu, n, cluster->index.parts, n_parts);
 }
 
 static int by_text(const void *left, const void *right)
@@ -108,7 +109,7 @@ static int32_t find_name(const char *const *names, int32_t n, const char *name)
 static weir_status intern_extras(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    int32_t n = cluster->n_extra_names, n_names = 0; /* So many, not told apart. */
+    int32_t n = cluster->capacity.n_extra_names, n_names = 0; /* So many, not told apart. */
     if (n == 0) {
         return WEIR_OK;
     }
@@ -133,7 +134,7 @@ static weir_status intern_extras(struct cluster *cluster)
             names[n_names++] = names[i];
         }
     }
-    cluster->n_extra_names = n_names;
+    cluster->capacity.n_extra_names = n_names;
     int32_t at = 0;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         cluster->nodes[i].first_extra = at;
@@ -142,8 +143,10 @@ static weir_status intern_extras(struct cluster *cluster)
             int32_t name = find_name(names, n_names, extra->name);
             cluster->extras[at++] = (struct extra_state){
                 .name = name, .count = extra->count, .device_milli = extra->device_milli};
-            cluster->extra_milli[name] = WEIR_MAX(cluster->extra_milli[name], extra->device_milli);
-            cluster->total.of[WEIR_SCHED_ACCELERATOR] += extra->count * extra->device_milli;
+            cluster->capacity.extra_milli[name] =
+                WEIR_MAX(cluster->capacity.extra_milli[name], extra->device_milli);
+            cluster->capacity.total.of[WEIR_SCHED_ACCELERATOR] +=
+                extra->count * extra->device_milli;
         }
     }
     at = 0;
@@ -175,19 +178,19 @@ static void build_nodes(struct cluster *cluster)
         node->is_open = !given->is_cordoned && !(given->closed_until_ms > given->closed_from_ms &&
                                                  given->closed_from_ms <= snapshot->now_ms &&
                                                  snapshot->now_ms < given->closed_until_ms);
-        cluster->room_milli += node->is_open ? node->room_milli : 0;
+        cluster->capacity.room_milli += node->is_open ? node->room_milli : 0;
         for (int32_t d = at_device; d < at_device + given->n_devices; d++) {
             cluster->devices[d].room_milli = WEIR_SCHED_DEVICE;
         }
         at_device += given->n_devices;
         at_zone += given->n_zones;
-        cluster->total.of[WEIR_SCHED_ACCELERATOR] += node->room_milli;
-        cluster->total.of[WEIR_SCHED_CPU] += given->cpu_milli;
-        cluster->total.of[WEIR_SCHED_MEMORY] += given->memory_bytes;
+        cluster->capacity.total.of[WEIR_SCHED_ACCELERATOR] += node->room_milli;
+        cluster->capacity.total.of[WEIR_SCHED_CPU] += given->cpu_milli;
+        cluster->capacity.total.of[WEIR_SCHED_MEMORY] += given->memory_bytes;
         if (given->device_memory_bytes > 0 && given->n_devices > 0) {
-            int64_t size = node->device_size, least = cluster->min_device_size;
-            cluster->min_device_size = least == 0 ? size : WEIR_MIN(least, size);
-            cluster->max_device_size = WEIR_MAX(cluster->max_device_size, size);
+            int64_t size = node->device_size, least = cluster->capacity.min_device_size;
+            cluster->capacity.min_device_size = least == 0 ? size : WEIR_MIN(least, size);
+            cluster->capacity.max_device_size = WEIR_MAX(cluster->capacity.max_device_size, size);
         }
     }
 }
@@ -385,37 +388,37 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->node_holds);
     free(cluster->unit_holds);
     free(cluster->extras);
-    free(cluster->zones);
-    free(cluster->current_numa);
-    free(cluster->planned_numa);
+    free(cluster->numa.zones);
+    free(cluster->numa.current);
+    free(cluster->numa.planned);
     free(cluster->tasks);
     free(cluster->current_devices);
     free(cluster->planned_devices);
     free(cluster->wants);
-    free(cluster->extra_milli);
+    free(cluster->capacity.extra_milli);
     free(cluster->jobs);
     free(cluster->waits);
     free(cluster->queue_first);
     free(cluster->queue_jobs);
-    free(cluster->changed);
+    free(cluster->changes.of_jobs);
     free(cluster->user_usage);
     free(cluster->groups);
     free(cluster->task_order);
     free(cluster->queues);
     free(cluster->is_excluded);
-    free(cluster->unindexed);
-    free(cluster->is_unindexed);
-    free(cluster->parts);
-    free(cluster->reserved_first);
-    free(cluster->reserved);
-    free(cluster->shape_demands);
-    free(cluster->shape_failed);
-    free(cluster->shape_reasons);
-    free(cluster->shape_models);
-    free(cluster->log);
-    free(cluster->undo_devices);
-    free(cluster->undo_numa);
-    node_index_fini(&cluster->indices.by_room);
-    node_index_fini(&cluster->indices.by_shared);
-    node_index_fini(&cluster->indices.by_cpu);
+    free(cluster->index.stale);
+    free(cluster->index.is_stale);
+    free(cluster->index.parts);
+    free(cluster->times.reserved_first);
+    free(cluster->times.reserved);
+    free(cluster->shapes.demands);
+    free(cluster->shapes.failed);
+    free(cluster->shapes.reasons);
+    free(cluster->shapes.models);
+    free(cluster->undo.entries);
+    free(cluster->undo.devices);
+    free(cluster->undo.numa);
+    node_index_fini(&cluster->index.by.by_room);
+    node_index_fini(&cluster->index.by.by_shared);
+    node_index_fini(&cluster->index.by.by_cpu);
 }

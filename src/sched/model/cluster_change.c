@@ -34,35 +34,35 @@ static bool grow(void **array, size_t *cap, size_t needed, size_t size)
 
 static size_t numa_size(const struct cluster *cluster)
 {
-    return (size_t)cluster->max_zones * sizeof(struct numa_allocation);
+    return (size_t)cluster->numa.max_zones * sizeof(struct numa_allocation);
 }
 
 /** Of a task in zones of NUMA nodes, what it draws of them. */
 static bool log_numa(struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
-    size_t n = (size_t)cluster->max_zones, size = numa_size(cluster);
+    size_t n = (size_t)cluster->numa.max_zones, size = numa_size(cluster);
     if ((state->current_zones | state->zones) == 0) {
         return true;
     }
-    if (!grow((void **)&cluster->undo_numa, &cluster->undo_numa_cap, cluster->n_undo_numa + 2 * n,
-              sizeof *cluster->undo_numa)) {
+    if (!grow((void **)&cluster->undo.numa, &cluster->undo.numa_cap, cluster->undo.n_numa + 2 * n,
+              sizeof *cluster->undo.numa)) {
         return false;
     }
-    struct numa_allocation *saved = cluster->undo_numa + cluster->n_undo_numa;
+    struct numa_allocation *saved = cluster->undo.numa + cluster->undo.n_numa;
     memcpy(saved, cluster_current_numa(cluster, task), size);
     memcpy(saved + n, cluster_planned_numa(cluster, task), size);
-    cluster->n_undo_numa += 2 * n;
+    cluster->undo.n_numa += 2 * n;
     return true;
 }
 
-static void restore_numa(struct cluster *cluster, const struct undo *undo)
+static void restore_numa(struct cluster *cluster, const struct undo_entry *undo)
 {
-    cluster->n_undo_numa = (size_t)undo->first_numa;
+    cluster->undo.n_numa = (size_t)undo->first_numa;
     if ((undo->current_zones | undo->zones) != 0) {
-        const struct numa_allocation *saved = cluster->undo_numa + undo->first_numa;
+        const struct numa_allocation *saved = cluster->undo.numa + undo->first_numa;
         memcpy(cluster_current_numa(cluster, undo->task), saved, numa_size(cluster));
-        memcpy(cluster_planned_numa(cluster, undo->task), saved + cluster->max_zones,
+        memcpy(cluster_planned_numa(cluster, undo->task), saved + cluster->numa.max_zones,
                numa_size(cluster));
     }
 }
@@ -72,35 +72,35 @@ static void log_task(struct cluster *cluster, int32_t task)
 {
     const struct task_state *state = &cluster->tasks[task];
     size_t n_assigned = 2 * (size_t)cluster_demand(cluster, task)->n_devices;
-    size_t first_numa = cluster->n_undo_numa;
-    if (!grow((void **)&cluster->log, &cluster->log_cap, cluster->n_log + 1,
-              sizeof *cluster->log) ||
-        !grow((void **)&cluster->undo_devices, &cluster->undo_devices_cap,
-              cluster->n_undo_devices + n_assigned, sizeof *cluster->undo_devices) ||
+    size_t first_numa = cluster->undo.n_numa;
+    if (!grow((void **)&cluster->undo.entries, &cluster->undo.cap, cluster->undo.n + 1,
+              sizeof *cluster->undo.entries) ||
+        !grow((void **)&cluster->undo.devices, &cluster->undo.devices_cap,
+              cluster->undo.n_devices + n_assigned, sizeof *cluster->undo.devices) ||
         !log_numa(cluster, task)) {
         cluster->status = WEIR_ERR_NOMEM;
         return;
     }
-    cluster->log[cluster->n_log++] = (struct undo){
+    cluster->undo.entries[cluster->undo.n++] = (struct undo_entry){
         .task = task,
         .current_node = state->current_node,
         .planned_node = state->planned_node,
         .by_job = state->by_job,
         .current_zones = state->current_zones,
         .zones = state->zones,
-        .first_device = (int32_t)cluster->n_undo_devices,
+        .first_device = (int32_t)cluster->undo.n_devices,
         .first_numa = (int32_t)first_numa,
         .phase = state->phase,
         .reason = state->reason,
         .is_fixed = state->is_fixed,
     };
     if (n_assigned > 0) {
-        int32_t *saved = cluster->undo_devices + cluster->n_undo_devices;
+        int32_t *saved = cluster->undo.devices + cluster->undo.n_devices;
         memcpy(saved, cluster->current_devices + state->first_assigned,
                n_assigned / 2 * sizeof *saved);
         memcpy(saved + n_assigned / 2, cluster->planned_devices + state->first_assigned,
                n_assigned / 2 * sizeof *saved);
-        cluster->n_undo_devices += n_assigned;
+        cluster->undo.n_devices += n_assigned;
     }
 }
 
@@ -123,13 +123,13 @@ static void change_end(struct cluster *cluster, int32_t task, int32_t old_planne
 
 size_t cluster_checkpoint(const struct cluster *cluster)
 {
-    return cluster->n_log;
+    return cluster->undo.n;
 }
 
 void cluster_rollback(struct cluster *cluster, size_t checkpoint)
 {
-    while (cluster->n_log > checkpoint) {
-        const struct undo *undo = &cluster->log[--cluster->n_log];
+    while (cluster->undo.n > checkpoint) {
+        const struct undo_entry *undo = &cluster->undo.entries[--cluster->undo.n];
         struct task_state *state = &cluster->tasks[undo->task];
         int32_t old_planned = state->planned_node, old_current = state->current_node;
         cluster_count_task(cluster, undo->task, -1);
@@ -143,13 +143,13 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
         state->is_fixed = undo->is_fixed;
         size_t n_devices = (size_t)cluster_demand(cluster, undo->task)->n_devices;
         if (n_devices > 0) {
-            const int32_t *saved = cluster->undo_devices + undo->first_device;
+            const int32_t *saved = cluster->undo.devices + undo->first_device;
             memcpy(cluster->current_devices + state->first_assigned, saved,
                    n_devices * sizeof *saved);
             memcpy(cluster->planned_devices + state->first_assigned, saved + n_devices,
                    n_devices * sizeof *saved);
         }
-        cluster->n_undo_devices = (size_t)undo->first_device;
+        cluster->undo.n_devices = (size_t)undo->first_device;
         restore_numa(cluster, undo);
         change_end(cluster, undo->task, old_planned);
         if (old_current >= 0 && old_current != state->current_node) {
@@ -160,21 +160,21 @@ void cluster_rollback(struct cluster *cluster, size_t checkpoint)
 
 void cluster_commit(struct cluster *cluster)
 {
-    cluster->n_commits += cluster->n_log > 0;
-    for (size_t i = 0; i < cluster->n_log; i++) {
-        const struct task_state *task = &cluster->tasks[cluster->log[i].task];
-        uint8_t before = cluster->log[i].phase;
+    cluster->changes.n_commits += cluster->undo.n > 0;
+    for (size_t i = 0; i < cluster->undo.n; i++) {
+        const struct task_state *task = &cluster->tasks[cluster->undo.entries[i].task];
+        uint8_t before = cluster->undo.entries[i].phase;
         bool was_given = before == PHASE_BOUND || before == PHASE_PIPELINED;
-        cluster->changed[task->job] = cluster->n_commits;
-        cluster->has_freed = cluster->has_freed || task->phase == PHASE_RELEASING ||
-                             (was_given && task->phase == PHASE_PENDING);
+        cluster->changes.of_jobs[task->job] = cluster->changes.n_commits;
+        cluster->changes.has_freed = cluster->changes.has_freed || task->phase == PHASE_RELEASING ||
+                                     (was_given && task->phase == PHASE_PENDING);
     }
-    if (cluster->fgd != NULL && cluster->n_log > 0) {
-        fgd_index_commit(cluster->fgd, cluster->n_log);
+    if (cluster->fgd != NULL && cluster->undo.n > 0) {
+        fgd_index_commit(cluster->fgd, cluster->undo.n);
     }
-    cluster->n_log = 0;
-    cluster->n_undo_devices = 0;
-    cluster->n_undo_numa = 0;
+    cluster->undo.n = 0;
+    cluster->undo.n_devices = 0;
+    cluster->undo.n_numa = 0;
 }
 
 bool cluster_is_fixed(const struct cluster *cluster, int32_t task)
@@ -248,7 +248,7 @@ void cluster_evict(struct cluster *cluster, int32_t task, enum weir_sched_evict_
     }
     state->by_job = by_job;
     state->planned_node = -1;
-    cluster->n_freed++;
+    cluster->changes.n_freed++;
     change_end(cluster, task, old_planned);
     if (old_planned >= 0) {
         cluster_index_node(cluster, old_planned);

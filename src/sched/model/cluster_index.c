@@ -11,9 +11,9 @@ void cluster_index_node(struct cluster *cluster, int32_t at)
     if (cluster->fgd != NULL) {
         fgd_index_note(cluster->fgd, at);
     }
-    if (!cluster->is_unindexed[at]) {
-        cluster->is_unindexed[at] = true;
-        cluster->unindexed[cluster->n_unindexed++] = at;
+    if (!cluster->index.is_stale[at]) {
+        cluster->index.is_stale[at] = true;
+        cluster->index.stale[cluster->index.n_stale++] = at;
     }
 }
 
@@ -61,14 +61,14 @@ static void index_node(struct cluster *cluster, int32_t at)
     }
     if (cluster->snapshot->nodes[at].n_devices > 0) {
         int64_t key = key_by_room(cluster, at);
-        node_index_set(&cluster->indices.by_room, at, key);
+        node_index_set(&cluster->index.by.by_room, at, key);
         if (node->n_shared > 0) {
-            node_index_set(&cluster->indices.by_shared, at, key);
+            node_index_set(&cluster->index.by.by_shared, at, key);
         } else {
-            node_index_clear(&cluster->indices.by_shared, at);
+            node_index_clear(&cluster->index.by.by_shared, at);
         }
     }
-    node_index_set(&cluster->indices.by_cpu, at, key_by_cpu(cluster, at));
+    node_index_set(&cluster->index.by.by_cpu, at, key_by_cpu(cluster, at));
 }
 
 int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched_demand *demand)
@@ -87,10 +87,10 @@ int64_t cluster_least_key(const struct cluster *cluster, const struct weir_sched
 
 const struct cluster_indices *cluster_indices(struct cluster *cluster)
 {
-    for (int32_t i = 0; i < cluster->n_unindexed; i++) {
-        cluster->is_unindexed[cluster->unindexed[i]] = false;
-        index_node(cluster, cluster->unindexed[i]);
+    for (int32_t i = 0; i < cluster->index.n_stale; i++) {
+        cluster->index.is_stale[cluster->index.stale[i]] = false;
+        index_node(cluster, cluster->index.stale[i]);
     }
-    cluster->n_unindexed = 0;
-    return &cluster->indices;
+    cluster->index.n_stale = 0;
+    return &cluster->index.by;
 }

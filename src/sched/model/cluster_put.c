@@ -54,7 +54,7 @@ static uint32_t guess_zones(const struct cluster *cluster, int32_t task, int32_t
     if (!zones_concern(cluster, task)) {
         return 0;
     }
-    if (n_devices > 0 && cluster->zones_have_devices) {
+    if (n_devices > 0 && cluster->numa.zones_have_devices) {
         return zones_of_devices(&cluster->snapshot->nodes[at], devices, n_devices);
     }
     return zones_find(cluster, task, at, false, devices, &zones, &span) ? zones : 0;
@@ -73,7 +73,7 @@ static void put_in_zones(struct cluster *cluster, int32_t task, int32_t at)
         struct numa_allocation *numa = cluster_planned_numa(cluster, task);
         zones_allocate(cluster, task, at, state->zones, false, numa);
         memcpy(cluster_current_numa(cluster, task), numa,
-               (size_t)cluster->max_zones * sizeof *numa);
+               (size_t)cluster->numa.max_zones * sizeof *numa);
     }
 }
 

@@ -41,8 +41,9 @@ int32_t weir_sched_models(const struct weir_sched_snapshot *snapshot,
 
 int32_t model_named(const struct cluster *cluster, const char *name)
 {
-    for (int32_t r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources && name != NULL; r++) {
-        if (strcmp(cluster->models[r - WEIR_SCHED_FIRST_MODEL], name) == 0) {
+    for (int32_t r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources && name != NULL;
+         r++) {
+        if (strcmp(cluster->capacity.models[r - WEIR_SCHED_FIRST_MODEL], name) == 0) {
             return r;
         }
     }
@@ -61,13 +62,14 @@ static int64_t devices_of(const struct weir_sched_node *node)
 void model_number(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    cluster->n_resources = WEIR_SCHED_FIRST_MODEL + weir_sched_models(snapshot, cluster->models);
+    cluster->capacity.n_resources =
+        WEIR_SCHED_FIRST_MODEL + weir_sched_models(snapshot, cluster->capacity.models);
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         int32_t r = model_named(cluster, snapshot->nodes[i].model);
         cluster->nodes[i].model = r;
-        cluster->parts[i] = (uint8_t)(r < 0 ? 0 : r - WEIR_SCHED_FIRST_MODEL + 1);
+        cluster->index.parts[i] = (uint8_t)(r < 0 ? 0 : r - WEIR_SCHED_FIRST_MODEL + 1);
         if (r >= 0) {
-            cluster->total.of[r] += devices_of(&snapshot->nodes[i]);
+            cluster->capacity.total.of[r] += devices_of(&snapshot->nodes[i]);
         }
     }
 }
@@ -93,17 +95,17 @@ static int32_t only_model(const struct cluster *cluster, int32_t task)
 weir_status model_bind_shapes(struct cluster *cluster)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    if (cluster->n_resources == WEIR_SCHED_FIRST_MODEL) {
+    if (cluster->capacity.n_resources == WEIR_SCHED_FIRST_MODEL) {
         return WEIR_OK;
     }
     size_t n_slots = 16;
-    while (n_slots < 2 * (size_t)cluster->n_shapes) {
+    while (n_slots < 2 * (size_t)cluster->shapes.n) {
         n_slots *= 2;
     }
     int32_t *slots = calloc(n_slots, sizeof *slots); /* First task of a constraint, plus 1. */
-    bool *is_known = calloc((size_t)cluster->n_shapes + 1, sizeof *is_known);
-    cluster->shape_models = calloc((size_t)cluster->n_shapes + 1, sizeof(int32_t));
-    bool is_whole = slots != NULL && is_known != NULL && cluster->shape_models != NULL;
+    bool *is_known = calloc((size_t)cluster->shapes.n + 1, sizeof *is_known);
+    cluster->shapes.models = calloc((size_t)cluster->shapes.n + 1, sizeof(int32_t));
+    bool is_whole = slots != NULL && is_known != NULL && cluster->shapes.models != NULL;
     for (int32_t t = 0; t < snapshot->n_tasks && is_whole; t++) {
         int32_t shape = cluster->tasks[t].shape;
         if (is_known[shape]) {
@@ -117,10 +119,10 @@ weir_status model_bind_shapes(struct cluster *cluster)
         }
         if (slots[at] == 0) {
             slots[at] = t + 1;
-            cluster->shape_models[shape] = only_model(cluster, t);
+            cluster->shapes.models[shape] = only_model(cluster, t);
         } else {
-            cluster->shape_models[shape] =
-                cluster->shape_models[cluster->tasks[slots[at] - 1].shape];
+            cluster->shapes.models[shape] =
+                cluster->shapes.models[cluster->tasks[slots[at] - 1].shape];
         }
     }
     free(slots);

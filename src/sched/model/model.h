@@ -8,7 +8,8 @@
 #include "sched/model/cluster.h"
 
 /**
- * Number the models, note the model of each node, and count devices by model into cluster->total.
+ * Number the models, note the model of each node, and count devices by model into
+ * cluster->capacity.total.
  */
 void model_number(struct cluster *cluster);
 

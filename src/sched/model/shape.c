@@ -157,26 +157,27 @@ weir_status shape_assign(struct cluster *cluster)
         }
         if (slots[at] == 0) {
             slots[at] = i + 1;
-            cluster->tasks[i].shape = cluster->n_shapes++;
+            cluster->tasks[i].shape = cluster->shapes.n++;
         } else {
             cluster->tasks[i].shape = cluster->tasks[slots[at] - 1].shape;
         }
     }
     free(slots);
-    cluster->shape_demands = calloc((size_t)cluster->n_shapes + 1, sizeof *cluster->shape_demands);
-    cluster->shape_failed = malloc(((size_t)cluster->n_shapes + 1) * sizeof(int64_t));
-    cluster->shape_reasons = calloc((size_t)cluster->n_shapes + 1, sizeof(struct shape_reason));
-    if (cluster->shape_demands == NULL || cluster->shape_failed == NULL ||
-        cluster->shape_reasons == NULL) {
+    cluster->shapes.demands =
+        calloc((size_t)cluster->shapes.n + 1, sizeof *cluster->shapes.demands);
+    cluster->shapes.failed = malloc(((size_t)cluster->shapes.n + 1) * sizeof(int64_t));
+    cluster->shapes.reasons = calloc((size_t)cluster->shapes.n + 1, sizeof(struct shape_reason));
+    if (cluster->shapes.demands == NULL || cluster->shapes.failed == NULL ||
+        cluster->shapes.reasons == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    for (int32_t i = 0, n_known = 0; n_known < cluster->n_shapes; i++) { /* In order of tasks. */
+    for (int32_t i = 0, n_known = 0; n_known < cluster->shapes.n; i++) { /* In order of tasks. */
         if (cluster->tasks[i].shape == n_known) {
-            cluster->shape_demands[n_known++] = snapshot->tasks[i].demand;
+            cluster->shapes.demands[n_known++] = snapshot->tasks[i].demand;
         }
     }
-    for (int32_t i = 0; i < cluster->n_shapes; i++) {
-        cluster->shape_failed[i] = -1;
+    for (int32_t i = 0; i < cluster->shapes.n; i++) {
+        cluster->shapes.failed[i] = -1;
     }
     return WEIR_OK;
 }

@@ -239,7 +239,8 @@ void order_update(struct order *order, const bool *is_listed, const bool *was_li
 {
     const struct cluster *cluster = order->cluster;
     for (int32_t j = 0; j < cluster->snapshot->n_jobs; j++) {
-        if (is_listed[j] != was_listed[j] || (is_listed[j] && cluster->changed[j] > since)) {
+        if (is_listed[j] != was_listed[j] ||
+            (is_listed[j] && cluster->changes.of_jobs[j] > since)) {
             order->queues[cluster->jobs[j].queue].is_stale = true;
             if (is_listed[j]) {
                 order_jobs_list(order, j);

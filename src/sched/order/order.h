@@ -56,7 +56,7 @@ void order_fini(struct order *order);
 
 /**
  * Bring an order of victims, of which nothing was popped, to the jobs that are listed now and to
- * the present state. `was_listed` were listed when cluster.n_commits was `since`. Cost: as
+ * the present state. `was_listed` were listed when cluster.changes.n_commits was `since`. Cost: as
  * order_init for the queues in which anything differs.
  */
 void order_update(struct order *order, const bool *is_listed, const bool *was_listed,

@@ -45,7 +45,7 @@ int order_compare_keys(const struct order_key *l, const struct order_key *r)
 /** What a share of nothing counts as. */
 static int64_t share_of_nothing(const struct cluster *cluster, int r, int64_t has)
 {
-    __int128 of = WEIR_MAX(cluster->total.of[r], 1);
+    __int128 of = WEIR_MAX(cluster->capacity.total.of[r], 1);
     __int128 share = (__int128)has * SHARE_SCALE / of * NO_SHARE_FACTOR;
     return (int64_t)WEIR_MIN(share, (__int128)INT64_MAX);
 }
@@ -56,7 +56,7 @@ static int64_t share_of(const struct cluster *cluster, int r, int64_t has, int64
     if (has <= 0) {
         return 0;
     }
-    int64_t of = allocatable < 0 ? cluster->total.of[r] : allocatable;
+    int64_t of = allocatable < 0 ? cluster->capacity.total.of[r] : allocatable;
     if (of > 0 && has <= INT64_MAX / SHARE_SCALE) {
         return has * SHARE_SCALE / of;
     }
@@ -94,7 +94,7 @@ void order_make_key(const struct cluster *cluster, int32_t queue,
 {
     *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
                               .has_no_share = true};
-    for (int r = 0; r < cluster->n_resources; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
         if (r < WEIR_SCHED_FIRST_MODEL || has->of[r] != with->of[r]) { /* The job's model. */
             add_resource(cluster, queue, r, has->of[r], with->of[r], key);
         }

@@ -202,7 +202,7 @@ void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, 
     if (task < 0) {
         return;
     }
-    struct shape_reason *known = &cluster->shape_reasons[cluster->tasks[task].shape];
+    struct shape_reason *known = &cluster->shapes.reasons[cluster->tasks[task].shape];
     if (!known->is_known) {
         *known = find_reason(cluster, task);
     }
@@ -230,7 +230,7 @@ static const char *amount_text(const struct cluster *cluster, int r, int64_t val
     static const char *const ones[] = {"accelerator", "CPU", "GiB of memory"};
     bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
     const char *unit = (value == 1000 ? ones : units)[is_model ? WEIR_SCHED_ACCELERATOR : r];
-    const char *model = is_model ? cluster->models[r - WEIR_SCHED_FIRST_MODEL] : "";
+    const char *model = is_model ? cluster->capacity.models[r - WEIR_SCHED_FIRST_MODEL] : "";
     const char *of = is_model ? " of model " : "";
     if (value < 0) {
         return "no limit";

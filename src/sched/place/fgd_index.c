@@ -112,7 +112,7 @@ static void refresh(struct fgd_index *index)
 static weir_status make_arrays(struct fgd_index *index, size_t n_log)
 {
     const struct cluster *cluster = index->cluster;
-    const struct node_index *like = &cluster->indices.by_cpu;
+    const struct node_index *like = &cluster->index.by.by_cpu;
     size_t n_nodes = (size_t)cluster->snapshot->n_nodes;
     WEIR_TRY(fgd_nodes_init(&index->nodes, cluster));
     WEIR_TRY(fgd_layout_init(&index->layout, (int32_t)n_nodes, like->parts, like->n_parts));
@@ -125,7 +125,7 @@ static weir_status make_arrays(struct fgd_index *index, size_t n_log)
     index->noted = calloc(n_nodes + 1, sizeof *index->noted);
     index->values = calloc(n_nodes + 1, sizeof *index->values);
     index->valued = calloc(n_nodes + 1, sizeof *index->valued);
-    index->rankings = calloc((size_t)cluster->n_shapes + 1, sizeof *index->rankings);
+    index->rankings = calloc((size_t)cluster->shapes.n + 1, sizeof *index->rankings);
     index->scratch.free = calloc((size_t)index->nodes.max_devices + 1, sizeof *index->scratch.free);
     index->sums = calloc((size_t)index->nodes.mix.n_kinds + 1, sizeof *index->sums);
     bool is_whole = index->stale != NULL && index->is_stale != NULL && index->roomy != NULL &&
@@ -168,7 +168,7 @@ void fgd_index_destroy(struct fgd_index *index)
     if (index == NULL) {
         return;
     }
-    for (int32_t i = 0; index->rankings != NULL && i < index->cluster->n_shapes; i++) {
+    for (int32_t i = 0; index->rankings != NULL && i < index->cluster->shapes.n; i++) {
         fgd_ranking_fini(&index->rankings[i].nodes);
     }
     fgd_nodes_fini(&index->nodes);
@@ -331,7 +331,7 @@ static void rank_changed(struct fgd_index *index, struct ranking *ranking, int32
 static void drop_oldest(struct fgd_index *index)
 {
     struct ranking *oldest = NULL;
-    for (int32_t i = 0; i < index->cluster->n_shapes; i++) {
+    for (int32_t i = 0; i < index->cluster->shapes.n; i++) {
         struct ranking *ranking = &index->rankings[i];
         if (ranking->is_made && (oldest == NULL || ranking->asked < oldest->asked)) {
             oldest = ranking;

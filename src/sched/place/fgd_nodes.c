@@ -31,8 +31,8 @@ static bool is_about(const struct weir_sched_task *task)
 static struct fgd_kind *count_kinds(struct fgd_nodes *nodes)
 {
     const struct cluster *cluster = nodes->cluster;
-    struct fgd_kind *kinds = calloc((size_t)cluster->n_shapes + 1, sizeof *kinds);
-    bool *is_known = calloc((size_t)cluster->n_shapes + 1, sizeof *is_known);
+    struct fgd_kind *kinds = calloc((size_t)cluster->shapes.n + 1, sizeof *kinds);
+    bool *is_known = calloc((size_t)cluster->shapes.n + 1, sizeof *is_known);
     for (int32_t t = 0; kinds != NULL && is_known != NULL && t < cluster->snapshot->n_tasks; t++) {
         int32_t shape = cluster->tasks[t].shape;
         const struct weir_sched_demand *demand = cluster_demand(cluster, t);
@@ -95,7 +95,7 @@ static weir_status allocate(struct fgd_nodes *nodes)
     nodes->allows = calloc(n_nodes, FGD_CONSTRAINTS_MAX);
     nodes->pool = calloc(n_devices, sizeof *nodes->pool);
     nodes->scratch = calloc((size_t)nodes->max_devices + 1, sizeof *nodes->scratch);
-    nodes->constraints = calloc((size_t)nodes->cluster->n_shapes + 1, sizeof(int32_t));
+    nodes->constraints = calloc((size_t)nodes->cluster->shapes.n + 1, sizeof(int32_t));
     nodes->examples = calloc(FGD_CONSTRAINTS_MAX, sizeof(int32_t));
     return nodes->states == NULL || nodes->rooms == NULL || nodes->classes == NULL ||
                    nodes->allows == NULL || nodes->pool == NULL || nodes->scratch == NULL ||
@@ -121,7 +121,7 @@ weir_status fgd_nodes_init(struct fgd_nodes *nodes, const struct cluster *cluste
         fgd_nodes_update(nodes, i);
     }
     weir_status status =
-        fgd_mix_init(&nodes->mix, kinds, cluster->n_shapes, nodes->classes, FGD_DEPTH_PCT);
+        fgd_mix_init(&nodes->mix, kinds, cluster->shapes.n, nodes->classes, FGD_DEPTH_PCT);
     free(kinds);
     return status;
 }

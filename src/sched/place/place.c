@@ -219,7 +219,8 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
         .placer = placer, .tasks = tasks, .n_tasks = n_tasks, .failed = -1, .wait = wait};
     struct place_nodes anywhere = placer->only;
     int32_t shape = cluster->tasks[tasks[0]].shape;
-    bool is_known = anywhere.list == NULL && cluster->shape_failed[shape] == cluster->n_freed;
+    bool is_known =
+        anywhere.list == NULL && cluster->shapes.failed[shape] == cluster->changes.n_freed;
     size_t checkpoint = cluster_checkpoint(cluster);
     if (!is_known && place_group(&placing, cluster->jobs[job].first_group, &anywhere) &&
         cluster->status == WEIR_OK) {
@@ -232,7 +233,7 @@ bool placer_place(struct placer *placer, int32_t job, const int32_t *tasks, int3
     cluster_rollback(cluster, checkpoint);
     if (placing.failed == tasks[0] && !placing.is_bound_to_domain && checkpoint == 0 &&
         anywhere.list == NULL) {
-        cluster->shape_failed[shape] = cluster->n_freed;
+        cluster->shapes.failed[shape] = cluster->changes.n_freed;
     }
     if (wait != NULL && !is_share) {
         explain_no_place(cluster, job, is_known ? tasks[0] : placing.failed, n_tasks,

@@ -92,7 +92,7 @@ static int32_t count_zones(const struct placer *placer, int32_t task,
     if (assignment->span > 0) {
         return assignment->span;
     }
-    return n_zones > 0 ? n_zones : placer->cluster->max_zones;
+    return n_zones > 0 ? n_zones : placer->cluster->numa.max_zones;
 }
 
 static void note_better(struct assignment *best, const struct assignment *found)

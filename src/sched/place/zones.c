@@ -27,7 +27,7 @@ struct asking {
 bool zones_concern(const struct cluster *cluster, int32_t task)
 {
     const struct weir_sched_demand *demand = cluster_demand(cluster, task);
-    return cluster->max_zones > 0 && demand->numa_aligned;
+    return cluster->numa.max_zones > 0 && demand->numa_aligned;
 }
 
 static bool do_matter(const struct cluster *cluster, int32_t task, int32_t at)
@@ -58,7 +58,7 @@ static int32_t read_zone(const struct cluster *cluster, int32_t at, int32_t zone
                          enum view view, struct asking *asking)
 {
     const struct weir_sched_numa_zone *given = &asking->node->zones[zone];
-    const struct zone_state *state = &cluster->zones[cluster->nodes[at].first_zone + zone];
+    const struct zone_state *state = &cluster->numa.zones[cluster->nodes[at].first_zone + zone];
     int64_t *size = asking->size[zone], *free = asking->free[zone];
     size[NEED_CPU] = size_of(given->cpu_milli);
     size[NEED_MEMORY] = size_of(given->memory_bytes);
@@ -333,7 +333,7 @@ bool zones_hold(const struct cluster *cluster, int32_t at, uint32_t zones,
 {
     for (int32_t z = 0; zones >> z != 0; z++) {
         const struct weir_sched_numa_zone *given = &cluster->snapshot->nodes[at].zones[z];
-        const struct zone_state *zone = &cluster->zones[cluster->nodes[at].first_zone + z];
+        const struct zone_state *zone = &cluster->numa.zones[cluster->nodes[at].first_zone + z];
         struct numa_allocation sum = numa != NULL ? numa[z] : (struct numa_allocation){0};
         sum.cpu_milli += is_now ? zone->cpu_now : zone->cpu_future;
         sum.memory_bytes += is_now ? zone->memory_now : zone->memory_future;

@@ -61,7 +61,7 @@ bool zones_hold(const struct cluster *cluster, int32_t node, uint32_t zones,
 
 /**
  * Divide what the task takes among these zones, if it comes now or when what leaves has left.
- * @param out  cluster.max_zones elements.
+ * @param out  cluster.numa.max_zones elements.
  */
 void zones_allocate(const struct cluster *cluster, int32_t task, int32_t node, uint32_t zones,
                     bool is_now, struct numa_allocation *out);

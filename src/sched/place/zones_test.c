@@ -189,8 +189,10 @@ START_TEST(best_effort_refuses_nobody)
 
 END_TEST
 
-/** A task that runs in the second zone leaves the first; one of which the zone is not known is taken
- *  to be in the first. */
+/**
+ * A task that runs in the second zone leaves the first; one of which the zone is not known is taken
+ * to be in the first.
+ */
 START_TEST(zones_of_what_runs_are_taken_from_the_snapshot)
 {
     for (uint32_t zones = 0; zones < 3; zones += 2) {

@@ -52,7 +52,7 @@ bool over_quota_is_less(const struct cluster *cluster, int32_t queue,
     for (int32_t i = 0; i < n_losses; i++) {
         count(cluster, losses[i].queue, &losses[i].amount, true, scratch);
     }
-    for (int r = 0; r < cluster->n_resources && compared == 0; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources && compared == 0; r++) {
         compared = compare(cluster, r, scratch);
     }
     for (int32_t q = 0; q < cluster->snapshot->n_queues; q++) {

@@ -18,7 +18,7 @@ bool reclaim_may_ask(const struct cluster *cluster, int32_t queue,
                      const struct weir_sched_amount *amount, const struct weir_sched_amount *fixed)
 {
     const struct queue_state *state = &cluster->queues[queue];
-    for (int r = 0; r < cluster->n_resources; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
         if (amount->of[r] > 0 && !shares_is_within(state->allocated.of[r] + amount->of[r],
                                                    shares_fair(cluster, queue, r))) {
             return false;
@@ -62,7 +62,7 @@ static int64_t line_has(const struct cluster *cluster, const struct line *line, 
 static bool is_above_allocatable(const struct cluster *cluster, const struct line *line,
                                  const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < cluster->n_resources; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
         int32_t queue = involved->of[r] > 0 ? line_queue(cluster, line, r) : -1;
         if (queue >= 0 && !shares_is_within(line_has(cluster, line, queue, r),
                                             shares_allocatable(cluster, queue, r))) {
@@ -75,7 +75,7 @@ static bool is_above_allocatable(const struct cluster *cluster, const struct lin
 static bool is_above_quota(const struct cluster *cluster, const struct line *line,
                            const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < cluster->n_resources; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
         int32_t queue = involved->of[r] > 0 ? line_queue(cluster, line, r) : -1;
         if (queue >= 0 && !shares_is_within(line_has(cluster, line, queue, r),
                                             shares_of(cluster, queue, r)->quota)) {
@@ -89,7 +89,7 @@ static bool is_above_quota(const struct cluster *cluster, const struct line *lin
 static bool is_guaranteed(const struct cluster *cluster, const struct line *line,
                           const struct weir_sched_amount *taken)
 {
-    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
         int32_t queue = taken->of[r] > 0 ? line_queue(cluster, line, r) : -1;
         if (queue >= 0 &&
             line_has(cluster, line, queue, r) <= shares_of(cluster, queue, r)->quota) {
@@ -120,7 +120,7 @@ static bool is_below_sibling(const struct cluster *cluster, int32_t taker, int32
                              const struct weir_sched_amount *sibling_has,
                              const struct weir_sched_amount *involved)
 {
-    for (int r = 0; r < cluster->n_resources; r++) {
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
         int64_t fair = shares_fair(cluster, taker, r);
         bool is_bound = shares_of(cluster, taker, r)->quota >= 0;
         if (involved->of[r] > 0 && taker_has->of[r] > fair && is_bound &&
@@ -152,7 +152,7 @@ static bool line_stays_fair(const struct cluster *cluster, int32_t queue,
                 return false;
             }
         }
-        for (int r = 0; r < cluster->n_resources && is_fixed; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources && is_fixed; r++) {
             if (amount->of[r] > 0 && !shares_is_within(cluster->queues[queue].non_preemptible.of[r],
                                                        shares_of(cluster, queue, r)->quota)) {
                 return false;
@@ -192,7 +192,7 @@ static bool loss_is_allowed(const struct cluster *cluster, const struct line *ta
         return false;
     }
     struct weir_sched_amount involved = *amount;
-    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
         involved.of[r] = taken->of[r] > 0 ? amount->of[r] : 0; /* For no other model's sake. */
     }
     return is_entitled(cluster, taker, loser, amount, &involved) ||

@@ -28,14 +28,14 @@ void shares_read(struct cluster *cluster)
         struct queue_state *queue = &cluster->queues[q];
         memcpy(queue->shares, timed != NULL ? timed->shares : given->shares, sizeof given->shares);
         bool bounds_model = false;
-        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
             queue->shares[r] = unbounded;
         }
         read_models(cluster, given->models, given->n_models, queue->shares);
         if (timed != NULL) {
             read_models(cluster, timed->models, timed->n_models, queue->shares);
         }
-        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+        for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
             bounds_model =
                 bounds_model || queue->shares[r].quota >= 0 || queue->shares[r].limit >= 0;
         }
@@ -81,8 +81,8 @@ weir_status shares_divide(struct cluster *cluster)
     if (parts == NULL) {
         return WEIR_ERR_NOMEM;
     }
-    for (int r = 0; r < cluster->n_resources; r++) {
-        divide_among(cluster, cluster->first_root, r, cluster->total.of[r], parts);
+    for (int r = 0; r < cluster->capacity.n_resources; r++) {
+        divide_among(cluster, cluster->first_root, r, cluster->capacity.total.of[r], parts);
         for (int32_t q = 0; q < n_queues; q++) { /* Parents come first. */
             divide_among(cluster, cluster->queues[q].first_child, r,
                          cluster->queues[q].fair_share.of[r], parts);
@@ -144,7 +144,7 @@ bool shares_admit(const struct cluster *cluster, int32_t queue,
                   struct weir_sched_wait *wait)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        for (int r = 0; r < cluster->n_resources; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources; r++) {
             if (!admits(cluster, queue, r, amount->of[r], fixed->of[r], wait)) {
                 return false;
             }
@@ -196,7 +196,7 @@ uint32_t shares_open_parts(const struct cluster *cluster, int32_t task)
     int64_t amount = cluster_charge(cluster, task, -1).accelerators;
     int64_t fixed = cluster_is_fixed(cluster, task) ? amount : 0;
     uint32_t open = 1;
-    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->n_resources; r++) {
+    for (int r = WEIR_SCHED_FIRST_MODEL; r < cluster->capacity.n_resources; r++) {
         if (line_admits(cluster, queue, r, amount, fixed, NULL)) {
             open |= 2U << (r - WEIR_SCHED_FIRST_MODEL);
         }
@@ -246,7 +246,7 @@ static bool is_within_quotas(const struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *still_to_lose)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        for (int r = 0; r < cluster->n_resources; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources; r++) {
             int64_t more = is_allocated ? 0 : amount->of[r];
             if (amount->of[r] > 0 && !has_quota_left(cluster, queue, r, more, still_to_lose)) {
                 return false;
@@ -273,7 +273,7 @@ bool shares_is_within_quotas(const struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *amount)
 {
     for (; queue >= 0; queue = cluster->snapshot->queues[queue].parent) {
-        for (int r = 0; r < cluster->n_resources; r++) {
+        for (int r = 0; r < cluster->capacity.n_resources; r++) {
             if (amount->of[r] > 0 &&
                 !shares_is_within(amount->of[r], shares_of(cluster, queue, r)->quota)) {
                 return false;

@@ -81,8 +81,8 @@ bool shares_is_within_quotas(const struct cluster *cluster, int32_t queue,
                              const struct weir_sched_amount *amount);
 
 /**
- * The parts of node indices (cluster.parts), a bit each, in which shares_admit_at may admit the
- * task. Cost: models, and levels with shares of them.
+ * The parts of node indices (cluster.index.parts), a bit each, in which shares_admit_at may admit
+ * the task. Cost: models, and levels with shares of them.
  */
 uint32_t shares_open_parts(const struct cluster *cluster, int32_t task);
 

@@ -425,7 +425,9 @@ static bool forget(struct weir_sched_task *task)
     return was_nominated;
 }
 
-/** Whether the plan says of a job that it waits for something else than what was nominated for it. */
+/**
+ * Whether the plan says of a job that it waits for something else than what was nominated for it.
+ */
 static bool has_no_nomination(const struct weir_sched_plan *plan, int32_t j)
 {
     for (int32_t i = 0; i < plan->n_waits; i++) {

@@ -117,10 +117,14 @@ static inline void test_carry_out(struct test_cluster *cluster, const struct wei
     }
 }
 
-/** Carry out a plan in no time: what is bound runs, what is evicted or pipelined waits. */
+/** Carry out a plan in no time: what is bound runs, what is evicted or pipelined waits. The times of
+ *  jobs stay as they are. */
 static inline void test_apply(struct test_cluster *cluster, const struct weir_sched_plan *plan)
 {
+    size_t size = (size_t)cluster->snapshot.n_jobs * sizeof *cluster->jobs;
+    void *jobs = weir_arena_memdup(&cluster->arena, cluster->jobs, size);
     test_carry_out(cluster, plan);
+    memcpy(cluster->jobs, jobs, size);
     for (int32_t i = 0; i < plan->n_actions; i++) {
         struct weir_sched_task *task = &cluster->tasks[plan->actions[i].task];
         if (task->state != WEIR_SCHED_RUNNING) {
