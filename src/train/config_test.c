@@ -124,7 +124,7 @@ static const struct refused {
 };
 
 /* Every word of a choice is one that the code of it takes; see framework/training.h. */
-START_TEST(the_words_of_the_options_are_those_of_the_parts_that_read_them)
+START_TEST(the_choices_of_the_options_are_those_of_the_parts_that_read_them)
 {
     size_t n, n_types;
     const char *const *choices = weir_training_words("optimizer", &n);
@@ -187,7 +187,7 @@ int main(void)
                    a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default);
     tcase_add_test(tcase, a_training_inside_a_job_of_commands_is_its_own_launcher);
     tcase_add_test(tcase, the_specification_of_a_task_is_understood);
-    tcase_add_test(tcase, the_words_of_the_options_are_those_of_the_parts_that_read_them);
+    tcase_add_test(tcase, the_choices_of_the_options_are_those_of_the_parts_that_read_them);
     tcase_add_loop_test(tcase, nonsense_is_refused_by_name, 0, (int)WEIR_ARRAY_LEN(refused));
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -156,9 +156,9 @@ START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
             config.exchange.transport = (char *)(servers == 3 ? "tcp" : "shm");
             fixture_clear();
             fixture_train(&config, NULL);
-            const float *served = fixture_weights(&n);
-            ck_assert_msg(memcmp(reduced, served, n * sizeof *served) == 0, "%s, %d servers",
-                          optimizers[i].optimizer, servers);
+            const float *by_servers = fixture_weights(&n);
+            ck_assert_msg(memcmp(reduced, by_servers, n * sizeof *by_servers) == 0,
+                          "%s, %d servers", optimizers[i].optimizer, servers);
         }
     }
 }
@@ -306,9 +306,9 @@ START_TEST(gradients_sent_as_16_bits_teach_the_same_up_to_rounding)
 {
     check_wires(0);
     check_wires(1);
-    struct weir_train_config served = fixture_config(2, 0, 1);
-    served.exchange.wire = (char *)"f8";
-    ck_assert_int_eq(weir_train_config_check(&served, &fixture.err), WEIR_ERR_INVALID);
+    struct weir_train_config wrong = fixture_config(2, 0, 1);
+    wrong.exchange.wire = (char *)"f8";
+    ck_assert_int_eq(weir_train_config_check(&wrong, &fixture.err), WEIR_ERR_INVALID);
 }
 
 END_TEST

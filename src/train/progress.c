@@ -18,7 +18,7 @@ void train_progress_start(struct train_progress *progress, const struct train_ta
     int64_t now_ms = weir_mono_ms();
     *progress =
         (struct train_progress){.task = task,
-                                .form = isatty(STDOUT_FILENO) ? PROGRESS_LIVE : PROGRESS_LINES,
+                                .form = isatty(STDOUT_FILENO) ? PROGRESS_TERMINAL : PROGRESS_LINES,
                                 .start_ms = now_ms,
                                 .last_ms = now_ms,
                                 .last_line_ms = now_ms,
@@ -78,14 +78,14 @@ static void show_view(struct train_progress *progress, const struct progress_vie
     }
     char eta[32];
     format_time(view->eta_s, eta);
-    bool is_live = progress->form == PROGRESS_LIVE;
+    bool is_terminal = progress->form == PROGRESS_TERMINAL;
     (void)printf("%sepoch %llu/%llu  step %llu/%llu  %.0f images/s  loss %.4f  accuracy %.4f  "
                  "%s left%s",
-                 is_live ? "\r\033[K" : "", (unsigned long long)view->epoch,
+                 is_terminal ? "\r\033[K" : "", (unsigned long long)view->epoch,
                  (unsigned long long)view->n_epochs, (unsigned long long)view->step,
                  (unsigned long long)view->n_steps, view->images_per_second, view->loss,
-                 view->accuracy, eta, is_live ? "" : "\n");
-    progress->is_line_open = is_live;
+                 view->accuracy, eta, is_terminal ? "" : "\n");
+    progress->is_line_open = is_terminal;
     (void)fflush(stdout);
 }
 

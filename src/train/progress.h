@@ -8,9 +8,9 @@
 #include "train/task.h"
 
 enum progress_form {
-    PROGRESS_LIVE,  /**< One line that is written over: a terminal. */
-    PROGRESS_LINES, /**< A line now and then: a log. */
-    PROGRESS_JSON,  /**< One JSON object per line. */
+    PROGRESS_TERMINAL, /**< One line that is written over: a terminal. */
+    PROGRESS_LINES,    /**< A line now and then: a log. */
+    PROGRESS_JSON,     /**< One JSON object per line. */
 };
 
 /** What is shown and reported: figures since the last poll. */
@@ -39,7 +39,7 @@ struct train_progress {
     int64_t start_ms, last_ms, last_line_ms; /**< Monotonic. */
     uint64_t first_step, last_step;
     double loss, correct, seen; /**< Sums since the last poll. */
-    bool is_line_open;          /**< PROGRESS_LIVE: the cursor stands behind a line. */
+    bool is_line_open;          /**< PROGRESS_TERMINAL: the cursor stands behind a line. */
 };
 
 void train_progress_start(struct train_progress *progress, const struct train_task *task,

@@ -360,7 +360,7 @@ static weir_status measure(const struct train_task *task, const struct weir_inpu
                            float *tensor, struct moments *moments, struct weir_error *err)
 {
     uint64_t n = weir_dataset_n_samples(task->dataset);
-    for (uint64_t i = 0; i < WEIR_MIN(n, (uint64_t)TRAIN_MEASURED); i++) {
+    for (uint64_t i = 0; i < WEIR_MIN(n, (uint64_t)TRAIN_INPUT_SAMPLES); i++) {
         struct weir_image image = {0};
         uint64_t sample = weir_permute(task->order.seed, 0, n, i);
         weir_status status = weir_dataset_read(task->dataset, sample, &image, err);

@@ -47,10 +47,10 @@ void train_task_close(struct train_task *task);
 struct weir_dataset *train_task_stream(const struct train_task *task);
 
 /**
- * Normalisation from the data: mean and standard deviation per channel of up to TRAIN_MEASURED
+ * Normalisation from the data: mean and standard deviation per channel of up to TRAIN_INPUT_SAMPLES
  * pictures, chosen by the seed. Every run of a training computes the same.
  */
-#define TRAIN_MEASURED 1024
+#define TRAIN_INPUT_SAMPLES 1024
 weir_status train_measure_input(const struct train_task *task, struct weir_net_input *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -236,9 +236,9 @@ static weir_status run(struct worker *worker, struct weir_error *err)
     if (status == WEIR_OK) {
         status = worker_exchange_fetch(worker, err);
     }
-    bool is_served = worker->task->config->group.parameter_servers > 0 &&
-                     weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK;
-    if (is_served && (status == WEIR_OK || status == WEIR_ERR_CANCELLED)) {
+    bool can_stop_servers = worker->task->config->group.parameter_servers > 0 &&
+                            weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK;
+    if (can_stop_servers && (status == WEIR_OK || status == WEIR_ERR_CANCELLED)) {
         weir_status stopped = weir_ps_stop(worker->comm);
         if (stopped != WEIR_OK) {
             return worker_comm_error(worker, stopped, err);

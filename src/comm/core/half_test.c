@@ -29,7 +29,7 @@ static double value_of(enum comm_wire wire, uint16_t half)
 
 static const enum comm_wire wires[] = {COMM_WIRE_BF16, COMM_WIRE_FP16};
 
-START_TEST(all_65536_values_are_what_their_bits_say_and_come_back)
+START_TEST(all_65536_values_are_right_and_come_back)
 {
     static uint16_t halves[65536], back[65536];
     static float floats[65536];
@@ -126,7 +126,7 @@ int main(void)
 {
     Suite *suite = suite_create("half");
     TCase *tcase = tcase_create("half");
-    tcase_add_loop_test(tcase, all_65536_values_are_what_their_bits_say_and_come_back, 0, 2);
+    tcase_add_loop_test(tcase, all_65536_values_are_right_and_come_back, 0, 2);
     tcase_add_loop_test(tcase, the_nearest_is_taken_and_ties_go_to_even, 0, 2);
     tcase_add_test(tcase, what_is_too_large_becomes_infinite);
     suite_add_tcase(suite, tcase);

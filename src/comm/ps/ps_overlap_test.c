@@ -169,7 +169,7 @@ static int pull_early(struct weir_comm *comm, void *context)
     return 0;
 }
 
-START_TEST(weights_that_are_asked_for_have_the_gradients_that_are_still_on_their_way)
+START_TEST(weights_that_are_pulled_have_the_gradients_that_are_still_in_flight)
 {
     ck_assert_int_eq(test_group_try(transports[_i], 2, 1, 1, pull_early, NULL), 0);
 }
@@ -183,8 +183,8 @@ int main(void)
     tcase_add_loop_test(tcase, ranges_come_back_one_by_one_while_workers_sum_something_else, 0,
                         2 * N_KINDS);
     tcase_add_test(tcase, the_end_of_the_array_overtakes_its_beginning);
-    tcase_add_loop_test(
-        tcase, weights_that_are_asked_for_have_the_gradients_that_are_still_on_their_way, 0, 2);
+    tcase_add_loop_test(tcase, weights_that_are_pulled_have_the_gradients_that_are_still_in_flight,
+                        0, 2);
     suite_add_tcase(suite, tcase);
     return weir_test_run_here(suite);
 }

@@ -146,7 +146,7 @@ void tcp_send_aside(struct ucx_state *ucx, int rank, const struct ucx_notice *no
 }
 
 /* A socket that is closed with something unread drops what it has not sent. */
-static bool is_on_its_way(const struct tcp_peer *peer)
+static bool has_unsent(const struct tcp_peer *peer)
 {
     int n_bytes = 0;
     return peer->fd >= 0 &&
@@ -164,7 +164,7 @@ void tcp_broadcast(struct ucx_state *ucx, const struct ucx_notice *notice, uint6
         }
     }
     for (int r = 0; r < tcp->n_peers; r++) {
-        while (r != except && is_on_its_way(&tcp->peers[r]) && weir_mono_ns() < deadline_ns) {
+        while (r != except && has_unsent(&tcp->peers[r]) && weir_mono_ns() < deadline_ns) {
             uint64_t soon_ns = weir_mono_ns() + ACKNOWLEDGED_MS * UINT64_C(1000000);
             ucx_progress_or_sleep(ucx, WEIR_MIN(soon_ns, deadline_ns), &n_idle);
         }
