@@ -113,8 +113,12 @@ class SpeedTest(WithPage):
         self.feed = Feed(self.state)
         page.has_text(".live-state", "showing 1 in")
         for i in range(4):
-            row = page.js("return document.querySelectorAll('.decision')[arguments[0]]", 2 + i)
-            ActionChains(page.driver).move_to_element(row).perform()  # from here on it stands still
+            # A person points at a place, not at a row: which one is there when the pointer comes, holds still.
+            place = page.js("""const r = document.querySelectorAll('.decision')[arguments[0]].getBoundingClientRect()
+                return [r.left + r.width / 2, r.top + r.height / 2].map(Math.round)""", 2 + i)
+            pointer = ActionChains(page.driver)
+            pointer.w3c_actions.pointer_action.move_to_location(*place)
+            pointer.perform()
             seen = page.one(".decision:hover .who").text
             count = self.feed.n
             page.until(lambda: self.feed.n > count + 15, "half a second of others")

@@ -6,6 +6,7 @@ import { messageOf, segment, send } from '../state/http'
 import { project } from '../state/project'
 import { href } from '../state/route'
 import { alerts, ions, jobs, now } from '../state/store'
+import { connection } from '../state/stream'
 import { canChange } from '../state/versions'
 import { Sentence, Subject } from './noun'
 import { Glyph, is, type Tone } from './state'
@@ -72,7 +73,7 @@ export function severityTone(alert: Alert): Tone {
 
 export function TakeButton({ alert }: { alert: Alert }) {
     return is(alert.state, 'open') && canChange() ? (
-        <button type="button" class="button small" onClick={() => void take([alert])}>
+        <button type="button" class="button small" disabled={connection.value.state === 'lost'} onClick={() => void take([alert])}>
             Take it<span class="hidden">: {alert.message}</span>
         </button>
     ) : null

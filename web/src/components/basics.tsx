@@ -1,6 +1,6 @@
 /** The pieces every screen is made of: heads, panels, empty and error states, commands to copy, times, facts. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Opt } from '../types'
 import { ago, clockTime, dayMinute, fullTime, type Moment } from '../format'
 import { ownerClass } from '../state/project'
@@ -121,8 +121,16 @@ export function Choices(props: { label: string; items: { name: ComponentChildren
 }
 
 export function Tabs(props: { label: string; items: { name: string; address: string; isCurrent: boolean; badge?: ComponentChildren }[] }) {
+    const host = useRef<HTMLElement>(null)
+    const current = props.items.find((item) => item.isCurrent)?.name
+    useEffect(() => {
+        const tab = host.current?.querySelector<HTMLElement>('[aria-current]')
+        if (tab) {
+            host.current!.scrollLeft = tab.offsetLeft - (host.current!.clientWidth - tab.offsetWidth) / 2
+        }
+    }, [current])
     return (
-        <nav class="tabs" aria-label={props.label}>
+        <nav class="tabs" aria-label={props.label} ref={host}>
             {props.items.map((item) => (
                 <a key={item.name} href={item.address} aria-current={item.isCurrent ? 'page' : undefined}>
                     {item.name}

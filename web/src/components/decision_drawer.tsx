@@ -11,7 +11,7 @@ import { ask } from './dialog'
 import { Drawer } from './drawer'
 import { Face } from './face'
 import { Icon } from './icon'
-import { Id } from './noun'
+import { Id, Sentence } from './noun'
 import { ScoreBar } from './score_bar'
 import { VerdictWord } from './state'
 
@@ -73,7 +73,7 @@ function Details({ decision }: { decision: Decision }) {
                     ['Gallery', versionText(decision.gallery_version)],
                     ['Allow and deny lists', typeof decision.list_revision === 'number' ? `revision ${decision.list_revision}` : NONE],
                     ['Pipeline', `${decision.ion} / ${decision.pipeline}`],
-                    ['Replica', decision.replica ?? NONE],
+                    ['Replica', <Sentence text={decision.replica ?? NONE} />],
                     ['Decision', <Id id={decision.id} />],
                     ['Picture', decision.image ? <code>{decision.image.slice(0, 16)}…</code> : 'not kept'],
                 ]}

@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { messageOf } from '../state/http'
+import { connection } from '../state/stream'
 import { Icon } from './icon'
 import { toast } from './toast'
 
@@ -73,6 +74,7 @@ export function Confirm({ question, onClose }: { question: Question; onClose: ()
     const [note, setNote] = useState('')
     const [busy, setBusy] = useState(false)
     const [error, setError] = useState('')
+    const isLost = connection.value.state === 'lost' // what was typed is kept until the server is back
     const submit = async (event: Event) => {
         event.preventDefault()
         setBusy(true)
@@ -117,8 +119,8 @@ export function Confirm({ question, onClose }: { question: Question; onClose: ()
                     <button type="button" class="button" autofocus={!question.note} onClick={onClose}>
                         Cancel
                     </button>
-                    <button type="submit" class={`button ${question.danger ? 'danger' : 'primary'}`} disabled={busy}>
-                        {busy ? 'Working…' : question.confirm}
+                    <button type="submit" class={`button ${question.danger ? 'danger' : 'primary'}`} disabled={busy || isLost}>
+                        {busy ? 'Working…' : isLost ? 'Offline' : question.confirm}
                     </button>
                 </footer>
             </form>

@@ -69,7 +69,7 @@ export function Subject({ subject }: { subject: Opt<string> }) {
     const [noun = '', name = ''] = (subject ?? '').split('/')
     const address = ADDRESS_OF[noun]
     if (address === undefined || name === '') {
-        return <>{subject}</>
+        return <Sentence text={subject ?? ''} />
     }
     return (
         <a href={address(name)} title={subject ?? undefined}>

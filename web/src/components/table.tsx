@@ -151,7 +151,7 @@ export function Table<T>(props: {
                                 onClick={onClick(row)}
                             >
                                 {props.columns.map((column) => (
-                                    <td key={column.id} class={`${column.isNumber ? 'num' : ''} phone-${column.phone ?? 'none'}`}>
+                                    <td key={column.id} class={`${column.isNumber ? 'num' : ''} phone-${column.phone ?? 'none'}`} data-name={column.name.toLowerCase() || undefined}>
                                         {column.render(row)}
                                     </td>
                                 ))}

@@ -82,6 +82,12 @@ function useKeys(): void {
     }, [])
 }
 
+/** What is shown is being fetched anew: seen only where that takes long. */
+function WorkBar() {
+    const isWorking = current.value?.screen.load.some((resource) => resource.loading.value)
+    return isWorking ? <div class="work-bar" aria-hidden="true" /> : null
+}
+
 export function Frame() {
     const found = current.value
     const { project, parts } = route.value
@@ -101,6 +107,7 @@ export function Frame() {
                 Skip to the content
             </button>
             <TopBar />
+            <WorkBar />
             <Navigation />
             <main id="main" tabIndex={-1}>
                 <Banners />

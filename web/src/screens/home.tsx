@@ -36,7 +36,10 @@ function verdictText(all: Ion[]): string {
         return all.length === 1 ? 'The ION needs you' : `${need} of ${count} ${need === 1 ? 'needs' : 'need'} you`
     }
     const works = all.filter((ion) => verdictOf(ion).tone === 'good').length
-    return works === all.length ? (works === 1 ? 'The ION works' : `${works} of ${count} work`) : `${works} of ${count} work, none needs you`
+    if (all.length === 1) {
+        return works === 1 ? 'The ION works' : `${all[0]!.name}: ${verdictOf(all[0]!).title.toLowerCase()}`
+    }
+    return works === all.length ? `${works} of ${count} work` : `${works === 0 ? 'None' : works} of ${count} ${works === 0 ? 'is shown to work' : 'work'}, none needs you`
 }
 
 function IonCard({ ion }: { ion: Ion }) {

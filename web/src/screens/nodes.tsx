@@ -252,7 +252,7 @@ function Nodes({ args }: { args: Args }) {
         <>
             <PageHead
                 title={silent > 0 ? `${silent} of ${all.length} nodes ${silent === 1 ? 'is' : 'are'} silent` : 'Nodes'}
-                sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} report`}
+                sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} ${all.length - silent === 1 ? 'reports' : 'report'}`}
             >
                 <Choices
                     label="View"
