@@ -45,7 +45,7 @@ static const struct weir_option agent_options[] = {
     WEIR_OPT(agent_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that jobs are given"),
     WEIR_OPT(agent_options, driver, "driver", 0, TEXT, "local", 0, 0, "NAME",
-             "How the node is reached (local)"),
+             "How the node is reached: `weir explain drivers`"),
     WEIR_OPT(agent_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
              "Authorities that the agent and its tasks trust for https (else the system's)"),
     WEIR_OPT(agent_options, supervise, "supervise", 0, TEXT, NULL, 0, 0, "TASKDIR",

@@ -445,6 +445,17 @@ def check_built_commands(commands):
             complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
 
 
+def check_kinds_are_used():
+    """Each option of a source or sink is used by the code of that kind."""
+    for noun, code in (("source", "src/predict/source/{}.c"), ("sink", "src/predict/sink/{}.c")):
+        registry, pattern = KINDS[noun]
+        for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
+            text = without_comments(read(code.format(kind)))
+            for member in re.findall(r"WEIR_OPT_JSON\(\w+, (\w+),", read(pattern.format(kind))):
+                if not re.search(rf"->{member}\b", text):
+                    complain(code.format(kind), f"does not use the option {member}")
+
+
 def check_words(path, words, kind, form="`{}`"):
     text = read(path).replace("\\", "")
     for word in sorted(set(words)):
@@ -547,6 +558,7 @@ def main():
     check_generated(generated(statuses, routes, records, worker, kinds), "--write" in sys.argv[1:])
     check_commands(commands, worker)
     check_ion_keys(records)
+    check_kinds_are_used()
     check_names()
     check_domains(load_depends())
     for path, text in documents():

@@ -127,7 +127,7 @@ class Specifications(Hand):
         reason = wait_until(lambda: self.server.get("/jobs/" + job["id"])["reason"], 10, "a reason")
         self.assertIn("needs 100 CPUs", reason)
         self.server.post(f"/jobs/{job['id']}/cancel")
-        self.assertIn("0 to 4096", self.refused({"argv": ["true"], "cpu_slots": 5000}, kind="command")[1])
+        self.assertIn("0 … 4096", self.refused({"argv": ["true"], "cpu_slots": 5000}, kind="command")[1])
 
 
 class Jobs(Hand):
