@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define PORT_MAX           65535
 #define FILES_FOR_THE_REST 256 /* database, blobs, uploads, children */
 
 /* "[::1]:80" → "::1", "80"; "host:80" → "host", "80". */
@@ -16,7 +18,8 @@ static bool split_address(const char *address, char *host, size_t host_size, con
 {
     const char *colon = strrchr(address, ':');
     if (colon == NULL || colon[1] == '\0' || strlen(colon + 1) > 5 ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1)) {
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtol(colon + 1, NULL, 10) > PORT_MAX) { /* getaddrinfo takes another one for it */
         return false;
     }
     const char *begin = address;

@@ -29,9 +29,30 @@ struct local_agent {
     pthread_mutex_t lock;
     pthread_cond_t woken;
     bool is_stopping;
-    int64_t started_mono_ms, next_start_mono_ms;
-    int n_starts; /* since it was last stable */
+    struct local_agent_pace pace;
 };
+
+void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms)
+{
+    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + STARTING_MS};
+}
+
+bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms)
+{
+    if (is_running) {
+        pace->n_starts = now_ms - pace->started_ms >= IS_STABLE_MS ? 0 : pace->n_starts;
+        return false;
+    }
+    if (now_ms < pace->next_start_ms) {
+        return false;
+    }
+    int64_t backoff_ms =
+        WEIR_MIN((int64_t)BACKOFF_MS << WEIR_MIN(pace->n_starts, 16), (int64_t)BACKOFF_MAX);
+    pace->started_ms = now_ms;
+    pace->next_start_ms = now_ms + WEIR_MAX(backoff_ms, (int64_t)STARTING_MS);
+    pace->n_starts++;
+    return true;
+}
 
 static bool wait_a_little(struct local_agent *agent)
 {
@@ -49,21 +70,12 @@ static void look(struct local_agent *agent)
 {
     struct weir_error err = {0};
     int64_t now_ms = weir_mono_ms();
-    if (driver()->is_running(agent->config.dir)) {
-        agent->n_starts = now_ms - agent->started_mono_ms >= IS_STABLE_MS ? 0 : agent->n_starts;
+    if (!local_agent_is_due(&agent->pace, driver()->is_running(agent->config.dir), now_ms)) {
         return;
     }
-    if (now_ms < agent->next_start_mono_ms) {
-        return;
-    }
-    int64_t backoff_ms =
-        WEIR_MIN((int64_t)BACKOFF_MS << WEIR_MIN(agent->n_starts, 16), (int64_t)BACKOFF_MAX);
-    agent->started_mono_ms = now_ms;
-    agent->next_start_mono_ms = now_ms + WEIR_MAX(backoff_ms, (int64_t)STARTING_MS);
-    agent->n_starts++;
     weir_log(WEIR_LOG_WARN, "agent_restarted", WEIR_KV_STR("dir", agent->config.dir),
              WEIR_KV_STR("why", "the agent of this machine had ended"),
-             WEIR_KV_INT("not_again_before_ms", agent->next_start_mono_ms - now_ms));
+             WEIR_KV_INT("not_again_before_ms", agent->pace.next_start_ms - now_ms));
     if (driver()->start(&agent->config, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "agent_not_started", WEIR_KV_STR("error", err.message));
     }
@@ -96,8 +108,7 @@ weir_status local_agent_start(const struct weir_cluster_agent *config, struct lo
     agent->config.ca_file = weir_arena_strdup(&agent->arena, config->ca_file);
     agent->config.node = weir_arena_strdup(&agent->arena, config->node);
     agent->config.shares = weir_arena_strdup(&agent->arena, config->shares);
-    agent->started_mono_ms = weir_mono_ms();
-    agent->next_start_mono_ms = agent->started_mono_ms + STARTING_MS;
+    local_agent_pace_begin(&agent->pace, weir_mono_ms());
     pthread_mutex_init(&agent->lock, NULL);
     weir_cond_init(&agent->woken);
     int reason = pthread_create(&agent->thread, NULL, watch_main, agent);

@@ -1,6 +1,6 @@
 /**
  * The agent of the server's own machine, kept alive: one that has died is started again, at once
- * the first time, then with a back-off of 1 s up to 30 s that ends when one has lived for a minute.
+ * the first time, then with a back-off of 2 s up to 30 s that ends when one has lived for a minute.
  *
  * What is looked at is the agent's lock: an agent that outlived an earlier server is this one's
  * too. A stopped agent (SIGSTOP) holds its lock and is left alone.
@@ -11,7 +11,22 @@
 #include "base/status.h"
 #include "cluster/cluster.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct local_agent;
+
+/** How often an agent was started of late, and when it may be again. Times are monotonic. */
+struct local_agent_pace {
+    int64_t started_ms, next_start_ms;
+    int n_starts; /**< Since one was last stable. */
+};
+
+/** One was started now. */
+void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms);
+
+/** Pure: is one to be started now? If so it counts as started. */
+bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms);
 
 /** Start the agent, and the thread that watches it. Text is copied. */
 weir_status local_agent_start(const struct weir_cluster_agent *agent, struct local_agent **out,
