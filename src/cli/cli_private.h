@@ -105,6 +105,10 @@ bool cli_is_yaml(const struct cli_call *call);
 /** Print a value as indented JSON with a newline. */
 void cli_print_json(const json_t *value);
 
+/** The same with what became of something that the server answers nothing about; takes the
+ *  reference. */
+void cli_print_change(json_t *change);
+
 /** A column of a table: JSON member (dots go deeper) and title. */
 struct cli_column {
     const char *member, *title;

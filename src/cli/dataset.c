@@ -204,7 +204,11 @@ static weir_status remove_class(struct cli_call *call, struct weir_error *err)
                      ? weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}/{}", parts, 3)
                      : weir_client_path(call->arena, "/api/v1/datasets/{}/files/{}", parts, 2);
     WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
-    if (!cli_is_json(call)) {
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:s,s:s?,s:b}", "dataset", call->words[1], "class",
+                                   call->words[2], "file",
+                                   call->n_words > 3 ? call->words[3] : NULL, "removed", 1));
+    } else {
         printf("dataset/%s: %s removed\n", call->words[1], call->words[2]);
     }
     return WEIR_OK;

@@ -237,7 +237,10 @@ static weir_status run_delete(struct cli_call *call, struct weir_error *err)
                 WEIR_TRY(cli_find(call, kind, name, &id, err));
             }
             WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, paths[i][1], id), NULL, NULL, err));
-            if (!cli_is_json(call)) {
+            if (cli_is_json(call)) {
+                cli_print_change(
+                    json_pack("{s:s,s:s,s:b}", "noun", noun, "name", name, "deleted", 1));
+            } else {
                 printf("%s/%s deleted\n", noun, name);
             }
             return WEIR_OK;
@@ -284,8 +287,12 @@ static weir_status run_member(struct cli_call *call, struct weir_error *err)
     } else {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir member %s", call->command->usage);
     }
-    if (!cli_is_json(call)) {
-        printf("%s: %s %s\n", ion, person, strcmp(verb, "remove") == 0 ? "is on no list" : verb);
+    bool is_removed = strcmp(verb, "remove") == 0;
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:s,s:s?}", "ion", ion, "person", person, "list",
+                                   is_removed ? NULL : verb));
+    } else {
+        printf("%s: %s %s\n", ion, person, is_removed ? "is on no list" : verb);
     }
     return WEIR_OK;
 }

@@ -30,6 +30,12 @@ void cli_print_json(const json_t *value)
     (void)fputc('\n', stdout);
 }
 
+void cli_print_change(json_t *change)
+{
+    cli_print_json(change);
+    json_decref(change);
+}
+
 /* A terminal must not be steered by what a record holds: control characters become "?". */
 static char *printable(struct weir_arena *arena, const char *text)
 {

@@ -81,7 +81,9 @@ static weir_status sweep(struct cli_call *call, struct weir_error *err)
     json_t *answer = NULL;
     WEIR_TRY(cli_rest(call, "POST", "/api/v1/store/sweep", NULL, &answer, err));
     json_decref(answer);
-    if (!cli_is_json(call)) {
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:b}", "is_sweeping", 1));
+    } else {
         printf("The limits are being applied; weir store usage shows what is left.\n");
     }
     return WEIR_OK;

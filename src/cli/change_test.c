@@ -1,0 +1,285 @@
+/* Commands that change something: what they send, what they print, and that -o json is JSON. */
+#include "cli/cli_fixture.h"
+
+#include "base/test_main.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define BLOB_X "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+
+static char folder[128];
+
+static void set_up(void)
+{
+    cli_open();
+    (void)snprintf(folder, sizeof folder, "%s/work", callers.fixture.dir);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    ck_assert_int_eq(chdir(folder), 0);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(chdir("/"), 0);
+    cli_close();
+}
+
+static void write_file(const char *name, const char *text)
+{
+    struct weir_error err;
+    must(weir_file_write_atomic(name, text, strlen(text), 0600, &err), &err);
+}
+
+/** A member of what the last command printed as JSON, as text; "" where there is none. */
+static const char *printed(const char *member)
+{
+    const char *text = json_string_value(json_object_get(cli.json, member));
+    return text != NULL ? text : "";
+}
+
+START_TEST(users_are_made_changed_and_deleted)
+{
+    EXPECT_EXIT(0, "user", "create", "sam", "--role", "scientist", "-ojson");
+    ck_assert_str_eq(printed("role"), "scientist");
+    EXPECT_EXIT(0, "user", "role", "sam", "viewer", "-ojson");
+    ck_assert_str_eq(printed("role"), "viewer");
+    EXPECT_EXIT(0, "user", "disable", "sam", "-ojson");
+    ck_assert(json_is_true(json_object_get(cli.json, "is_disabled")));
+    EXPECT_EXIT(0, "user", "enable", "sam");
+    EXPECT_EXIT(0, "user", "delete", "sam");
+    ck_assert_str_eq(cli.out, "sam: deleted\n");
+    EXPECT_REFUSED(4, "sam", "user", "delete", "sam");
+    EXPECT_REFUSED(5, "admin", "user", "disable", "ann");
+}
+
+END_TEST
+
+START_TEST(a_tokens_secret_is_printed_once)
+{
+    EXPECT_EXIT(0, "token", "create", "ci", "--role", "scientist", "--expires-days", "2", "-ojson");
+    char secret[64], id[64];
+    (void)snprintf(secret, sizeof secret, "%s", printed("secret"));
+    (void)snprintf(id, sizeof id, "%s", printed("id"));
+    int64_t expires_ms = 0;
+    ck_assert_int_eq(weir_time_parse(printed("expires_ms"), &expires_ms), WEIR_OK);
+    int64_t days_2 = (int64_t)2 * 24 * 3600 * 1000;
+    ck_assert_int_le(llabs((long long)(expires_ms - weir_time_ms() - days_2)), 600000);
+    EXPECT_EXIT(0, "get", "projects", "--token", secret);
+    EXPECT_REFUSED(6, "needs the role \"admin\"", "get", "tokens", "--token", secret);
+    EXPECT_EXIT(0, "token", "revoke", id + strlen(id) - 8, "-ojson"); /* as a table shows it */
+    ck_assert(json_is_true(json_object_get(cli.json, "revoked")));
+    EXPECT_REFUSED(6, "", "get", "projects", "--token", secret);
+}
+
+END_TEST
+
+START_TEST(a_login_link_is_printed_alone)
+{
+    EXPECT_EXIT(0, "login");
+    ck_assert_int_eq(strncmp(cli.out, cli.url, strlen(cli.url)), 0);
+    ck_assert_ptr_eq(strchr(cli.out, '\n'), cli.out + strlen(cli.out) - 1);
+    EXPECT_EXIT(0, "login", "-ojson");
+    ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "expires_s")), 900);
+    EXPECT_EXIT(0, "project", "create", "lab", "--description", "for Türen", "-ojson");
+    ck_assert_str_eq(printed("description"), "for Türen");
+    EXPECT_REFUSED(4, "", "session", "end", "none");
+}
+
+END_TEST
+
+static void apply_door(void)
+{
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"staff\"}");
+    write_file(
+        "door.yaml",
+        "kind: ion\nname: door\npipelines:\n  - {name: learn, type: training, dataset: staff, "
+        "model: face-embed}\n  - name: see\n    type: prediction\n    source: {kind: http}\n"
+        "    gallery: {dataset: staff}\nlinks:\n  - {from: learn, to: see}\n");
+    EXPECT_EXIT(0, "apply", "-f", "door.yaml");
+    EXPECT_OUT("ion/door applied, revision 1\n");
+}
+
+START_TEST(a_file_is_applied)
+{
+    apply_door();
+    EXPECT_EXIT(0, "apply", "-f", "door.yaml", "-ojson");
+    ck_assert_str_eq(printed("name"), "door");
+    write_file("bad.yaml", "kind: ion\nname: gate\npipelines: [{name: a, type: paint}]\n");
+    EXPECT_REFUSED(2, "$.pipelines[0].type", "apply", "-f", "bad.yaml");
+    write_file("empty.yaml", "");
+    EXPECT_EXIT(2, "apply", "-f", "empty.yaml");
+    write_file("broken.yaml", "name: [\n");
+    EXPECT_EXIT(2, "apply", "-f", "broken.yaml");
+    ck_assert_ptr_nonnull(strstr(cli.err, "broken.yaml"));
+    EXPECT_REFUSED(4, "none.yaml", "apply", "-f", "none.yaml");
+}
+
+END_TEST
+
+/* Whoever asks for JSON gets some, whatever the command. */
+START_TEST(every_change_answers_in_json)
+{
+    apply_door();
+    EXPECT(200, "PUT " API "/datasets/staff/files/ann/1.jpg\n\nx");
+    EXPECT(200, "POST " API "/datasets/staff/versions");
+
+    static const struct {
+        const char *words[6];
+    } changes[] = {
+        {{"trigger", "door", "learn"}},
+        {{"member", "deny", "door", "ann"}},
+        {{"member", "remove", "door", "ann"}},
+        {{"dataset", "create", "more"}},
+        {{"dataset", "freeze", "staff"}},
+        {{"dataset", "remove", "staff", "ann", "1.jpg"}},
+        {{"dataset", "remove", "staff", "ann"}},
+        {{"store", "usage"}},
+        {{"store", "retain", "decisions=30d"}},
+        {{"store", "sweep"}},
+        {{"job", "run", "--no-files", "--", "true"}},
+        {{"job", "cancel", "true"}},
+        {{"job", "restart", "true"}},
+        {{"delete", "ion", "door"}},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(changes); i++) {
+        const char *const *w = changes[i].words;
+        (void)setenv("WEIR_OUTPUT", "json", 1);
+        int status = WEIR(w[0], w[1], w[2], w[3], w[4], w[5]);
+        (void)unsetenv("WEIR_OUTPUT");
+        ck_assert_msg(status == 0, "weir %s %s: %s", w[0], w[1], cli.err);
+        ck_assert_msg(cli.json != NULL, "weir %s %s printed \"%s\"", w[0], w[1], cli.out);
+    }
+}
+
+END_TEST
+
+START_TEST(reviews_say_what_there_is_to_do)
+{
+    apply_door();
+    EXPECT_EXIT(5, "approve", "door", "--note", "fine");
+    ck_assert_int_gt((int)strlen(cli.err), 20);
+    EXPECT_EXIT(5, "rollback", "door");
+    EXPECT_REFUSED(4, "gate", "reject", "gate");
+    EXPECT_REFUSED(7, "a job cannot be deleted", "delete", "job", "x");
+}
+
+END_TEST
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+START_TEST(a_command_takes_the_files_of_its_folder_along)
+{
+    write_file("Train_v2.py", "print('hello')\n");
+    write_file("notes.txt", "text\n");
+    write_file(".gitignore", "*.tmp\n");
+    write_file("big.tmp", "left out\n");
+    EXPECT_EXIT(0, "job", "run", "--tasks", "2", "--cpus", "3", "--memory", "1G", "--env", "A=b=c",
+                "-ojson", "--", "python3", "Train_v2.py", "--epochs", "3");
+    ck_assert_str_eq(printed("name"), "train_v2");
+    const json_t *spec = json_object_get(cli.json, "spec");
+    ck_assert_uint_eq(json_array_size(json_object_get(spec, "argv")), 4);
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "tasks")), 2);
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpu_slots")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "memory_max_bytes")), 1 << 30);
+    const json_t *files = json_object_get(spec, "files"), *env = json_object_get(spec, "env");
+    ck_assert(json_object_get(files, "Train_v2.py") != NULL);
+    ck_assert(json_object_get(files, "notes.txt") != NULL);
+    ck_assert(json_object_get(files, "big.tmp") == NULL);
+    ck_assert_str_eq(json_string_value(json_object_get(env, "A")), "***"); /* a secret, to all */
+}
+
+END_TEST
+
+START_TEST(a_command_without_files_takes_none)
+{
+    write_file("notes.txt", "text\n");
+    EXPECT_EXIT(0, "job", "run", "-ojson", "--", "echo", "hello");
+    ck_assert_str_eq(printed("name"), "echo");
+    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    EXPECT_EXIT(0, "job", "run", "mine", "-ojson", "--", "cat", "notes.txt");
+    ck_assert_str_eq(printed("name"), "mine");
+    ck_assert_ptr_nonnull(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    EXPECT_EXIT(0, "job", "run", "-ojson", "--no-files", "--", "cat", "notes.txt");
+    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    EXPECT_REFUSED(2, "--memory", "job", "run", "--memory", "lots", "--", "true");
+    EXPECT_REFUSED(2, "Give one", "job", "run", "one", "--name", "two", "--", "true");
+    EXPECT_REFUSED(2, "--follow or --detach", "job", "run", "-f", "-d", "--", "true");
+    EXPECT_REFUSED(4, "$.project", "job", "run", "--project", "none", "--", "true");
+}
+
+END_TEST
+
+START_TEST(a_job_is_submitted_from_a_file)
+{
+    write_file("job.yaml", "name: j\nkind: command\nspec: {argv: [\"true\"]}\n");
+    EXPECT_EXIT(0, "job", "submit", "-f", "job.yaml");
+    EXPECT_OUT("job j (");
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"lab\"}");
+    EXPECT_EXIT(0, "job", "submit", "-f", "job.yaml", "--project", "lab", "-ojson");
+    ck_assert_str_eq(printed("project"), "lab");
+    write_file("bad.yaml", "name: j\nkind: command\nspec: {argv: []}\n");
+    EXPECT_REFUSED(2, "bad.yaml: ", "job", "submit", "-f", "bad.yaml");
+    EXPECT_EXIT(0, "job", "cancel", "j");
+    EXPECT_OUT("is cancelled");
+    EXPECT_REFUSED(7, "only trainings", "job", "resume", "j");
+    EXPECT_EXIT(0, "job", "restart", "j");
+    EXPECT_OUT("begins j anew");
+}
+
+END_TEST
+
+/* ---- datasets and models --------------------------------------------------------------------- */
+
+START_TEST(a_folder_becomes_a_dataset)
+{
+    ck_assert_int_eq(mkdir("photos", 0700), 0);
+    ck_assert_int_eq(mkdir("photos/ann", 0700), 0);
+    ck_assert_int_eq(mkdir("photos/bob", 0700), 0);
+    write_file("photos/ann/1.jpg", "one");
+    write_file("photos/ann/2.jpg", "two");
+    write_file("photos/bob/1.jpg", "three");
+    EXPECT_EXIT(0, "dataset", "create", "staff");
+    EXPECT_EXIT(0, "dataset", "put", "staff", "photos");
+    EXPECT_EXIT(0, "dataset", "freeze", "staff", "-ojson");
+    ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "n_files")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "n_classes")), 2);
+    EXPECT_EXIT(0, "dataset", "remove", "staff", "ann", "2.jpg");
+    EXPECT_EXIT(0, "dataset", "freeze", "staff", "-ojson");
+    ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "n_files")), 2);
+    EXPECT_REFUSED(4, "none", "dataset", "freeze", "none");
+    EXPECT_EXIT(2, "dataset", "frobnicate", "staff");
+}
+
+END_TEST
+
+START_TEST(a_models_file_is_fetched_whole)
+{
+    char *text;
+    size_t len;
+    struct weir_arena arena;
+    struct weir_error err;
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT(200, "POST " API "/models/face/versions\n\n{\"id\":"
+                "\"00000000-0000-4000-8000-0000000000c1\",\"blob\":\"" BLOB_X "\"}");
+    EXPECT_EXIT(0, "model", "get", "face", "--file", "face.model");
+    weir_arena_init(&arena, 0);
+    must(weir_file_read("face.model", 16, &arena, &text, &len, &err), &err);
+    ck_assert_uint_eq(len, 1);
+    ck_assert_int_eq(text[0], 'x');
+    weir_arena_fini(&arena);
+    EXPECT_EXIT(0, "model", "get", "face", "--version", "1", "--file", "f", "-ojson");
+    ck_assert_ptr_nonnull(cli.json);
+    EXPECT_REFUSED(4, "", "model", "get", "face", "--version", "2", "--file", "g");
+    EXPECT_REFUSED(4, "", "model", "get", "none", "--file", "g");
+    ck_assert_int_ne(access("g", F_OK), 0);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_deleted,
+                    a_tokens_secret_is_printed_once, a_login_link_is_printed_alone,
+                    a_file_is_applied, every_change_answers_in_json,
+                    reviews_say_what_there_is_to_do, a_command_takes_the_files_of_its_folder_along,
+                    a_command_without_files_takes_none, a_job_is_submitted_from_a_file,
+                    a_folder_becomes_a_dataset, a_models_file_is_fetched_whole)
