@@ -110,7 +110,11 @@ static weir_status explain_noun(struct cli_call *call, const struct cli_noun *no
     const char *name;
     WEIR_TRY(cli_rest(call, "GET", "/api/v1/openapi.json", NULL, &document, err));
     const json_t *schemas = json_object_get(json_object_get(document, "components"), "schemas");
-    json_t *members = json_object_get(json_object_get(schemas, noun->record->name), "properties");
+    char *schema = weir_arena_strdup(call->arena, noun->record->name); /* "model version" */
+    for (char *p = schema; *p != '\0'; p++) {
+        *p = *p == ' ' ? '_' : *p;
+    }
+    json_t *members = json_object_get(json_object_get(schemas, schema), "properties");
     json_t *list = json_array();
     json_object_foreach(members, name, member)
     {
