@@ -54,8 +54,7 @@ static const struct api_member health_summary_members[] = {
 };
 static const struct api_member node_members[] = {
     MAY_MISS("state", "text", "ready, silent or lost; in lists"),
-    OR_NULL("inventory", "map of any",
-            "What the agent found: cpu_model, accelerators, disk_bytes …"),
+    OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
 };
 static const struct api_member model_of_deployment_members[] = {
     ALWAYS("name", "text", "Model"),

@@ -313,7 +313,7 @@ export interface Node {
     disk_bytes: number // Size of the disk that the agent's folder lies on; 0: not told (bytes)
     disk_free_bytes: number // What of it is free (bytes)
     disk_id: string | null // Which disk it is: the same for nodes that share it
-    inventory: Record<string, unknown> | null // What the agent found: cpu_model, accelerators, disk_bytes …
+    inventory: Record<string, unknown> | null // What the agent found: cpu_model, accelerators …
     is_draining: boolean // Takes no new tasks
     last_seen_ms: Time | null // Last heartbeat (ms)
     memory_bytes: number // Memory (bytes)

@@ -37,10 +37,9 @@ function accelerators(node: Node): Accelerator[] {
     return Array.isArray(found) ? (found as Accelerator[]) : []
 }
 
-/** The disk that tasks and outboxes write to, if the agent reports it; of a silent node nobody knows. */
+/** The disk that the agent's folder lies on, if the agent tells of it; of a silent node nobody knows. */
 export function diskOf(node: Node): { bytes: number; free: number } | undefined {
-    const [total, free] = [node.inventory?.['disk_bytes'], node.inventory?.['disk_free_bytes']]
-    return !isSilent(node) && typeof total === 'number' && typeof free === 'number' && total > 0 ? { bytes: total, free } : undefined
+    return !isSilent(node) && node.disk_bytes > 0 ? { bytes: node.disk_bytes, free: node.disk_free_bytes } : undefined
 }
 
 export function DiskMeter({ total, free, label }: { total: number; free: number; label: string }) {
@@ -117,7 +116,7 @@ function nodeAddress(node: Node): string {
 /** The single values of what the agent reported; lists and objects need more than a line. */
 function inventoryFacts(node: Node): [string, string][] {
     return Object.entries(node.inventory ?? {})
-        .filter(([key, value]) => !key.startsWith('disk_') && (typeof value === 'string' || typeof value === 'number'))
+        .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
         .map(([key, value]) => [sentence(words(key)).replace(/^Cpu/, 'CPU'), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
 }
 
