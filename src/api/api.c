@@ -89,8 +89,13 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
 
 void weir_api_stop(struct weir_api *api)
 {
-    if (api != NULL) {
-        freezer_stop(api->freezer);
+    if (api == NULL) {
+        return;
+    }
+    freezer_stop(api->freezer);
+    if (api->watch >= 0) { /* commits go on, and soon there is no server to wake */
+        weir_store_unwatch(api->store, api->watch);
+        api->watch = -1;
     }
 }
 
@@ -99,9 +104,7 @@ void weir_api_destroy(struct weir_api *api)
     if (api == NULL) {
         return;
     }
-    if (api->watch >= 0) {
-        weir_store_unwatch(api->store, api->watch);
-    }
+    weir_api_stop(api);
     freezer_destroy(api->freezer);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));

@@ -44,8 +44,8 @@ struct weir_api_config {
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** End the work in the background (freezing datasets); before the HTTP server is stopped. Takes
- *  seconds at most. NULL is accepted. */
+/** End the work in the background (freezing datasets), and wake the HTTP server no more after
+ *  commits; before that server is stopped. Takes seconds at most. NULL is accepted. */
 void weir_api_stop(struct weir_api *api);
 void weir_api_destroy(struct weir_api *api);
 

@@ -62,6 +62,7 @@ static inline void cli_close(void)
 {
     json_decref(cli.json);
     callers_forget();
+    weir_api_stop(callers.fixture.api);
     weir_http_server_stop(cli.http, 1000);
     callers_close();
 }

@@ -46,7 +46,7 @@ static void tear_down(void)
 
 /** What a start leaves: the secrets in the token files, and the key. */
 struct left {
-    char *admin, *agent;
+    char admin[WEIR_SECRET_BYTES + 16], agent[WEIR_SECRET_BYTES + 16];
     unsigned char key[BOOTSTRAP_TASK_KEY_BYTES];
 };
 
@@ -66,8 +66,8 @@ static struct left start(const char *node)
     struct left left;
     ck_assert_msg(bootstrap(store, root, node, &arena, left.key, &err) == WEIR_OK, "%s",
                   err.message);
-    left.admin = secret_in("admin.token");
-    left.agent = secret_in("agent/token");
+    (void)snprintf(left.admin, sizeof left.admin, "%s", secret_in("admin.token"));
+    (void)snprintf(left.agent, sizeof left.agent, "%s", secret_in("agent/token"));
     return left;
 }
 
