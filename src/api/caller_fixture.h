@@ -76,6 +76,8 @@ static inline int ask_bytes(const char *bytes, size_t len)
     return response->kind == ANSWER_READY ? response->http_status : 0;
 }
 
+WEIR_PRINTF(2, 0)
+
 static inline int ask_list(const char *authorization, const char *format, va_list arguments)
 {
     static char text[1 << 16], all[(1 << 16) + 1024];

@@ -289,8 +289,10 @@ const char *weir_disk_id(const char *path, char out[WEIR_DISK_ID_BYTES])
     bool is_known =
         stat(path, &st) == 0 && weir_file_read_into("/proc/sys/kernel/random/boot_id", boot,
                                                     sizeof boot, &len, &ignored) == WEIR_OK;
-    (void)snprintf(out, WEIR_DISK_ID_BYTES, is_known ? "%.36s:%llu" : "", boot,
-                   is_known ? (unsigned long long)st.st_dev : 0ULL);
+    out[0] = '\0';
+    if (is_known) {
+        (void)snprintf(out, WEIR_DISK_ID_BYTES, "%.36s:%llu", boot, (unsigned long long)st.st_dev);
+    }
     return out;
 }
 

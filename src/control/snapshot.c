@@ -266,8 +266,8 @@ static void see_job(void *context, const struct weir_job_state *state)
         snapshot->jobs[at] = copy;
         return;
     }
-    snapshot->jobs =
-        grown(snapshot->jobs, &snapshot->jobs_cap, snapshot->n_jobs + 1, sizeof *snapshot->jobs);
+    snapshot->jobs = grown(snapshot->jobs, &snapshot->jobs_cap, snapshot->n_jobs + 1,
+                           sizeof(struct snapshot_job *));
     snapshot->jobs[snapshot->n_jobs++] = copy;
 }
 
