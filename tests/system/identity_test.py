@@ -273,7 +273,7 @@ class Agents(IdentityCase):
         return self.server.post("/jobs", body)["id"]
 
     def test_an_agent_speaks_for_its_own_node_only(self):
-        job = self.submit("hers")
+        job = self.submit("hers", cpu_slots=2)  # no other node has so many
         task = self.node.task_of(job)
         other = self.server.post("/tokens", {"name": "b", "role": "agent", "user": "agent", "node": "node-b"})["secret"]
         self.assertIn('bound to node "node-b"', self.refused(403, "GET", "/nodes/node-a/desired", token=other))
