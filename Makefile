@@ -5,11 +5,12 @@ JOBS    ?= $(shell nproc)
 
 .PHONY: all run tools check check-long install clean build-deps format
 
-all: build-deps ## Build the optimised programs: weir, weir-worker
+all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-demo
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
+	@ln -sf release/programs/weir-demo build/weir-demo
 
 tools: build-deps ## Build the programs of tools/, which check and measure, as build/sched-cases and so on
 	@packaging/install-deps.sh packaging/tools-deps.txt

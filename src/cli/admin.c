@@ -1,5 +1,5 @@
 /** weir login, project, user, token, session: who may do what. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "base/clock.h"
 #include "cli/find.h"

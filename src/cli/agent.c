@@ -1,5 +1,5 @@
 /** weir agent: what starts and watches tasks on a node. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "agent/agent.h"
 #include "cluster/cluster.h"

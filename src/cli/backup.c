@@ -1,5 +1,5 @@
 /** weir backup, weir restore: a state folder as a verified copy, and back. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "base/file.h"
 #include "server/backup.h"

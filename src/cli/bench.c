@@ -1,5 +1,5 @@
 /** weir bench: how fast this machine, or a group of them, trains and adds up. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include <string.h>
 

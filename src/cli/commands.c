@@ -1,5 +1,5 @@
 /** The list of commands, in the order help shows them. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 // clang-format off
 #define COMMANDS(X) \

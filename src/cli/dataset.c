@@ -1,5 +1,5 @@
 /** weir dataset: create, fill and freeze datasets. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "cli/dataset_put.h"
 

@@ -1,5 +1,5 @@
 /** weir doctor: what this machine offers, what is missing, what to do. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "agent/isolation.h"
 #include "agent/walls.h"

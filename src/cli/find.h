@@ -5,7 +5,7 @@
 #ifndef WEIR_CLI_FIND_H
 #define WEIR_CLI_FIND_H
 
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 /** A kind of record with identifiers, and how to list it newest first. */
 struct find_kind {

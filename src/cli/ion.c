@@ -1,5 +1,5 @@
 /** weir apply, approve, reject, rollback, trigger, delete, member: change IONs. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "base/file.h"
 #include "cli/find.h"

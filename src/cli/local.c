@@ -1,5 +1,5 @@
 /** weir server, agent, train, evaluate: start something on this machine. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "agent/agent.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /** weir model get: a model file from the registry. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "base/file.h"
 

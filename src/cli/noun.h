@@ -3,7 +3,7 @@
 #define WEIR_CLI_NOUN_H
 
 #include "base/record.h"
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 struct cli_noun {
     const char *plural, *singular;

@@ -1,5 +1,5 @@
 /** weir server stop, weir agent stop: end a server, or an agent and its tasks, on this machine. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include "agent/shutdown.h"
 #include "base/file.h"

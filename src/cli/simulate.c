@@ -1,5 +1,5 @@
 /** weir simulate: what a scheduler would have done with this work on that cluster. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 #include "cli/snapshot.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /** weir store: what the server's state folder takes, and what goes when. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "cli/cli_fixture.h"
 
 #include "base/test_main.h"
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 START_TEST(every_commands_help_names_its_usage_and_options)
 {

@@ -1,5 +1,5 @@
 /** weir what-if: the scheduler's next cycle as it is, and with a change. */
-#include "cli/cli_private.h"
+#include "cli/command.h"
 #include "cli/snapshot.h"
 
 #include "sim/replay.h"

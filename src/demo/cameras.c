@@ -1,6 +1,6 @@
 /** The cameras: threads that write frames into the folder the replica reads, and keep the ledger.
  */
-#include "cli/demo/demo.h"
+#include "demo/demo.h"
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,9 +1,9 @@
 /** Who plays: people drawn by the demo, or those of --faces. */
-#include "cli/demo/demo.h"
+#include "demo/demo.h"
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "cli/demo/faces.h"
+#include "demo/faces.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /** weir demo building-security: the scenario, step by step. */
-#include "cli/demo/demo.h"
+#include "demo/demo.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -506,7 +506,7 @@ static weir_status run_demo(struct cli_call *call, struct weir_error *err)
     return status;
 }
 
-const struct cli_command cli_demo = {
+const struct cli_command weir_demo = {
     .name = "demo",
     .usage = "building-security [--faces DIR] [--once] [-o json]",
     .summary = "Play an example against a running server",

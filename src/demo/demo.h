@@ -1,5 +1,6 @@
 /**
- * weir demo: plays an example as a user would, through the public commands and the REST API.
+ * Demo: plays an example as a user would, through the REST API. The program weir-demo; `weir demo`
+ * starts it.
  *
  * A *stage* is the demo's work folder: people's photos, the folder the cameras write to, the ledger
  * of what was sent. *Passers-by* are people whose photos become the dataset of impostors; impostors
@@ -7,10 +8,10 @@
  * each in the ledger before it can be seen. The *report* compares the ledger with the recorded
  * decisions, never with counters of the cameras.
  */
-#ifndef WEIR_CLI_DEMO_DEMO_H
-#define WEIR_CLI_DEMO_DEMO_H
+#ifndef WEIR_DEMO_DEMO_H
+#define WEIR_DEMO_DEMO_H
 
-#include "cli/cli_private.h"
+#include "cli/command.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,6 +66,9 @@ struct demo {
     pthread_mutex_t ledger_lock;
     int ledger_fd;
 };
+
+/** The command that weir-demo is. */
+extern const struct cli_command weir_demo;
 
 /** Find or draw the people; write photos of those who are enrolled below the work folder. */
 weir_status demo_cast(struct demo *demo, struct weir_error *err) WEIR_MUST_CHECK;

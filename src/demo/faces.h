@@ -6,8 +6,8 @@
  * light, expression, occlusion, noise). Pictures are 8-bit grey, 92 × 112, like those of the ORL
  * database, so that either can be used.
  */
-#ifndef WEIR_CLI_DEMO_FACES_H
-#define WEIR_CLI_DEMO_FACES_H
+#ifndef WEIR_DEMO_FACES_H
+#define WEIR_DEMO_FACES_H
 
 #include <stdint.h>
 

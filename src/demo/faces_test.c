@@ -1,4 +1,4 @@
-#include "cli/demo/faces.h"
+#include "demo/faces.h"
 
 #include "base/test_main.h"
 

@@ -1,5 +1,5 @@
 /** The report: the ledger of what was sent against what the server has recorded. */
-#include "cli/demo/demo.h"
+#include "demo/demo.h"
 
 #include "base/clock.h"
 

@@ -202,11 +202,11 @@ def kind_option(row):
 
 
 def load_commands():
-    """Command → names of its long options, from the tables of src/cli."""
+    """Command → names of its long options, from the tables of src/cli; of `demo`, which starts a program, from its."""
     commands = {}
-    for _, text in sources("src/cli"):
+    for _, text in [*sources("src/cli"), *sources("src/demo")]:
         tables = dict(option_tables(text))
-        for match in re.finditer(r"struct cli_command cli_\w+\s*=\s*\{", text):
+        for match in re.finditer(r"struct cli_command (?:cli|weir)_\w+\s*=\s*\{", text):
             body = braces_after(text, match.start())
             table = re.search(r"CLI_OPTIONS\(\w+, (\w+)\)", body)
             name = string(re.search(r'\.name = ("[^"]+")', body)[1])
@@ -432,7 +432,7 @@ def check_commands(commands, worker):
 def check_built_commands(commands):
     """A built program that is newer than its sources must list the same commands and options."""
     program = ROOT / "build/dev/programs/weir"
-    newest = max(path.stat().st_mtime for path, _ in sources("src/cli"))
+    newest = max(path.stat().st_mtime for path, _ in [*sources("src/cli"), *sources("src/demo")])
     if not program.exists() or program.stat().st_mtime < newest:
         return
     ask = lambda *words: subprocess.run([program, *words], capture_output=True, text=True).stdout
@@ -440,7 +440,7 @@ def check_built_commands(commands):
     for name in set(listed) ^ set(commands):
         complain("tests/lint/docs.py", f"reads the table of commands wrongly: {name}")
     for name, options in commands.items():
-        shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask("help", *name.split()).partition("Options:")[2])
+        shown = re.findall(r"--(?!no-)([a-z][a-z-]+)", ask(*name.split(), "--help").partition("Options:")[2])
         for option in set(options) - set(shown):
             complain("tests/lint/docs.py", f"reads the options of {name} wrongly: {option}")
 

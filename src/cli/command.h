@@ -1,6 +1,9 @@
-/** What the commands share: the table's row, the options every client command has, output. */
-#ifndef WEIR_CLI_CLI_PRIVATE_H
-#define WEIR_CLI_CLI_PRIVATE_H
+/**
+ * Commands: the table's row, the options that every client command has, output. What `weir` and other
+ * programs that are clients (demo/demo.h) are made of.
+ */
+#ifndef WEIR_CLI_COMMAND_H
+#define WEIR_CLI_COMMAND_H
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -83,6 +86,15 @@ struct cli_command {
 
 extern const struct cli_command *const cli_commands[];
 extern const size_t cli_n_commands;
+
+/** Print a command's usage, explanation and options on standard output. */
+void cli_print_help(const struct cli_command *command);
+
+/** Parse the options of call->command from argc and argv, unless it is CLI_RAW, and run it. */
+weir_status cli_call_run(struct cli_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Print why a command failed, if it did, and free its arena. @return The exit status. */
+int cli_call_end(struct cli_call *call, weir_status status, struct weir_error *err);
 
 /** The state folder: --state, $WEIR_STATE, or the default of this user; an empty one is none. */
 char *cli_state_dir(struct weir_arena *arena, const char *given);

@@ -1,0 +1,130 @@
+#include "cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void cli_print_help(const struct cli_command *command)
+{
+    printf("%s\n\nUsage: weir %s %s\n", command->summary, command->name, command->usage);
+    if (command->help != NULL) {
+        printf("\n%s\n", command->help);
+    }
+    if (command->n_options > 0) {
+        printf("\nOptions:\n");
+        weir_options_print(command->options, command->n_options, stdout);
+    }
+}
+
+static weir_status check_words(const struct cli_call *call, struct weir_error *err)
+{
+    const struct cli_command *command = call->command;
+    if (call->n_words < command->min_words || call->n_words > command->max_words) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", command->name,
+                              command->usage);
+    }
+    const char *output = call->common->output;
+    bool is_known = output == NULL || strcmp(output, "text") == 0 || strcmp(output, "json") == 0 ||
+                    (strcmp(output, "wide") == 0 && (command->flags & CLI_WIDE) != 0) ||
+                    (strcmp(output, "yaml") == 0 && (command->flags & CLI_YAML) != 0);
+    if (!is_known) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--output: expected text%s%s json, got \"%.40s\"",
+                              (command->flags & CLI_WIDE) != 0 ? ", wide" : "",
+                              (command->flags & CLI_YAML) != 0 ? ", yaml or" : " or", output);
+    }
+    return WEIR_OK;
+}
+
+weir_status cli_call_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct cli_command *command = call->command;
+    if (command->flags & CLI_RAW) {
+        return command->run(call, err);
+    }
+    call->options = weir_arena_alloc(call->arena, command->options_size);
+    call->common = call->options;
+    WEIR_TRY(weir_options_parse(command->options, command->n_options, call->argc, call->argv,
+                                call->arena, call->options, &call->words, &call->n_words, err));
+    if (call->common->is_help) {
+        cli_print_help(command);
+        return WEIR_OK;
+    }
+    WEIR_TRY(check_words(call, err));
+    weir_status status = command->run(call, err);
+    weir_client_close(call->client);
+    return status;
+}
+
+int cli_call_end(struct cli_call *call, weir_status status, struct weir_error *err)
+{
+    if (fflush(stdout) != 0 && status == WEIR_OK) {
+        status = weir_error_set(err, WEIR_ERR_IO, "cannot write to standard output");
+    }
+    if (status != WEIR_OK) {
+        (void)fprintf(stderr, "weir: %s\n",
+                      err->message[0] != '\0' ? err->message : weir_status_text(status));
+    }
+    weir_arena_fini(call->arena);
+    return status == WEIR_OK ? call->exit_status : weir_status_exit(status);
+}
+
+char *cli_state_dir(struct weir_arena *arena, const char *given)
+{
+    const char *home = getenv("HOME");
+    if (given != NULL && given[0] != '\0') { /* WEIR_STATE= is nothing given */
+        return weir_arena_strdup(arena, given);
+    }
+    if (geteuid() == 0 || home == NULL) {
+        return weir_arena_strdup(arena, "/var/lib/weir");
+    }
+    return weir_arena_printf(arena, "%s/.local/share/weir", home);
+}
+
+weir_status cli_connect(struct cli_call *call, struct weir_error *err)
+{
+    struct weir_client_config config = {.server = call->common->server,
+                                        .token = call->common->token,
+                                        .ca_file = call->common->ca_file,
+                                        .state_dir =
+                                            cli_state_dir(call->arena, call->common->state)};
+    return call->client != NULL ? WEIR_OK : weir_client_open(&config, &call->client, err);
+}
+
+weir_status cli_rest(struct cli_call *call, const char *method, const char *path,
+                     const json_t *body, json_t **out, struct weir_error *err)
+{
+    WEIR_TRY(cli_connect(call, err));
+    return weir_client_call(call->client, method, path, body, out, err);
+}
+
+char *cli_path1(struct cli_call *call, const char *pattern, const char *a)
+{
+    return weir_client_path(call->arena, pattern, (const char *[]){a}, 1);
+}
+
+char *cli_path2(struct cli_call *call, const char *pattern, const char *a, const char *b)
+{
+    return weir_client_path(call->arena, pattern, (const char *[]){a, b}, 2);
+}
+
+weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err)
+{
+    char path[4096];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len > 0) {
+        path[len] = '\0';
+        char *slash = strrchr(path, '/');
+        size_t room = slash != NULL ? sizeof path - (size_t)(slash + 1 - path) : 0;
+        if (slash != NULL && strlen(program) < room) {
+            memcpy(slash + 1, program, strlen(program) + 1);
+            (void)execv(path, argv);
+        }
+    }
+    (void)execvp(program, argv);
+    return weir_error_set(
+        err, WEIR_ERR_NOT_FOUND,
+        "%s is neither beside this program nor in PATH: install it, or build it with "
+        "`make`",
+        program);
+}
