@@ -55,6 +55,8 @@ static const struct api_member health_summary_members[] = {
 static const struct api_member node_members[] = {
     MAY_MISS("state", "text", "ready, silent or lost; in lists"),
     OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
+    OR_NULL("labels", "map of any", "What people say of it, for selectors"),
+    OR_NULL("taints", "list of any", "What a task must tolerate: key, value, effect"),
 };
 static const struct api_member model_of_deployment_members[] = {
     ALWAYS("name", "text", "Model"),

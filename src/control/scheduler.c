@@ -167,20 +167,21 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
 static const char *tell_closed_nodes(struct scheduler *scheduler)
 {
     const struct snapshot *snapshot = &scheduler->snapshot;
-    int32_t n_draining = 0, n_full = 0, n_away = 0;
+    int32_t n_draining = 0, n_full = 0, n_away = 0, n_closed = 0;
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const struct snapshot_node *node = &snapshot->nodes[i];
         bool is_full = node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES;
         n_draining += node->facts.is_draining;
-        n_away += !node->facts.is_draining && !node->takes_tasks;
+        n_closed += !node->facts.is_draining && node->is_closed;
+        n_away += !node->facts.is_draining && !node->is_closed && !node->takes_tasks;
         n_full += node->takes_tasks && is_full;
     }
     return weir_arena_printf(
         &scheduler->arena,
         "no node that is large enough takes tasks now: of %d nodes %d are draining, %d silent, "
-        "lost "
-        "or not heard of since the server started, %d have no room for more tasks' files",
-        snapshot->n_nodes, n_draining, n_away, n_full);
+        "lost or not heard of since the server started, %d unhealthy or tainted, %d have no room "
+        "for more tasks' files",
+        snapshot->n_nodes, n_draining, n_away, n_closed, n_full);
 }
 
 /* Does an expected start rest on a run time that is known, of a job that runs? Of others the planner

@@ -76,7 +76,8 @@ static bool is_same_node(const struct snapshot_node *left, const struct snapshot
     return left->facts.cpu_slots == right->facts.cpu_slots &&
            left->facts.memory_bytes == right->facts.memory_bytes &&
            left->facts.is_draining == right->facts.is_draining &&
-           left->takes_tasks == right->takes_tasks && left->is_lost == right->is_lost;
+           left->takes_tasks == right->takes_tasks && left->is_closed == right->is_closed &&
+           left->is_lost == right->is_lost;
 }
 
 /* They come by name, as they are kept: while names agree, facts are put in place. */
@@ -89,8 +90,10 @@ static void see_node(void *context, const struct weir_node *node)
         at < snapshot->n_nodes && strcmp(snapshot->nodes[at].facts.name, node->name) == 0;
     struct snapshot_node seen = {
         .facts = *node,
+        .is_closed = node->unhealthy != NULL || node->taints != NULL,
         .takes_tasks = weir_node_takes_tasks(node, reading->now_ms, reading->since_ms),
         .is_lost = weir_node_is_lost(node, reading->now_ms, reading->since_ms, WEIR_NODE_LOST_MS)};
+    seen.facts.unhealthy = seen.facts.labels = seen.facts.taints = NULL; /* of this call alone */
     if (!is_known) {
         drop_nodes(snapshot, at);
         snapshot->nodes =

@@ -38,8 +38,9 @@
 #define SNAPSHOT_NODE_TASKS_MAX 4096
 
 struct snapshot_node {
-    struct weir_node facts; /**< As weir_node_each gives them. */
+    struct weir_node facts; /**< As weir_node_each gives them; of the texts only the name. */
     bool takes_tasks, is_lost;
+    bool is_closed;                                        /**< Unhealthy, or with taints. */
     int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< Of the tasks on it. */
 };
 

@@ -26,7 +26,8 @@ static const char sql_succeeded[] =
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";
-#define NODE_COLUMNS "name, cpu_slots, memory_bytes, is_draining, last_seen_ms"
+#define NODE_COLUMNS                                                                               \
+    "name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 
@@ -208,7 +209,10 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .cpu_slots = weir_stmt_int(row, 1),
                               .memory_bytes = weir_stmt_int(row, 2),
                               .is_draining = weir_stmt_int(row, 3) != 0,
-                              .last_seen_ms = weir_stmt_int(row, 4)};
+                              .last_seen_ms = weir_stmt_int(row, 4),
+                              .unhealthy = weir_stmt_text(row, 5, arena),
+                              .labels = weir_stmt_text(row, 6, arena),
+                              .taints = weir_stmt_text(row, 7, arena)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,
@@ -253,8 +257,9 @@ weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node
     const struct weir_node known = {.cpu_slots = has_row ? weir_stmt_int(row, 1) : 0,
                                     .memory_bytes = has_row ? weir_stmt_int(row, 2) : 0,
                                     .last_seen_ms = has_row ? weir_stmt_int(row, 4) : 0};
-    *out = !has_row || known.cpu_slots != node->cpu_slots ||
-           known.memory_bytes != node->memory_bytes ||
+    bool was_healthy = has_row && weir_stmt_is_null(row, 5);
+    *out = !has_row || was_healthy != (node->unhealthy == NULL) ||
+           known.cpu_slots != node->cpu_slots || known.memory_bytes != node->memory_bytes ||
            !weir_node_takes_tasks(&known, now_ms, since_ms);
     return WEIR_OK;
 }

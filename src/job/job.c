@@ -24,6 +24,9 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, disk_id,          TEXT, 0, "", "Which disk it is: the same for nodes that share it"),
     WEIR_FIELD_SIZED(weir_node, inventory, JSON, 0, 256 << 10, "", "What the agent found"),
     WEIR_FIELD(weir_node, agent_version,    TEXT, 0, "", "Version of the agent"),
+    WEIR_FIELD(weir_node, unhealthy,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it takes no tasks though it reports"),
+    WEIR_FIELD_SIZED(weir_node, labels, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What people say of it, for selectors: {KEY: VALUE}"),
+    WEIR_FIELD_SIZED(weir_node, taints, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What a task must tolerate: [{key, value, effect}]"),
     WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE, "", "Takes no new tasks"),
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
     WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
@@ -160,7 +163,8 @@ static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t s
 
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
 {
-    return !node->is_draining && was_heard_of(node, now_ms, since_ms) &&
+    return !node->is_draining && node->unhealthy == NULL && node->taints == NULL &&
+           was_heard_of(node, now_ms, since_ms) &&
            !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
 }
 
@@ -169,15 +173,16 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
 {
     struct weir_node seen = *node;
     seen.last_seen_ms = now_ms;
-    weir_status status = weir_txn_update(txn, &weir_node_resource, &seen,
-                                         WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators",
-                                                     "disk_bytes", "disk_free_bytes", "disk_id",
-                                                     "inventory", "agent_version", "last_seen_ms"),
-                                         err);
+    weir_status status = weir_txn_update(
+        txn, &weir_node_resource, &seen,
+        WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators", "disk_bytes", "disk_free_bytes",
+                    "disk_id", "unhealthy", "inventory", "agent_version", "last_seen_ms"),
+        err);
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
     }
     seen.is_draining = false;
+    seen.labels = seen.taints = NULL;
     seen.desired_revision = 1;
     seen.created_ms = now_ms;
     return weir_txn_insert(txn, &weir_node_resource, &seen, err);

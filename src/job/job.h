@@ -40,6 +40,9 @@ struct weir_node {
     char *disk_id;            /**< weir_disk_id of it; NULL: not told. */
     char *inventory;          /**< JSON, as the agent reported it. */
     char *agent_version;      /**< May be NULL. */
+    char *unhealthy;          /**< Why it takes no tasks though it reports; NULL: it is healthy. */
+    char *labels;             /**< JSON object of texts, for selectors; NULL: none. */
+    char *taints;             /**< JSON list of {"key","value","effect"}; NULL: none. */
     bool is_draining;         /**< Takes no new tasks. */
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */
@@ -81,21 +84,21 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
 /**
- * Does a node take new tasks: is it ready, not draining, and was it heard of since since_ms? What it
- * had before a restart of the server it keeps for the full time, but it gets nothing new before it
+ * Does a node take new tasks: is it ready, healthy, not draining, without taints (no task tolerates
+ * any yet), and was it heard of since since_ms? What it had before a restart of the server it keeps for the full time, but it gets nothing new before it
  * has spoken.
  */
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
 /**
- * Would a heartbeat tell placement anything: is the node new, has it become larger or smaller, or
- * was it silent? *out: true if so. Before weir_node_heartbeat.
+ * Would a heartbeat tell placement anything: is the node new, has it become larger, smaller, healthy
+ * or unhealthy, or was it silent? *out: true if so. Before weir_node_heartbeat.
  */
 weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                               int64_t since_ms, bool *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Register a node, or its heartbeat: inserts, or updates all but name, is_draining,
+ * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
  * desired_revision and created_ms.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,

@@ -41,6 +41,7 @@ static const struct {
     {"model_rolled_back", "warning"}, {"one_class", "warning"},
     {"deployment_failed", "error"},   {"login_refused", "warning"},
     {"access_refused", "warning"},    {"alert_raised", "warning"},
+    {"device_bad", "warning"},        {"device_gone", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)
