@@ -68,9 +68,6 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
                                   texts[i].name, texts[i].max_bytes);
         }
     }
-    if (decision->camera == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.camera: missing (of which the frame is)");
-    }
     if (!is_verdict(decision->verdict)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.verdict: expected grant, deny, unknown or error");
@@ -162,8 +159,11 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
     const char *picture = json_string_value(json_object_get(item, "picture"));
     struct weir_error wrong = {0};
     out->score = out->threshold = out->brightness = NAN;
-    weir_status status = weir_record_from_json(&weir_decision_resource, item, WEIR_RECORD_TRUSTED,
+    json_t *fields = json_copy((json_t *)item);
+    (void)json_object_del(fields, "picture");
+    weir_status status = weir_record_from_json(&weir_decision_resource, fields, WEIR_RECORD_REPORT,
                                                call->arena, out, &wrong);
+    json_decref(fields);
     if (status == WEIR_OK) {
         status = check_decision(out, &wrong);
     }
@@ -192,6 +192,7 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
     size_t n = json_array_size(list), i;
     json_t *item;
     (void)txn;
+    WEIR_TRY(api_body_only(call, (const char *const[]){"ion", "pipeline", "decisions", NULL}, err));
     if (!json_is_array(list) || n > DECISIONS_PER_CALL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.decisions: expected an array of at most %d",
                               DECISIONS_PER_CALL);
@@ -331,13 +332,8 @@ weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struc
 {
     struct weir_health_report report = {0};
     struct control control = api_control(call);
-    WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_TRUSTED,
+    WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_REPORT,
                                    call->arena, &report, err));
-    if (report.ion == NULL || report.pipeline == NULL || report.signal == NULL ||
-        report.statistic == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.ion, $.pipeline, $.signal and $.statistic are needed");
-    }
     char id[WEIR_UUID_BYTES];
     weir_uuid_make(id);
     report.id = report.id != NULL ? report.id : id;

@@ -296,10 +296,10 @@ weir_status api_threshold_put(struct api_call *call, struct weir_txn *txn, struc
     struct weir_threshold report = weir_threshold_unknown;
     struct control control = api_control(call);
     bool is_new;
-    WEIR_TRY(weir_record_from_json(&weir_threshold_resource, call->body, WEIR_RECORD_TRUSTED,
+    WEIR_TRY(weir_record_from_json(&weir_threshold_resource, call->body, WEIR_RECORD_REPORT,
                                    call->arena, &report, err));
-    if (report.rule == NULL || report.deployment_revision <= 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "rule and deployment_revision are needed");
+    if (report.deployment_revision <= 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.deployment_revision: expected 1 or more");
     }
     report.time_ms = call->now_ms;
     WEIR_TRY(weir_threshold_store(txn, call->params[0], call->params[1], &report, &is_new, err));

@@ -190,31 +190,12 @@ weir_status api_metrics_get(struct api_call *call, struct weir_txn *txn, struct 
 }
 
 /* A measurement must say what it measured: a key that is misspelt would be stored as a 0. */
-static weir_status check_metric(const json_t *item, struct weir_error *err)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)item, key, value)
-    {
-        if (weir_resource_field(&weir_metric_resource, key) == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field", key);
-        }
-    }
-    for (size_t i = 0; i < weir_metric_resource.n_fields; i++) {
-        const struct weir_field *field = &weir_metric_resource.fields[i];
-        if ((field->flags & WEIR_FIELD_REQUIRED) && json_object_get(item, field->name) == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: missing (%s)", field->name,
-                                  field->doc);
-        }
-    }
-    return WEIR_OK;
-}
-
 weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "metrics");
     size_t n = json_array_size(list), i;
     json_t *item;
+    WEIR_TRY(api_body_only(call, (const char *const[]){"metrics", NULL}, err));
     if (!json_is_array(list) || n > METRICS_PER_CALL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.metrics: expected an array of at most %d",
                               METRICS_PER_CALL);
@@ -223,11 +204,8 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
     json_array_foreach(list, i, item)
     {
         struct weir_error why;
-        weir_status status = weir_record_from_json(&weir_metric_resource, item, WEIR_RECORD_TRUSTED,
+        weir_status status = weir_record_from_json(&weir_metric_resource, item, WEIR_RECORD_REPORT,
                                                    call->arena, &metrics[i], &why);
-        if (status == WEIR_OK) {
-            status = check_metric(item, &why);
-        }
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "$.metrics[%zu]%s", i, why.message + 1);
         }
@@ -308,7 +286,7 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     struct control control = api_control(call);
     char *path;
     uint64_t bytes;
-    WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_TRUSTED,
+    WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_REPORT,
                                    call->arena, &version, err));
     WEIR_TRY(check_own_name(call, txn, err));
     version.model = weir_arena_strdup(call->arena, call->params[0]);

@@ -201,7 +201,9 @@ static weir_status check_required(const struct weir_resource *resource, const js
     for (size_t i = 0; i < resource->n_fields; i++) {
         const struct weir_field *field = &resource->fields[i];
         const json_t *value = json_object_get(object, field->name);
-        if ((field->flags & WEIR_FIELD_REQUIRED) && (value == NULL || json_is_null(value))) {
+        bool is_missing =
+            value == NULL || (json_is_null(value) && field->type != WEIR_FIELD_TYPE_F64); /* NaN */
+        if ((field->flags & WEIR_FIELD_REQUIRED) && is_missing) {
             return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: missing (%s)", field->name,
                                   field->doc);
         }
@@ -230,7 +232,8 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
         WEIR_TRY(check_allowed(resource, field, mode, err));
         WEIR_TRY(read_field(field, json_object_iter_value(it), arena, record, err));
     }
-    return mode == WEIR_RECORD_CREATE ? check_required(resource, object, err) : WEIR_OK;
+    bool is_whole = mode == WEIR_RECORD_CREATE || mode == WEIR_RECORD_REPORT;
+    return is_whole ? check_required(resource, object, err) : WEIR_OK;
 }
 
 static json_t *time_to_json(int64_t time_ms)

@@ -125,6 +125,8 @@ enum weir_record_mode {
     WEIR_RECORD_CREATE,  /**< From outside: required fields must be there, read-only ones must not.
                           */
     WEIR_RECORD_UPDATE,  /**< From outside: only MUTABLE fields may be there. */
+    WEIR_RECORD_REPORT,  /**< From a task or an agent: every field allowed, required ones must be
+                          *   there. */
     WEIR_RECORD_TRUSTED, /**< From our own server: every field allowed, unknown ones ignored. */
 };
 
