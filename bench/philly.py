@@ -4,7 +4,7 @@
     bench/philly.py [--gpus 416] [--profiles fifo,fifo-skip,sjf,las,default] [--cycle 60] [--by-queue] [-o json]
     bench/philly.py [--gpus 416] --bound
 
-Plays philly/sia_philly.csv of the shared data with `weir simulate` once for each profile, nodes of eight
+Plays philly/sia_philly.csv of the shared data (`make tools` builds what converts it) with `weir simulate` once for each profile, nodes of eight
 accelerators, all jobs in one queue, as the policies know none; --by-queue: in the trace's 15, with
 quotas by demand. No run time is told to the scheduler; an eviction costs 60 s and the work since the last
 checkpoint, one each 30 minutes. fifo, fifo-skip and sjf (which knows run times) evict nobody. "First
@@ -24,15 +24,17 @@ import math
 import os
 import pathlib
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).parents[1]
 WEIR = pathlib.Path(os.environ.get("WEIR_BIN", ROOT / "build/release/programs")) / "weir"
+CONVERT = ROOT / "build/release/tools/trace-convert"
 TRACE = pathlib.Path(os.environ.get("WEIR_SHARED_DATA", ROOT / "../shared/data")) / "scheduler/philly/sia_philly.csv"
 
 
-def play(profile, options):
+def play(profile, trace, options):
     answer = subprocess.run(
-        [WEIR, "simulate", "--trace", TRACE, "--format", "philly-csv", "--gpus", str(options.gpus), "--profile", profile,
+        [WEIR, "simulate", "--trace", trace, "--gpus", str(options.gpus), "--profile", profile,
          "--option", f"cycle={options.cycle}", "--option",
          "quota=demand" if options.by_queue else "one-queue=true", "-o", "json"],
         check=True, stdout=subprocess.PIPE, text=True)
@@ -152,8 +154,10 @@ def main():
     if options.output == "text":
         print(f"{'profile':10} {'mean':>8} {'p50':>8} {'p99':>8} {'wait':>8} {'max wait':>9} {'first start':>12} "
               f"{'wait >= 8':>10} {'evictions':>10}", flush=True)
+    trace = tempfile.NamedTemporaryFile(suffix=".csv")
+    subprocess.run([CONVERT, "philly-csv", TRACE], stdout=trace, check=True)
     for profile in options.profiles.split(","):
-        row = play(profile, options)
+        row = play(profile, trace.name, options)
         rows.append(row)
         if options.output == "text":
             print(f"{row['profile']:10} {row['mean']:8.2f} {row['p50']:8.2f} {row['p99']:8.1f} {row['mean_wait']:8.2f} "

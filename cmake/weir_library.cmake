@@ -3,6 +3,40 @@
 add_custom_target(unit-tests)
 add_custom_target(thread-tests)
 
+# weir_test_programs(NAME TESTS FUZZ SOURCES INCLUDE LIBS TEST_LIBS): a program for each of the files TESTS and FUZZ, with
+# this include folder and these libraries, registered with ctest as NAME/FILE. Tests have SOURCES and TEST_LIBS too.
+function(weir_test_programs name tests fuzzers sources include libs test_libs)
+  if(TARGET weir_dep_check AND NOT WEIR_FUZZ)
+    foreach(source IN LISTS tests)
+      get_filename_component(test ${source} NAME_WE)
+      add_executable(${name}_${test} ${source} ${sources})
+      target_include_directories(${name}_${test} PRIVATE ${include})
+      target_link_libraries(${name}_${test} PRIVATE ${libs} ${test_libs} weir_dep_check)
+      add_dependencies(unit-tests ${name}_${test})
+      add_test(NAME ${name}/${test} COMMAND ${name}_${test})
+      set_tests_properties(${name}/${test} PROPERTIES
+        SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "unit;${name}"
+        # Check gives a case 4 s; a busy machine needs more, and a hang is found as surely.
+        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
+    endforeach()
+  endif()
+  foreach(source IN LISTS fuzzers)
+    get_filename_component(fuzz ${source} NAME_WE)
+    if(WEIR_FUZZ)
+      add_executable(${name}_${fuzz} ${source})
+      target_link_options(${name}_${fuzz} PRIVATE -fsanitize=fuzzer)
+    else()
+      # Without libFuzzer the same target replays its corpus as an ordinary test.
+      add_executable(${name}_${fuzz} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz_replay.c)
+      add_test(NAME ${name}/${fuzz} COMMAND ${name}_${fuzz} ${CMAKE_SOURCE_DIR}/tests/corpus/${fuzz})
+      set_tests_properties(${name}/${fuzz} PROPERTIES TIMEOUT 300 LABELS "unit;${name}")
+    endif()
+    target_include_directories(${name}_${fuzz} PRIVATE ${include})
+    target_link_libraries(${name}_${fuzz} PRIVATE ${libs})
+    add_dependencies(unit-tests ${name}_${fuzz})
+  endforeach()
+endfunction()
+
 # weir_library(NAME SOURCES … [PRIVATE_FOLDERS] [DEPENDS domain …] [LIBS dep …] [TESTS x_test.c …] [FUZZ x_fuzz.c …])
 #
 # A domain is the static library weir_NAME over src/NAME. Its headers are reached as
@@ -37,35 +71,8 @@ function(weir_library name)
   endif()
 
   list(TRANSFORM arg_TEST_DEPENDS PREPEND weir_ OUTPUT_VARIABLE test_depends)
-  if(TARGET weir_dep_check AND NOT WEIR_FUZZ)
-    foreach(source IN LISTS arg_TESTS)
-      get_filename_component(test ${source} NAME_WE)
-      add_executable(${name}_${test} ${source} ${arg_TEST_SOURCES})
-      target_include_directories(${name}_${test} PRIVATE ${own})
-      target_link_libraries(${name}_${test} PRIVATE weir_${name} ${depends} ${test_depends} ${libs} weir_dep_check)
-      add_dependencies(unit-tests ${name}_${test})
-      add_test(NAME ${name}/${test} COMMAND ${name}_${test})
-      set_tests_properties(${name}/${test} PROPERTIES
-        SKIP_RETURN_CODE 77 TIMEOUT 300 LABELS "unit;${name}"
-        # Check gives a case 4 s; a busy machine needs more, and a hang is found as surely.
-        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
-    endforeach()
-  endif()
-  foreach(source IN LISTS arg_FUZZ)
-    get_filename_component(fuzz ${source} NAME_WE)
-    if(WEIR_FUZZ)
-      add_executable(${name}_${fuzz} ${source})
-      target_link_options(${name}_${fuzz} PRIVATE -fsanitize=fuzzer)
-    else()
-      # Without libFuzzer the same target replays its corpus as an ordinary test.
-      add_executable(${name}_${fuzz} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz_replay.c)
-      add_test(NAME ${name}/${fuzz} COMMAND ${name}_${fuzz} ${CMAKE_SOURCE_DIR}/tests/corpus/${fuzz})
-      set_tests_properties(${name}/${fuzz} PROPERTIES TIMEOUT 300 LABELS "unit;${name}")
-    endif()
-    target_include_directories(${name}_${fuzz} PRIVATE ${own})
-    target_link_libraries(${name}_${fuzz} PRIVATE weir_${name} ${depends} ${libs})
-    add_dependencies(unit-tests ${name}_${fuzz})
-  endforeach()
+  weir_test_programs(${name} "${arg_TESTS}" "${arg_FUZZ}" "${arg_TEST_SOURCES}" ${own}
+    "weir_${name};${depends};${libs}" "${test_depends}")
 endfunction()
 
 # weir_kinds(OUT FILE PATTERN): the source files of the kinds that FILE lists, a line WEIR_KIND(name)

@@ -19,16 +19,13 @@
 
 struct simulate_options {
     struct cli_common common;
-    char *trace, *format, *cluster, *profile, *option, *html, *snapshot, *experiment, *protocol,
-        *expected;
+    char *trace, *cluster, *profile, *option, *html, *snapshot, *experiment, *protocol, *expected;
     int64_t gpus, gpus_per_node, seeds;
 };
 
 static const struct weir_option simulate_options[] = {
     WEIR_OPT(simulate_options, trace, "trace", 0, LIST, NULL, 0, 0, "FILE",
              "Trace to replay (several for --experiment)"),
-    WEIR_OPT(simulate_options, format, "format", 0, TEXT, "csv", 0, 0, "NAME",
-             "Its form: csv, alibaba-2023, philly, philly-csv, pollux, helios or acme"),
     WEIR_OPT(simulate_options, cluster, "cluster", 0, TEXT, NULL, 0, 0, "FILE",
              "Nodes and queues (YAML), or a list of nodes (CSV)"),
     WEIR_OPT(simulate_options, gpus, "gpus", 0, INT, "0", 0, 1e9, "N",
@@ -158,7 +155,7 @@ static weir_status replay(struct cli_call *call, struct weir_error *err)
     replay_options.progress_context = &progress;
     replay_options.mono_ns = weir_mono_ns;
     WEIR_TRY_GOTO(load_cluster(options, &cluster, err), status, done);
-    WEIR_TRY_GOTO(weir_sim_trace_load(options->trace, options->format, &trace, err), status, done);
+    WEIR_TRY_GOTO(weir_sim_trace_load(options->trace, &weir_sim_csv, &trace, err), status, done);
     WEIR_TRY_GOTO(weir_sim_run(&trace, &cluster, &replay_options, &report, err), status, done);
     if (progress.is_terminal && progress.has_shown) {
         (void)fputs("\r\x1b[K", stderr);
@@ -217,7 +214,7 @@ static weir_status fill_trace(struct cli_call *call, const char *path,
     struct weir_sim_published published;
     double at_100 = 0, at_130 = 0;
     WEIR_TRY(load_published(call, workload, &published, err));
-    WEIR_TRY(weir_sim_trace_load(path, options->format, &trace, err));
+    WEIR_TRY(weir_sim_trace_load(path, &weir_sim_csv, &trace, err));
     weir_status status = WEIR_OK;
     for (int64_t i = 0; i < options->seeds && status == WEIR_OK; i++) {
         struct weir_sim_fill fill;
@@ -341,13 +338,13 @@ static weir_status run_simulate(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_simulate = {
     .name = "simulate",
-    .usage = "--trace FILE [--format NAME] (--cluster FILE | --gpus N) [--profile NAME] …",
+    .usage = "--trace FILE (--cluster FILE | --gpus N) [--profile NAME] …",
     .summary = "Replay a trace of jobs on a cluster under a scheduling profile",
     .help = "Plays what people asked for, far faster than real time, and reports allocation, "
             "completion and\n"
             "waiting by size of job, fairness, evictions and kept guarantees. Works on this "
             "machine, without a\n"
-            "server. Forms of traces, cluster files and options: docs/reference/simulator.md.",
+            "server. Traces, cluster files and options: docs/reference/simulator.md.",
     .max_words = 0,
     CLI_OPTIONS(simulate_options, simulate_options),
     .run = run_simulate,

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/test_main.h"
 #include "sim/test_data.h"
+#include "trace_convert/formats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,8 @@ struct filling {
 static void open_filling(struct filling *filling, const char *rows, const char *nodes)
 {
     *filling = (struct filling){0};
-    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "alibaba-2023", &filling->trace,
-                                       &filling->err) == WEIR_OK,
+    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", &convert_alibaba,
+                                       &filling->trace, &filling->err) == WEIR_OK,
                   "%s", filling->err.message);
     ck_assert_msg(weir_sim_cluster_parse(nodes, strlen(nodes), "n.csv", &filling->cluster,
                                          &filling->err) == WEIR_OK,
@@ -132,7 +133,7 @@ static double mean_at(const char *workload, int pct, int n_seeds)
     struct weir_sched_profile profile = rules("fgd");
     double sum = 0;
     (void)snprintf(name, sizeof name, "alibaba-gpu-v2023/%s.csv", workload);
-    ck_assert_int_eq(weir_sim_trace_load(data_path(name), "alibaba-2023", &trace, &err), WEIR_OK);
+    ck_assert_int_eq(weir_sim_trace_load(data_path(name), &convert_alibaba, &trace, &err), WEIR_OK);
     ck_assert_int_eq(
         weir_sim_cluster_load(data_path("alibaba-gpu-v2023/openb_node_list_gpu_node.csv"), &cluster,
                               &err),
@@ -192,7 +193,7 @@ START_TEST(alibabas_default_list_is_filled_between_random_and_full)
     struct weir_sim_fill first, again;
     struct weir_sched_profile profile = rules("binpack");
     ck_assert_int_eq(weir_sim_trace_load(data_path("alibaba-gpu-v2023/openb_pod_list_default.csv"),
-                                         "alibaba-2023", &trace, &err),
+                                         &convert_alibaba, &trace, &err),
                      WEIR_OK);
     ck_assert_int_eq(
         weir_sim_cluster_load(data_path("alibaba-gpu-v2023/openb_node_list_gpu_node.csv"), &cluster,

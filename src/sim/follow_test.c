@@ -243,14 +243,14 @@ START_TEST(whom_a_job_follows_must_be_named_above_it)
     struct weir_error err = {0};
     struct weir_sim_trace trace;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_int_eq(
-            weir_sim_trace_parse(wrong[i].rows, strlen(wrong[i].rows), "rows", "csv", &trace, &err),
-            WEIR_ERR_INVALID);
+        ck_assert_int_eq(weir_sim_trace_parse(wrong[i].rows, strlen(wrong[i].rows), "rows",
+                                              &weir_sim_csv, &trace, &err),
+                         WEIR_ERR_INVALID);
         ck_assert_msg(strstr(err.message, wrong[i].part) != NULL, "%s", err.message);
     }
     static const char twice[] = "name,submit,cpu,after\na,5,1,\na,9,1,\nb,,1,a\n";
-    ck_assert_int_eq(weir_sim_trace_parse(twice, strlen(twice), "rows", "csv", &trace, &err),
-                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_sim_trace_parse(twice, strlen(twice), "rows", &weir_sim_csv, &trace, &err), WEIR_OK);
     ck_assert_int_eq(trace.jobs[2].after, 1); /* the last one of that name */
     weir_sim_trace_fini(&trace);
 }

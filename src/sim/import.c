@@ -1,8 +1,10 @@
 #include "sim/import.h"
 
+#include "base/arena.h"
 #include "base/names.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN_BYTES 40
@@ -75,10 +77,26 @@ weir_status import_rows(const struct import_form *form, const char *text, size_t
     }
 }
 
+/** A quoted field as it was before it was quoted: each doubled quote once. */
+static const char *unquoted(const struct import_row *row, const struct csv_field *field)
+{
+    char *text = weir_xalloc(field->len);
+    size_t len = 0;
+    for (size_t i = 0; i < field->len; i++) {
+        text[len++] = field->text[i];
+        i += field->text[i] == '"';
+    }
+    const char *kept = trace_text(row->trace, text, len);
+    free(text);
+    return kept;
+}
+
 const char *import_text(const struct import_row *row, int column)
 {
-    int at = row->at[column];
-    return csv_is_empty(row->csv, at)
-               ? NULL
-               : trace_text(row->trace, row->csv->fields[at].text, row->csv->fields[at].len);
+    if (csv_is_empty(row->csv, row->at[column])) {
+        return NULL;
+    }
+    const struct csv_field *field = &row->csv->fields[row->at[column]];
+    return field->is_quoted ? unquoted(row, field)
+                            : trace_text(row->trace, field->text, field->len);
 }

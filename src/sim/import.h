@@ -1,9 +1,9 @@
 /**
- * Importers: how a trace that somebody published becomes jobs.
+ * Importers: how a trace becomes jobs.
  *
  * Most traces are CSV with a job per row. The importer of such a trace is a *form*: the columns it
  * takes and a function that reads one row into one job; import_rows does the rest. What is not CSV
- * is imported by a function of its own. trace.c has the table of all.
+ * is imported by a function of its own.
  *
  * Importers share a trace that grows, texts that are kept once, and times as traces write them.
  */
@@ -34,9 +34,6 @@ struct import_form {
     weir_status (*read)(const struct import_row *row, struct weir_error *err);
 };
 
-extern const struct import_form import_csv, import_alibaba, import_philly_csv, import_pollux,
-    import_helios, import_acme;
-
 /**
  * Add a job to the trace for each row.
  *
@@ -49,9 +46,6 @@ weir_status import_rows(const struct import_form *form, const char *text, size_t
 
 /** The trace's copy of a field, by the form's column; NULL if it is absent or empty. */
 const char *import_text(const struct import_row *row, int column);
-
-weir_status import_philly_json(const char *text, size_t len, const char *what,
-                               struct weir_sim_trace *trace, struct weir_error *err);
 
 /** A job with nothing asked for and the defaults of what a trace may leave out, added behind the
  *  others; *out is good until the next one is added. LIMIT if there are too many. */

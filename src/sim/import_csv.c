@@ -133,8 +133,11 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return WEIR_OK;
 }
 
-const struct import_form import_csv = {.columns = columns,
-                                       .n_columns = N_COLUMNS,
-                                       .n_needed = N_NEEDED,
-                                       .is_closed = true,
-                                       .read = read_row};
+static const struct import_form form = {.columns = columns,
+                                        .n_columns = N_COLUMNS,
+                                        .n_needed = N_NEEDED,
+                                        .is_closed = true,
+                                        .read = read_row};
+
+const struct weir_sim_format weir_sim_csv = {
+    "csv", "columns by name: submit, duration, accelerators, …", .form = &form};

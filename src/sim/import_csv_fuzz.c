@@ -2,5 +2,5 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return import_fuzz("csv", data, size);
+    return import_fuzz(&weir_sim_csv, data, size);
 }

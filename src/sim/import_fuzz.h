@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline int import_fuzz(const char *format, const uint8_t *data, size_t size)
+static inline int import_fuzz(const struct weir_sim_format *format, const uint8_t *data,
+                              size_t size)
 {
     struct weir_error err = {0};
     struct weir_sim_trace trace = {0};

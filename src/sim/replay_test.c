@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "sim/test_play.h"
+#include "trace_convert/formats.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -15,9 +16,9 @@ static void open_philly(struct play *play, int64_t n_devices)
     struct weir_error err = {0};
     *play = (struct play){0};
     weir_sim_options_init(&play->options);
-    ck_assert_int_eq(
-        weir_sim_trace_load(data_path("philly/sia_philly.csv"), "philly-csv", &play->trace, &err),
-        WEIR_OK);
+    ck_assert_int_eq(weir_sim_trace_load(data_path("philly/sia_philly.csv"), &convert_philly_csv,
+                                         &play->trace, &err),
+                     WEIR_OK);
     ck_assert_int_eq(weir_sim_cluster_uniform(n_devices, 8, &play->cluster, &err), WEIR_OK);
 }
 

@@ -15,7 +15,7 @@ static void make_report(struct weir_sim_report *out)
     struct weir_sim_options options;
     weir_sim_options_init(&options);
     options.profile = "fifo";
-    ck_assert_int_eq(weir_sim_trace_parse(rows, strlen(rows), "rows", "csv", &trace, &err),
+    ck_assert_int_eq(weir_sim_trace_parse(rows, strlen(rows), "rows", &weir_sim_csv, &trace, &err),
                      WEIR_OK);
     ck_assert_int_eq(weir_sim_cluster_uniform(4, 4, &cluster, &err), WEIR_OK);
     ck_assert_int_eq(weir_sim_run(&trace, &cluster, &options, out, &err), WEIR_OK);

@@ -19,8 +19,8 @@ static inline void open_rows(struct play *play, const char *rows, const char *cl
 {
     struct weir_error err = {0};
     *play = (struct play){0};
-    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", "csv", &play->trace, &err) ==
-                      WEIR_OK,
+    ck_assert_msg(weir_sim_trace_parse(rows, strlen(rows), "rows", &weir_sim_csv, &play->trace,
+                                       &err) == WEIR_OK,
                   "%s", err.message);
     ck_assert_msg(weir_sim_cluster_parse(cluster, strlen(cluster), "cluster", &play->cluster,
                                          &err) == WEIR_OK,

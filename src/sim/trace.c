@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/names.h"
 #include "sim/import.h"
 
 #include <stdlib.h>
@@ -12,19 +11,6 @@
 #define FILE_BYTES_MAX  ((size_t)4 << 30)
 #define ARENA_BYTES_MAX ((size_t)8 << 30)
 #define N_BUCKETS       4096
-
-// clang-format off
-static const struct weir_sim_format formats[] = {
-    {"csv",          "columns by name: submit, duration, accelerators, … (docs/reference/simulator.md)", &import_csv, NULL},
-    {"alibaba-2023", "openb_pod_list_*.csv of cluster-trace-gpu-v2023",          &import_alibaba,    NULL},
-    {"philly",       "cluster_job_log of philly-traces (JSON)",                  NULL,               import_philly_json},
-    {"philly-csv",   "Philly reduced to timestamp, duration, num_gpus, cluster", &import_philly_csv, NULL},
-    {"pollux",       "workload-*.csv of Pollux, with a column duration added",   &import_pollux,     NULL},
-    {"helios",       "cluster_log.csv of HeliosData",                            &import_helios,     NULL},
-    {"acme",         "trace_seren.csv and trace_kalos.csv of AcmeTrace",         &import_acme,       NULL},
-};
-
-// clang-format on
 
 struct trace_text_entry {
     struct trace_text_entry *next;
@@ -36,12 +22,6 @@ struct trace_text_entry {
 struct trace_texts {
     struct trace_text_entry *buckets[N_BUCKETS];
 };
-
-const struct weir_sim_format *weir_sim_formats(size_t *out_n)
-{
-    *out_n = WEIR_ARRAY_LEN(formats);
-    return formats;
-}
 
 const char *trace_text(struct weir_sim_trace *trace, const char *text, size_t len)
 {
@@ -189,33 +169,16 @@ static void complete(struct weir_sim_trace *trace)
     }
 }
 
-static const struct weir_sim_format *find_format(const char *name, struct weir_error *err)
+weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
+                                 const struct weir_sim_format *format, struct weir_sim_trace *out,
+                                 struct weir_error *err)
 {
-    struct weir_names names = {0};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(formats); i++) {
-        if (strcmp(formats[i].name, name) == 0) {
-            return &formats[i];
-        }
-        weir_names_add(&names, formats[i].name, strlen(formats[i].name));
-    }
-    (void)weir_error_set(err, WEIR_ERR_NOT_FOUND, "no trace has the format \"%.40s\": there are %s",
-                         name, names.text);
-    return NULL;
-}
-
-weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what, const char *format,
-                                 struct weir_sim_trace *out, struct weir_error *err)
-{
-    const struct weir_sim_format *found = find_format(format, err);
-    if (found == NULL) {
-        return WEIR_ERR_NOT_FOUND;
-    }
     struct weir_sim_trace trace = {0};
     weir_arena_init(&trace.arena, ARENA_BYTES_MAX);
     trace.texts = WEIR_ARENA_NEW(&trace.arena, struct trace_texts);
-    weir_status status = found->form != NULL
-                             ? import_rows(found->form, text, len, what, &trace, err)
-                             : found->import(text, len, what, &trace, err);
+    weir_status status = format->form != NULL
+                             ? import_rows(format->form, text, len, what, &trace, err)
+                             : format->import(text, len, what, &trace, err);
     if (status != WEIR_OK) {
         weir_sim_trace_fini(&trace);
         return status;
@@ -226,8 +189,8 @@ weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
     return WEIR_OK;
 }
 
-weir_status weir_sim_trace_load(const char *path, const char *format, struct weir_sim_trace *out,
-                                struct weir_error *err)
+weir_status weir_sim_trace_load(const char *path, const struct weir_sim_format *format,
+                                struct weir_sim_trace *out, struct weir_error *err)
 {
     struct weir_arena arena;
     char *text;

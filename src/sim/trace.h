@@ -2,14 +2,14 @@
  * The simulator: what would a scheduler have done with this work on that cluster?
  *
  * A *trace* is what people asked for: jobs with a time of submission, a run time and what they
- * need. This header reads traces in the forms that clusters have published. A *cluster* is what
+ * need. This header reads traces. A *cluster* is what
  * there is: nodes and queues (cluster_file.h). A *replay* plays the trace on the cluster under a
  * profile of the scheduler, from event to event, and gives a *report* (replay.h). Beside replays
  * there is "what if" on one snapshot (what_if.h), and the fill experiment, by which placement rules
  * are compared (fill.h).
  *
  *     struct weir_sim_trace trace;
- *     WEIR_TRY(weir_sim_trace_load("jobs.csv", "csv", &trace, err));
+ *     WEIR_TRY(weir_sim_trace_load("jobs.csv", &weir_sim_csv, &trace, err));
  *     struct weir_sim_cluster cluster;
  *     WEIR_TRY(weir_sim_cluster_load("cluster.yaml", &cluster, err));
  *     WEIR_TRY(weir_sim_run(&trace, &cluster, &options, &report, err));
@@ -76,26 +76,27 @@ struct weir_sim_format {
                           struct weir_sim_trace *trace, struct weir_error *err);
 };
 
-/** All forms, "csv" first. */
-const struct weir_sim_format *weir_sim_formats(size_t *out_n);
+/** Weir's own CSV: columns by name (docs/reference/simulator.md). Others are in
+ *  tools/trace_convert. */
+extern const struct weir_sim_format weir_sim_csv;
 
 /**
  * Read a trace from memory.
  *
  * @param what  Names the source in errors.
  * @param out   weir_sim_trace_fini frees it. Undefined on error.
- * @return NOT_FOUND: no such form, naming those there are; INVALID: source, line, column, what was
+ * @return INVALID: source, line, column, what was
  *         expected; LIMIT: more than WEIR_SIM_JOBS_MAX jobs.
  *
  * Cost: linear in the text.
  */
-weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what, const char *format,
-                                 struct weir_sim_trace *out,
+weir_status weir_sim_trace_parse(const char *text, size_t len, const char *what,
+                                 const struct weir_sim_format *format, struct weir_sim_trace *out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The same from a file of at most 4 GiB. */
-weir_status weir_sim_trace_load(const char *path, const char *format, struct weir_sim_trace *out,
-                                struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_sim_trace_load(const char *path, const struct weir_sim_format *format,
+                                struct weir_sim_trace *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Free a trace. NULL and a zeroed trace are accepted. */
 void weir_sim_trace_fini(struct weir_sim_trace *trace);

@@ -58,7 +58,7 @@ def check_snapshot():
 def check_wrong_use():
     assert "either --cluster FILE or --gpus N" in weir("simulate", "--trace", "jobs.csv", status=2)
     assert "no option" in weir("simulate", "--trace", "jobs.csv", "--gpus", "8", "--option", "x=1", status=2)
-    assert "no column" in weir("simulate", "--trace", "jobs.csv", "--format", "helios", "--gpus", "8", status=2)
+    assert "no column" in weir("simulate", "--trace", "cluster.yaml", "--gpus", "8", status=2)
     assert "has its own nodes" in weir("simulate", "--snapshot", "snapshot.json", "--gpus", "8", status=2)
     assert "only a replay" in weir("simulate", "--snapshot", "snapshot.json", "--html", "x.html", status=2)
     assert "places nothing" in weir("simulate", "--snapshot", "snapshot.json", "--profile", "sjf", status=2)

@@ -2,6 +2,8 @@
  * Philly's cluster_job_log: a list of jobs with their attempts. A job's run time is the sum of its
  * attempts', its size that of the largest. Jobs without a complete attempt tell of no work.
  */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 #include "base/json.h"
@@ -116,8 +118,8 @@ static weir_status read_job(const struct place *place, const json_t *object,
     return WEIR_OK;
 }
 
-weir_status import_philly_json(const char *text, size_t len, const char *what,
-                               struct weir_sim_trace *trace, struct weir_error *err)
+static weir_status import(const char *text, size_t len, const char *what,
+                          struct weir_sim_trace *trace, struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *document = NULL;
     struct place place = {.what = what};
@@ -131,3 +133,6 @@ weir_status import_philly_json(const char *text, size_t len, const char *what,
     }
     return WEIR_OK;
 }
+
+const struct weir_sim_format convert_philly_json = {
+    "philly", "cluster_job_log of philly-traces (JSON)", .import = import};

@@ -1,4 +1,6 @@
 /** Alibaba cluster-trace-gpu-v2023: a pod per line; the multigpu lists end after gpu_milli. */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 // clang-format off
@@ -57,5 +59,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return read_times(row, err);
 }
 
-const struct import_form import_alibaba = {
+static const struct import_form form = {
     .columns = columns, .n_columns = N_COLUMNS, .n_needed = N_NEEDED, .read = read_row};
+
+const struct weir_sim_format convert_alibaba = {
+    "alibaba-2023", "openb_pod_list_*.csv of cluster-trace-gpu-v2023", .form = &form};

@@ -1,4 +1,6 @@
 /** Philly, reduced: timestamp,duration,num_gpus,gpu_time,cluster; "cluster" is the virtual one. */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 enum column { TIMESTAMP, DURATION, NUM_GPUS, CLUSTER, N_COLUMNS };
@@ -22,5 +24,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return WEIR_OK;
 }
 
-const struct import_form import_philly_csv = {
+static const struct import_form form = {
     .columns = columns, .n_columns = N_COLUMNS, .n_needed = N_COLUMNS, .read = read_row};
+
+const struct weir_sim_format convert_philly_csv = {
+    "philly-csv", "Philly reduced to timestamp, duration, num_gpus, cluster", .form = &form};

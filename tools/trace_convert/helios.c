@@ -1,4 +1,6 @@
 /** Helios: cluster_log.csv. */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 enum column { JOB_ID, USER, VC, GPU_NUM, CPU_NUM, SUBMIT_TIME, DURATION, N_COLUMNS };
@@ -28,5 +30,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return WEIR_OK;
 }
 
-const struct import_form import_helios = {
+static const struct import_form form = {
     .columns = columns, .n_columns = N_COLUMNS, .n_needed = N_COLUMNS, .read = read_row};
+
+const struct weir_sim_format convert_helios = {"helios", "cluster_log.csv of HeliosData",
+                                               .form = &form};

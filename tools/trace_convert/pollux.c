@@ -2,6 +2,8 @@
  * Pollux's workloads: name,time,application,num_replicas,batch_size. They give no run times, which
  * depend on throughput profiles; a column "duration" (seconds with num_replicas) may be added.
  */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 enum column { NAME, TIME, APPLICATION, NUM_REPLICAS, N_NEEDED, DURATION = N_NEEDED, N_COLUMNS };
@@ -25,5 +27,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return WEIR_OK;
 }
 
-const struct import_form import_pollux = {
+static const struct import_form form = {
     .columns = columns, .n_columns = N_COLUMNS, .n_needed = N_NEEDED, .read = read_row};
+
+const struct weir_sim_format convert_pollux = {
+    "pollux", "workload-*.csv of Pollux, with a column duration added", .form = &form};

@@ -2,6 +2,8 @@
  * Acme: trace_seren.csv, trace_kalos.csv. Its column "queue" is a time; who shares the cluster is
  * told by "type" (Pretrain, Evaluation …). Tasks are node_num nodes where gpu_num divides by them.
  */
+#include "trace_convert/formats.h"
+
 #include "sim/import.h"
 
 enum column { JOB_ID, USER, NODE_NUM, GPU_NUM, CPU_NUM, TYPE, SUBMIT_TIME, DURATION, N_COLUMNS };
@@ -37,5 +39,8 @@ static weir_status read_row(const struct import_row *row, struct weir_error *err
     return WEIR_OK;
 }
 
-const struct import_form import_acme = {
+static const struct import_form form = {
     .columns = columns, .n_columns = N_COLUMNS, .n_needed = N_COLUMNS, .read = read_row};
+
+const struct weir_sim_format convert_acme = {
+    "acme", "trace_seren.csv and trace_kalos.csv of AcmeTrace", .form = &form};

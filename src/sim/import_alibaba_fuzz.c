@@ -1,6 +1,0 @@
-#include "sim/import_fuzz.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    return import_fuzz("alibaba-2023", data, size);
-}
