@@ -29,8 +29,9 @@
  *
  * Identity is never a bare pid: signals go through a pidfd whose process was checked to be the one
  * meant (start time, control group). Stopping is SIGTERM to every process of the task, then, after
- * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. The
- * supervisor adopts orphans (PR_SET_CHILD_SUBREAPER), so this holds without control groups too. A
+ * its grace, SIGKILL; when the task's own process ends, whatever it left behind is killed. Orphans
+ * are adopted by the supervisor (PR_SET_CHILD_SUBREAPER) or, where the job has a PID namespace, by
+ * its init (namespaces.h), so this holds without control groups too. A
  * supervisor that is told to end itself (SIGTERM: the machine shuts down) stops its task the same
  * way, whatever the task then exits with, and records it as lost: nobody wanted its end, and the
  * server starts it again as after a lost node.
@@ -39,7 +40,7 @@
  * itself, WEIR_CA_FILE its ca_file. Variables of the task's own definition win.
  *
  * Privileges: a task has no capabilities, and no program it executes gains any (no_new_privs), also
- * where the agent is root.
+ * where the agent is root. Its system calls are filtered (syscall_filter.h).
  *
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
  * log_max_bytes (default 64 MiB): its beginning, one line that counts what was left out, and its

@@ -42,6 +42,7 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
     struct cell cell = {
         .user = (uid_t)json_integer_value(json_object_get(object, "user")),
         .readers = (gid_t)json_integer_value(json_object_get(object, "readers")),
+        .is_alone = json_is_true(json_object_get(object, "namespaces")),
         .agent_dir = copy_text(object, "agent_dir", arena),
         .job_dir = copy_text(object, "job_dir", arena),
         .shm_dir = copy_text(object, "shm_dir", arena),

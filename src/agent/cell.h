@@ -1,5 +1,5 @@
 /**
- * Cell: the walls around the tasks of one job on this node, where the agent is root.
+ * Cell: the walls around the tasks of one job on this node.
  *
  * All tasks of a job on a node are one *user*, whose number no other job and no account has, so
  * that they share files, shared memory and signals, and other jobs' are out of reach. Each task has
@@ -21,10 +21,13 @@
  * folder's owner is the task's.
  *
  * The server says in "paths" what a task needs; this side decides what of it is let through
- * (cell_place): nothing of the state folder but the above. Not separated: the network, the
- * processors, what every user of the machine may read, the kernel. There is no PID and no IPC
- * namespace: identity and signals go by pid (agent.h), and ranks of one host use each other's
- * descriptors and memory; System V objects of the job's user are removed with the job instead.
+ * (cell_place): nothing of the state folder but the above. Process numbers, System V objects and
+ * message queues, and if it wants so the network, are the job's own (namespaces.h); system calls
+ * are filtered (syscall_filter.h). Not separated: the processors' caches, what every user of the
+ * machine may read, the kernel.
+ *
+ * Where the agent is not root, a cell is built in a user namespace, if the kernel lets users make
+ * them: everything above but the user, who is the agent's for all jobs.
  */
 #ifndef WEIR_AGENT_CELL_H
 #define WEIR_AGENT_CELL_H
@@ -50,6 +53,7 @@ struct cell_path {
 struct cell {
     uid_t user;            /**< Also its group; 0: there is no cell. */
     gid_t readers;         /**< Group of the tasks of all jobs. */
+    bool is_alone;         /**< Namespaces of the job's own: namespaces.h. */
     const char *agent_dir; /**< Absolute, without links. */
     const char *job_dir;   /**< agent_dir/jobs/JOB: tmp/ lies there. */
     const char *shm_dir;   /**< What the job has as /dev/shm. */

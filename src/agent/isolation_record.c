@@ -1,3 +1,4 @@
+#include "agent/syscall_filter.h"
 #include "agent/walls.h"
 
 static const char *best(bool is_v2, const char *v1_dir)
@@ -16,15 +17,28 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
                               const struct walls_probe *walls)
 {
     bool has_user = is_isolating && walls->is_root && walls->has_mounts;
+    bool has_mounts =
+        is_isolating && walls->has_mounts && (walls->is_root || walls->has_namespaces);
+    bool has_filter = is_isolating && syscall_filter_is_here();
     const char *cpu = best(groups->v2_cpu, groups->v1_cpu),
                *memory = best(groups->v2_memory, groups->v1_memory),
                *pids = best(groups->v2_pids, groups->v1_pids);
     json_t *missing = json_array();
     miss(missing, !is_isolating,
          "everything but no_new_privs: the agent runs with --isolation none");
-    miss(missing, is_isolating && !walls->is_root,
-         "a user per job, hidden folders, private /tmp: the agent is not root, so its tasks may do "
-         "what its user may, and jobs reach each other");
+    miss(missing, is_isolating && !walls->is_root && has_mounts,
+         "a user per job: the agent is not root, so its tasks read and write what its user may, "
+         "except Weir's own folders, /tmp and /dev/shm");
+    miss(
+        missing, is_isolating && !walls->is_root && !has_mounts,
+        "a user per job, hidden folders, private /tmp: the agent is not root and user namespaces "
+        "are not allowed here (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone), "
+        "so its tasks may do what its user may, and jobs reach each other");
+    miss(missing, has_mounts && !walls->has_namespaces,
+         "PID, IPC and network namespaces: /proc cannot be mounted here (a container that hides "
+         "parts of its own?), so jobs see that others' processes are there");
+    miss(missing, is_isolating && !has_filter,
+         "a filter of system calls: this kernel has no seccomp filters");
     miss(missing, is_isolating && walls->is_root && !walls->has_mounts,
          "a user per job, hidden folders, private /tmp: no mount namespaces here (a container "
          "without CAP_SYS_ADMIN?), so tasks are root without capabilities and reach Weir's files");
@@ -33,8 +47,9 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
          "instead, datasets to a group of all tasks, and --share leaves owners as they are");
     miss(missing, is_isolating && (cpu[0] == 'n' || memory[0] == 'n' || pids[0] == 'n'),
          "control groups for all limits: nice values and rlimits stand in");
-    return json_pack("{s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "user", has_user, "mounts",
-                     has_user, "idmap", has_user && walls->has_idmap, "no_new_privs", 1,
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "user", has_user,
+                     "mounts", has_mounts, "idmap", has_user && walls->has_idmap, "namespaces",
+                     has_mounts && walls->has_namespaces, "seccomp", has_filter, "no_new_privs", 1,
                      "capabilities", is_isolating || !walls->is_root ? "none" : "the agent's",
                      "cgroup_cpu", cpu, "cgroup_memory", memory, "cgroup_pids", pids, "missing",
                      missing);

@@ -7,6 +7,8 @@
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *job_path(const struct agent *agent, const char *job, char out[TASK_PATH_BYTES])
 {
@@ -23,12 +25,28 @@ static void remove_folder(const char *dir)
     }
 }
 
+/* What a job has as /dev/shm where all have the agent's user: named after its folder here. */
+static bool own_shm_dir(const char *dir, char out[64])
+{
+    struct stat info;
+    if (geteuid() == 0 || stat(dir, &info) != 0) {
+        return false;
+    }
+    (void)snprintf(out, 64, "/dev/shm/weir-%u-%llx-%llx", (unsigned)geteuid(),
+                   (unsigned long long)info.st_dev, (unsigned long long)info.st_ino);
+    return true;
+}
+
 /* What the job has here goes, its user last. */
 static void remove_job(const char *dir)
 {
+    char shm[64];
     uid_t user = job_user_of(dir);
     if (user != 0) {
         job_user_release(JOB_USER_REGISTRY, user);
+    }
+    if (own_shm_dir(dir, shm)) {
+        remove_folder(shm);
     }
     remove_folder(dir);
 }
@@ -93,7 +111,25 @@ void jobs_remove_all(const char *agent_dir)
 
 bool jobs_have_cells(const struct agent *agent)
 {
-    return agent->is_isolating && agent->walls.is_root && agent->walls.has_mounts;
+    const struct walls_probe *walls = &agent->walls;
+    return agent->is_isolating && walls->has_mounts && (walls->is_root || walls->has_namespaces);
+}
+
+/* The job's user and what it has as /dev/shm. */
+static weir_status claim_user(const struct agent *agent, const char *dir, uid_t *out_user,
+                              char shm[64], struct weir_error *err)
+{
+    if (own_shm_dir(dir, shm)) {
+        *out_user = geteuid();
+        return WEIR_OK;
+    }
+    bool is_new = job_user_of(dir) == 0;
+    WEIR_TRY(job_user_claim(JOB_USER_REGISTRY, agent->task_users, dir, out_user, err));
+    job_user_shm_dir(*out_user, shm);
+    if (is_new && weir_path_exists(shm)) {
+        WEIR_TRY(weir_dir_remove(shm, err)); /* of a job whose agent never came back */
+    }
+    return WEIR_OK;
 }
 
 weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct weir_error *err)
@@ -105,15 +141,11 @@ weir_status jobs_cell(struct agent *agent, const char *job, json_t **out, struct
         return WEIR_OK;
     }
     WEIR_TRY(weir_dir_make(job_path(agent, job, dir), 0700, err));
-    bool is_new = job_user_of(dir) == 0;
-    WEIR_TRY(job_user_claim(JOB_USER_REGISTRY, agent->task_users, dir, &user, err));
-    job_user_shm_dir(user, shm);
-    if (is_new && weir_path_exists(shm)) {
-        WEIR_TRY(weir_dir_remove(shm, err)); /* of a job whose agent never came back */
-    }
-    *out = json_pack("{s:I, s:I, s:s, s:s, s:s, s:s?, s:O}", "user", (json_int_t)user, "readers",
-                     (json_int_t)agent->task_users, "agent_dir", agent->dir, "job_dir", dir,
-                     "shm_dir", shm, "ca_file", agent->ca_path, "shares", agent->shares);
+    WEIR_TRY(claim_user(agent, dir, &user, shm, err));
+    *out = json_pack("{s:I, s:I, s:b, s:s, s:s, s:s, s:s?, s:O}", "user", (json_int_t)user,
+                     "readers", (json_int_t)(agent->walls.is_root ? agent->task_users : 0),
+                     "namespaces", agent->walls.has_namespaces, "agent_dir", agent->dir, "job_dir",
+                     dir, "shm_dir", shm, "ca_file", agent->ca_path, "shares", agent->shares);
     return WEIR_OK;
 }
 

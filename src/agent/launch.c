@@ -1,6 +1,7 @@
 #include "agent/launch.h"
 
 #include "agent/privileges.h"
+#include "agent/syscall_filter.h"
 #include "agent/walls.h"
 #include "base/file.h"
 
@@ -99,7 +100,8 @@ static char **make_environment(const char *dir, const struct task *task, struct 
         {"LOGNAME", "weir-task"},
         {"TMPDIR", "/tmp"},
     };
-    size_t n_own = task->cell.user != 0 ? WEIR_ARRAY_LEN(own) : WEIR_ARRAY_LEN(own) - 4;
+    bool has_account = task->cell.user == 0 || task->cell.user == geteuid();
+    size_t n_own = has_account ? WEIR_ARRAY_LEN(own) - 4 : WEIR_ARRAY_LEN(own);
     for (size_t i = 0; i < n_own; i++) {
         n = add_variable(env, n, weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value));
     }
@@ -149,7 +151,11 @@ struct child_plan {
 static bool give_up_privileges(const struct task *task)
 {
     const struct cell *cell = &task->cell;
-    errno = task->is_isolated ? privileges_drop(cell->user, cell->readers) : privileges_freeze();
+    uid_t user = cell->user != geteuid() ? cell->user : 0;
+    errno = task->is_isolated ? privileges_drop(user, cell->readers) : privileges_freeze();
+    if (errno == 0 && task->is_isolated && syscall_filter_is_here()) {
+        errno = syscall_filter_enter(cell->is_alone);
+    }
     return errno == 0;
 }
 
@@ -221,8 +227,8 @@ static void close_pair(int fds[2])
     }
 }
 
-weir_status launch_fork(const char *dir, const struct task *task, struct weir_arena *arena,
-                        struct launch *out, struct weir_error *err)
+weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,
+                        struct weir_arena *arena, struct launch *out, struct weir_error *err)
 {
     int output[2] = {-1, -1};
     int barrier[2] = {-1, -1};
@@ -239,7 +245,7 @@ weir_status launch_fork(const char *dir, const struct task *task, struct weir_ar
     pid_t pid = -1;
     if (plan.null_fd >= 0 && pipe2(output, O_CLOEXEC) == 0 && pipe2(barrier, O_CLOEXEC) == 0 &&
         pipe2(status, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0) {
-        pid = fork();
+        pid = namespaces_fork(ns);
     }
     if (pid == 0) {
         close(barrier[1]); /* else it would never see the end of it */

@@ -2,6 +2,7 @@
 #ifndef WEIR_AGENT_LAUNCH_H
 #define WEIR_AGENT_LAUNCH_H
 
+#include "agent/namespaces.h"
 #include "agent/task.h"
 
 /** A process that has been forked and waits; end it with launch_release or launch_abandon. */
@@ -22,9 +23,10 @@ struct launch_failure {
 weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Fork. The process is its own session; it waits for launch_release. */
-weir_status launch_fork(const char *dir, const struct task *task, struct weir_arena *arena,
-                        struct launch *out, struct weir_error *err) WEIR_MUST_CHECK;
+/** Fork into the namespaces. The process is its own session; it waits for launch_release. */
+weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,
+                        struct weir_arena *arena, struct launch *out,
+                        struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Let it build its cell and execute the program, under limits of its own: those that its group does

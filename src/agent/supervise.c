@@ -35,6 +35,7 @@ struct supervisor {
     struct weir_arena arena;
     struct task task;
     struct weir_group group;
+    struct namespaces ns;
     struct log_sink log;
     int log_fd, signal_fd, inotify_fd;
     pid_t pid;
@@ -46,6 +47,29 @@ struct supervisor {
     const char *stop_reason;
     bool is_interrupted; /* stopped, but not because its end is wanted */
 };
+
+/* Orphans of a task in namespaces are its job's, not this process's; without a control group they
+ * are known by what they were started with. */
+static size_t add_orphans(const struct supervisor *s, struct process_id ids[], size_t n)
+{
+    static struct process_id marked[MEMBERS_MAX];
+    char mark[TASK_MARK_BYTES], entry[TASK_MARK_BYTES + 16];
+    if (s->group.n_dirs > 0 || s->ns.pid_fd < 0) {
+        return n;
+    }
+    (void)snprintf(entry, sizeof entry, "WEIR_TASK_KEY=%s", task_mark(mark, s->dir));
+    size_t n_marked = process_with_environment(entry, marked, MEMBERS_MAX), n_known = n;
+    for (size_t i = 0; i < n_marked && n < MEMBERS_MAX; i++) {
+        bool is_known = false;
+        for (size_t j = 0; j < n_known && !is_known; j++) {
+            is_known = ids[j].pid == marked[i].pid;
+        }
+        if (!is_known) {
+            ids[n++] = marked[i];
+        }
+    }
+    return n;
+}
 
 /* Signal every process of the task: members of its group, and descendants of this process. */
 static size_t signal_all(const struct supervisor *s, int signal_number)
@@ -65,6 +89,7 @@ static size_t signal_all(const struct supervisor *s, int signal_number)
             ids[n++] = id;
         }
     }
+    n = add_orphans(s, ids, n);
     size_t n_alive = 0;
     for (size_t i = 0; i < n; i++) {
         n_alive += process_signal(&ids[i], signal_number);
@@ -380,13 +405,20 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
+    if (s->task.cell.is_alone) {
+        WEIR_TRY(namespaces_join(s->task.cell.job_dir, !s->task.is_offline, &s->ns, err));
+    } else if (s->task.is_offline) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "network \"none\" is not supported on this node: weir doctor says "
+                              "what its tasks are not separated by");
+    }
     WEIR_TRY(open_events(s, err));
     if (s->task.is_isolated) {
         weir_isolation_probe(&isolation);
     }
     weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
-    weir_status status = launch_fork(s->dir, &s->task, &s->arena, launch, err);
+    weir_status status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);
     if (status == WEIR_OK) {
         s->pid = launch->pid;
         s->log_fd = launch->log_fd;
@@ -486,7 +518,8 @@ static weir_status settle(struct supervisor *s)
 
 int weir_agent_supervise(const char *task_dir)
 {
-    struct supervisor s = {.dir = task_dir, .log_fd = -1, .signal_fd = -1, .inotify_fd = -1};
+    struct supervisor s = {
+        .dir = task_dir, .ns = NAMESPACES_NONE, .log_fd = -1, .signal_fd = -1, .inotify_fd = -1};
     char path[TASK_PATH_BYTES];
     struct weir_error err;
     int lock_fd;

@@ -160,6 +160,18 @@ static weir_status check_pairs(const struct task *task, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status read_network(const json_t *object, struct task *task, struct weir_error *err)
+{
+    const json_t *network = json_object_get(object, "network");
+    const char *text = json_is_string(network) ? json_string_value(network) : "host";
+    task->is_offline = strcmp(text, "none") == 0;
+    if (!task->is_offline && strcmp(text, "host") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "task $.network: expected \"host\" or \"none\"");
+    }
+    return WEIR_OK;
+}
+
 weir_status task_from_json(const json_t *object, struct weir_arena *arena, struct task *out,
                            struct weir_error *err)
 {
@@ -196,6 +208,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(read_pairs(object, "files", arena, &task.files, &task.n_files, err));
     WEIR_TRY(check_pairs(&task, err));
     WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
+    WEIR_TRY(read_network(object, &task, err));
     *out = task;
     return WEIR_OK;
 }

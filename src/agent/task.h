@@ -37,7 +37,8 @@ struct task {
     int64_t stop_grace_ms, log_max_bytes;
     bool is_wanted;   /**< "desired" is "running". */
     bool is_isolated; /**< "isolation" is not "none". */
-    struct cell cell; /**< Its walls, where the agent is root. */
+    bool is_offline; /**< "network" is "none": only its own job's tasks on this node are reached. */
+    struct cell cell; /**< Its walls, where there can be some. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.

@@ -19,7 +19,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MOUNTS_MAX (2 * CELL_PATHS_MAX + 32)
@@ -108,7 +107,9 @@ static weir_status clone_tree(struct walls *w, int fd, const char *path, enum ma
         return fail(w, "cannot map", path);
     }
     struct idmap map = {info.st_uid, w->cell->user, info.st_gid, w->cell->user};
-    if (mapping != MAP_NONE && idmap_apply(&w->maps, tree, &map) != 0) {
+    /* Where the agent is not root they are the task's already. */
+    if (mapping != MAP_NONE && info.st_uid != w->cell->user &&
+        idmap_apply(&w->maps, tree, &map) != 0) {
         errno = give_up_map(w, fd, mapping, info.st_uid);
         if (errno != 0) {
             return fail(w, "cannot hand over", path);
@@ -483,23 +484,32 @@ static void close_covers(struct walls *w)
     }
 }
 
-/* Processes of others are not shown: their command lines are nobody's business. Where that cannot
- * be, /proc stays as it is; whatever matters in it asks for the same user anyway. */
-static void hide_processes(void)
+bool walls_mount_proc(void)
 {
     int context = fsopen("proc", FSOPEN_CLOEXEC);
+    int tree = -1;
     if (context >= 0 && fsconfig(context, FSCONFIG_SET_STRING, "hidepid", "invisible", 0) == 0 &&
         fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0) {
-        int tree = fsmount(context, FSMOUNT_CLOEXEC,
-                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-        if (tree >= 0) {
-            (void)move_mount(tree, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH);
-            close(tree);
-        }
+        tree = fsmount(context, FSMOUNT_CLOEXEC,
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    }
+    bool is_mounted =
+        tree >= 0 && move_mount(tree, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) == 0;
+    if (tree >= 0) {
+        close(tree);
     }
     if (context >= 0) {
         close(context);
     }
+    return is_mounted;
+}
+
+/* Processes of others are not shown: their command lines are nobody's business. Without a PID
+ * namespace /proc may stay as it is: whatever matters in it asks for the same user anyway. In one,
+ * numbers mean other processes there, and id-mapped mounts are made by number. */
+static weir_status hide_processes(struct walls *w)
+{
+    return walls_mount_proc() || !w->cell->is_alone ? WEIR_OK : fail(w, "cannot mount", "/proc");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -525,7 +535,7 @@ static weir_status enter_namespace(struct walls *w)
     gid_t readers = w->cell->readers;
     /* A slave: what the machine mounts and unmounts later is seen, nothing goes the other way. */
     if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
-        setgroups(1, &readers) != 0) {
+        (readers != 0 && setgroups(1, &readers) != 0)) {
         return fail(w, "no mount namespace for", w->cell->agent_dir);
     }
     return WEIR_OK;
@@ -543,6 +553,7 @@ weir_status walls_build(const char *dir, const struct task *task, struct weir_ar
     mode_t umask_before = umask(0022);
     find_programs(w);
     WEIR_TRY(enter_namespace(w));
+    WEIR_TRY(hide_processes(w));
     WEIR_TRY(find_state(w));
     char *work = weir_arena_printf(arena, "%s/work", dir);
     int work_fd = open(work, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -565,40 +576,6 @@ weir_status walls_build(const char *dir, const struct task *task, struct weir_ar
     be_root();
     WEIR_TRY(status);
     close_covers(w);
-    hide_processes();
     (void)umask(umask_before);
     return chdir(work) == 0 ? WEIR_OK : fail(w, "cannot enter", work);
-}
-
-/* ---- probe ----------------------------------------------------------------------------------- */
-
-static int try_walls(const char *dir)
-{
-    enum { HAS_MOUNTS = 1, HAS_IDMAP = 2 };
-    struct idmap_cache maps = {.n = 0};
-    struct idmap map = {0, 1, 0, 1};
-    int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
-    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
-        context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0 ||
-        fsmount(context, FSMOUNT_CLOEXEC, 0) < 0) {
-        return 0;
-    }
-    int fd = open(dir, O_PATH | O_CLOEXEC); /* now: of this namespace's mount */
-    int tree =
-        fd >= 0 ? open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC) : -1;
-    return HAS_MOUNTS | (tree >= 0 && idmap_apply(&maps, tree, &map) == 0 ? HAS_IDMAP : 0);
-}
-
-void walls_probe(const char *dir, struct walls_probe *out)
-{
-    int status = 0;
-    *out = (struct walls_probe){.is_root = geteuid() == 0};
-    pid_t pid = out->is_root ? fork() : -1;
-    if (pid == 0) {
-        _exit(try_walls(dir));
-    }
-    if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
-        out->has_mounts = (WEXITSTATUS(status) & 1) != 0;
-        out->has_idmap = (WEXITSTATUS(status) & 2) != 0;
-    }
 }

@@ -7,16 +7,22 @@
 /** What can be built on this machine, and by this process. */
 struct walls_probe {
     bool is_root;
-    bool has_mounts; /**< Mount namespaces: a user of its own, folders hidden. */
-    bool has_idmap;  /**< Id-mapped mounts of `dir`'s file system. */
+    bool has_mounts;     /**< Mount namespaces: folders hidden; as root: a user of its own. Not as
+                              root they are in a user namespace. */
+    bool has_idmap;      /**< Id-mapped mounts of `dir`'s file system. */
+    bool has_namespaces; /**< PID, IPC and network namespaces, with a /proc of their own. */
 };
 
 /** Try it, in a child. Any process; a few milliseconds. `dir`: any folder that is there. */
 void walls_probe(const char *dir, struct walls_probe *out);
 
+/** Mount a /proc of this process's PID namespace in its mount namespace, which shows a user's own
+ *  processes alone. */
+bool walls_mount_proc(void) WEIR_MUST_CHECK;
+
 /**
  * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
- * "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
+ * "namespaces": of PID, IPC and network, "seccomp", "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
  * "cgroup_pids": "v2"|"v1"|"none", "missing": [text]}. A new reference. `is_isolating`: --isolation
  * is not "none".
  */

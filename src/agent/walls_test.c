@@ -7,8 +7,10 @@
 #include "base/test_main.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,11 +79,11 @@ static const char *write_task(const char *name, const char *job, const char *scr
     (void)snprintf(job_dir, sizeof job_dir, "state/agent/jobs/%s", job);
     ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
     json_t *task =
-        json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:[s,s,s],s:s,s:[],s:{s:i,s:i,s:s,s:s,s:s}}", "id",
+        json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:[s,s,s],s:s,s:[],s:{s:i,s:i,s:b,s:s,s:s,s:s}}", "id",
                   name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
                   "running", "argv", "/bin/bash", "-c", script, "state", in_root("state"), "paths",
-                  "cell", "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "agent_dir",
-                  in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
+                  "cell", "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "namespaces", 1,
+                  "agent_dir", in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
     json_t *shares = json_object_get(more, "shares");
     if (shares != NULL) {
         json_object_set(json_object_get(task, "cell"), "shares", shares);
@@ -179,7 +181,7 @@ START_TEST(tasks_of_one_job_share_and_those_of_two_do_not)
 {
     const char *dir = write_task(
         "server", "a", "echo hello > /dev/shm/x; echo $$ > /tmp/pid; sleep 1000", json_object());
-    char path[64];
+    struct task_run running;
     pid_t supervisor = supervise(dir);
     while (access(in_root("state/agent/jobs/a/tmp/pid"), F_OK) != 0) {
         (void)usleep(1000);
@@ -188,18 +190,108 @@ START_TEST(tasks_of_one_job_share_and_those_of_two_do_not)
         "a",
         "set -e; grep -q hello /dev/shm/x; kill -0 $(cat /tmp/pid); ls /proc/$(cat /tmp/pid)/fd",
         json_object());
-    FILE *file = fopen(in_root("state/agent/jobs/a/tmp/pid"), "re");
-    ck_assert_ptr_nonnull(fgets(path, sizeof path, file));
-    (void)fclose(file);
     char script[1024];
-    path[strcspn(path, "\n")] = '\0';
+    ck_assert_int_eq(task_run_read(dir, &running, NULL), WEIR_OK);
     (void)snprintf(script, sizeof script,
-                   "ls /dev/shm/x /tmp/pid && exit 1; kill -0 %s && exit 2; cat /proc/%s/environ "
+                   "ls /dev/shm/x /tmp/pid && exit 1; kill -0 %d && exit 2; cat /proc/%d/environ "
                    "&& exit 3; ls %s/state/agent/tasks/server.1 && exit 4; exit 0",
-                   path, path, root);
+                   (int)running.process.pid, (int)running.process.pid, root);
     runs_well("b", script, json_object());
     ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
     (void)end_of(supervisor, dir);
+}
+
+END_TEST
+
+/* Of the job's init, or false. */
+static bool read_init(const char *job, struct process_id *out)
+{
+    char name[64], line[64];
+    size_t len = 0;
+    int pid;
+    (void)snprintf(name, sizeof name, "state/agent/jobs/%s/init", job);
+    if (weir_file_read_into(in_root(name), line, sizeof line - 1, &len, NULL) != WEIR_OK) {
+        return false;
+    }
+    line[len] = '\0';
+    return sscanf(line, "%d", &pid) == 1 && process_identify((pid_t)pid, out);
+}
+
+START_TEST(a_job_has_processes_and_ipc_of_its_own_and_an_init_that_it_cannot_signal)
+{
+    char outside[64] = "", inside[64] = "";
+    ck_assert_int_gt(readlink("/proc/self/ns/pid", outside, sizeof outside - 1), 0);
+    int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0666);
+    ck_assert_int_ge(id, 0);
+    runs_well("a",
+              "readlink /proc/self/ns/pid; ls -d /proc/1 && exit 1; kill -9 1 && exit 2; "
+              "[ $(wc -l < /proc/sysvipc/shm) = 1 ] || exit 3; "
+              "(sleep 0.01 &) ; sleep 0.1; ps -e >/dev/null 2>&1; exit 0",
+              json_object());
+    (void)shmctl(id, IPC_RMID, NULL);
+    ck_assert_int_eq(sscanf(text, "%63s", inside), 1);
+    ck_assert_ptr_eq(strstr(inside, "pid:["), inside);
+    ck_assert_str_ne(inside, outside);
+}
+
+END_TEST
+
+START_TEST(the_init_is_shared_by_the_tasks_of_a_job_and_ends_with_the_last)
+{
+    struct process_id init, later;
+    const char *dir = write_task("first", "a", "touch /tmp/ready; sleep 1000", json_object());
+    pid_t supervisor = supervise(dir);
+    while (access(in_root("state/agent/jobs/a/tmp/ready"), F_OK) != 0) {
+        (void)usleep(1000);
+    }
+    ck_assert(read_init("a", &init));
+    runs_well("a", "true", json_object());
+    ck_assert(process_is_alive(&init));
+    ck_assert(read_init("a", &later));
+    ck_assert_int_eq(init.pid, later.pid);
+    ck_assert_int_eq(kill(supervisor, SIGTERM), 0);
+    (void)end_of(supervisor, dir);
+    ck_assert(process_wait(&init, 10000));
+    runs_well("a", "true", json_object()); /* with a new one */
+}
+
+END_TEST
+
+START_TEST(what_runs_on_without_a_supervisor_ends_with_the_init)
+{
+    struct task_run running;
+    int status;
+    const char *dir = write_task("left", "a",
+                                 "(unset WEIR_TASK_KEY; setsid sleep 1000 & echo $! > /dev/null); "
+                                 "touch /tmp/ready; sleep 1000",
+                                 json_object());
+    pid_t supervisor = supervise(dir);
+    while (access(in_root("state/agent/jobs/a/tmp/ready"), F_OK) != 0) {
+        (void)usleep(1000);
+    }
+    ck_assert_int_eq(task_run_read(dir, &running, NULL), WEIR_OK);
+    ck_assert_int_eq(kill(supervisor, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(supervisor, &status, 0), supervisor);
+    ck_assert(process_wait(&running.process, 10000));
+    ck_assert_int_eq(task_exit_read(dir, &(struct task_exit){0}, NULL), WEIR_ERR_NOT_FOUND);
+    struct task_exit end = end_of(supervise(dir), dir);
+    ck_assert(end.is_lost);
+}
+
+END_TEST
+
+START_TEST(a_job_without_a_network_has_a_loopback_alone)
+{
+    runs_well("a",
+              "[ $(tail -n +3 /proc/net/dev | wc -l) = 1 ] && grep -q lo: /proc/net/dev || exit 1; "
+              "[ $(tail -n +2 /proc/net/route | wc -l) = 0 ] || exit 2; "
+              "exec 3<>/dev/tcp/127.0.0.1/1; [ $? = 1 ]",
+              json_pack("{s:s}", "network", "none"));
+    ck_assert_msg(strstr(text, "Connection refused") != NULL, "%s", text);
+    struct task_exit end = run("b", "true", json_pack("{s:s,s:n}", "network", "none", "cell"));
+    ck_assert_msg(strstr(end.message, "not supported on this node") != NULL, "%s", end.message);
+    end = run("b", "true", json_pack("{s:s}", "network", "all"));
+    ck_assert_msg(strstr(end.message, "$.network") != NULL, "%s", end.message);
 }
 
 END_TEST
@@ -332,19 +424,24 @@ int main(int argc, char **argv)
     }
     struct walls_probe probe;
     walls_probe("/tmp", &probe);
-    if (!probe.has_mounts || !probe.has_idmap) {
-        printf("not root, or no mount namespaces or id-mapped mounts here: not tested\n");
+    if (!probe.is_root || !probe.has_mounts || !probe.has_idmap || !probe.has_namespaces) {
+        printf("not root, or no namespaces or id-mapped mounts here: not tested\n");
         return 77;
     }
-    const TTest *const tests[] = {a_task_is_a_user_of_its_own_at_home_in_its_folder,
-                                  neither_the_state_folder_nor_another_job_is_in_reach,
-                                  tasks_of_one_job_share_and_those_of_two_do_not,
-                                  what_the_server_names_is_let_in_and_stays_roots_on_disk,
-                                  a_task_whose_server_named_no_folders_is_not_started_without_them,
-                                  a_link_in_place_of_a_jobs_folder_leads_nowhere,
-                                  a_folder_can_be_handed_over_without_its_links,
-                                  a_folder_can_be_opened_to_a_group_that_writes_in_it,
-                                  a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
+    const TTest *const tests[] = {
+        a_task_is_a_user_of_its_own_at_home_in_its_folder,
+        neither_the_state_folder_nor_another_job_is_in_reach,
+        tasks_of_one_job_share_and_those_of_two_do_not,
+        a_job_has_processes_and_ipc_of_its_own_and_an_init_that_it_cannot_signal,
+        the_init_is_shared_by_the_tasks_of_a_job_and_ends_with_the_last,
+        what_runs_on_without_a_supervisor_ends_with_the_init,
+        a_job_without_a_network_has_a_loopback_alone,
+        what_the_server_names_is_let_in_and_stays_roots_on_disk,
+        a_task_whose_server_named_no_folders_is_not_started_without_them,
+        a_link_in_place_of_a_jobs_folder_leads_nowhere,
+        a_folder_can_be_handed_over_without_its_links,
+        a_folder_can_be_opened_to_a_group_that_writes_in_it,
+        a_path_out_of_reach_says_what_to_do_and_a_share_does_it};
     Suite *suite = suite_create("agent walls");
     TCase *tcase = tcase_create("walls");
     tcase_set_timeout(tcase, 60);

@@ -118,11 +118,23 @@ static void check_walls(struct doctor *doctor)
     json_t *record = weir_isolation_record(true, &groups, &walls);
     const json_t *missing = json_object_get(record, "missing");
     bool has_user = json_is_true(json_object_get(record, "user"));
-    const char *first = json_string_value(json_array_get(missing, 0));
-    find(doctor, first == NULL ? FINE : NOTE, "isolation",
-         has_user ? "a user, hidden folders and a private /tmp for each job"
-                  : "none but no_new_privs: tasks are the agent's user",
-         first != NULL ? weir_arena_printf(doctor->call->arena, "missing: %s", first) : NULL);
+    bool has_mounts = json_is_true(json_object_get(record, "mounts"));
+    const char *text = NULL;
+    for (size_t i = 0; i < json_array_size(missing); i++) {
+        const char *item = json_string_value(json_array_get(missing, i));
+        text =
+            weir_arena_printf(doctor->call->arena, "%s%s", text == NULL ? "missing: " : text, item);
+        text = i + 1 < json_array_size(missing)
+                   ? weir_arena_printf(doctor->call->arena, "%s; missing: ", text)
+                   : text;
+    }
+    find(doctor, text == NULL ? FINE : NOTE, "isolation",
+         has_user ? "a user, hidden folders, a private /tmp and processes of its own for each job"
+         : has_mounts
+             ? "hidden folders, a private /tmp and processes of its own for each job; tasks "
+               "are the agent's user"
+             : "a filter of system calls and no_new_privs alone: tasks are the agent's user",
+         text);
     json_decref(record);
 }
 

@@ -1,0 +1,26 @@
+/**
+ * System-call filter of tasks (seccomp): calls that training programs, MPI and Python do without,
+ * and that attacks on a kernel begin with, fail with EPERM. What is denied is in denied_calls.def.
+ *
+ * Beside that list: new namespaces (clone, unshare; clone3 is said to be missing, so that the C
+ * library falls back to clone, whose flags can be looked at), device files, sockets other than of
+ * IP, of the machine itself and of netlink, pushing input into a terminal, and every call of
+ * another architecture.
+ */
+#ifndef WEIR_AGENT_SYSCALL_FILTER_H
+#define WEIR_AGENT_SYSCALL_FILTER_H
+
+#include <stdbool.h>
+
+/**
+ * Filter this process and all that it starts; it cannot be undone. After no_new_privs.
+ * @param is_alone  It sees its own job alone (namespaces.h): it may trace its own processes, for
+ *                  debuggers and MPI. Else that is denied, because others have the same user.
+ * @return 0, or the errno: ENOSYS where the kernel or the architecture has no such filter.
+ */
+int syscall_filter_enter(bool is_alone);
+
+/** Would it work here? Any process. */
+bool syscall_filter_is_here(void);
+
+#endif
