@@ -7,7 +7,7 @@ cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz >/dev/null
 mkdir -p build/fuzz/found
 status=0
-for target in $(find build/fuzz/src -type f -name '*_fuzz' -perm -u+x | sort); do
+for target in $(find build/fuzz/src build/fuzz/tools -type f -name '*_fuzz' -perm -u+x | sort); do
     name=$(basename "$target")
     corpus=tests/corpus/${name#*_}
     work=$(mktemp -d)
