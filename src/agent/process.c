@@ -1,5 +1,6 @@
 #include "agent/process.h"
 
+#include "base/grow.h"
 #include "base/macros.h"
 
 #include <ctype.h>
@@ -137,13 +138,8 @@ static struct known *list_all(size_t *out_n)
         if (pid <= 0 || !read_stat(pid, &line)) {
             continue;
         }
-        if (n == cap) {
-            cap = cap > 0 ? cap * 2 : 256;
-            struct known *more = realloc(all, cap * sizeof *all);
-            if (more == NULL) {
-                break;
-            }
-            all = more;
+        if (weir_grow(&all, sizeof *all, n, &cap) != WEIR_OK) {
+            break;
         }
         all[n++] = (struct known){pid, line.parent, line.start_time};
     }

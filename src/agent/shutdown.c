@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -37,15 +38,7 @@ struct shutdown {
 /* A folder without task.json is one whose making was interrupted: nothing was started in it. */
 static void add(struct shutdown *s, const char *tasks_dir, const char *name)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap > 0 ? s->cap * 2 : 16;
-        struct ending *more = weir_xalloc(s->cap * sizeof *more);
-        if (s->n > 0) {
-            memcpy(more, s->endings, s->n * sizeof *more);
-        }
-        free(s->endings);
-        s->endings = more;
-    }
+    weir_xgrow(&s->endings, sizeof *s->endings, s->n, &s->cap);
     struct ending *ending = &s->endings[s->n++];
     memset(ending, 0, sizeof *ending);
     (void)snprintf(ending->dir, sizeof ending->dir, "%.900s/%.*s", tasks_dir, KEY_MAX_BYTES, name);

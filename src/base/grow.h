@@ -11,6 +11,7 @@
 #ifndef WEIR_BASE_GROW_H
 #define WEIR_BASE_GROW_H
 
+#include "base/arena.h"
 #include "base/status.h"
 
 #include <stddef.h>
@@ -24,5 +25,12 @@
  * @return NOMEM; array and *cap are as they were.
  */
 weir_status weir_grow(void *items, size_t item_bytes, size_t n_items, size_t *cap) WEIR_MUST_CHECK;
+
+/** The same where there is nothing to do without memory: it aborts then. */
+void weir_xgrow(void *items, size_t item_bytes, size_t n_items, size_t *cap);
+
+/** The same for an array in an arena, where what it had before it moved stays behind. */
+void weir_arena_grow(struct weir_arena *arena, void *items, size_t item_bytes, size_t n_items,
+                     size_t *cap);
 
 #endif

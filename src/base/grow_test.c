@@ -42,5 +42,25 @@ START_TEST(more_than_can_be_addressed_is_refused_and_nothing_changes)
 }
 
 END_TEST
+START_TEST(an_array_in_an_arena_stays_too)
+{
+    struct weir_arena arena;
+    int64_t *items = NULL;
+    size_t cap = 0;
+    weir_arena_init(&arena, 0);
+    for (size_t n = 0; n < 100; n++) {
+        weir_arena_grow(&arena, &items, sizeof *items, n, &cap);
+        ck_assert_uint_gt(cap, n);
+        items[n] = (int64_t)n;
+    }
+    ck_assert_uint_eq(cap, 128);
+    for (size_t i = 0; i < 100; i++) {
+        ck_assert_int_eq(items[i], (int64_t)i);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
 WEIR_TEST_MAIN("grow", what_is_in_the_array_stays_while_it_grows,
-               more_than_can_be_addressed_is_refused_and_nothing_changes)
+               more_than_can_be_addressed_is_refused_and_nothing_changes,
+               an_array_in_an_arena_stays_too)

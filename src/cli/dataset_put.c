@@ -1,6 +1,7 @@
 #include "cli/dataset_put.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/picture.h"
 
 #include <dirent.h>
@@ -22,15 +23,7 @@ static int is_visible(const struct dirent *entry)
 
 static void add(struct put_list *list, struct weir_arena *arena, struct put_file file)
 {
-    if (list->n == list->cap) {
-        size_t cap = list->cap == 0 ? 256 : list->cap * 2;
-        struct put_file *grown = WEIR_ARENA_ARRAY(arena, cap, struct put_file);
-        if (list->n > 0) {
-            memcpy(grown, list->items, list->n * sizeof *grown);
-        }
-        list->items = grown;
-        list->cap = cap;
-    }
+    weir_arena_grow(arena, &list->items, sizeof *list->items, list->n, &list->cap);
     list->items[list->n++] = file;
 }
 

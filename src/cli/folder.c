@@ -1,6 +1,7 @@
 #include "cli/folder.h"
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/macros.h"
 #include "base/names.h"
 
@@ -87,14 +88,8 @@ static weir_status add_found(struct reading *reading, char *path, size_t bytes,
             "%s holds more than %d files: give the script's own folder with --dir", reading->top,
             FOUND_MAX);
     }
-    if (reading->n == reading->cap) {
-        reading->cap = reading->cap == 0 ? 64 : reading->cap * 2;
-        struct found *grown = WEIR_ARENA_ARRAY(reading->arena, reading->cap, struct found);
-        if (reading->n > 0) {
-            memcpy(grown, reading->found, reading->n * sizeof *grown);
-        }
-        reading->found = grown;
-    }
+    weir_arena_grow(reading->arena, &reading->found, sizeof *reading->found, reading->n,
+                    &reading->cap);
     reading->found[reading->n++] = (struct found){path, bytes};
     reading->n_bytes += bytes;
     return WEIR_OK;

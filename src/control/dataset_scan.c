@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/picture.h"
 
@@ -122,14 +123,8 @@ static weir_status names_add(struct names *names, const char *name, struct weir_
         return weir_error_set(err, WEIR_ERR_LIMIT, "a folder has more than %lld entries",
                               (long long)MAX_FILES);
     }
-    if (names->n == names->cap) {
-        size_t cap = names->cap == 0 ? 64 : names->cap * 2;
-        char **grown = realloc(names->items, cap * sizeof *grown);
-        if (grown == NULL) {
-            return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the names of a folder");
-        }
-        names->items = grown;
-        names->cap = cap;
+    if (weir_grow(&names->items, sizeof *names->items, names->n, &names->cap) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the names of a folder");
     }
     names->items[names->n++] = weir_xstrdup(name);
     return WEIR_OK;

@@ -1,6 +1,7 @@
 #include "predict/camera_list.h"
 
 #include "base/arena.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +90,7 @@ void camera_insert(struct camera *camera, int64_t number, const char *file)
     if (camera->has_more && low >= camera->n) {
         return; /* Lower ones may lie in the folder unlisted: its turn comes with them. */
     }
-    if (camera->n == camera->cap) {
-        size_t cap = camera->cap == 0 ? 16 : camera->cap * 2;
-        struct camera_frame *grown = weir_xalloc(cap * sizeof *grown);
-        if (camera->n > 0) {
-            memcpy(grown, camera->frames, camera->n * sizeof *grown);
-        }
-        free(camera->frames);
-        camera->frames = grown;
-        camera->cap = cap;
-    }
+    weir_xgrow(&camera->frames, sizeof *camera->frames, camera->n, &camera->cap);
     memmove(&camera->frames[low + 1], &camera->frames[low],
             (camera->n - low) * sizeof *camera->frames);
     camera->n++;

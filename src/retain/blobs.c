@@ -1,6 +1,7 @@
 /** Blobs that nothing names: mark all that records and manifests name, sweep the rest. */
 #include "retain/retain_private.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "store/stmt.h"
 
@@ -49,14 +50,8 @@ struct marks {
 static weir_status mark(struct marks *marks, const unsigned char hash[WEIR_BLOB_HASH_BYTES],
                         struct weir_error *err)
 {
-    if (marks->n == marks->cap) {
-        size_t cap = WEIR_MAX((size_t)1024, marks->cap * 2);
-        void *grown = realloc(marks->hashes, cap * sizeof *marks->hashes);
-        if (grown == NULL) {
-            return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to mark %zu blobs", cap);
-        }
-        marks->hashes = grown;
-        marks->cap = cap;
+    if (weir_grow(&marks->hashes, sizeof *marks->hashes, marks->n, &marks->cap) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to mark %zu blobs", marks->n + 1);
     }
     memcpy(marks->hashes[marks->n++], hash, WEIR_BLOB_HASH_BYTES);
     return WEIR_OK;

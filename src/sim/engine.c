@@ -1,4 +1,5 @@
 #include "sim/engine.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,8 @@ static bool is_before(const struct engine_event *left, const struct engine_event
 
 static void push_event(struct engine *engine, struct engine_event event)
 {
-    if (engine->n_events == engine->events_cap) {
-        int32_t cap = engine->events_cap == 0 ? 1024 : engine->events_cap * 2;
-        struct engine_event *events = weir_xalloc((size_t)cap * sizeof *events);
-        if (engine->n_events > 0) {
-            memcpy(events, engine->events, (size_t)engine->n_events * sizeof *events);
-        }
-        free(engine->events);
-        engine->events = events;
-        engine->events_cap = cap;
-    }
+    weir_xgrow(&engine->events, sizeof *engine->events, (size_t)engine->n_events,
+               &engine->events_cap);
     int32_t at = engine->n_events++;
     for (; at > 0 && is_before(&event, &engine->events[(at - 1) / 2]); at = (at - 1) / 2) {
         engine->events[at] = engine->events[(at - 1) / 2];

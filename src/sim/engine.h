@@ -51,7 +51,8 @@ struct engine {
     int64_t now_ms;
     int64_t preempt_cost_ms, checkpoint_every_ms, resize_cost_ms;
     struct engine_event *events; /**< A heap, the next one first. */
-    int32_t n_events, events_cap;
+    int32_t n_events;
+    size_t events_cap;
     int32_t i_next; /**< The next job to be submitted of those that follow none. */
     int32_t n_submitted, n_done, n_cut;
     int64_t n_evictions;

@@ -7,6 +7,7 @@
  * walking them together.
  */
 #include "sim/policy.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static const char *const kind_names[] = {"fifo", "fifo-skip", "sjf", "las", "sta
 struct bucket {
     int64_t milli; /**< Of each of its jobs; static: the queue's quota. */
     int32_t *heap; /**< Jobs, the first to start on top. */
-    int32_t n, cap;
+    int32_t n;
+    size_t cap;
     int32_t first[N_LEVELS], last[N_LEVELS]; /**< Lists of las; -1. */
     int32_t at[N_LEVELS];                    /**< Where the walk stands. */
 };
@@ -82,16 +84,7 @@ static bool is_first(const struct policy *d, int32_t left, int32_t right)
 
 static void heap_push(struct policy *d, struct bucket *bucket, int32_t job)
 {
-    if (bucket->n == bucket->cap) {
-        int32_t cap = bucket->cap == 0 ? 64 : bucket->cap * 2;
-        int32_t *heap = weir_xalloc((size_t)cap * sizeof *heap);
-        if (bucket->n > 0) {
-            memcpy(heap, bucket->heap, (size_t)bucket->n * sizeof *heap);
-        }
-        free(bucket->heap);
-        bucket->heap = heap;
-        bucket->cap = cap;
-    }
+    weir_xgrow(&bucket->heap, sizeof *bucket->heap, (size_t)bucket->n, &bucket->cap);
     int32_t at = bucket->n++;
     for (; at > 0 && is_first(d, job, bucket->heap[(at - 1) / 2]); at = (at - 1) / 2) {
         bucket->heap[at] = bucket->heap[(at - 1) / 2];

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/hash.h"
 #include "sim/import.h"
 
@@ -53,16 +54,7 @@ weir_status trace_add(struct weir_sim_trace *trace, const char *what, struct wei
     if (trace->n_jobs == WEIR_SIM_JOBS_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "%s: too many jobs", what);
     }
-    if (trace->n_jobs == trace->jobs_cap) {
-        int32_t cap = trace->jobs_cap == 0 ? 256 : trace->jobs_cap * 2;
-        struct weir_sim_job *jobs = weir_xalloc((size_t)cap * sizeof *jobs);
-        if (trace->n_jobs > 0) {
-            memcpy(jobs, trace->jobs, (size_t)trace->n_jobs * sizeof *jobs);
-        }
-        free(trace->jobs);
-        trace->jobs = jobs;
-        trace->jobs_cap = cap;
-    }
+    weir_xgrow(&trace->jobs, sizeof *trace->jobs, (size_t)trace->n_jobs, &trace->jobs_cap);
     struct weir_sim_job *job = &trace->jobs[trace->n_jobs++];
     *job = (struct weir_sim_job){.duration_ms = WEIR_SIM_UNKNOWN,
                                  .after = -1,

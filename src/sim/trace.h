@@ -62,7 +62,7 @@ struct weir_sim_trace {
     struct weir_sim_job *jobs;
     int32_t n_jobs;
     int32_t n_left_out; /**< Rows that tell of no work: nothing asked for, or never started. */
-    int32_t jobs_cap;
+    size_t jobs_cap;
     struct trace_texts *texts; /**< What has been kept so far, while the trace is read. */
     struct weir_arena arena;
 };
