@@ -77,6 +77,9 @@ struct weir_agent_config {
     int64_t poll_wait_s;    /**< How long the server may hold the desired state back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
     int64_t pids_max;       /**< Processes and threads of an attempt; default 4096. */
+    int64_t disk_max_bytes; /**< Of a task's folder and its job's /tmp; default: half of what is
+                                 free when it starts. A task may ask for less. */
+    int64_t io_max_bytes_s; /**< Read, and as much written, by an attempt; default: no bound. */
     int stop_fd;            /**< Readable: return. Must be given. */
 };
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 static struct attempt *find(struct agent *agent, const char *id, int64_t number)
@@ -116,6 +117,28 @@ static int64_t pids_max(const struct agent *agent, const json_t *task)
     return wanted > 0 ? WEIR_MIN(wanted, most) : most;
 }
 
+/* The tighter of two bounds, of which 0 is none. */
+static int64_t tighter(int64_t a, int64_t b)
+{
+    return a > 0 && b > 0 ? WEIR_MIN(a, b) : WEIR_MAX(a, b);
+}
+
+/* What the operator lets a task have of the disk. */
+static void bound_disk(const struct agent *agent, json_t *task)
+{
+    struct statvfs fs;
+    const struct weir_agent_config *config = agent->config;
+    int64_t disk_max = config->disk_max_bytes;
+    if (disk_max <= 0 && statvfs(agent->dir, &fs) == 0) {
+        disk_max = WEIR_MAX((int64_t)(fs.f_bavail * fs.f_frsize / 2), (int64_t)1);
+    }
+    int64_t disk_wanted = json_integer_value(json_object_get(task, "disk_max_bytes"));
+    int64_t io_wanted = json_integer_value(json_object_get(task, "io_max_bytes_s"));
+    json_object_set_new(task, "disk_max_bytes", json_integer(tighter(disk_wanted, disk_max)));
+    json_object_set_new(task, "io_max_bytes_s",
+                        json_integer(tighter(io_wanted, config->io_max_bytes_s)));
+}
+
 /* Make the folder and its task.json, unless they are there. */
 static weir_status write_task(struct agent *agent, const struct attempt *a, const json_t *task,
                               struct weir_error *err)
@@ -140,6 +163,7 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
         json_object_set_new(copy, "cell", cell);
     }
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
+    bound_disk(agent, copy);
     add_way_to_server(agent, copy);
     if (config->log_max_bytes > 0) {
         json_object_set_new(copy, "log_max_bytes", json_integer(config->log_max_bytes));

@@ -1,11 +1,13 @@
 #include "agent/isolation.h"
 
+#include "agent/isolation_private.h"
 #include "agent/process.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +23,7 @@
 #define TEXT_MAX_BYTES 65536
 #define GROUP_OLD_S    60 /* a group is given its first process within seconds */
 
-/* Write a whole small file of a control group; errno on failure, else 0. */
-static int write_file(const char *dir, const char *name, const char *text)
+int isolation_write(const char *dir, const char *name, const char *text)
 {
     char path[WEIR_GROUP_PATH_BYTES + 64];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -36,8 +37,7 @@ static int write_file(const char *dir, const char *name, const char *text)
     return errno_value;
 }
 
-/* Read a small file; "" if it cannot be read. */
-static char *read_file(const char *path, char *out, size_t size)
+char *isolation_read_path(const char *path, char *out, size_t size)
 {
     size_t n = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -55,11 +55,11 @@ static char *read_file(const char *path, char *out, size_t size)
     return out;
 }
 
-static char *read_group_file(const char *dir, const char *name, char *out, size_t size)
+char *isolation_read(const char *dir, const char *name, char *out, size_t size)
 {
     char path[WEIR_GROUP_PATH_BYTES + 64];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    return read_file(path, out, size);
+    return isolation_read_path(path, out, size);
 }
 
 /* Is `word` in the list that `separators` divide? */
@@ -145,8 +145,8 @@ static bool find_own_dir(const char *controller, char *out, size_t size)
 {
     char mounts[TEXT_MAX_BYTES];
     char cgroups[TEXT_MAX_BYTES];
-    read_file("/proc/self/mounts", mounts, sizeof mounts);
-    read_file("/proc/self/cgroup", cgroups, sizeof cgroups);
+    isolation_read_path("/proc/self/mounts", mounts, sizeof mounts);
+    isolation_read_path("/proc/self/cgroup", cgroups, sizeof cgroups);
     if (!weir_isolation_own_dir(mounts, cgroups, controller, out, size)) {
         return false;
     }
@@ -185,14 +185,14 @@ static void probe_v2(struct weir_isolation *out)
         return;
     }
     /* A child has a controller if its parent hands it down; from the top to the groups. */
-    static const char *const wanted[] = {"cpu", "memory", "pids"};
-    bool *has[] = {&out->v2_cpu, &out->v2_memory, &out->v2_pids};
+    static const char *const wanted[] = {"cpu", "memory", "pids", "cpuset", "io"};
+    bool *has[] = {&out->v2_cpu, &out->v2_memory, &out->v2_pids, &out->v2_cpuset, &out->v2_io};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(wanted); i++) {
         char enable[16];
         (void)snprintf(enable, sizeof enable, "+%s", wanted[i]);
-        (void)write_file(own, "cgroup.subtree_control", enable);
-        (void)write_file(out->v2, "cgroup.subtree_control", enable);
-        read_group_file(out->v2, "cgroup.subtree_control", text, sizeof text);
+        (void)isolation_write(own, "cgroup.subtree_control", enable);
+        (void)isolation_write(out->v2, "cgroup.subtree_control", enable);
+        isolation_read(out->v2, "cgroup.subtree_control", text, sizeof text);
         *has[i] = has_word(text, wanted[i], " \n");
     }
     char probe[WEIR_GROUP_PATH_BYTES + 32];
@@ -213,6 +213,22 @@ static void probe_v1(const char *controller, char *out)
     }
 }
 
+/* A folder of the cpuset hierarchy begins without processors, and so would those in it. */
+static void probe_v1_cpuset(char *out)
+{
+    static const char *const files[] = {"cpuset.cpus", "cpuset.mems"};
+    char own[WEIR_GROUP_PATH_BYTES], text[1024];
+    probe_v1("cpuset", out);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(files) && out[0] != '\0'; i++) {
+        if (isolation_read(out, files[i], text, sizeof text)[0] <= '\n' &&
+            (!find_own_dir("cpuset", own, sizeof own) ||
+             isolation_write(out, files[i], isolation_read(own, files[i], text, sizeof text)) !=
+                 0)) {
+            out[0] = '\0';
+        }
+    }
+}
+
 void weir_isolation_probe(struct weir_isolation *out)
 {
     memset(out, 0, sizeof *out);
@@ -226,6 +242,13 @@ void weir_isolation_probe(struct weir_isolation *out)
     if (!out->v2_pids) {
         probe_v1("pids", out->v1_pids);
     }
+    if (!out->v2_cpuset) {
+        probe_v1_cpuset(out->v1_cpuset);
+    }
+    if (!out->v2_io) {
+        probe_v1("blkio", out->v1_blkio);
+    }
+    probe_v1("devices", out->v1_devices);
 }
 
 void weir_isolation_describe(const struct weir_isolation *isolation, char *out, size_t size)
@@ -278,6 +301,9 @@ static void clean_up(void)
     remove_old_groups(isolation.v1_cpu);
     remove_old_groups(isolation.v1_memory);
     remove_old_groups(isolation.v1_pids);
+    remove_old_groups(isolation.v1_cpuset);
+    remove_old_groups(isolation.v1_blkio);
+    remove_old_groups(isolation.v1_devices);
 }
 
 void weir_isolation_prepare(void)
@@ -290,180 +316,22 @@ void weir_isolation_prepare(void)
     if (!find_own_dir("", own, sizeof own)) {
         return;
     }
-    read_group_file(own, "cgroup.controllers", available, sizeof available);
-    read_group_file(own, "cgroup.subtree_control", enabled, sizeof enabled);
+    isolation_read(own, "cgroup.controllers", available, sizeof available);
+    isolation_read(own, "cgroup.subtree_control", enabled, sizeof enabled);
     bool is_needed =
         (has_word(available, "cpu", " \n") && !has_word(enabled, "cpu", " \n")) ||
         (has_word(available, "memory", " \n") && !has_word(enabled, "memory", " \n")) ||
         (has_word(available, "pids", " \n") && !has_word(enabled, "pids", " \n"));
     /* The root group may have processes and children; any other must be emptied first. */
-    if (!is_needed || write_file(own, "cgroup.subtree_control", "+cpu +memory +pids") != EBUSY) {
+    if (!is_needed ||
+        isolation_write(own, "cgroup.subtree_control", "+cpu +memory +pids") != EBUSY) {
         return;
     }
     (void)snprintf(leaf, sizeof leaf, "%s/" LEAF_NAME, own);
     if (mkdir(leaf, 0755) != 0 && errno != EEXIST) {
         return;
     }
-    (void)write_file(leaf, "cgroup.procs", "0");
-}
-
-/* Add the folder parent/name to the group; NULL if it cannot be made. */
-static const char *add_dir(struct weir_group *group, const char *parent, const char *name)
-{
-    if (parent[0] == '\0' || group->n_dirs == WEIR_GROUP_DIRS_MAX) {
-        return NULL;
-    }
-    char *dir = group->dirs[group->n_dirs];
-    if (snprintf(dir, WEIR_GROUP_PATH_BYTES, "%.300s/%s", parent, name) >= WEIR_GROUP_PATH_BYTES ||
-        (mkdir(dir, 0755) != 0 && errno != EEXIST)) {
-        return NULL;
-    }
-    group->n_dirs++;
-    return dir;
-}
-
-static bool set_number(const char *dir, const char *file, int64_t value)
-{
-    char text[32];
-    (void)snprintf(text, sizeof text, "%lld", (long long)value);
-    return dir != NULL && write_file(dir, file, text) == 0;
-}
-
-void weir_group_create(const struct weir_isolation *isolation, const char *name,
-                       const struct weir_limits *limits, struct weir_group *out)
-{
-    memset(out, 0, sizeof *out);
-    const char *v2 = add_dir(out, isolation->v2, name);
-    const char *v1_cpu = add_dir(out, isolation->v1_cpu, name);
-    const char *v1_memory = add_dir(out, isolation->v1_memory, name);
-    const char *v1_pids = add_dir(out, isolation->v1_pids, name);
-    if (limits->cpu_weight > 0) {
-        out->has_cpu_limit =
-            isolation->v2_cpu ? set_number(v2, "cpu.weight", limits->cpu_weight)
-                              : set_number(v1_cpu, "cpu.shares",
-                                           WEIR_MAX((int64_t)2, limits->cpu_weight * 1024 / 100));
-    }
-    if (limits->memory_max_bytes > 0) {
-        out->has_memory_limit =
-            isolation->v2_memory
-                ? set_number(v2, "memory.max", limits->memory_max_bytes)
-                : set_number(v1_memory, "memory.limit_in_bytes", limits->memory_max_bytes);
-    }
-    if (limits->pids_max > 0) {
-        out->has_pids_limit =
-            set_number(isolation->v2_pids ? v2 : v1_pids, "pids.max", limits->pids_max);
-    }
-}
-
-weir_status weir_group_add(const struct weir_group *group, pid_t pid, struct weir_error *err)
-{
-    char text[16];
-    (void)snprintf(text, sizeof text, "%d", (int)pid);
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        int errno_value = write_file(group->dirs[i], "cgroup.procs", text);
-        if (errno_value != 0) {
-            return weir_error_set_errno(err, errno_value, "cannot join the control group %s",
-                                        group->dirs[i]);
-        }
-    }
-    return WEIR_OK;
-}
-
-size_t weir_group_members(const struct weir_group *group, pid_t *pids, size_t max)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        char path[WEIR_GROUP_PATH_BYTES + 32];
-        (void)snprintf(path, sizeof path, "%s/cgroup.procs", group->dirs[i]);
-        FILE *file = fopen(path, "re");
-        int pid;
-        while (file != NULL && fscanf(file, "%d", &pid) == 1) {
-            bool is_new = true;
-            for (size_t j = 0; j < n; j++) {
-                is_new = is_new && pids[j] != (pid_t)pid;
-            }
-            if (is_new && n < max) {
-                pids[n++] = (pid_t)pid;
-            }
-        }
-        if (file != NULL) {
-            (void)fclose(file);
-        }
-    }
-    return n;
-}
-
-bool weir_group_has(const struct weir_group *group, pid_t pid)
-{
-    pid_t pids[1024];
-    size_t n = weir_group_members(group, pids, WEIR_ARRAY_LEN(pids));
-    for (size_t i = 0; i < n; i++) {
-        if (pids[i] == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void weir_group_kill(const struct weir_group *group)
-{
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        (void)write_file(group->dirs[i], "cgroup.kill", "1"); /* only version 2 has the file */
-    }
-    pid_t pids[1024];
-    size_t n = weir_group_members(group, pids, WEIR_ARRAY_LEN(pids));
-    for (size_t i = 0; i < n; i++) {
-        int fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
-        /* Membership is asked again now that the descriptor holds on to one process. */
-        if (fd >= 0 && weir_group_has(group, pids[i])) {
-            (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
-        }
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-}
-
-/* The number after `key` in a file of lines "key number". */
-static int64_t read_count(const char *dir, const char *file, const char *key)
-{
-    char text[4096];
-    read_group_file(dir, file, text, sizeof text);
-    size_t key_len = strlen(key);
-    for (const char *line = text; *line != '\0';) {
-        if (strncmp(line, key, key_len) == 0 && line[key_len] == ' ') {
-            return strtoll(line + key_len + 1, NULL, 10);
-        }
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    return 0;
-}
-
-int64_t weir_group_oom_kills(const struct weir_group *group)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        n += read_count(group->dirs[i], "memory.events", "oom_kill");
-        n += read_count(group->dirs[i], "memory.oom_control", "oom_kill");
-    }
-    return n;
-}
-
-int64_t weir_group_pids_refused(const struct weir_group *group)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        n += read_count(group->dirs[i], "pids.events", "max");
-    }
-    return n;
-}
-
-void weir_group_remove(const struct weir_group *group)
-{
-    for (size_t i = 0; i < group->n_dirs; i++) {
-        (void)rmdir(group->dirs[i]);
-    }
+    (void)isolation_write(leaf, "cgroup.procs", "0");
 }
 
 int weir_isolation_nice(int64_t cpu_weight)
@@ -481,10 +349,33 @@ static void limit_self(int resource, int64_t value)
     }
 }
 
+/* "0-3,8": a task may widen it again, which a control group would not let it. */
+static void set_affinity(const char *cpus)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const char *at = cpus; *at != '\0';) {
+        unsigned first, last;
+        int n = sscanf(at, "%u-%u", &first, &last);
+        last = n == 1 ? first : last;
+        for (unsigned cpu = first; n > 0 && cpu <= last && cpu < CPU_SETSIZE; cpu++) {
+            CPU_SET(cpu, &set);
+        }
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    if (CPU_COUNT(&set) > 0) {
+        (void)sched_setaffinity(0, sizeof set, &set);
+    }
+}
+
 void weir_isolation_limit_self(const struct weir_limits *limits)
 {
     if (limits->cpu_weight > 0) {
         (void)setpriority(PRIO_PROCESS, 0, weir_isolation_nice(limits->cpu_weight));
+    }
+    if (limits->cpuset != NULL) {
+        set_affinity(limits->cpuset);
     }
     limit_self(RLIMIT_DATA, limits->memory_max_bytes);
     limit_self(RLIMIT_NPROC, limits->pids_max);

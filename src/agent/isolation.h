@@ -10,6 +10,10 @@
  *   weight w (1…10000, 100 = normal)   v2 cpu.weight = w · v1 cpu.shares = w·1024/100 · nice by w
  *   memory limit                       v2 memory.max · v1 memory.limit_in_bytes · RLIMIT_DATA
  *   processes and threads              v2 pids.max · v1 pids.max · RLIMIT_NPROC
+ *   time of the processors             v2 cpu.max · v1 cpu.cfs_quota_us · none
+ *   which processors                   v2 cpuset.cpus · v1 cpuset.cpus · their affinity
+ *   bytes from and to the disk         v2 io.max · v1 blkio.throttle.* · none
+ *   device nodes                       v1 devices.allow · else the task's own /dev (walls_dev.h)
  */
 #ifndef WEIR_AGENT_ISOLATION_H
 #define WEIR_AGENT_ISOLATION_H
@@ -27,14 +31,24 @@
 struct weir_isolation {
     char v2[WEIR_GROUP_PATH_BYTES];           /**< Parent folder for groups of version 2. */
     bool v2_cpu, v2_memory, v2_pids, v2_kill; /**< What such a group can do. */
-    char v1_cpu[WEIR_GROUP_PATH_BYTES];       /**< Parent folders in the version 1 hierarchies. */
+    bool v2_cpuset, v2_io;
+    char v1_cpu[WEIR_GROUP_PATH_BYTES]; /**< Parent folders in the version 1 hierarchies. */
     char v1_memory[WEIR_GROUP_PATH_BYTES];
     char v1_pids[WEIR_GROUP_PATH_BYTES];
+    char v1_cpuset[WEIR_GROUP_PATH_BYTES];
+    char v1_blkio[WEIR_GROUP_PATH_BYTES];
+    char v1_devices[WEIR_GROUP_PATH_BYTES];
 };
 
-/** Limits of a task; 0 sets none. */
+/** Limits of a task; 0 or NULL sets none. Text is borrowed. */
 struct weir_limits {
     int64_t cpu_weight, memory_max_bytes, pids_max;
+    int64_t cpu_max_milli;  /**< Thousandths of a processor, over any 100 ms. */
+    int64_t io_max_bytes_s; /**< Read, and as much written, on the disk of io_path. */
+    const char *cpuset;     /**< "0-3,8". */
+    const char *io_path;
+    const char *const *devices; /**< Paths of device nodes, beside what all have (walls_dev.h). */
+    size_t n_devices;
 };
 
 /**
@@ -53,13 +67,14 @@ void weir_isolation_describe(const struct weir_isolation *isolation, char *out, 
  */
 void weir_isolation_prepare(void);
 
-#define WEIR_GROUP_DIRS_MAX 4
+#define WEIR_GROUP_DIRS_MAX 8
 
 /** One group: up to one folder per hierarchy. n_dirs 0: no control groups here. */
 struct weir_group {
     char dirs[WEIR_GROUP_DIRS_MAX][WEIR_GROUP_PATH_BYTES];
     size_t n_dirs;
     bool has_cpu_limit, has_memory_limit, has_pids_limit;
+    bool has_cpu_quota, has_cpuset, has_io_limit, has_devices;
 };
 
 /** Make the group `name` and set its limits. Folders that cannot be made are left out. */
@@ -88,8 +103,11 @@ int64_t weir_group_pids_refused(const struct weir_group *group);
 /** Remove the (empty) folders. */
 void weir_group_remove(const struct weir_group *group);
 
-/** Without control groups: nice value, RLIMIT_DATA and RLIMIT_NPROC of this process and its
- *  children. The kernel counts RLIMIT_NPROC over all processes of the user. */
+/** The disk (not the partition) that `path` lies on; false: on none that can be limited. */
+bool weir_isolation_disk_of(const char *path, unsigned *out_major, unsigned *out_minor);
+
+/** Without control groups: nice value, affinity, RLIMIT_DATA and RLIMIT_NPROC of this process and
+ *  its children. The kernel counts RLIMIT_NPROC over all processes of the user. */
 void weir_isolation_limit_self(const struct weir_limits *limits);
 
 /** The nice value for a weight: 0 for 100, 19 for 1; weights over 100 need privileges: down to -20.

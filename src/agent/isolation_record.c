@@ -23,6 +23,8 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
     const char *cpu = best(groups->v2_cpu, groups->v1_cpu),
                *memory = best(groups->v2_memory, groups->v1_memory),
                *pids = best(groups->v2_pids, groups->v1_pids);
+    const char *cpus = best(groups->v2_cpuset, groups->v1_cpuset),
+               *io = best(groups->v2_io, groups->v1_blkio);
     json_t *missing = json_array();
     miss(missing, !is_isolating,
          "everything but no_new_privs: the agent runs with --isolation none");
@@ -47,10 +49,15 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
          "instead, datasets to a group of all tasks, and --share leaves owners as they are");
     miss(missing, is_isolating && (cpu[0] == 'n' || memory[0] == 'n' || pids[0] == 'n'),
          "control groups for all limits: nice values and rlimits stand in");
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "user", has_user,
-                     "mounts", has_mounts, "idmap", has_user && walls->has_idmap, "namespaces",
-                     has_mounts && walls->has_namespaces, "seccomp", has_filter, "no_new_privs", 1,
-                     "capabilities", is_isolating || !walls->is_root ? "none" : "the agent's",
-                     "cgroup_cpu", cpu, "cgroup_memory", memory, "cgroup_pids", pids, "missing",
-                     missing);
+    miss(missing, is_isolating && cpus[0] == 'n',
+         "control group cpuset: a task that is given processors may use others");
+    miss(missing, is_isolating && io[0] == 'n',
+         "control group io (v2) or blkio (v1): bytes from and to the disk are not bounded");
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "user",
+                     has_user, "mounts", has_mounts, "idmap", has_user && walls->has_idmap,
+                     "namespaces", has_mounts && walls->has_namespaces, "seccomp", has_filter,
+                     "no_new_privs", 1, "capabilities",
+                     is_isolating || !walls->is_root ? "none" : "the agent's", "cgroup_cpu", cpu,
+                     "cgroup_memory", memory, "cgroup_pids", pids, "cgroup_cpuset", cpus,
+                     "cgroup_io", io, "missing", missing);
 }

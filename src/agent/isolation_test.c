@@ -1,11 +1,14 @@
 #include "agent/isolation.h"
 
 #include "agent/process.h"
+#include "base/clock.h"
 #include "base/test_main.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,8 +211,112 @@ START_TEST(descendants_are_found_through_generations)
 
 END_TEST
 
-WEIR_TEST_MAIN("agent isolation", a_process_finds_its_own_group_in_each_hierarchy,
-               weights_become_nice_values, a_group_holds_limits_and_kills_its_members,
+/* What a spinning process was given of a processor in a second of it. */
+static double processor_time(const struct weir_group *group)
+{
+    int status;
+    struct rusage usage;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int64_t end_ms = weir_mono_ms() + 1000;
+        while (weir_mono_ms() < end_ms) {
+        }
+        _exit(0);
+    }
+    ck_assert_int_eq(weir_group_add(group, pid, NULL), WEIR_OK);
+    ck_assert_int_eq(wait4(pid, &status, 0, &usage), pid);
+    return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 +
+           (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
+}
+
+START_TEST(time_of_the_processors_and_which_of_them_are_bounded)
+{
+    struct weir_isolation isolation;
+    struct weir_group group;
+    cpu_set_t set;
+    weir_isolation_probe(&isolation);
+    struct weir_limits limits = {.cpu_max_milli = 250, .cpuset = "0"};
+    weir_group_create(&isolation, "bounds@test", &limits, &group);
+    if (group.has_cpu_quota) {
+        ck_assert_double_lt(processor_time(&group), 0.6);
+    }
+    if (group.has_cpuset) {
+        pid_t pid = start_sleeper();
+        ck_assert_int_eq(weir_group_add(&group, pid, NULL), WEIR_OK);
+        ck_assert_int_eq(sched_getaffinity(pid, sizeof set, &set), 0);
+        ck_assert_int_eq(CPU_COUNT(&set), 1);
+        ck_assert(CPU_ISSET(0, &set));
+        weir_group_kill(&group);
+        ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    }
+    weir_group_remove(&group);
+    for (size_t i = 0; i < group.n_dirs; i++) {
+        ck_assert_int_ne(access(group.dirs[i], F_OK), 0);
+    }
+}
+
+END_TEST
+
+START_TEST(a_group_reads_no_device_but_those_it_was_given)
+{
+    static const char *const given[] = {"/dev/loop0"};
+    struct weir_isolation isolation;
+    struct weir_group group;
+    int status;
+    weir_isolation_probe(&isolation);
+    struct weir_limits limits = {.devices = given, .n_devices = access(given[0], F_OK) == 0};
+    weir_group_create(&isolation, "devices@test", &limits, &group);
+    if (group.has_devices) {
+        int go[2];
+        char byte;
+        ck_assert_int_eq(pipe(go), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            bool is_good = read(go[0], &byte, 1) == 1 && open("/dev/null", O_RDWR) >= 0 &&
+                           open("/dev/kmsg", O_RDONLY) < 0 && open("/dev/loop1", O_RDONLY) < 0 &&
+                           (limits.n_devices == 0 || open(given[0], O_RDONLY) >= 0);
+            _exit(is_good ? 0 : 1);
+        }
+        ck_assert_int_eq(weir_group_add(&group, pid, NULL), WEIR_OK);
+        ck_assert_int_eq(write(go[1], "x", 1), 1);
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+    }
+    weir_group_remove(&group);
+}
+
+END_TEST
+
+START_TEST(bytes_of_the_disk_are_bounded_where_there_is_one)
+{
+    unsigned major_number, minor_number;
+    char text[256] = "", path[WEIR_GROUP_PATH_BYTES + 64];
+    struct weir_isolation isolation;
+    struct weir_group group;
+    weir_isolation_probe(&isolation);
+    struct weir_limits limits = {.io_max_bytes_s = 1 << 20, .io_path = "/"};
+    weir_group_create(&isolation, "io@test", &limits, &group);
+    if (group.has_io_limit) {
+        ck_assert(weir_isolation_disk_of("/", &major_number, &minor_number));
+        (void)snprintf(path, sizeof path, "%s/%s", group.dirs[group.n_dirs - 1],
+                       isolation.v2_io ? "io.max" : "blkio.throttle.write_bps_device");
+        FILE *file = fopen(path, "re");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
+        (void)fclose(file);
+        ck_assert_ptr_nonnull(strstr(text, "1048576"));
+    }
+    weir_group_remove(&group);
+    ck_assert(!weir_isolation_disk_of("/proc", &major_number, &minor_number));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("agent isolation", time_of_the_processors_and_which_of_them_are_bounded,
+               a_group_reads_no_device_but_those_it_was_given,
+               bytes_of_the_disk_are_bounded_where_there_is_one,
+               a_process_finds_its_own_group_in_each_hierarchy, weights_become_nice_values,
+               a_group_holds_limits_and_kills_its_members,
                groups_that_nobody_watches_any_more_are_removed,
                an_identity_does_not_match_another_process_with_the_same_pid,
                descendants_are_found_through_generations)

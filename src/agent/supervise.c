@@ -1,6 +1,7 @@
 /* The supervisor: parent of one task attempt; see agent.h for what it promises. */
 #include "agent/agent.h"
 
+#include "agent/disk_watch.h"
 #include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
@@ -45,6 +46,9 @@ struct supervisor {
     bool is_stopping, is_killing;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
+    struct disk_watch disk;
+    char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
+    char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
     bool is_interrupted; /* stopped, but not because its end is wanted */
 };
 
@@ -157,6 +161,18 @@ static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reaso
     }
 }
 
+/* Without a word of warning: it would write on. */
+static void look_at_disk(struct supervisor *s)
+{
+    if (!s->is_stopping &&
+        disk_watch_is_over(&s->disk, weir_mono_ms(), s->disk_reason, sizeof s->disk_reason)) {
+        s->is_stopping = s->is_killing = true;
+        s->kill_at_ms = weir_mono_ms();
+        s->stop_reason = s->disk_reason;
+        (void)kill_all(s);
+    }
+}
+
 static void look_for_stop(struct supervisor *s)
 {
     char events[4096];
@@ -201,6 +217,7 @@ static void watch(struct supervisor *s)
         look_for_stop(s);
         (void)read_log(s);
         reap(s);
+        look_at_disk(s);
     }
 }
 
@@ -256,6 +273,8 @@ static void explain_exit(const struct supervisor *s, size_t n_left, struct task_
                        "another one (weir agent --pids-max)",
                        (long long)s->task.limits.pids_max,
                        (long long)weir_group_pids_refused(&s->group));
+    } else if (s->disk_reason[0] != '\0') {
+        (void)snprintf(out, size, "%s", s->disk_reason);
     } else if (s->is_killing) {
         (void)snprintf(out, size, "%s; killed after %lld ms of grace", s->stop_reason,
                        (long long)s->grace_ms);
@@ -391,6 +410,7 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
         s->group.has_cpu_limit = false;
         s->group.has_memory_limit = false;
         s->group.has_pids_limit = false;
+        s->group.has_cpuset = false;
     }
     run.group = s->group;
     process_boot_id(run.boot_id);
@@ -416,6 +436,12 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     if (s->task.is_isolated) {
         weir_isolation_probe(&isolation);
     }
+    s->task.limits.io_path = s->dir;
+    s->disk = (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
+                                           s->task.cell.job_dir != NULL
+                                               ? task_path(s->tmp, s->task.cell.job_dir, "tmp")
+                                               : NULL},
+                                  .max_bytes = s->task.disk_max_bytes};
     weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
     weir_status status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);
@@ -471,9 +497,12 @@ static weir_status run_task(struct supervisor *s)
         return write_not_started(s, weir_status_exit(status), 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
-    struct weir_limits own = {s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
-                              s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
-                              s->group.has_pids_limit ? 0 : wanted->pids_max};
+    struct weir_limits own = {
+        .cpu_weight = s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
+        .memory_max_bytes = s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
+        .pids_max = s->group.has_pids_limit ? 0 : wanted->pids_max,
+        .cpuset = s->group.has_cpuset ? NULL : wanted->cpuset,
+    };
     struct launch_failure failure;
     bool is_started = launch_release(&launch, &own, &failure);
     watch(s);

@@ -1,5 +1,6 @@
 #include "agent/task.h"
 
+#include "agent/walls_dev.h"
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -160,6 +161,43 @@ static weir_status check_pairs(const struct task *task, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* A list of processors as the kernel reads it: "0-3,8". */
+static bool is_cpuset(const char *text)
+{
+    return text[0] != '\0' && strlen(text) < 256 && strspn(text, "0123456789,-") == strlen(text);
+}
+
+/* Which of the machine it may use. */
+static weir_status read_bounds(const json_t *object, struct weir_arena *arena,
+                               struct weir_limits *limits, struct weir_error *err)
+{
+    const json_t *cpus = json_object_get(object, "cpuset");
+    const json_t *list = json_object_get(object, "devices");
+    WEIR_TRY(read_int(object, "cpu_max_milli", 0, 0, 1 << 24, &limits->cpu_max_milli, err));
+    WEIR_TRY(read_int(object, "io_max_bytes_s", 0, 0, INT64_MAX, &limits->io_max_bytes_s, err));
+    if (cpus != NULL && !json_is_null(cpus)) {
+        if (!json_is_string(cpus) || !is_cpuset(json_string_value(cpus))) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "task $.cpuset: expected processors, as \"0-3,8\"");
+        }
+        limits->cpuset = weir_arena_strdup(arena, json_string_value(cpus));
+    }
+    if (list == NULL || json_is_null(list)) {
+        return WEIR_OK;
+    }
+    const char **devices = WEIR_ARENA_ARRAY(arena, json_array_size(list) + 1, const char *);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *path = json_string_value(json_array_get(list, i));
+        if (path == NULL || !walls_dev_is_node(path)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "task $.devices[%zu]: expected a path below /dev", i);
+        }
+        devices[limits->n_devices++] = weir_arena_strdup(arena, path);
+    }
+    limits->devices = devices; /* an empty list: none */
+    return WEIR_OK;
+}
+
 static weir_status read_network(const json_t *object, struct task *task, struct weir_error *err)
 {
     const json_t *network = json_object_get(object, "network");
@@ -199,6 +237,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(
         read_int(object, "memory_max_bytes", 0, 0, INT64_MAX, &task.limits.memory_max_bytes, err));
     WEIR_TRY(read_int(object, "pids_max", TASK_PIDS_MAX, 0, 1 << 22, &task.limits.pids_max, err));
+    WEIR_TRY(read_int(object, "disk_max_bytes", 0, 0, INT64_MAX, &task.disk_max_bytes, err));
     WEIR_TRY(read_int(object, "stop_grace_ms", TASK_STOP_GRACE_MS, 0, 3600000, &task.stop_grace_ms,
                       err));
     WEIR_TRY(read_int(object, "log_max_bytes", TASK_LOG_MAX_BYTES, 1 << 18, (int64_t)1 << 40,
@@ -209,6 +248,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(check_pairs(&task, err));
     WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
     WEIR_TRY(read_network(object, &task, err));
+    WEIR_TRY(read_bounds(object, arena, &task.limits, err));
     *out = task;
     return WEIR_OK;
 }

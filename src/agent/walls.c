@@ -1,10 +1,11 @@
 /* All sources are opened before anything is covered; then targets are covered and filled from the
- * outside in: private folders, shares, state and agent folder, what of them the task needs, /proc.
+ * outside in: /dev, private folders, shares, state and agent folder, what of them the task needs, /proc.
  */
 #include "agent/walls.h"
 
 #include "agent/idmap.h"
 #include "agent/reach.h"
+#include "agent/walls_dev.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -443,12 +444,20 @@ static weir_status open_job_dir(struct walls *w, const char *path, mode_t mode, 
     return WEIR_OK;
 }
 
+static weir_status hide_devices(struct walls *w)
+{
+    const struct weir_limits *limits = &w->task->limits;
+    errno = walls_dev_mount(limits->devices, limits->n_devices);
+    return errno == 0 ? WEIR_OK : fail(w, "cannot build", "/dev");
+}
+
 static weir_status hide_private(struct walls *w)
 {
     int tmp_fd = -1, shm_fd = -1;
     WEIR_TRY(
         open_job_dir(w, weir_arena_printf(w->arena, "%s/tmp", w->cell->job_dir), 01777, &tmp_fd));
     WEIR_TRY(open_job_dir(w, w->cell->shm_dir, 0700, &shm_fd));
+    WEIR_TRY(hide_devices(w)); /* covers the machine's /dev/shm, which is open by now */
     for (size_t i = 0; i < WEIR_ARRAY_LEN(private_dirs); i++) {
         struct planned planned = {.target = private_dirs[i], .is_dir = true};
         bool is_shm = strcmp(private_dirs[i], "/dev/shm") == 0;

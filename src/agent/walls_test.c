@@ -280,6 +280,36 @@ START_TEST(what_runs_on_without_a_supervisor_ends_with_the_init)
 
 END_TEST
 
+START_TEST(a_task_has_the_devices_that_it_was_given_and_no_others)
+{
+    const char *script =
+        "cd /dev; echo x > null; head -c 4 urandom > /dev/shm/x; [ -c zero ] || exit 1; "
+        "ls kmsg mem kvm vda loop1 && exit 2; touch x && exit 3; mknod y c 1 3 && exit 4; "
+        "[ -e loop0 ] && echo given; ls pts | grep -v ptmx && exit 5; exit 0";
+    runs_well("a", script, json_pack("{s:[]}", "devices"));
+    ck_assert_ptr_null(strstr(text, "given"));
+    if (access("/dev/loop0", F_OK) == 0) {
+        runs_well("a", script, json_pack("{s:[s,s]}", "devices", "/dev/loop0", "/dev/no/such"));
+        ck_assert_ptr_nonnull(strstr(text, "given"));
+    }
+    struct task_exit end = run("a", "true", json_pack("{s:[s]}", "devices", "/dev/../etc"));
+    ck_assert_msg(strstr(end.message, "$.devices[0]") != NULL, "%s", end.message);
+}
+
+END_TEST
+
+START_TEST(a_task_over_its_bound_of_the_disk_is_killed_and_says_so)
+{
+    struct task_exit end = run(
+        "a", "trap '' TERM; head -c 3000000 /dev/zero > /tmp/x; sync; while :; do sleep 1; done",
+        json_pack("{s:i}", "disk_max_bytes", 1 << 20));
+    ck_assert_int_eq(end.signal, SIGKILL);
+    ck_assert_msg(strstr(end.message, "over its bound of 1048576") != NULL, "%s", end.message);
+    ck_assert(!end.is_lost);
+}
+
+END_TEST
+
 START_TEST(a_job_without_a_network_has_a_loopback_alone)
 {
     runs_well("a",
@@ -436,6 +466,8 @@ int main(int argc, char **argv)
         the_init_is_shared_by_the_tasks_of_a_job_and_ends_with_the_last,
         what_runs_on_without_a_supervisor_ends_with_the_init,
         a_job_without_a_network_has_a_loopback_alone,
+        a_task_has_the_devices_that_it_was_given_and_no_others,
+        a_task_over_its_bound_of_the_disk_is_killed_and_says_so,
         what_the_server_names_is_let_in_and_stays_roots_on_disk,
         a_task_whose_server_named_no_folders_is_not_started_without_them,
         a_link_in_place_of_a_jobs_folder_leads_nowhere,

@@ -14,7 +14,7 @@
 struct agent_options {
     struct cli_common common;
     char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares;
-    int64_t cpu_slots, pids_max, task_users;
+    int64_t cpu_slots, pids_max, task_users, disk_max, io_max;
 };
 
 static const struct weir_option agent_options[] = {
@@ -38,6 +38,10 @@ static const struct weir_option agent_options[] = {
              "Tasks that fit here at once; 0: one per CPU, at least 2"),
     WEIR_OPT(agent_options, pids_max, "pids-max", 0, INT, "4096", 16, 4194304, "N",
              "Processes and threads that a task may have"),
+    WEIR_OPT(agent_options, disk_max, "disk-max", 0, INT, "0", 0, 1125899906842624, "BYTES",
+             "What a task's folder and its /tmp may hold; 0: half of what is free when it starts"),
+    WEIR_OPT(agent_options, io_max, "io-max", 0, INT, "0", 0, 1125899906842624, "BYTES",
+             "What a task may read, and write, in a second on the disk of DIR; 0: no bound"),
     WEIR_OPT(agent_options, isolation, "isolation", 0, TEXT, "auto", 0, 0, "auto|none",
              "Control groups and, as root, a user and folders of its own for each job; or none"),
     WEIR_OPT(agent_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
@@ -91,6 +95,8 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .inventory = inventory,
         .isolation = options->isolation,
         .pids_max = options->pids_max,
+        .disk_max_bytes = options->disk_max,
+        .io_max_bytes_s = options->io_max,
         .task_users = options->task_users,
         .shares = options->shares,
         .stop_fd = stop_fd,

@@ -7,7 +7,8 @@
 
 struct job_command {
     const json_t *argv, *env, *files, *datasets;
-    int64_t tasks, cpu_slots, memory_max_bytes, stop_grace_ms;
+    int64_t tasks, cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
+    const char *network;
 };
 
 static const struct weir_option options[] = {
@@ -23,6 +24,10 @@ static const struct weir_option options[] = {
                   "CPU slots of each task; 0: shares what is there"),
     WEIR_OPT_JSON(job_command, memory_max_bytes, "memory-max-bytes", INT, 0, "0", 0,
                   MEMORY_MAX_BYTES, "Memory of each task; 0: no limit of its own"),
+    WEIR_OPT_JSON(job_command, disk_max_bytes, "disk-max-bytes", INT, 0, "0", 0, MEMORY_MAX_BYTES,
+                  "What each task's folder and /tmp may hold; 0: what its node allows"),
+    WEIR_OPT_JSON(job_command, network, "network", TEXT, 0, "host", 0, 0,
+                  "host: the machine's; none: only the job's own tasks on the same node"),
     WEIR_OPT_JSON(job_command, stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,
                   "Time between SIGTERM and SIGKILL when a task is stopped"),
     WEIR_OPT_JSON(job_command, datasets, "datasets", TEXTS, 0, NULL, 0, 0,
@@ -65,6 +70,11 @@ static weir_status check_values(const struct job_command *command, struct weir_e
                               "$.spec.files.token: a job has its own token in the file of this "
                               "name: give yours another, or name it in .gitignore");
     }
+    if (strcmp(command->network, "host") != 0 && strcmp(command->network, "none") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.network: expected \"host\" or \"none\", not \"%.60s\"",
+                              command->network);
+    }
     return check_program(command, err);
 }
 
@@ -80,8 +90,8 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
 static json_t *definition_of(const struct job_plan *plan, const struct job_command *command,
                              int64_t rank)
 {
-    static const char *const copied[] = {"argv", "env", "files", "memory_max_bytes",
-                                         "stop_grace_ms"};
+    static const char *const copied[] = {
+        "argv", "env", "files", "memory_max_bytes", "disk_max_bytes", "network", "stop_grace_ms"};
     json_t *definition = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(plan->job->spec, copied[i]);

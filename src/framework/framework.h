@@ -42,7 +42,8 @@ struct weir_launch {
     int64_t cpu_slots;    /**< What placement reserves; 0: shares what is there, by weight. */
     int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
     char *definition;     /**< JSON:
-                          {"argv","env","files","cpu_weight","memory_max_bytes","stop_grace_ms",
+                          {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes",
+                           "network","stop_grace_ms",
                           "state","paths"} (framework/paths.h). */
 };
 
