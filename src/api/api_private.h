@@ -130,6 +130,7 @@ API_FN(api_session_list);
 API_FN(api_session_end);
 API_FN(api_project_create);
 API_FN(api_health);
+API_FN(api_prometheus); /**< metrics.h */
 API_FN(api_health_summary);
 API_FN(api_openapi_get);
 API_FN(api_list);

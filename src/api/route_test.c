@@ -30,6 +30,7 @@ static const struct row {
     const char *foreign, *foreign_body; /* what is another's; NULL: nothing is */
 } rows[] = {
     {.method = "GET", .pattern = "/health", .least = ANYBODY},
+    {.method = "GET", .pattern = "/metrics", .least = VIEWER},
     {.method = "GET", .pattern = "/login", .least = ANYBODY},
     {.method = "POST", .pattern = "/login", .least = ANYBODY},
     {.method = "GET", .pattern = API "/openapi.json", .least = VIEWER, .speaker = TRAINING},

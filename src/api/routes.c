@@ -28,6 +28,8 @@ const struct api_route api_routes[] = {
        query             body        fn */
     {"GET", "/health", "Is the server alive?", VIEWER, VIEWER, API_NONE, API_OPEN, NULL, NULL, NULL,
      0, api_health},
+    {"GET", "/metrics", "Figures for Prometheus", VIEWER, VIEWER, API_READ, API_BYTES_OUT, NULL,
+     NULL, NULL, 0, api_prometheus},
     {"GET", "/login", "Page of a one-time link; its button logs in", VIEWER, VIEWER, API_READ,
      API_OPEN | API_BYTES_OUT, NULL, NULL, "link", 0, api_login_page},
     {"POST", "/login", "Log in with the form of that page", VIEWER, VIEWER, API_WRITE,

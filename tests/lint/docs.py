@@ -363,6 +363,7 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/health.md": {"alerts": alerts_part()},
+        "docs/reference/metrics.md": {"metrics": metrics_part()},
         "docs/reference/kinds.md": {noun: kinds_part(kinds[noun]) for noun in kinds},
         "man/weir-ion.5.scd": {noun: kinds_man_part(kinds[noun]) for noun in ION_KINDS},
         "docs/reference/training.md": {
@@ -372,6 +373,29 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/bench-train.md": {
             "options": options_part(worker["src/bench/training_options.c"], False)},
     }
+
+
+def load_metrics():
+    """(name, type, labels, explanation) of each row of the table of `GET /metrics`."""
+    text = without_comments(read("src/api/metrics.c"))
+    body = braces_after(text, re.search(r"struct api_metric api_metrics\[\]\s*=", text).start())
+    for row in parts(body):
+        name, kind, doc, labels = (string(cell) for cell in parts(row.strip()[1:-1])[:4])
+        yield name, kind, labels, doc
+
+
+def metrics_part():
+    return table(("metric", "type", "labels", "what"),
+                 [(f"`{name}`", kind, " ".join(f"`{label}`" for label in labels.split()), doc)
+                  for name, kind, labels, doc in load_metrics()])
+
+
+def check_dashboard():
+    """The dashboard for Grafana asks for metrics that there are."""
+    path = "packaging/grafana/weir.json"
+    known = {name for name, *_ in load_metrics()}
+    for name in set(re.findall(r"\bweir_[a-z_]+", read(path))) - known:
+        complain(path, f"there is no metric {name}")
 
 
 def check_generated(wanted, is_writing):
@@ -559,6 +583,7 @@ def main():
     check_commands(commands, worker)
     check_ion_keys(records)
     check_kinds_are_used()
+    check_dashboard()
     check_names()
     check_domains(load_depends())
     for path, text in documents():
