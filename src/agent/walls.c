@@ -444,9 +444,15 @@ static weir_status open_job_dir(struct walls *w, const char *path, mode_t mode, 
     return WEIR_OK;
 }
 
-static weir_status hide_devices(struct walls *w)
+/* Devices; and /sys, because where the agent is not root its control groups are its tasks' user's. */
+static weir_status hide_machine(const struct walls *w)
 {
     const struct weir_limits *limits = &w->task->limits;
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+    if (mount_setattr(AT_FDCWD, "/sys", AT_RECURSIVE, &attr, sizeof attr) != 0 && errno != ENOENT &&
+        errno != EINVAL) {
+        return fail(w, "cannot make read-only:", "/sys");
+    }
     errno = walls_dev_mount(limits->devices, limits->n_devices);
     return errno == 0 ? WEIR_OK : fail(w, "cannot build", "/dev");
 }
@@ -457,7 +463,7 @@ static weir_status hide_private(struct walls *w)
     WEIR_TRY(
         open_job_dir(w, weir_arena_printf(w->arena, "%s/tmp", w->cell->job_dir), 01777, &tmp_fd));
     WEIR_TRY(open_job_dir(w, w->cell->shm_dir, 0700, &shm_fd));
-    WEIR_TRY(hide_devices(w)); /* covers the machine's /dev/shm, which is open by now */
+    WEIR_TRY(hide_machine(w)); /* covers the machine's /dev/shm, which is open by now */
     for (size_t i = 0; i < WEIR_ARRAY_LEN(private_dirs); i++) {
         struct planned planned = {.target = private_dirs[i], .is_dir = true};
         bool is_shm = strcmp(private_dirs[i], "/dev/shm") == 0;
