@@ -315,11 +315,14 @@ export interface Node {
     disk_id: string | null // Which disk it is: the same for nodes that share it
     inventory: Record<string, unknown> | null // What the agent found: cpu_model, accelerators …
     is_draining: boolean // Takes no new tasks
+    labels: Record<string, unknown> | null // What people say of it, for selectors
     last_seen_ms: Time | null // Last heartbeat (ms)
     memory_bytes: number // Memory (bytes)
     n_accelerators: number // Accelerators
     name: string // Host name
     state?: string | null // ready, silent or lost; in lists
+    taints: unknown[] | null // What a task must tolerate: key, value, effect
+    unhealthy: string | null // Why it takes no tasks though it reports
 }
 
 export interface Pipeline {
