@@ -30,7 +30,7 @@ def quoted(cell):
 
 
 def identifier_parts(name, terms=()):
-    """The words of an identifier; a term of several words is one (bf16_pairs)."""
+    """The words of an identifier; a term of several words is one (n_bf16_pairs)."""
     snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
     for term in terms:
         snake = re.sub(rf"(?<![a-z0-9]){term}(?![a-z0-9])", term.replace("_", ""), snake)

@@ -144,22 +144,13 @@ bool wgrad_is_supported(const struct wgrad_kernels *kernels)
     bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     bool has_bf16 = has_v4 && __builtin_cpu_supports("avx512bf16");
-    return kernels == &wgrad_kernels_v4           ? has_v4
-           : kernels == &wgrad_kernels_bf16       ? has_bf16
-           : kernels == &wgrad_kernels_bf16_pairs ? has_bf16
-                                                  : has_bf16 && dnn_has_tiles();
+    return kernels == &wgrad_kernels_v4     ? has_v4
+           : kernels == &wgrad_kernels_bf16 ? has_bf16
+                                            : has_bf16 && dnn_has_tiles();
 #else
     (void)kernels;
     return false;
 #endif
-}
-
-/* With a stride few of the taps read the same pixels of x, and packing them once is no faster (3x3
- * to half the size, one Zen 5 core, 16 images, by bf16 pairs and by panels: 128 channels at 56 x 56
- * 8.9 and 9.4 ms, 256 at 28 8.4 and 8.2, 512 at 14 8.6 and 8.2). */
-static bool has_overlapping_taps(const struct op *op)
-{
-    return op->kind == LAYER_CONV && n_taps(op) > 1 && op->conv.stride == 1;
 }
 
 const struct wgrad_kernels *wgrad_choose(const struct op *op)
@@ -173,8 +164,6 @@ const struct wgrad_kernels *wgrad_choose(const struct op *op)
         kernels = &wgrad_kernels_v4;
     } else if (op->kind == LAYER_CONV && wgrad_is_supported(&wgrad_kernels_amx)) {
         kernels = &wgrad_kernels_amx;
-    } else if (has_overlapping_taps(op) && op->gradient_batch > 1) {
-        kernels = &wgrad_kernels_bf16_pairs;
     }
     return wgrad_is_supported(kernels) ? kernels : NULL;
 #else

@@ -14,6 +14,9 @@
  *
  * Either way, what is packed together is summed in f32, in order. The bits are the same whichever
  * thread runs it, but not on every processor.
+ *
+ * A training step of ResNet-50 beside one whose weight gradients are oneDNN's, on a Xeon with AMX,
+ * by processor time: 1.06 times as fast in f32, 1.14 in bf16.
  */
 #ifndef WEIR_NN_WGRAD_H
 #define WEIR_NN_WGRAD_H
@@ -38,10 +41,9 @@ struct wgrad_kernels {
  *  faster. */
 const struct wgrad_kernels *wgrad_choose(const struct op *op);
 
-/** v4: f32 with AVX-512. bf16: with AVX-512's bf16 instructions. bf16_pairs: convolutions in bf16
- *  of two images and more, with the same instructions. amx: the same with AMX. */
-extern const struct wgrad_kernels wgrad_kernels_v4, wgrad_kernels_bf16, wgrad_kernels_bf16_pairs,
-    wgrad_kernels_amx;
+/** v4: f32 with AVX-512. bf16: with AVX-512's bf16 instructions. amx: convolutions in bf16 with
+ *  AMX. */
+extern const struct wgrad_kernels wgrad_kernels_v4, wgrad_kernels_bf16, wgrad_kernels_amx;
 
 /** Has this machine the instructions of these kernels? For AMX it asks the kernel for them. */
 bool wgrad_is_supported(const struct wgrad_kernels *kernels);

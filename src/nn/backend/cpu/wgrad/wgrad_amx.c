@@ -118,7 +118,6 @@ static inline void fence(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* The rows of an image pair follow without a gap: n_rows is 1. */
 static void sum_block(const struct panels *s, float *to, size_t stride, bool is_first)
 {
     size_t stride_bytes = stride * sizeof(float);
@@ -155,13 +154,8 @@ static void sum_block(const struct panels *s, float *to, size_t stride, bool is_
     fence();
 }
 
-static const struct pixel_gemm_kernels tiles = {.is_padded = true,
-                                                .fewest = 512,
-                                                .most = 512,
-                                                .begin = configure,
-                                                .end = release,
-                                                .pack_dy = pack_dy,
-                                                .sum_block = sum_block};
+static const struct pixel_gemm_kernels tiles = {
+    .begin = configure, .end = release, .pack_dy = pack_dy, .sum_block = sum_block};
 
 static void run(const struct op *op, const struct op_tile *tile)
 {

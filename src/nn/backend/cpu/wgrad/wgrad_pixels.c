@@ -1,4 +1,4 @@
-/* What both tables of wgrad_pixels.h share. CMakeLists.txt has the flags. */
+/* CMakeLists.txt has the flags. */
 #include "wgrad_pixels.h"
 
 #include "bf16_pair.h"
@@ -6,9 +6,9 @@
 /* Channels that are packed at once: of dy, and of all stride phases of x. */
 enum { SLAB = 512 };
 
-/* Of a chunk: what is packed of it stays in the second cache, and what is added up is not written
- * too often. */
-#define CHUNK_BYTES ((size_t)1 << 20)
+/* Packed pixels of a chunk, about: they stay in the second cache, and the sums are not written too
+ * often. */
+enum { CHUNK_PIXELS = 512 };
 
 /* ---- where things are --------------------------------------------------------------------- */
 
@@ -110,37 +110,24 @@ static size_t pixel_bytes(size_t n_channels)
     return WGRAD_ROUND_UP(n_channels, (size_t)BLOCK_CHANNELS) / PANEL_CHANNELS * PIXEL_BYTES;
 }
 
-static size_t chunk_pixels(const struct pixel_gemm *gemm)
-{
-    size_t n = CHUNK_BYTES /
-               (pixel_bytes(x_slab(gemm)) * n_stride_phases(gemm) + pixel_bytes(dy_slab(gemm)));
-    return WEIR_MAX(WEIR_MIN(n, gemm->kernels->most), gemm->kernels->fewest);
-}
-
-/* Places of dy. Those of matrix registers come in whole steps. */
+/* Places of dy come in whole steps. */
 static void lay_out_dy(const struct pixel_gemm *gemm, struct chunk *chunk)
 {
     size_t n_w = (size_t)gemm->op->out.w;
-    if (!gemm->kernels->is_padded) {
-        chunk->dy_len = chunk->n_h * n_w;
-        chunk->dy_total = chunk->n_bf16_pairs * chunk->dy_len;
-        return;
-    }
     chunk->dy_len = gemm->is_dense ? chunk->n_h * gemm->pitch
                                    : WGRAD_ROUND_UP((chunk->n_h - 1) * gemm->pitch + n_w,
                                                     (size_t)PANEL_CHANNELS);
     chunk->dy_total = WGRAD_ROUND_UP(chunk->n_bf16_pairs * chunk->dy_len, (size_t)PANEL_CHANNELS);
 }
 
-/* The chunk that begins there, of about chunk_pixels. */
+/* The chunk that begins there. */
 static struct chunk make_chunk(const struct pixel_gemm *gemm, size_t first_image_pair,
                                size_t first_h)
 {
     const struct op *op = gemm->op;
     size_t n_rows = (size_t)op->out.h, pixels_of_pair = n_rows * gemm->pitch;
-    size_t n_wanted = chunk_pixels(gemm);
-    size_t n_at_once = WEIR_MAX(n_wanted / pixels_of_pair, (size_t)1);
-    size_t rows_at_once = ceil_div(n_rows, ceil_div(pixels_of_pair, n_wanted));
+    size_t n_at_once = WEIR_MAX(CHUNK_PIXELS / pixels_of_pair, (size_t)1);
+    size_t rows_at_once = ceil_div(n_rows, ceil_div(pixels_of_pair, CHUNK_PIXELS));
     struct chunk chunk = {.first_image_pair = first_image_pair,
                           .n_bf16_pairs = WEIR_MIN(n_at_once, n_bf16_pairs(op) - first_image_pair),
                           .first_h = first_h,
@@ -272,23 +259,6 @@ static size_t tap_offset_bytes(const struct pixel_gemm *gemm, int32_t tap_h, int
            PIXEL_BYTES;
 }
 
-/* The rows and columns of outputs for which the tap meets the image. */
-static void leave_out_padding(const struct pixel_gemm *gemm, const struct wgrad_tap *tap,
-                              struct panels *panels)
-{
-    const struct chunk *chunk = &gemm->chunk;
-    size_t first_h = WEIR_MAX((size_t)tap->first_h, chunk->first_h);
-    size_t end_h = WEIR_MIN((size_t)tap->end_h, chunk->first_h + chunk->n_h);
-    size_t first_w = (size_t)tap->first_w;
-    panels->n_rows = end_h > first_h ? end_h - first_h : 0;
-    panels->n_pixels = (size_t)tap->end_w - first_w;
-    if (panels->n_rows > 0) {
-        size_t n_rows_left = first_h - chunk->first_h;
-        panels->x += n_rows_left * panels->x_row + first_w * PIXEL_BYTES;
-        panels->dy += n_rows_left * panels->dy_row + first_w * PIXEL_BYTES;
-    }
-}
-
 /* What the tap adds up of packed x and dy: their first panels. */
 static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, const char *x,
                                 const char *dy)
@@ -301,18 +271,12 @@ static struct panels tap_panels(const struct pixel_gemm *gemm, int32_t i_tap, co
                             .x_bytes = chunk->x_total * PIXEL_BYTES * n_stride_phases(gemm),
                             .dy_bytes = chunk->dy_total * PIXEL_BYTES,
                             .n_bf16_pairs = chunk->n_bf16_pairs,
-                            .n_rows = 1,
                             .n_pixels = chunk->dy_len,
                             .x_pair = chunk->x_len * PIXEL_BYTES,
-                            .dy_pair = chunk->dy_len * PIXEL_BYTES,
-                            .x_row = gemm->pitch * PIXEL_BYTES,
-                            .dy_row = (size_t)gemm->op->out.w * PIXEL_BYTES};
+                            .dy_pair = chunk->dy_len * PIXEL_BYTES};
     if (gemm->is_dense) {
         panels.n_bf16_pairs = 1;
         panels.n_pixels = chunk->dy_total;
-    } else if (!gemm->kernels->is_padded) {
-        const struct wgrad_tap tap = wgrad_tap(gemm->op, i_tap);
-        leave_out_padding(gemm, &tap, &panels);
     }
     return panels;
 }

@@ -11,7 +11,8 @@
  *
  * wgrad_pixels.c packs x in chunks that stay in the second cache and takes the taps in turn. A
  * table says how dy is packed and how a block of sums is added up: by matrix registers
- * (wgrad_amx.c) or by vectors (wgrad_bf16_pairs.c). All files are compiled for AVX-512.
+ * (wgrad_amx.c), or as its test has them (wgrad_amx_emulated.c). All files are compiled for
+ * AVX-512.
  */
 #ifndef WEIR_NN_WGRAD_PIXELS_H
 #define WEIR_NN_WGRAD_PIXELS_H
@@ -51,25 +52,21 @@ struct pixel_gemm {
     struct chunk chunk;
 };
 
-/* Panels of x and dy that are multiplied, from their first pixels on: pixels of a row, rows of an
- * image pair, image pairs. */
+/* Panels of x and dy that are multiplied, from their first pixels on: pixels of an image pair,
+ * image pairs. */
 struct panels {
     const char *x, *dy;
     size_t x_bytes, dy_bytes; /* from one panel to the next */
-    size_t n_bf16_pairs, n_rows, n_pixels;
-    size_t x_pair, dy_pair, x_row, dy_row; /* bytes from one to the next */
+    size_t n_bf16_pairs, n_pixels;
+    size_t x_pair, dy_pair; /* bytes from one to the next */
 };
 
 struct pixel_gemm_kernels {
-    /** true: dy has x's pitch, with zeros where there is no pixel, in whole steps of PANEL_CHANNELS
-     *  pixels that are one row. false: dy has pixels only, and padding is left out. */
-    bool is_padded;
-    /** Packed pixels of a chunk, about: as many as fit in CHUNK_BYTES, between these. */
-    size_t fewest, most;
     /** Called before and after a whole gradient. */
     void (*begin)(void), (*end)(void);
-    /** Packs channels first .. first + n of the chunk's dy. Panels lie dy_total pixels apart. `to`
-     *  is aligned to a cache line. */
+    /** Packs channels first .. first + n of the chunk's dy, with x's pitch, zeros where there is no
+     *  pixel, and whole steps of PANEL_CHANNELS pixels. Panels lie dy_total pixels apart. `to` is
+     *  aligned to a cache line. */
     void (*pack_dy)(const struct pixel_gemm *gemm, size_t first, size_t n, char *to);
     /** BLOCK_CHANNELS x BLOCK_CHANNELS sums = or += over all pixels; rows are channels of dy,
      *  columns channels of x. The next row of sums follows after `stride` floats, without

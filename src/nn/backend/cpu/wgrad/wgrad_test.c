@@ -198,15 +198,6 @@ START_TEST(linears_gradients_are_the_references_in_bf16)
 
 END_TEST
 
-START_TEST(gradients_by_bf16_pairs_are_the_references)
-{
-    if (wgrad_is_supported(&wgrad_kernels_bf16_pairs)) {
-        compare(&wgrad_kernels_bf16_pairs, make_op(&forms[_i], WEIR_PRECISION_BF16), _i);
-    }
-}
-
-END_TEST
-
 START_TEST(gradients_are_the_references_in_bf16_with_tiles)
 {
     if (wgrad_is_supported(&wgrad_kernels_amx)) {
@@ -252,11 +243,6 @@ START_TEST(in_bf16_the_machine_decides)
     struct op few = make_op(&forms[6], WEIR_PRECISION_BF16); /* 3x3 of few channels */
     struct op linear = make_linear(&linears[4], WEIR_PRECISION_BF16);
     const struct wgrad_kernels *bf16 = &wgrad_kernels_bf16, *tiles = &wgrad_kernels_amx;
-    const struct wgrad_kernels *bf16_pairs = &wgrad_kernels_bf16_pairs;
-    ck_assert_ptr_eq(wgrad_choose(&few), wgrad_is_supported(tiles)        ? tiles
-                                         : wgrad_is_supported(bf16_pairs) ? bf16_pairs
-                                                                          : NULL);
-    few.gradient_batch = 1; /* nothing to pair it with */
     ck_assert_ptr_eq(wgrad_choose(&few), wgrad_is_supported(tiles)  ? tiles
                                          : wgrad_is_supported(bf16) ? bf16
                                                                     : NULL);
@@ -276,7 +262,6 @@ int main(void)
     }
     tcase_add_loop_test(tests, gradients_are_the_references_in_f32, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16, 0, n);
-    tcase_add_loop_test(tests, gradients_by_bf16_pairs_are_the_references, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_in_bf16_with_tiles, 0, n);
     tcase_add_loop_test(tests, gradients_are_the_references_with_emulated_tiles, 0, n);
     n = (int)WEIR_ARRAY_LEN(linears);
