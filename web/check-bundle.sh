@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the dashboard from its sources and compares it byte for byte with the committed web/dist.
+# Builds the console from its sources and compares it byte for byte with the committed web/dist.
 # Exit: 0 the same, 1 different, 77 skipped (no node or npm, or the packages cannot be fetched).
 set -u
 web=$(cd "$(dirname "$0")" && pwd)

@@ -21,7 +21,7 @@
  *
  * Maximums, and what happens at them: intake full — a directory is not read on (nothing is
  * dropped), http answers 503; outbox queue full — the engine waits; disk full — nothing is
- * acknowledged until it is not; pictures for the dashboard — the oldest are dropped, never a
+ * acknowledged until it is not; pictures for the console — the oldest are dropped, never a
  * decision.
  */
 #ifndef WEIR_PREDICT_PREDICT_H

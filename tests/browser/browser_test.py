@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The dashboard in a real Chromium.
+"""The console in a real Chromium.
 
     tests/browser/browser_test.py                                       against the stand-in server (fake_server.py)
     WEIR_LOGIN_LINK=http://…/login?link=… tests/browser/browser_test.py   a smoke test against a real one
-    (with WEIR_URL too: where the dashboard is, if that is not where the link leads)
+    (with WEIR_URL too: where the console is, if that is not where the link leads)
 
 Exit: 0 passed, 1 failed, 77 skipped (no Chromium, chromedriver or Selenium).
 """

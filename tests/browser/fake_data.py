@@ -1,4 +1,4 @@
-"""Made-up but plausible data for the dashboard: one ION that guards an entrance. Same seed, same data."""
+"""Made-up but plausible data for the console: one ION that guards an entrance. Same seed, same data."""
 
 import json
 import math

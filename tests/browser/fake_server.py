@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stand-in for the Weir server, for work on the dashboard and for its tests: serves web/dist and made-up data.
+"""A stand-in for the Weir server, for work on the console and for its tests: serves web/dist and made-up data.
 
     tests/browser/fake_server.py [--port N] [--empty]     then open the link it prints
 
@@ -602,7 +602,7 @@ def main():
     parser.add_argument("--empty", action="store_true", help="a fresh installation: nothing in any list")
     arguments = parser.parse_args()
     server = FakeServer(arguments.port, arguments.empty)
-    print(f"dashboard: {server.login}", flush=True)
+    print(f"console: {server.login}", flush=True)
     beat = 0
     while True:
         time.sleep(0.25)
