@@ -128,9 +128,20 @@ static void print_thresholds(struct cli_call *call, const json_t *record)
     json_decref(rows);
 }
 
+/* What separates tasks on a node, and what is missing there. */
+static void print_isolation(struct cli_call *call, const json_t *record)
+{
+    const json_t *isolation = json_object_get(json_object_get(record, "inventory"), "isolation");
+    if (json_is_object(isolation)) {
+        printf("\nisolation\n");
+        cli_print_yaml(call, isolation, 2);
+    }
+}
+
 static void print_short(struct cli_call *call, const struct described *what, json_t *record)
 {
     print_members(call, record, what->members);
+    print_isolation(call, record);
     print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
                WEIR_ARRAY_LEN(pipeline_columns));
     print_thresholds(call, record);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct builtin {
     const char *user, *kind, *role;
@@ -162,7 +161,5 @@ weir_status bootstrap(struct weir_store *store, const char *state_dir, const cha
     for (size_t i = 0; i < WEIR_ARRAY_LEN(builtins); i++) {
         WEIR_TRY(bootstrap_one(store, state_dir, node, &builtins[i], arena, err));
     }
-    /* Tasks shared one token once. */
-    (void)unlink(weir_arena_printf(arena, "%s/worker.token", state_dir));
     return bootstrap_task_key(store, arena, out_task_key, err);
 }

@@ -7,6 +7,7 @@ the documents. Exits with 0, or with 1 after one line for each thing that is mis
 "<!-- generated: NAME -->" and "<!-- end of generated part -->" (in a page of the manual: "; generated:
 NAME" and "; end of generated part").
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -355,6 +356,23 @@ def models_part():
     return table(("name", "input", "what"), rows)
 
 
+def security_parts():
+    """What the tests of hostile jobs and stolen tokens try."""
+    folder = str(ROOT / "tests/system")
+    listed = subprocess.run([sys.executable, f"{folder}/hostile_task.py", "--list"], capture_output=True, text=True, check=True)
+    attempts = json.loads(listed.stdout)
+    sys.path.insert(0, folder)
+    import stolen_test
+    rows = [("dead", "; ".join(stolen_test.DEAD)), ("alive", "; ".join(stolen_test.LIVING))]
+    asked = {}
+    for least, method, route, _ in stolen_test.REQUESTS:
+        asked.setdefault(least, {})[f"`{method} {route}`"] = None
+    return {"attempts": table(("subject", "attempts", ""), [
+                (about, len(names), "; ".join(names)) for about, names in attempts.items()]),
+            "thefts": table(("token", "which"), rows),
+            "requests": table(("who may", "requests"), [(least, ", ".join(which)) for least, which in asked.items()])}
+
+
 def generated(statuses, routes, records, worker, kinds):
     return {
         "docs/reference/errors.md": {"statuses": table(
@@ -363,6 +381,7 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/rest.md": {"routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/health.md": {"alerts": alerts_part()},
+        "docs/security.md": security_parts(),
         "docs/reference/metrics.md": {"metrics": metrics_part()},
         "docs/reference/kinds.md": {noun: kinds_part(kinds[noun]) for noun in kinds},
         "man/weir-ion.5.scd": {noun: kinds_man_part(kinds[noun]) for noun in ION_KINDS},

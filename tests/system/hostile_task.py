@@ -1,5 +1,6 @@
 """What a hostile job tries, from inside: started by hostile_test.py as a task, with what it may know of its machine in
-TARGETS (JSON). One line of JSON per attempt: {"attempt", "got"}; got is null where it was refused, with "answer"."""
+TARGETS (JSON). One line of JSON per attempt: {"attempt", "got"}; got is null where it was refused, with "answer".
+--list prints the attempts by subject, for docs/security.md, and tries none."""
 import ctypes
 import errno
 import fcntl
@@ -16,11 +17,16 @@ import termios
 import urllib.error
 import urllib.request
 
-T = json.loads(os.environ["TARGETS"])
+IS_LIST = "--list" in sys.argv
+NOWHERE = {"state": "/nowhere", "victim_dir": "/nowhere", "groups": ["/nowhere/x"], "is_root": True, "key": 0, "queue": "x",
+           "victim_job": "JOB", "victim_task": "TASK", "node": "NODE",
+           **{who: 1 for who in ("server", "agent", "supervisor", "victim")}}
+T = NOWHERE if IS_LIST else json.loads(os.environ["TARGETS"])
 STATE, AGENT, VICTIM = T["state"], T["state"] + "/agent", T["victim_dir"]
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
-ATTEMPTS = []
+ATTEMPTS = []  # (subject, name, function)
+SUBJECT = ""
 SYSCALLS = {  # x86-64
     "mount": 165, "umount2": 166, "pivot_root": 155, "ptrace": 101, "keyctl": 250, "add_key": 248, "request_key": 249,
     "init_module": 175, "finit_module": 313, "delete_module": 176, "kexec_load": 246, "bpf": 321, "perf_event_open": 298,
@@ -33,9 +39,14 @@ SYSCALLS = {  # x86-64
 
 def attempt(name):
     def note(function):
-        ATTEMPTS.append((name, function))
+        ATTEMPTS.append((SUBJECT, name, function))
         return function
     return note
+
+
+def subject(text):
+    global SUBJECT
+    SUBJECT = text
 
 
 def call(name, *arguments):
@@ -75,7 +86,7 @@ def kills(pid, number=signal.SIGKILL):
     return go
 
 
-# ---- files of Weir and of the machine
+subject("files of Weir and of the machine")
 for name in ("admin.token", "worker.token", "weir.db", "weir.db-wal", "server.json", "agent/token", "agent/agent.json",
              "agent/lock"):
     attempt(f"read {name} of the state folder")(reads(f"{STATE}/{name}"))
@@ -106,7 +117,7 @@ attempt("write into /etc/cron.d")(writes("/etc/cron.d/weir-hostile"))
 attempt("open a file by its handle")(calls("open_by_handle_at", -100, ctypes.create_string_buffer(64), 0))
 
 
-# ---- processes
+subject("processes")
 def reads_memory(pid):
     """By a call that needs no file of /proc; the address is one of this program's, which a fork of it would share."""
     def go():
@@ -158,7 +169,7 @@ attempt("inherit a descriptor")(lambda: [path for path in glob.glob("/proc/self/
                                          T["state"] in os.readlink(path) and "/work/" not in os.readlink(path)] or None)
 attempt("find a token in its environment")(lambda: [k for k, v in os.environ.items() if v in T["secrets"]] or None)
 
-# ---- other jobs' memory and messages
+subject("other jobs' memory and messages")
 attempt("list System V memory of others")(lambda: open("/proc/sysvipc/shm").read().splitlines()[1:] or None)
 attempt("open System V memory of another job")(calls("shmget", T["key"], 0, 0))
 attempt("open a semaphore of another job")(calls("semget", T["key"], 0, 0))
@@ -168,7 +179,7 @@ attempt("read another job's /dev/shm")(reads("/dev/shm/victim"))
 attempt("read another job's /tmp")(reads("/tmp/victim"))
 attempt("list /dev/shm of all jobs")(lambda: glob.glob("/dev/shm/*weir*") or None)
 
-# ---- privileges
+subject("privileges")
 attempt("become root")(lambda: os.setuid(0) or "root")
 attempt("become the next job's user")(lambda: os.setuid(os.getuid() + 1) or "user")
 attempt("join group 0")(lambda: os.setgid(0) or "group")
@@ -186,7 +197,7 @@ attempt("make a user namespace by clone")(calls("clone", 0x10000000 | signal.SIG
 attempt("enter a namespace of the init")(lambda: call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0))
 attempt("enter a namespace")(lambda: call("setns", os.open("/proc/self/ns/net", os.O_RDONLY), 0))
 
-# ---- mounts, roots, devices
+subject("mounts, roots, devices")
 attempt("mount a file system")(calls("mount", b"none", b"/tmp", b"tmpfs", 0, 0))
 attempt("mount the disk")(calls("mount", b"/dev/vda", b"/tmp", b"ext4", 0, 0))
 attempt("mount the state folder elsewhere")(calls("open_tree", -100, STATE.encode(), 1))
@@ -210,7 +221,7 @@ def type_into():
     return "typed"
 
 
-# ---- the kernel
+subject("the kernel")
 for name, arguments in (("init_module", (0, 0, b"")), ("finit_module", (0, b"", 0)), ("delete_module", (b"x", 0)),
                         ("kexec_load", (0, 0, 0, 0)), ("bpf", (0, 0, 0)), ("perf_event_open", (0, 0, -1, -1, 0)),
                         ("userfaultfd", (0,)), ("io_uring_setup", (1, 0)), ("sethostname", (b"x", 1)),
@@ -224,8 +235,11 @@ for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/randomize_va_spa
              "/sys/kernel/uevent_helper", "/proc/self/loginuid" if T["is_root"] else "/proc/sys/kernel/hostname"):
     attempt(f"write {path}")(writes(path))
 
-# ---- control groups: its own, the victim's, and the folder of all
+subject("control groups")  # its own, the victim's, and the folder of all
 def own_groups():
+    if IS_LIST:
+        yield "/nowhere/x"
+        return
     for line in open("/proc/self/cgroup"):
         _, controllers, path = line.strip().split(":", 2)
         for mount in ("/sys/fs/cgroup/" + controllers, "/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
@@ -244,7 +258,7 @@ for whose, folders in (("its own", list(own_groups())), ("another job's", T["gro
         attempt(f"make a control group in {whose} ({kind})")(lambda folder=folder: os.mkdir(folder + "/mine") or "made")
 
 
-# ---- sockets
+subject("sockets")
 def opens(family, kind, protocol=0):
     return lambda: socket.socket(family, kind, protocol) and "a socket"
 
@@ -274,8 +288,8 @@ for path in ("/run/systemd/private", "/run/dbus/system_bus_socket", "/run/docker
             return "OK" in s.recv(64).decode(errors="replace") and path
     attempt(f"command {path}")(connect)
 
-# ---- the server, with the token of its own task
-TOKEN = pathlib.Path("token").read_text().strip() if pathlib.Path("token").exists() else ""
+subject("the server, with the job's own token")
+TOKEN = pathlib.Path("token").read_text().strip() if not IS_LIST and pathlib.Path("token").exists() else ""
 
 
 def asks(method, path, body=None):
@@ -324,7 +338,13 @@ def run(function):
     return json.loads(text) if text else {"got": None, "answer": "killed"}
 
 
-for name, function in ATTEMPTS:
+if IS_LIST:
+    by_subject = {}
+    for about, name, _ in ATTEMPTS:
+        by_subject.setdefault(about, {})[name.partition(" (")[0]] = None  # of all hierarchies of control groups: one
+    print(json.dumps({about: list(names) for about, names in by_subject.items()}))
+    sys.exit(0)
+for _, name, function in ATTEMPTS:
     print(json.dumps({"attempt": name, **run(function)}), flush=True)
 # What the agent must not follow when it ships the log and removes the folder.
 os.symlink("/etc/shadow", "log")
