@@ -73,6 +73,7 @@ struct weir_agent_config {
                                  cells) or "none". */
     int64_t task_users;     /**< First of 4096 users for jobs (job_user.h); default 70000. */
     const char *shares;     /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
+    const char *images;     /**< Folder of OCI images that jobs may name; default dir/oci. */
     int64_t heartbeat_ms;   /**< Default 5000. */
     int64_t poll_wait_s;    /**< How long the server may hold the desired state back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */

@@ -165,6 +165,9 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     bound_disk(agent, copy);
     add_way_to_server(agent, copy);
+    json_object_set_new(copy, "images_dir",
+                        config->images != NULL ? json_string(config->images)
+                                               : json_sprintf("%s/oci", agent->dir));
     if (config->log_max_bytes > 0) {
         json_object_set_new(copy, "log_max_bytes", json_integer(config->log_max_bytes));
     }

@@ -1,3 +1,4 @@
+#include "agent/image_run.h"
 #include "agent/syscall_filter.h"
 #include "agent/walls.h"
 
@@ -25,6 +26,10 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
                *pids = best(groups->v2_pids, groups->v1_pids);
     const char *cpus = best(groups->v2_cpuset, groups->v1_cpuset),
                *io = best(groups->v2_io, groups->v1_blkio);
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    bool has_images = has_mounts && walls->has_namespaces && image_run_program(&arena) != NULL;
+    weir_arena_fini(&arena);
     json_t *missing = json_array();
     miss(missing, !is_isolating,
          "everything but no_new_privs: the agent runs with --isolation none");
@@ -53,11 +58,11 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
          "control group cpuset: a task that is given processors may use others");
     miss(missing, is_isolating && io[0] == 'n',
          "control group io (v2) or blkio (v1): bytes from and to the disk are not bounded");
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "user",
-                     has_user, "mounts", has_mounts, "idmap", has_user && walls->has_idmap,
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}",
+                     "user", has_user, "mounts", has_mounts, "idmap", has_user && walls->has_idmap,
                      "namespaces", has_mounts && walls->has_namespaces, "seccomp", has_filter,
                      "no_new_privs", 1, "capabilities",
                      is_isolating || !walls->is_root ? "none" : "the agent's", "cgroup_cpu", cpu,
                      "cgroup_memory", memory, "cgroup_pids", pids, "cgroup_cpuset", cpus,
-                     "cgroup_io", io, "missing", missing);
+                     "cgroup_io", io, "images", has_images ? "crun" : "none", "missing", missing);
 }

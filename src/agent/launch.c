@@ -1,5 +1,6 @@
 #include "agent/launch.h"
 
+#include "agent/image_run.h"
 #include "agent/privileges.h"
 #include "agent/syscall_filter.h"
 #include "agent/walls.h"
@@ -77,8 +78,10 @@ static size_t add_variable(char **env, size_t n, char *entry)
 static char **make_environment(const char *dir, const struct task *task, struct weir_arena *arena)
 {
     char mark[TASK_MARK_BYTES];
+    /* In an image, what that sets stands for what the machine has. */
+    char **machine = task->image_env != NULL ? task->image_env : environ;
     size_t n_inherited = 0;
-    while (environ[n_inherited] != NULL) {
+    while (machine[n_inherited] != NULL) {
         n_inherited++;
     }
     char **env = WEIR_ARENA_ARRAY(arena, n_inherited + task->n_env + 16, char *);
@@ -106,7 +109,8 @@ static char **make_environment(const char *dir, const struct task *task, struct 
         n = add_variable(env, n, weir_arena_printf(arena, "%s=%s", own[i].name, own[i].value));
     }
     for (size_t i = 0; i < n_inherited; i++) {
-        n = is_inherited(environ[i]) ? add_variable(env, n, environ[i]) : n;
+        bool is_taken = task->image_env != NULL || is_inherited(machine[i]);
+        n = is_taken ? add_variable(env, n, machine[i]) : n;
     }
     return env;
 }
@@ -181,8 +185,14 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
 {
     struct weir_error err;
     sigset_t none;
-    if (plan->task->cell.user != 0 &&
-        walls_build(plan->dir, plan->task, plan->arena, &err) != WEIR_OK) {
+    bool is_image = plan->task->image != NULL;
+    weir_status status = WEIR_OK;
+    if (is_image) {
+        status = image_run_build(plan->dir, plan->task, plan->env, plan->arena, &err);
+    } else if (plan->task->cell.user != 0) {
+        status = walls_build(plan->dir, plan->task, NULL, plan->arena, &err);
+    }
+    if (status != WEIR_OK) {
         (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
         return;
     }
@@ -190,9 +200,14 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
-        chdir(plan->work) == 0 && give_up_privileges(plan->task)) {
+        chdir(plan->work) == 0 && (is_image || give_up_privileges(plan->task))) {
         /* Whatever the agent inherited from elsewhere is not the task's. */
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        if (is_image) {
+            image_run_execute(plan->dir, plan->arena);
+            failure->errno_value = errno;
+            return;
+        }
         environ = plan->env;
         (void)execvp(plan->program, plan->argv);
         if (errno == EACCES && strchr(plan->program, '/') == NULL) {

@@ -35,13 +35,23 @@ static bool write_text(const char *path, const char *text)
     return is_written;
 }
 
-bool namespaces_enter_user(void)
+static bool enter_user_as(uid_t user, gid_t group)
 {
     char users[64], groups[64];
-    (void)snprintf(users, sizeof users, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
-    (void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
+    (void)snprintf(users, sizeof users, "%u %u 1", (unsigned)user, (unsigned)geteuid());
+    (void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)group, (unsigned)getegid());
     return unshare(CLONE_NEWUSER) == 0 && write_text("/proc/self/setgroups", "deny") &&
            write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
+}
+
+bool namespaces_enter_user(void)
+{
+    return enter_user_as(geteuid(), getegid());
+}
+
+bool namespaces_enter_user_as_root(void)
+{
+    return enter_user_as(0, 0);
 }
 
 static void bring_up_loopback(void)

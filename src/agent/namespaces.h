@@ -55,4 +55,7 @@ pid_t namespaces_fork(const struct namespaces *ns);
  *  false, and errno: the kernel or its owner does not let users do so. */
 bool namespaces_enter_user(void);
 
+/** The same, with the user's name in it root's: for a program that asks for root. */
+bool namespaces_enter_user_as_root(void);
+
 #endif

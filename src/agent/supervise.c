@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "agent/disk_watch.h"
+#include "agent/image_run.h"
 #include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
@@ -38,7 +39,7 @@ struct supervisor {
     struct weir_group group;
     struct namespaces ns;
     struct log_sink log;
-    int log_fd, signal_fd, inotify_fd;
+    int log_fd, signal_fd, inotify_fd, image_fd;
     pid_t pid;
     bool is_over; /* the task's own process has ended */
     int wait_status;
@@ -433,6 +434,9 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
                               "what its tasks are not separated by");
     }
     WEIR_TRY(open_events(s, err));
+    if (s->task.image != NULL) { /* held until this process ends */
+        WEIR_TRY(image_run_get(s->dir, &s->task, &s->arena, &s->image_fd, err));
+    }
     if (s->task.is_isolated) {
         weir_isolation_probe(&isolation);
     }

@@ -1,5 +1,6 @@
 #include "agent/syscall_filter.h"
 
+#include "base/base64.h"
 #include "base/macros.h"
 
 #include <errno.h>
@@ -197,6 +198,23 @@ int syscall_filter_enter(bool is_alone)
 #else
     (void)is_alone;
     return ENOSYS;
+#endif
+}
+
+char *syscall_filter_text(bool is_alone, struct weir_arena *arena)
+{
+#ifdef ARCHITECTURE
+    struct program program = {.n = 0};
+    assemble(&program, is_alone);
+    size_t len = program.n * sizeof program.code[0];
+    return program.n < PROGRAM_MAX
+               ? weir_base64_encode(program.code, len,
+                                    weir_arena_alloc(arena, WEIR_BASE64_TEXT_BYTES(len)))
+               : NULL;
+#else
+    (void)is_alone;
+    (void)arena;
+    return NULL;
 #endif
 }
 

@@ -10,6 +10,8 @@
 #ifndef WEIR_AGENT_SYSCALL_FILTER_H
 #define WEIR_AGENT_SYSCALL_FILTER_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 
 /**
@@ -19,6 +21,10 @@
  * @return 0, or the errno: ENOSYS where the kernel or the architecture has no such filter.
  */
 int syscall_filter_enter(bool is_alone);
+
+/** The same filter as the kernel takes it (an array of struct sock_filter), in base64, for a program
+ *  that enters it in a process of its own. In the arena; NULL where there is none. */
+char *syscall_filter_text(bool is_alone, struct weir_arena *arena);
 
 /** Would it work here? Any process. */
 bool syscall_filter_is_here(void);

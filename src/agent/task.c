@@ -1,5 +1,6 @@
 #include "agent/task.h"
 
+#include "agent/image.h"
 #include "agent/walls_dev.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -210,6 +211,21 @@ static weir_status read_network(const json_t *object, struct task *task, struct 
     return WEIR_OK;
 }
 
+static weir_status read_image(const json_t *object, struct weir_arena *arena, struct task *task,
+                              struct weir_error *err)
+{
+    const json_t *image = json_object_get(object, "image");
+    const char *folder = json_string_value(json_object_get(object, "images_dir"));
+    if (image != NULL && !json_is_null(image) &&
+        (!json_is_string(image) || !image_name_is_good(json_string_value(image)))) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "task $.image: expected \"sha256:HEX\" or the name of an image");
+    }
+    task->image = weir_arena_strdup(arena, json_string_value(image));
+    task->images_dir = weir_arena_strdup(arena, folder);
+    return WEIR_OK;
+}
+
 weir_status task_from_json(const json_t *object, struct weir_arena *arena, struct task *out,
                            struct weir_error *err)
 {
@@ -248,6 +264,7 @@ weir_status task_from_json(const json_t *object, struct weir_arena *arena, struc
     WEIR_TRY(check_pairs(&task, err));
     WEIR_TRY(cell_from_json(object, arena, &task.cell, err));
     WEIR_TRY(read_network(object, &task, err));
+    WEIR_TRY(read_image(object, arena, &task, err));
     WEIR_TRY(read_bounds(object, arena, &task.limits, err));
     *out = task;
     return WEIR_OK;

@@ -39,7 +39,11 @@ struct task {
     bool is_wanted;         /**< "desired" is "running". */
     bool is_isolated;       /**< "isolation" is not "none". */
     bool is_offline; /**< "network" is "none": only its own job's tasks on this node are reached. */
-    struct cell cell; /**< Its walls, where there can be some. */
+    const char *image;      /**< NULL: the node's own root. */
+    const char *images_dir; /**< The node's folder of images, as the agent says; NULL: none. */
+    const char *image_dir;  /**< These two are set by image_run_get. */
+    char **image_env;       /**< "NAME=VALUE"; NULL at the end. */
+    struct cell cell;       /**< Its walls, where there can be some. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.

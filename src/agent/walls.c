@@ -156,6 +156,31 @@ static void find_programs(struct walls *w)
     }
 }
 
+/* What the caller wants to keep of the agent's folder, as it is. */
+static weir_status plan_view(struct walls *w, const struct walls_view *view)
+{
+    for (size_t i = 0; view != NULL && i < view->n_kept; i++) {
+        int fd = open(view->kept[i], O_PATH | O_CLOEXEC);
+        if (fd < 0) {
+            return fail(w, "cannot open", view->kept[i]);
+        }
+        WEIR_TRY(plan_mount(w, w->own, &w->n_own, fd, view->kept[i], MAP_NONE, true));
+    }
+    return WEIR_OK;
+}
+
+/* What else is mounted for the task. */
+static void fill_view(const struct walls *w, struct walls_view *view)
+{
+    view->shown = WEIR_ARENA_ARRAY(w->arena, w->n_shares + w->n_own, const char *);
+    for (size_t i = 0; i < w->n_shares; i++) {
+        view->shown[view->n_shown++] = w->shares[i].target;
+    }
+    for (size_t i = view->n_kept; i < w->n_own; i++) {
+        view->shown[view->n_shown++] = w->own[i].target;
+    }
+}
+
 static weir_status plan_programs(struct walls *w)
 {
     static const char *const names[] = {"weir", "weir-worker"};
@@ -444,17 +469,12 @@ static weir_status open_job_dir(struct walls *w, const char *path, mode_t mode, 
     return WEIR_OK;
 }
 
-/* Devices; and /sys, because where the agent is not root its control groups are its tasks' user's. */
 static weir_status hide_machine(const struct walls *w)
 {
     const struct weir_limits *limits = &w->task->limits;
-    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
-    if (mount_setattr(AT_FDCWD, "/sys", AT_RECURSIVE, &attr, sizeof attr) != 0 && errno != ENOENT &&
-        errno != EINVAL) {
-        return fail(w, "cannot make read-only:", "/sys");
-    }
-    errno = walls_dev_mount(limits->devices, limits->n_devices);
-    return errno == 0 ? WEIR_OK : fail(w, "cannot build", "/dev");
+    errno = walls_dev_close_sys();
+    errno = errno == 0 ? walls_dev_mount(limits->devices, limits->n_devices) : errno;
+    return errno == 0 ? WEIR_OK : fail(w, "cannot build", "/dev and /sys");
 }
 
 static weir_status hide_private(struct walls *w)
@@ -499,26 +519,6 @@ static void close_covers(struct walls *w)
     }
 }
 
-bool walls_mount_proc(void)
-{
-    int context = fsopen("proc", FSOPEN_CLOEXEC);
-    int tree = -1;
-    if (context >= 0 && fsconfig(context, FSCONFIG_SET_STRING, "hidepid", "invisible", 0) == 0 &&
-        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0) {
-        tree = fsmount(context, FSMOUNT_CLOEXEC,
-                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    }
-    bool is_mounted =
-        tree >= 0 && move_mount(tree, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) == 0;
-    if (tree >= 0) {
-        close(tree);
-    }
-    if (context >= 0) {
-        close(context);
-    }
-    return is_mounted;
-}
-
 /* Processes of others are not shown: their command lines are nobody's business. Without a PID
  * namespace /proc may stay as it is: whatever matters in it asks for the same user anyway. In one,
  * numbers mean other processes there, and id-mapped mounts are made by number. */
@@ -556,8 +556,8 @@ static weir_status enter_namespace(struct walls *w)
     return WEIR_OK;
 }
 
-weir_status walls_build(const char *dir, const struct task *task, struct weir_arena *arena,
-                        struct weir_error *err)
+weir_status walls_build(const char *dir, const struct task *task, struct walls_view *view,
+                        struct weir_arena *arena, struct weir_error *err)
 {
     struct walls *w = weir_arena_alloc(arena, sizeof *w);
     memset(w, 0, sizeof *w);
@@ -575,6 +575,7 @@ weir_status walls_build(const char *dir, const struct task *task, struct weir_ar
     if (work_fd < 0) {
         return fail(w, "cannot open", work);
     }
+    WEIR_TRY(plan_view(w, view)); /* first: see fill_view */
     WEIR_TRY(plan_mount(w, w->own, &w->n_own, work_fd, work, MAP_OWN, true));
     WEIR_TRY(plan_programs(w));
     WEIR_TRY(plan_shares(w));
@@ -591,6 +592,9 @@ weir_status walls_build(const char *dir, const struct task *task, struct weir_ar
     be_root();
     WEIR_TRY(status);
     close_covers(w);
+    if (view != NULL) {
+        fill_view(w, view);
+    }
     (void)umask(umask_before);
     return chdir(work) == 0 ? WEIR_OK : fail(w, "cannot enter", work);
 }

@@ -23,20 +23,33 @@ bool walls_mount_proc(void) WEIR_MUST_CHECK;
 /**
  * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
  * "namespaces": of PID, IPC and network, "seccomp", "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
- * "cgroup_pids": "v2"|"v1"|"none", "missing": [text]}. A new reference. `is_isolating`: --isolation
+ * "cgroup_pids", "cgroup_cpuset", "cgroup_io": "v2"|"v1"|"none", "images": "crun"|"none",
+ * "missing": [text]}. A new reference. `is_isolating`: --isolation
  * is not "none".
  */
 json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *groups,
                               const struct walls_probe *walls);
 
+#define WALLS_KEPT_MAX 4
+
+/** What is seen in a cell. */
+struct walls_view {
+    const char *kept[WALLS_KEPT_MAX]; /**< Folders to keep as they are, to be written by root. */
+    size_t n_kept;
+    const char **shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
+                             job's /tmp. In the arena. */
+    size_t n_shown;
+};
+
 /**
  * In the child, between fork and exec, as root: enter the task's cell, all but the user. The
  * process is in a mount namespace of its own afterwards, with `dir`/work as its working directory.
- * @param dir  The attempt's folder.
+ * @param dir   The attempt's folder.
+ * @param view  NULL: nothing is kept, and nobody asks.
  * @return what could not be built, and what the task's user cannot reach though its job names it,
  *         with what to do. The process must not go on then.
  */
-weir_status walls_build(const char *dir, const struct task *task, struct weir_arena *arena,
-                        struct weir_error *err) WEIR_MUST_CHECK;
+weir_status walls_build(const char *dir, const struct task *task, struct walls_view *view,
+                        struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

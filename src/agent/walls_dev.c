@@ -173,6 +173,13 @@ static bool attach(const struct dev *dev)
            mount_setattr(dev->tree_fd, "", AT_EMPTY_PATH, &read_only, sizeof read_only) == 0;
 }
 
+int walls_dev_close_sys(void)
+{
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+    int rc = mount_setattr(AT_FDCWD, "/sys", AT_RECURSIVE, &attr, sizeof attr);
+    return rc == 0 || errno == ENOENT || errno == EINVAL ? 0 : errno;
+}
+
 int walls_dev_mount(const char *const devices[], size_t n)
 {
     static const char *const options[][2] = {{"mode", "0755"}, {"size", "1m"}};

@@ -19,6 +19,10 @@
  */
 int walls_dev_mount(const char *const devices[], size_t n);
 
+/** Make /sys read-only in this process's mount namespace, because where the agent is not root its
+ *  control groups are its tasks' user's. @return 0 or the errno. */
+int walls_dev_close_sys(void);
+
 /** Is it a path below /dev, without ".." and of at most 64 bytes? */
 bool walls_dev_is_node(const char *path);
 

@@ -8,6 +8,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+bool walls_mount_proc(void)
+{
+    int context = fsopen("proc", FSOPEN_CLOEXEC);
+    int tree = -1;
+    if (context >= 0 && fsconfig(context, FSCONFIG_SET_STRING, "hidepid", "invisible", 0) == 0 &&
+        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0) {
+        tree = fsmount(context, FSMOUNT_CLOEXEC,
+                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    }
+    bool is_mounted =
+        tree >= 0 && move_mount(tree, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) == 0;
+    if (tree >= 0) {
+        close(tree);
+    }
+    if (context >= 0) {
+        close(context);
+    }
+    return is_mounted;
+}
+
 /* What the child found out, as its exit status. */
 enum { HAS_MOUNTS = 1, HAS_IDMAP = 2, HAS_NAMESPACES = 4 };
 

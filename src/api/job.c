@@ -23,6 +23,20 @@
 #define RESTARTS_MAX       1000
 #define DESIRED_MAX_BYTES  ((size_t)64 << 20)
 
+/* What runs in an image needs a node that starts images. */
+static weir_status check_image(const json_t *spec, struct weir_txn *txn, struct weir_error *err)
+{
+    bool is_there = true;
+    const char *image = json_string_value(json_object_get(spec, "image"));
+    WEIR_TRY(weir_nodes_have_images(txn, &is_there, err));
+    return image == NULL || is_there
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.image: no node can start \"%.80s\": install crun on one "
+                                "(apt-get install crun); weir describe node says what it has",
+                                image);
+}
+
 weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"name", "kind", "spec", "project", "max_restarts", NULL};
@@ -61,6 +75,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
                               wanted.project);
     }
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
+    WEIR_TRY(check_image(wanted.spec, txn, err));
     api_answer_record(call, &weir_job_resource, &job);
     return WEIR_OK;
 }

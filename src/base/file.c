@@ -235,12 +235,12 @@ weir_status weir_dir_make_temporary(const char *name, char out[WEIR_DIR_TEMPORAR
     return WEIR_OK;
 }
 
-static weir_status remove_below(int parent_fd, const char *name, struct weir_error *err)
+weir_status weir_dir_remove_at(int dir_fd, const char *name, struct weir_error *err)
 {
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         /* a file or a link: goes itself */
-        return unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT
+        return unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT
                    ? WEIR_OK
                    : weir_error_set_errno(err, errno, "cannot remove %s", name);
     }
@@ -253,11 +253,11 @@ static weir_status remove_below(int parent_fd, const char *name, struct weir_err
     for (struct dirent *entry = readdir(dir); entry != NULL && status == WEIR_OK;
          entry = readdir(dir)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            status = remove_below(dirfd(dir), entry->d_name, err);
+            status = weir_dir_remove_at(dirfd(dir), entry->d_name, err);
         }
     }
     (void)closedir(dir);
-    if (status == WEIR_OK && unlinkat(parent_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    if (status == WEIR_OK && unlinkat(dir_fd, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
         status = weir_error_set_errno(err, errno, "cannot remove folder %s", name);
     }
     return status;
@@ -265,7 +265,7 @@ static weir_status remove_below(int parent_fd, const char *name, struct weir_err
 
 weir_status weir_dir_remove(const char *path, struct weir_error *err)
 {
-    return remove_below(AT_FDCWD, path, err);
+    return weir_dir_remove_at(AT_FDCWD, path, err);
 }
 
 bool weir_path_exists(const char *path)

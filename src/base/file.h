@@ -60,6 +60,10 @@ weir_status weir_dir_make_temporary(const char *name, char out[WEIR_DIR_TEMPORAR
 /** rm -r without following links; a missing path is OK. */
 weir_status weir_dir_remove(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same for the entry `name` of the open folder `dir_fd`; of a file too. */
+weir_status weir_dir_remove_at(int dir_fd, const char *name,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 bool weir_path_exists(const char *path);
 bool weir_path_is_dir(const char *path);
 

@@ -2,6 +2,7 @@
 #include "cli/find.h"
 #include "cli/folder.h"
 
+#include "base/file.h"
 #include "base/record.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 
 struct run_options {
     struct cli_common common;
-    char *name, *dir, *env, *memory, *project;
+    char *name, *dir, *env, *memory, *project, *image;
     int64_t cpus, tasks, restarts;
     bool is_following, is_detached, has_files;
 };
@@ -33,6 +34,8 @@ static const struct weir_option run_options[] = {
     WEIR_OPT(run_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots of each task"),
     WEIR_OPT(run_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
+    WEIR_OPT(run_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
+             "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
     WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
@@ -174,6 +177,25 @@ static void warn_of_program(const char *path)
     }
 }
 
+/* A file that is here is sent, if the server does not have it. */
+static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    char sha256[WEIR_SHA256_TEXT_BYTES];
+    struct stat info;
+    if (options->image == NULL) {
+        return WEIR_OK;
+    }
+    if (stat(options->image, &info) != 0 || !S_ISREG(info.st_mode)) {
+        json_object_set_new(spec, "image", json_string(options->image));
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(weir_client_blob_put(call->client, options->image, sha256, err));
+    json_object_set_new(spec, "image", json_sprintf("sha256:%s", sha256));
+    return WEIR_OK;
+}
+
 static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
                              struct weir_error *err)
 {
@@ -194,7 +216,10 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
         json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
     }
     WEIR_TRY(add_env(options->env, spec, err));
-    warn_of_program(words[0]);
+    WEIR_TRY(add_image(call, spec, err));
+    if (options->image == NULL) {
+        warn_of_program(words[0]);
+    }
     return add_files(call, words, n, spec, err);
 }
 

@@ -8,7 +8,7 @@
 struct job_command {
     const json_t *argv, *env, *files, *datasets;
     int64_t tasks, cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
-    const char *network;
+    const char *network, *image;
 };
 
 static const struct weir_option options[] = {
@@ -28,6 +28,10 @@ static const struct weir_option options[] = {
                   "What each task's folder and /tmp may hold; 0: what its node allows"),
     WEIR_OPT_JSON(job_command, network, "network", TEXT, 0, "host", 0, 0,
                   "host: the machine's; none: only the job's own tasks on the same node"),
+    WEIR_OPT_JSON(
+        job_command, image, "image", TEXT, 0, NULL, 0, 0,
+        "Root file system: an OCI image, as sha256:… of a blob that holds its archive, or "
+        "the name of one on the nodes (weir agent --images); else the node's own"),
     WEIR_OPT_JSON(job_command, stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,
                   "Time between SIGTERM and SIGKILL when a task is stopped"),
     WEIR_OPT_JSON(job_command, datasets, "datasets", TEXTS, 0, NULL, 0, 0,
@@ -63,6 +67,29 @@ static weir_status check_program(const struct job_command *command, struct weir_
                                 given);
 }
 
+/* As the agent reads it: "sha256:HEX", or a name. */
+static weir_status check_image(const char *image, struct weir_error *err)
+{
+    static const char blob[] = "sha256:", hex[] = "0123456789abcdef";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-+";
+    if (image == NULL) {
+        return WEIR_OK;
+    }
+    const char *digits = image + sizeof blob - 1;
+    bool is_blob = strncmp(image, blob, sizeof blob - 1) == 0 && strlen(digits) == 64 &&
+                   strspn(digits, hex) == 64;
+    bool is_name = image[0] != '\0' && image[0] != '.' && strlen(image) < 128 &&
+                   strspn(image, letters) == strlen(image);
+    return is_blob || is_name
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.image: \"%.80s\": expected \"sha256:\" and 64 digits of a "
+                                "blob, or the name of an image on the nodes (letters, digits, "
+                                "\"._-+\")",
+                                image);
+}
+
 static weir_status check_values(const struct job_command *command, struct weir_error *err)
 {
     if (json_object_get(command->files, "token") != NULL) {
@@ -75,7 +102,8 @@ static weir_status check_values(const struct job_command *command, struct weir_e
                               "$.spec.network: expected \"host\" or \"none\", not \"%.60s\"",
                               command->network);
     }
-    return check_program(command, err);
+    WEIR_TRY(check_image(command->image, err));
+    return command->image != NULL ? WEIR_OK : check_program(command, err);
 }
 
 static weir_status check_command(const json_t *spec, struct weir_arena *arena,
@@ -90,8 +118,8 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
 static json_t *definition_of(const struct job_plan *plan, const struct job_command *command,
                              int64_t rank)
 {
-    static const char *const copied[] = {
-        "argv", "env", "files", "memory_max_bytes", "disk_max_bytes", "network", "stop_grace_ms"};
+    static const char *const copied[] = {"argv",           "env",     "files", "memory_max_bytes",
+                                         "disk_max_bytes", "network", "image", "stop_grace_ms"};
     json_t *definition = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(plan->job->spec, copied[i]);

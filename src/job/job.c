@@ -168,6 +168,19 @@ bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t
            !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
 }
 
+/* The inventory is the agent's text: what it says of images stands in it word for word. */
+static const char sql_has_images[] =
+    "SELECT CASE WHEN COUNT(*) = 0 OR SUM(CASE WHEN inventory LIKE '%\"images\":%\"crun\"%' "
+    "THEN 1 ELSE 0 END) > 0 THEN 1 ELSE 0 END FROM nodes";
+
+weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out, struct weir_error *err)
+{
+    int64_t has_images = 0;
+    WEIR_TRY(weir_txn_query_int(txn, sql_has_images, WEIR_NO_BINDS, 0, &has_images, err));
+    *out = has_images != 0;
+    return WEIR_OK;
+}
+
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err)
 {

@@ -90,6 +90,11 @@ const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_
  */
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
+/** Has a node said that it starts tasks in images (isolation.images of its inventory)? *out: true
+ *  also while there is no node. */
+weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Would a heartbeat tell placement anything: is the node new, has it become larger, smaller, healthy
  * or unhealthy, or was it silent? *out: true if so. Before weir_node_heartbeat.

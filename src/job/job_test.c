@@ -199,7 +199,33 @@ START_TEST(only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)
 
 END_TEST
 
+static weir_status ask_for_images(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    bool has_images = false;
+    struct weir_node node = {.name = "none", .inventory = "{\"isolation\":{\"images\":\"none\"}}"};
+    MUST(weir_nodes_have_images(txn, &has_images, err));
+    ck_assert(has_images); /* nobody has said anything yet */
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    MUST(weir_nodes_have_images(txn, &has_images, err));
+    ck_assert(!has_images);
+    node.name = "some";
+    node.inventory = "{\"isolation\": {\"images\": \"crun\", \"missing\": []}}";
+    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    MUST(weir_nodes_have_images(txn, &has_images, err));
+    ck_assert(has_images);
+    return WEIR_OK;
+}
+
+START_TEST(images_need_a_node_that_starts_them)
+{
+    fixture_write(&fixture, ask_for_images, NULL);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("job", set_up, tear_down, a_job_is_stored_placed_seen_by_agents_and_ended,
                     a_job_that_cannot_be_loaded_can_be_given_up,
                     a_dead_node_is_found_and_a_living_one_kept_whatever_the_wall_clock_does,
-                    only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)
+                    only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks,
+                    images_need_a_node_that_starts_them)

@@ -1,0 +1,59 @@
+/**
+ * Images on a node: the root file systems that jobs name, unpacked once and shared by their tasks.
+ *
+ * A job names "sha256:HEX", a blob of the server that holds an archive of an OCI image, or NAME, an
+ * archive or an image layout in the folder that the operator gave the agent for images. It is
+ * unpacked into AGENT_DIR/images/KEY (image_oci.h), which nobody changes afterwards; KEY.lock is
+ * held while it is made, and shared by those who use it. Of those that nobody uses the newest
+ * IMAGES_KEPT stay.
+ */
+#ifndef WEIR_AGENT_IMAGE_H
+#define WEIR_AGENT_IMAGE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+
+#define IMAGES_KEPT       8
+#define IMAGE_ENTRIES_MAX 1000000
+
+/** What to get, and from where. Text is borrowed. */
+struct image_source {
+    const char *name;           /**< As the job names it. */
+    const char *agent_dir;      /**< Absolute. */
+    const char *folder;         /**< Of the operator's images; NULL: none. */
+    const char *server, *token; /**< For a blob. */
+    const char *ca_file;        /**< NULL: the system's authorities. */
+};
+
+/** Is it "sha256:" and 64 hexadecimal digits, or a name without "/": letters, digits and "._-+"? */
+bool image_name_is_good(const char *name);
+
+/**
+ * Make sure that the image is here; that may take minutes, so do it in a process of its own. A
+ * process that is killed leaves what the next one removes.
+ * @return NOT_FOUND for a name or a blob that is not there; INVALID for a bad name; as
+ *         image_oci_unpack; as weir_client_blob_get.
+ */
+weir_status image_fetch(const struct image_source *source, struct weir_arena *arena,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Keep it as long as *out_lock_fd is open.
+ * @param out_dir  Its folder, with rootfs/ and image.json.
+ * @return NOT_FOUND if it is not here.
+ */
+weir_status image_hold(const struct image_source *source, struct weir_arena *arena, char **out_dir,
+                       int *out_lock_fd, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * image_fetch in a child of this process, and image_hold. Between, every half second, is_stopped is
+ * asked; if it says true the child is killed.
+ * @return CANCELLED if it was stopped; else as those.
+ */
+weir_status image_get(const struct image_source *source, bool (*is_stopped)(void *context),
+                      void *context, struct weir_arena *arena, char **out_dir, int *out_lock_fd,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
