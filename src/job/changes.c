@@ -8,10 +8,13 @@
 #define JOB_COLUMNS                                                                                \
     "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
     " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
-    " j.ion, j.pipeline, j.finished_ms"
+    " j.ion, j.pipeline, j.finished_ms, j.priority, j.is_preemptible, j.time_limit_ms,"            \
+    " j.min_tasks, j.placement"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
-    " t.signal, t.n_restarts, t.due_ms, t.started_ms"
+    " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
+    " t.accelerator_model, t.accelerator_milli, t.accelerator_memory_bytes, t.mig_profile,"        \
+    " t.devices"
 
 static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                " LEFT JOIN tasks t ON t.job = j.id"
@@ -27,7 +30,8 @@ static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";
 #define NODE_COLUMNS                                                                               \
-    "name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints"
+    "name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints,"         \
+    " accelerators"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 
@@ -50,6 +54,11 @@ enum {
     JOB_ION,
     JOB_PIPELINE,
     JOB_FINISHED,
+    JOB_PRIORITY,
+    JOB_IS_PREEMPTIBLE,
+    JOB_TIME_LIMIT,
+    JOB_MIN_TASKS,
+    JOB_PLACEMENT,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -62,6 +71,13 @@ enum {
     TASK_N_RESTARTS,
     TASK_DUE,
     TASK_STARTED,
+    TASK_ATTEMPT,
+    TASK_N_ACCELERATORS,
+    TASK_ACCELERATOR_MODEL,
+    TASK_ACCELERATOR_MILLI,
+    TASK_ACCELERATOR_MEMORY,
+    TASK_MIG_PROFILE,
+    TASK_DEVICES,
 };
 
 /* The job whose rows are read at the moment. */
@@ -89,24 +105,29 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
     weir_arena_init(&reading->arena, 0);
     struct weir_arena *arena = &reading->arena;
     reading->cap = 0;
-    reading->state =
-        (struct weir_job_state){.job = {.id = weir_stmt_text(row, JOB_ID, arena),
-                                        .name = weir_stmt_text(row, JOB_NAME, arena),
-                                        .project = weir_stmt_text(row, JOB_PROJECT, arena),
-                                        .kind = weir_stmt_text(row, JOB_KIND, arena),
-                                        .state = weir_stmt_text(row, JOB_STATE, arena),
-                                        .reason = weir_stmt_text(row, JOB_REASON, arena),
-                                        .expected_start_ms = weir_stmt_int(row, JOB_EXPECTED_START),
-                                        .due_ms = weir_stmt_int(row, JOB_DUE),
-                                        .n_restarts = weir_stmt_int(row, JOB_N_RESTARTS),
-                                        .created_by = weir_stmt_text(row, JOB_CREATED_BY, arena),
-                                        .created_ms = weir_stmt_int(row, JOB_CREATED),
-                                        .started_ms = weir_stmt_int(row, JOB_STARTED),
-                                        .ion = weir_stmt_text(row, JOB_ION, arena),
-                                        .pipeline = weir_stmt_text(row, JOB_PIPELINE, arena),
-                                        .finished_ms = weir_stmt_int(row, JOB_FINISHED),
-                                        .revision = weir_stmt_int(row, JOB_REVISION),
-                                        .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
+    reading->state = (struct weir_job_state){
+        .job = {.id = weir_stmt_text(row, JOB_ID, arena),
+                .name = weir_stmt_text(row, JOB_NAME, arena),
+                .project = weir_stmt_text(row, JOB_PROJECT, arena),
+                .kind = weir_stmt_text(row, JOB_KIND, arena),
+                .state = weir_stmt_text(row, JOB_STATE, arena),
+                .reason = weir_stmt_text(row, JOB_REASON, arena),
+                .expected_start_ms = weir_stmt_int(row, JOB_EXPECTED_START),
+                .due_ms = weir_stmt_int(row, JOB_DUE),
+                .n_restarts = weir_stmt_int(row, JOB_N_RESTARTS),
+                .created_by = weir_stmt_text(row, JOB_CREATED_BY, arena),
+                .created_ms = weir_stmt_int(row, JOB_CREATED),
+                .started_ms = weir_stmt_int(row, JOB_STARTED),
+                .ion = weir_stmt_text(row, JOB_ION, arena),
+                .pipeline = weir_stmt_text(row, JOB_PIPELINE, arena),
+                .finished_ms = weir_stmt_int(row, JOB_FINISHED),
+                .revision = weir_stmt_int(row, JOB_REVISION),
+                .priority = weir_stmt_int(row, JOB_PRIORITY),
+                .is_preemptible = weir_stmt_int(row, JOB_IS_PREEMPTIBLE) != 0,
+                .time_limit_ms = weir_stmt_int(row, JOB_TIME_LIMIT),
+                .min_tasks = weir_stmt_int(row, JOB_MIN_TASKS),
+                .placement = weir_stmt_text(row, JOB_PLACEMENT, arena),
+                .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 
 static void add_task(struct reading *reading, const struct weir_stmt *row)
@@ -134,6 +155,13 @@ static void add_task(struct reading *reading, const struct weir_stmt *row)
         .n_restarts = weir_stmt_int(row, TASK_N_RESTARTS),
         .due_ms = weir_stmt_int(row, TASK_DUE),
         .started_ms = weir_stmt_int(row, TASK_STARTED),
+        .attempt = weir_stmt_int(row, TASK_ATTEMPT),
+        .n_accelerators = weir_stmt_int(row, TASK_N_ACCELERATORS),
+        .accelerator_model = weir_stmt_text(row, TASK_ACCELERATOR_MODEL, arena),
+        .accelerator_milli = weir_stmt_int(row, TASK_ACCELERATOR_MILLI),
+        .accelerator_memory_bytes = weir_stmt_int(row, TASK_ACCELERATOR_MEMORY),
+        .mig_profile = weir_stmt_text(row, TASK_MIG_PROFILE, arena),
+        .devices = weir_stmt_text(row, TASK_DEVICES, arena),
     };
 }
 
@@ -212,7 +240,8 @@ static struct weir_node node_of(const struct weir_stmt *row, struct weir_arena *
                               .last_seen_ms = weir_stmt_int(row, 4),
                               .unhealthy = weir_stmt_text(row, 5, arena),
                               .labels = weir_stmt_text(row, 6, arena),
-                              .taints = weir_stmt_text(row, 7, arena)};
+                              .taints = weir_stmt_text(row, 7, arena),
+                              .accelerators = weir_stmt_text(row, 8, arena)};
 }
 
 weir_status weir_node_each(struct weir_txn *txn, weir_node_seen_fn fn, void *context,

@@ -18,8 +18,8 @@
 /**
  * One job, with its tasks by rank. Set are of the job: id, name, project, kind, state, reason, ion,
  * pipeline, is_service, expected_start_ms, due_ms, n_restarts, created_by, created_ms, started_ms, finished_ms,
- * revision; of a task: id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code,
- * signal, n_restarts, due_ms, started_ms. What is borrowed is gone after the call. A job that is
+ * revision, priority, is_preemptible, time_limit_ms, min_tasks, placement; of a task: id, rank, cpu_slots, memory_bytes, definition_bytes, node, state, exit_code,
+ * signal, n_restarts, due_ms, started_ms, attempt, what it asks for of accelerators, and devices. What is borrowed is gone after the call. A job that is
  * over has no tasks here.
  */
 typedef void (*weir_job_seen_fn)(void *context, const struct weir_job_state *state);
@@ -38,8 +38,8 @@ weir_status weir_job_each_changed(struct weir_txn *txn, int64_t after, weir_job_
 weir_status weir_job_each_succeeded(struct weir_txn *txn, int64_t limit, weir_job_seen_fn fn,
                                     void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** One node: name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels and taints
- *  are set. Borrowed. */
+/** One node: name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints
+ *  and accelerators are set. Borrowed. */
 typedef void (*weir_node_seen_fn)(void *context, const struct weir_node *node);
 
 /** All nodes by name. One statement. */

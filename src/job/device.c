@@ -1,5 +1,6 @@
 #include "job/device.h"
 
+#include "base/json.h"
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -28,6 +29,8 @@ static const struct weir_field device_fields[] = {
     WEIR_FIELD(weir_device, utilisation_pct,   F64,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "%", "Share of the time that it computes"),
     WEIR_FIELD(weir_device, memory_used_bytes, INT,  WEIR_FIELD_READ_ONLY, "bytes", "Memory in use; -1: not told"),
     WEIR_FIELD(weir_device, ecc_errors,        INT,  WEIR_FIELD_READ_ONLY, "", "Memory errors that could not be corrected; -1: not told"),
+    WEIR_FIELD(weir_device, used_milli,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What of it is given to tasks, in thousandths"),
+    WEIR_FIELD_SIZED(weir_device, holders, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, DETAILS_MAX_BYTES, "", "Those tasks: JOB/RANK"),
     WEIR_FIELD_SIZED(weir_device, details, JSON, WEIR_FIELD_READ_ONLY, DETAILS_MAX_BYTES, "", "What its kind tells besides: links, processes, speed"),
     WEIR_FIELD(weir_device, changed_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it is in its state"),
 };
@@ -240,7 +243,6 @@ static weir_status change_state(struct update *update, struct weir_device *devic
     if (is_same_state) {
         return WEIR_OK;
     }
-    update->is_news = update->is_news || weir_device_is_accelerator(device);
     if (is_gone(device)) {
         return tell(update, device, "device_gone", "is gone", err);
     }
@@ -254,6 +256,24 @@ static weir_status change_state(struct update *update, struct weir_device *devic
     return tell(update, device, "device_ok", "is well again", err);
 }
 
+/* What placement looks at. */
+static bool is_same_to_placement(const struct weir_device *left, const struct weir_device *right)
+{
+    return is_same_text(left->kind, right->kind) && is_same_text(left->model, right->model) &&
+           left->memory_bytes == right->memory_bytes && left->parent == right->parent &&
+           is_same_text(left->profile, right->profile) && left->numa == right->numa &&
+           is_same_text(left->state, right->state);
+}
+
+static void look_for_news(struct update *update, const struct weir_device *known,
+                          const struct weir_device *device)
+{
+    bool computes =
+        weir_device_is_accelerator(device) || (known != NULL && weir_device_is_accelerator(known));
+    update->is_news =
+        update->is_news || (computes && (known == NULL || !is_same_to_placement(known, device)));
+}
+
 static weir_status put_reported(struct update *update, size_t i, struct weir_error *err)
 {
     const struct weir_device_report *report = &update->reports[i];
@@ -263,6 +283,9 @@ static weir_status put_reported(struct update *update, size_t i, struct weir_err
     device.idx = update->idx_of[i];
     device.name = weir_arena_printf(update->arena, "%s/%lld", update->node, (long long)device.idx);
     device.parent = parent_of(update, report);
+    look_for_news(update, known, &device);
+    device.used_milli = known != NULL ? known->used_milli : 0;
+    device.holders = known != NULL ? known->holders : NULL;
     WEIR_TRY(change_state(update, &device, known, err));
     if (known != NULL && is_same(known, &device)) {
         return WEIR_OK;
@@ -282,8 +305,34 @@ static weir_status put_gone(struct update *update, struct weir_device *known,
     device.reason = "its node's agent does not see it any more; look at the machine and its driver";
     device.temperature_c = device.power_w = device.utilisation_pct = NAN;
     device.memory_used_bytes = WEIR_DEVICE_NOT_TOLD;
+    look_for_news(update, known, &device);
     WEIR_TRY(change_state(update, &device, known, err));
     return weir_txn_upsert(update->txn, &weir_device_resource, &device, err);
+}
+
+static const char sql_accelerators[] = "UPDATE nodes SET accelerators = :text WHERE name = :name";
+
+/* Into the node's record, for placement. */
+static weir_status put_accelerators(const struct update *update, struct weir_error *err)
+{
+    struct weir_device *devices;
+    size_t n;
+    WEIR_TRY(weir_devices_of_node(update->txn, update->node, update->arena, &devices, &n, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_device *device = &devices[i];
+        if (weir_device_is_accelerator(device) && !is_gone(device)) {
+            json_array_append_new(list, json_pack("[I,s,s?,I,I,s?,I,s]", (json_int_t)device->idx,
+                                                  device->kind, device->model,
+                                                  (json_int_t)device->memory_bytes,
+                                                  (json_int_t)device->parent, device->profile,
+                                                  (json_int_t)device->numa, device->state));
+        }
+    }
+    const char *text = json_array_size(list) > 0 ? weir_json_text(list, update->arena) : NULL;
+    return weir_txn_exec(
+        update->txn, sql_accelerators,
+        WEIR_BINDS(WEIR_BIND_TEXT("name", update->node), WEIR_BIND_TEXT("text", text)), NULL, err);
 }
 
 weir_status weir_devices_report(struct weir_txn *txn, const char *node,
@@ -309,5 +358,5 @@ weir_status weir_devices_report(struct weir_txn *txn, const char *node,
         WEIR_TRY(put_gone(&update, &update.known[i], err));
     }
     *out_is_news = update.is_news;
-    return WEIR_OK;
+    return update.is_news ? put_accelerators(&update, err) : WEIR_OK;
 }

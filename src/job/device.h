@@ -7,6 +7,10 @@
  * so that the same device gets its index again. Slices of a device (MIG) are devices of their own,
  * which name the whole one as their parent.
  *
+ * What placement has to know of a node's accelerators stands beside it in the node's record as one
+ * text (weir_node.accelerators), which changes only when one of them does:
+ * [[idx, kind, model, memory_bytes, parent, profile, numa, state], …], without those that are gone.
+ *
  * Times and states are the server's: an agent says what it sees, weir_devices_report what changed.
  */
 #ifndef WEIR_JOB_DEVICE_H
@@ -47,6 +51,8 @@ struct weir_device {
     double utilisation_pct;
     int64_t memory_used_bytes; /**< -1: not told. */
     int64_t ecc_errors;        /**< That could not be corrected, since the driver started; -1. */
+    int64_t used_milli;        /**< Given to tasks, in thousandths (job/task_device.h). */
+    char *holders;             /**< Those tasks: "JOB/RANK, …"; NULL: none. */
     char *details;             /**< JSON object: links, processes, speed … by kind; or NULL. */
     int64_t changed_ms;        /**< When it got into its state. */
 };
@@ -75,7 +81,7 @@ weir_status weir_devices_of_node(struct weir_txn *txn, const char *node, struct 
  * are not written.
  *
  * @param n_reports  At most WEIR_DEVICES_MAX, with ids that differ; else INVALID.
- * @param out_is_news  An accelerator came, went, or got another state: placement may change.
+ * @param out_is_news  An accelerator came, went, or changed in what placement looks at.
  */
 weir_status weir_devices_report(struct weir_txn *txn, const char *node,
                                 const struct weir_device_report *reports, size_t n_reports,

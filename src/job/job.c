@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include "job/attempt.h"
+#include "job/task_device.h"
 
 #include "store/event.h"
 #include "store/stmt.h"
@@ -12,6 +13,7 @@
 #define CLOCK_JUMP_MS 1000
 
 #define TASK_TEXT_MAX_BYTES ((size_t)4 << 20)
+#define PLACEMENT_MAX_BYTES ((size_t)16 << 10)
 
 // clang-format off
 static const struct weir_field node_fields[] = {
@@ -27,6 +29,7 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD(weir_node, unhealthy,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it takes no tasks though it reports"),
     WEIR_FIELD_SIZED(weir_node, labels, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What people say of it, for selectors: {KEY: VALUE}"),
     WEIR_FIELD_SIZED(weir_node, taints, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What a task must tolerate: [{key, value, effect}]"),
+    WEIR_FIELD_SIZED(weir_node, accelerators, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, 256 << 10, "", "What placement knows of its devices (job/device.h)"),
     WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE, "", "Takes no new tasks"),
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
     WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
@@ -46,6 +49,11 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),
     WEIR_FIELD(weir_job, attempt,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start of the gang, 1 = first"),
     WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again; after a loss of its node 3 times at least"),
+    WEIR_FIELD(weir_job, priority,     INT,  WEIR_FIELD_READ_ONLY, "", "Within its queue: the higher goes first"),
+    WEIR_FIELD(weir_job, is_preemptible, BOOL, WEIR_FIELD_READ_ONLY, "", "It may be stopped for others, and goes on later"),
+    WEIR_FIELD(weir_job, time_limit_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Longest run, from its placement on; 0: none"),
+    WEIR_FIELD(weir_job, min_tasks,    INT,  WEIR_FIELD_READ_ONLY, "", "It begins, and goes on, with so many tasks; 0: with all"),
+    WEIR_FIELD_SIZED(weir_job, placement, JSON, WEIR_FIELD_READ_ONLY, PLACEMENT_MAX_BYTES, "", "Which nodes it may have: {node_selector, tolerations, topology}"),
     WEIR_FIELD(weir_job, n_restarts,   INT,  WEIR_FIELD_READ_ONLY, "", "How often it has"),
     WEIR_FIELD(weir_job, due_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When it restarts"),
     WEIR_FIELD(weir_job, ion,          TEXT, WEIR_FIELD_READ_ONLY, "", "ION it works for"),
@@ -65,7 +73,13 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica or command"),
     WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY, "", "CPU slots it takes"),
     WEIR_FIELD(weir_task, memory_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Memory it may use, which is kept for it; 0: no limit"),
+    WEIR_FIELD(weir_task, n_accelerators, INT, WEIR_FIELD_READ_ONLY, "", "Accelerators that it asks for, all on one node"),
+    WEIR_FIELD(weir_task, accelerator_model, TEXT, WEIR_FIELD_READ_ONLY, "", "Their model; null: any"),
+    WEIR_FIELD(weir_task, accelerator_milli, INT, WEIR_FIELD_READ_ONLY, "", "Share of each in thousandths; 0: by memory"),
+    WEIR_FIELD(weir_task, accelerator_memory_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Memory of each; 0: by share"),
+    WEIR_FIELD(weir_task, mig_profile, TEXT, WEIR_FIELD_READ_ONLY, "", "Each is a MIG slice of this profile; null: a device"),
     WEIR_FIELD(weir_task, node,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Where it runs"),
+    WEIR_FIELD(weir_task, devices,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Indices of the devices that it has there: 0,3"),
     WEIR_FIELD(weir_task, attempt,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start, 1 = first"),
     WEIR_FIELD(weir_task, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST"),
     WEIR_FIELD(weir_task, desired,     TEXT, WEIR_FIELD_READ_ONLY, "", "running or stopped"),
@@ -242,6 +256,12 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                                        .role = tasks[i].role,
                                        .cpu_slots = tasks[i].cpu_slots,
                                        .memory_bytes = tasks[i].memory_bytes,
+                                       .n_accelerators = tasks[i].n_accelerators,
+                                       .accelerator_model = tasks[i].accelerator_model,
+                                       .accelerator_milli = tasks[i].accelerator_milli,
+                                       .accelerator_memory_bytes =
+                                           tasks[i].accelerator_memory_bytes,
+                                       .mig_profile = tasks[i].mig_profile,
                                        .definition = tasks[i].definition,
                                        .definition_bytes = text_bytes(tasks[i].definition),
                                        .state = (char *)weir_task_phase_text(WEIR_TASK_WAITING),
@@ -290,12 +310,13 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                              err));
     for (size_t i = 0; i < state->n_tasks; i++) {
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
-                                 WEIR_FIELDS("node", "attempt", "state", "desired", "pid",
-                                             "exit_code", "signal", "message", "n_restarts",
+                                 WEIR_FIELDS("node", "devices", "attempt", "state", "desired",
+                                             "pid", "exit_code", "signal", "message", "n_restarts",
                                              "due_ms", "started_ms", "finished_ms"),
                                  err));
     }
     WEIR_TRY(weir_attempts_record(txn, state, now_ms, err));
+    WEIR_TRY(weir_task_devices_leave(txn, state, err));
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_job_action *action = &actions->items[i];
         if (action->type == WEIR_JOB_ACTION_WAKE_NODE) {
@@ -327,6 +348,7 @@ weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *r
     }
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, 3, NULL, err));
+    WEIR_TRY(weir_task_devices_abandon(txn, id, err));
     return append_event(txn, &(struct weir_job){.id = (char *)id}, actor, "job_cancelled", reason,
                         now_ms, err);
 }

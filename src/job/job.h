@@ -43,6 +43,7 @@ struct weir_node {
     char *unhealthy;          /**< Why it takes no tasks though it reports; NULL: it is healthy. */
     char *labels;             /**< JSON object of texts, for selectors; NULL: none. */
     char *taints;             /**< JSON list of {"key","value","effect"}; NULL: none. */
+    char *accelerators;       /**< Its accelerators as placement reads them (job/device.h); NULL. */
     bool is_draining;         /**< Takes no new tasks. */
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */

@@ -5,69 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const job_phase_texts[] = {
-    [WEIR_JOB_PENDING] = "PENDING",   [WEIR_JOB_STARTING] = "STARTING",
-    [WEIR_JOB_RUNNING] = "RUNNING",   [WEIR_JOB_RESTARTING] = "RESTARTING",
-    [WEIR_JOB_STOPPING] = "STOPPING", [WEIR_JOB_SUCCEEDED] = "SUCCEEDED",
-    [WEIR_JOB_FAILED] = "FAILED",     [WEIR_JOB_CANCELLED] = "CANCELLED",
-};
-
-static const char *const task_phase_texts[] = {
-    [WEIR_TASK_WAITING] = "WAITING", [WEIR_TASK_STARTING] = "STARTING",
-    [WEIR_TASK_RUNNING] = "RUNNING", [WEIR_TASK_STOPPING] = "STOPPING",
-    [WEIR_TASK_EXITED] = "EXITED",   [WEIR_TASK_LOST] = "LOST",
-};
-
-const char *weir_job_phase_text(enum weir_job_phase phase)
-{
-    return job_phase_texts[phase];
-}
-
-int weir_job_phase_from_text(const char *text)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(job_phase_texts); i++) {
-        if (text != NULL && strcmp(text, job_phase_texts[i]) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-const char *weir_task_phase_text(enum weir_task_phase phase)
-{
-    return task_phase_texts[phase];
-}
-
-int weir_task_phase_from_text(const char *text)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(task_phase_texts); i++) {
-        if (text != NULL && strcmp(text, task_phase_texts[i]) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-bool weir_job_phase_is_final(enum weir_job_phase phase)
-{
-    return phase == WEIR_JOB_SUCCEEDED || phase == WEIR_JOB_FAILED || phase == WEIR_JOB_CANCELLED;
-}
-
-bool weir_job_is_service(const struct weir_job_state *state)
-{
-    return state->job.is_service;
-}
-
-static int64_t gang_due_ms(const struct weir_job *job, int64_t now_ms)
-{
-    return weir_backoff_end_ms(job->due_ms, weir_job_backoff_ms(job->n_restarts), now_ms);
-}
-
-static int64_t replica_due_ms(const struct weir_task *task, int64_t now_ms)
-{
-    return weir_backoff_end_ms(task->due_ms, weir_replica_backoff_ms(task), now_ms);
-}
-
 /** What one call of weir_job_step works with. */
 struct step {
     struct weir_job_state *state;
@@ -76,18 +13,6 @@ struct step {
     struct weir_arena *arena;
     struct weir_job_actions *actions;
 };
-
-static enum weir_job_phase phase_of(const struct weir_job_state *state)
-{
-    int phase = weir_job_phase_from_text(state->job.state);
-    return phase < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)phase;
-}
-
-static enum weir_task_phase task_phase(const struct weir_task *task)
-{
-    int phase = weir_task_phase_from_text(task->state);
-    return phase < 0 ? WEIR_TASK_LOST : (enum weir_task_phase)phase;
-}
 
 static void set_phase(struct step *step, enum weir_job_phase phase)
 {
@@ -98,22 +23,6 @@ static void set_phase(struct step *step, enum weir_job_phase phase)
 static void set_task_phase(struct weir_task *task, enum weir_task_phase phase)
 {
     task->state = (char *)weir_task_phase_text(phase);
-}
-
-static bool is_alive(const struct weir_task *task)
-{
-    enum weir_task_phase phase = task_phase(task);
-    return phase == WEIR_TASK_STARTING || phase == WEIR_TASK_RUNNING || phase == WEIR_TASK_STOPPING;
-}
-
-static bool none_is_alive(const struct weir_job_state *state)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        if (is_alive(&state->tasks[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static void act(struct step *step, struct weir_job_action action)
@@ -179,7 +88,7 @@ static void restart_gang(struct step *step)
     for (size_t i = 0; i < step->state->n_tasks; i++) {
         struct weir_task *task = &step->state->tasks[i];
         set_task_phase(task, WEIR_TASK_WAITING);
-        task->node = NULL;
+        task->node = task->devices = NULL;
     }
     set_phase(step, WEIR_JOB_PENDING);
 }
@@ -187,16 +96,16 @@ static void restart_gang(struct step *step)
 /** STOPPING and RESTARTING go on when the last task has ended. */
 static void go_on_if_all_ended(struct step *step)
 {
-    if (!none_is_alive(step->state)) {
+    if (!weir_job_none_is_alive(step->state)) {
         return;
     }
     struct weir_job *job = &step->state->job;
-    enum weir_job_phase phase = phase_of(step->state);
+    enum weir_job_phase phase = weir_job_phase_of(step->state);
     if (phase == WEIR_JOB_STOPPING) {
         int outcome = weir_job_phase_from_text(job->outcome);
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
     } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
-               step->now_ms >= gang_due_ms(job, step->now_ms)) {
+               step->now_ms >= weir_gang_due_ms(job, step->now_ms)) {
         restart_gang(step);
     }
 }
@@ -205,7 +114,7 @@ static void stop_alive(struct step *step)
 {
     for (size_t i = 0; i < step->state->n_tasks; i++) {
         struct weir_task *task = &step->state->tasks[i];
-        if (is_alive(task)) {
+        if (weir_task_is_alive(task)) {
             set_task_phase(task, WEIR_TASK_STOPPING);
             task->desired = "stopped";
             wake(step, task->node);
@@ -251,9 +160,9 @@ static void refresh_service(struct step *step)
     size_t n_running = 0, n_starting = 0, n_restarting = 0;
     for (size_t i = 0; i < step->state->n_tasks; i++) {
         const struct weir_task *task = &step->state->tasks[i];
-        n_running += task_phase(task) == WEIR_TASK_RUNNING;
-        n_starting += task_phase(task) == WEIR_TASK_STARTING;
-        n_restarting += task_phase(task) == WEIR_TASK_WAITING && task->attempt > 0;
+        n_running += weir_task_phase_of(task) == WEIR_TASK_RUNNING;
+        n_starting += weir_task_phase_of(task) == WEIR_TASK_STARTING;
+        n_restarting += weir_task_phase_of(task) == WEIR_TASK_WAITING && task->attempt > 0;
     }
     if (n_running > 0) {
         if (job->started_ms == 0) {
@@ -275,13 +184,13 @@ static void refresh_service(struct step *step)
 static void refresh_gang(struct step *step)
 {
     for (size_t i = 0; i < step->state->n_tasks; i++) {
-        enum weir_task_phase phase = task_phase(&step->state->tasks[i]);
+        enum weir_task_phase phase = weir_task_phase_of(&step->state->tasks[i]);
         if (phase != WEIR_TASK_RUNNING && phase != WEIR_TASK_EXITED) {
             return;
         }
     }
     struct weir_job *job = &step->state->job;
-    if (phase_of(step->state) == WEIR_JOB_STARTING) {
+    if (weir_job_phase_of(step->state) == WEIR_JOB_STARTING) {
         set_phase(step, WEIR_JOB_RUNNING);
         job->started_ms = job->started_ms == 0 ? step->now_ms : job->started_ms;
         tell(step, "job_running",
@@ -298,7 +207,7 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     int64_t backoff_ms = weir_replica_backoff_ms(task);
     task->due_ms = step->now_ms + backoff_ms;
     wake(step, task->node);
-    task->node = NULL;
+    task->node = task->devices = NULL;
     task->desired = "stopped";
     set_task_phase(task, WEIR_TASK_WAITING);
     step->state->job.reason =
@@ -316,7 +225,8 @@ static bool is_work_done(const struct weir_job_state *state)
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
         if (strcmp(task->role, "parameter_server") != 0 &&
-            !(task_phase(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0)) {
+            !(weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 &&
+              task->signal == 0)) {
             return false;
         }
     }
@@ -335,7 +245,7 @@ static char *describe_end(struct step *step, const struct weir_task *task)
 {
     const char *detail = task->message != NULL ? task->message : "";
     const char *colon = detail[0] != '\0' ? ": " : "";
-    if (task_phase(task) == WEIR_TASK_LOST) {
+    if (weir_task_phase_of(task) == WEIR_TASK_LOST) {
         return weir_arena_printf(step->arena, "%s %" PRId64 " was lost%s%s", task->role, task->rank,
                                  colon, detail);
     }
@@ -354,10 +264,10 @@ static char *describe_end(struct step *step, const struct weir_task *task)
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
 static void after_end(struct step *step, struct weir_task *task)
 {
-    enum weir_job_phase phase = phase_of(step->state);
+    enum weir_job_phase phase = weir_job_phase_of(step->state);
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
     bool has_succeeded =
-        task_phase(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
+        weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
     if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
@@ -393,6 +303,9 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
             continue;
         }
         task->node = weir_arena_strdup(step->arena, step->event->place[i]);
+        task->devices = step->event->devices != NULL
+                            ? weir_arena_strdup(step->arena, step->event->devices[i])
+                            : NULL;
         task->attempt = is_service ? task->attempt + 1 : job->attempt;
         task->desired = "running";
         task->pid = 0;
@@ -411,10 +324,10 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
 
 static void on_running(struct step *step, struct weir_task *task)
 {
-    if (is_alive(task)) {
+    if (weir_task_is_alive(task)) {
         task->pid = step->event->pid;
     }
-    if (task_phase(task) != WEIR_TASK_STARTING) {
+    if (weir_task_phase_of(task) != WEIR_TASK_STARTING) {
         return;
     }
     set_task_phase(task, WEIR_TASK_RUNNING);
@@ -427,7 +340,7 @@ static void on_running(struct step *step, struct weir_task *task)
 
 static void on_end(struct step *step, struct weir_task *task, bool is_lost)
 {
-    if (!is_alive(task)) {
+    if (!weir_task_is_alive(task)) {
         return;
     }
     task->exit_code = is_lost ? -1 : step->event->exit_code;
@@ -443,7 +356,7 @@ static void on_node_lost(struct step *step)
     struct weir_task *named = NULL;
     for (size_t i = 0; i < step->state->n_tasks; i++) {
         struct weir_task *task = &step->state->tasks[i];
-        if (!is_alive(task) || strcmp(task->node, step->event->node) != 0) {
+        if (!weir_task_is_alive(task) || strcmp(task->node, step->event->node) != 0) {
             continue;
         }
         task->message = weir_arena_printf(step->arena, "node %s is lost", step->event->node);
@@ -461,53 +374,49 @@ static void on_node_lost(struct step *step)
     }
 }
 
+/** A device is no longer fit to be used: what has it moves, which is no failure of its own. */
+static void on_device_lost(struct step *step, struct weir_task *task)
+{
+    struct weir_job *job = &step->state->job;
+    enum weir_job_phase phase = weir_job_phase_of(step->state);
+    bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
+    if (!weir_task_is_alive(task) || weir_task_phase_of(task) == WEIR_TASK_STOPPING || !is_active) {
+        return;
+    }
+    job->reason = weir_arena_strdup(step->arena, step->event->text);
+    tell(step, "job_moves",
+         weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
+    if (weir_job_is_service(step->state)) {
+        set_task_phase(task, WEIR_TASK_STOPPING);
+        task->desired = "stopped";
+        wake(step, task->node);
+        refresh_service(step);
+        return;
+    }
+    job->due_ms = step->now_ms;
+    set_phase(step, WEIR_JOB_RESTARTING);
+    stop_alive(step);
+}
+
+static void on_tick(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    if (weir_job_limit_end_ms(step->state) <= step->now_ms) {
+        job->reason = weir_arena_printf(step->arena, "its time limit of %" PRId64 " s is over",
+                                        job->time_limit_ms / 1000);
+        stop_job(step, WEIR_JOB_FAILED);
+        return;
+    }
+    go_on_if_all_ended(step);
+}
+
 static void on_cancel(struct step *step)
 {
-    if (phase_of(step->state) == WEIR_JOB_STOPPING) {
+    if (weir_job_phase_of(step->state) == WEIR_JOB_STOPPING) {
         return; /* It ends anyway, with what it has come to. */
     }
     step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
     stop_job(step, WEIR_JOB_CANCELLED);
-}
-
-size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
-{
-    enum weir_job_phase phase = phase_of(state);
-    bool is_service = weir_job_is_service(state);
-    size_t n = 0;
-    if (phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
-        (!is_service && phase != WEIR_JOB_PENDING)) {
-        return 0;
-    }
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        const struct weir_task *task = &state->tasks[i];
-        bool is_due = replica_due_ms(task, now_ms) <= now_ms;
-        if (task_phase(task) == WEIR_TASK_WAITING && (!is_service || is_due)) {
-            out_tasks[n++] = i;
-        }
-    }
-    return n;
-}
-
-int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms)
-{
-    enum weir_job_phase phase = phase_of(state);
-    int64_t next_ms = INT64_MAX;
-    if (weir_job_phase_is_final(phase) || phase == WEIR_JOB_STOPPING) {
-        return next_ms;
-    }
-    if (!weir_job_is_service(state)) {
-        bool waits = phase == WEIR_JOB_RESTARTING && none_is_alive(state);
-        return waits ? gang_due_ms(&state->job, now_ms) : next_ms;
-    }
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        const struct weir_task *task = &state->tasks[i];
-        int64_t due_ms = replica_due_ms(task, now_ms);
-        if (task_phase(task) == WEIR_TASK_WAITING && due_ms > now_ms) {
-            next_ms = WEIR_MIN(next_ms, due_ms);
-        }
-    }
-    return next_ms;
 }
 
 static struct weir_task *find_task(struct weir_job_state *state, const char *id)
@@ -537,7 +446,7 @@ static weir_status check_bind(const struct step *step, size_t n_wants, struct we
     return WEIR_OK;
 }
 
-/** Reports of agents about one task. */
+/** What is said of one task. */
 static weir_status on_report(struct step *step, struct weir_error *err)
 {
     struct weir_task *task = find_task(step->state, step->event->task);
@@ -550,6 +459,8 @@ static weir_status on_report(struct step *step, struct weir_error *err)
     }
     if (step->event->type == WEIR_JOB_EVENT_TASK_RUNNING) {
         on_running(step, task);
+    } else if (step->event->type == WEIR_JOB_EVENT_DEVICE_LOST) {
+        on_device_lost(step, task);
     } else {
         on_end(step, task, step->event->type == WEIR_JOB_EVENT_TASK_LOST);
     }
@@ -570,7 +481,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
                           struct weir_job_actions *actions, struct weir_error *err)
 {
     struct step step = {state, event, now_ms, arena, actions};
-    if (weir_job_phase_is_final(phase_of(state))) {
+    if (weir_job_phase_is_final(weir_job_phase_of(state))) {
         if (event->type == WEIR_JOB_EVENT_CANCEL) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is over: %s", state->job.name,
                                   state->job.state);
@@ -583,6 +494,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     case WEIR_JOB_EVENT_TASK_RUNNING:
     case WEIR_JOB_EVENT_TASK_EXITED:
     case WEIR_JOB_EVENT_TASK_LOST:
+    case WEIR_JOB_EVENT_DEVICE_LOST:
         return on_report(&step, err);
     case WEIR_JOB_EVENT_NODE_LOST:
         on_node_lost(&step);
@@ -591,7 +503,7 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
         on_cancel(&step);
         break;
     case WEIR_JOB_EVENT_TICK:
-        go_on_if_all_ended(&step);
+        on_tick(&step);
         break;
     }
     return WEIR_OK;

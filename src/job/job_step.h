@@ -12,6 +12,9 @@
  * *service*: every replica is placed, restarted and backed off on its own, for ever,
  * until cancelled. The reason of a failure is what the task said of its end: its last words.
  *
+ * A job moves when a device of one of its tasks is bad or gone: its tasks are stopped and placed anew,
+ * which is no restart. A gang that runs for longer than its time limit is stopped, and has failed.
+ *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
  * or has a later attempt and stops the old process; its reports are ignored by attempt.
  */
@@ -51,6 +54,19 @@ int weir_job_phase_from_text(const char *text);
 const char *weir_task_phase_text(enum weir_task_phase phase);
 int weir_task_phase_from_text(const char *text);
 
+struct weir_job_state;
+struct weir_task;
+
+/** Of a text that is none, as from elsewhere: FAILED, and LOST. */
+enum weir_job_phase weir_job_phase_of(const struct weir_job_state *state);
+enum weir_task_phase weir_task_phase_of(const struct weir_task *task);
+
+/** Is the task on a node, or was it until its end is reported: STARTING, RUNNING or STOPPING? */
+bool weir_task_is_alive(const struct weir_task *task);
+
+/** Is none of its tasks alive? */
+bool weir_job_none_is_alive(const struct weir_job_state *state);
+
 /** Is the job over: SUCCEEDED, FAILED or CANCELLED? */
 bool weir_job_phase_is_final(enum weir_job_phase phase);
 
@@ -69,6 +85,11 @@ struct weir_job {
     char *outcome;             /**< While STOPPING: the final state it goes to; NULL otherwise. */
     int64_t attempt;           /**< 1, 2 …: of a gang. */
     int64_t max_restarts;      /**< Of a gang; a service restarts always. */
+    int64_t priority;          /**< Within its queue: the higher goes first. */
+    bool is_preemptible;       /**< It may be stopped for others, and goes on later. */
+    int64_t time_limit_ms;     /**< Longest run of a gang, from its placement on; 0: none. */
+    int64_t min_tasks;         /**< A gang begins, and goes on, with so many; 0: with all. */
+    char *placement;           /**< JSON: {"node_selector", "tolerations", "topology"}; NULL. */
     int64_t n_restarts;
     int64_t due_ms; /**< RESTARTING: when the back-off is over. */
     char *ion;      /**< ION, pipeline and training number it works for; NULL and 0 if none. */
@@ -88,7 +109,13 @@ struct weir_task {
     int64_t rank;
     char *role; /**< "worker", "parameter_server", "replica" or "command". */
     int64_t cpu_slots;
-    int64_t memory_bytes;     /**< What it may use, kept for it on its node; 0: it has no limit. */
+    int64_t memory_bytes;      /**< What it may use, kept for it on its node; 0: it has no limit. */
+    int64_t n_accelerators;    /**< Different devices of one node. */
+    char *accelerator_model;   /**< NULL: any. */
+    int64_t accelerator_milli; /**< Of each, in thousandths; 0: by memory. */
+    int64_t accelerator_memory_bytes; /**< Of each; 0: by share. */
+    char *mig_profile;                /**< Each is a MIG slice of this profile; NULL: a device. */
+    char *devices;            /**< Indices of those that it has on its node: "0,3"; NULL: none. */
     char *definition;         /**< JSON for the agent: argv, env, files, limits. */
     int64_t definition_bytes; /**< Its length. */
     char *node;               /**< NULL while WAITING. */
@@ -113,11 +140,12 @@ struct weir_job_state {
 };
 
 enum weir_job_event_type {
-    WEIR_JOB_EVENT_BIND,         /**< place: a node for each task of weir_job_wants. */
+    WEIR_JOB_EVENT_BIND,         /**< place: a node for each task of weir_job_wants; devices. */
     WEIR_JOB_EVENT_TASK_RUNNING, /**< task, attempt, pid. */
     WEIR_JOB_EVENT_TASK_EXITED,  /**< task, attempt, exit_code, signal, text. */
     WEIR_JOB_EVENT_TASK_LOST,    /**< task, attempt, text: the agent does not know its end. */
     WEIR_JOB_EVENT_NODE_LOST,    /**< node. */
+    WEIR_JOB_EVENT_DEVICE_LOST,  /**< task, attempt, text: a device that it has is bad or gone. */
     WEIR_JOB_EVENT_CANCEL,       /**< text: by whom and why. */
     WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
 };
@@ -133,6 +161,7 @@ struct weir_job_event {
     const char *node;
     const char *const
         *place; /**< BIND: node names, in the order of weir_job_wants; a service's may be NULL. */
+    const char *const *devices; /**< BIND: per place the indices of devices; NULL: none at all. */
     size_t n_place;
 };
 

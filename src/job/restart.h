@@ -43,4 +43,10 @@ bool weir_replica_restart_is_told(int64_t n_restarts);
  * not make it longer than backoff_ms. */
 int64_t weir_backoff_end_ms(int64_t due_ms, int64_t backoff_ms, int64_t now_ms);
 
+/** When the back-off of a RESTARTING gang is over. */
+int64_t weir_gang_due_ms(const struct weir_job *job, int64_t now_ms);
+
+/** When the time limit of a placed gang is over; INT64_MAX: it has none, or is not placed. */
+int64_t weir_job_limit_end_ms(const struct weir_job_state *state);
+
 #endif

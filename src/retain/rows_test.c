@@ -264,7 +264,7 @@ static const struct {
     {WEIR_RETAIN_ALERTS, "'alerts'"},
     {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
     {WEIR_RETAIN_METRICS, "'metrics'"},
-    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'jobs'"},
+    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'task_devices', 'jobs'"},
     {WEIR_RETAIN_ACTIONS, "'outbox'"},
 };
 

@@ -210,13 +210,17 @@ export interface Job {
     has_known_exits: boolean // Some of its exit statuses say that a second try ends the same way
     id: string // Identifier
     ion: string | null // ION it works for
+    is_preemptible: boolean // It may be stopped for others, and goes on later
     is_service: boolean // Its tasks are placed and restarted one by one, for ever; else they start and end together
     kind: string // Kind of job: `weir explain job-kinds`
     max_restarts: number // How often a failed gang starts again; after a loss of its node 3 times at least
+    min_tasks: number // It begins, and goes on, with so many tasks; 0: with all
     n_restarts: number // How often it has
     name: string // Name
     outcome: string | null // While STOPPING: what it will be
     pipeline: string | null // Pipeline of that ION
+    placement: unknown // Which nodes it may have: {node_selector, tolerations, topology}
+    priority: number // Within its queue: the higher goes first
     project: string // Project it belongs to
     reason: string | null // Why it waits, restarts or failed
     revision: number // Counts changes of all jobs: greater than any before
@@ -224,6 +228,7 @@ export interface Job {
     spec: unknown // What to run, by kind; secrets are shown as ***
     started_ms: Time | null // When all its tasks ran for the first time (ms)
     state: string // PENDING, STARTING, RUNNING, RESTARTING, STOPPING, SUCCEEDED, FAILED or CANCELLED
+    time_limit_ms: number // Longest run, from its placement on; 0: none (ms)
     training: number // Number of the training in that pipeline
 }
 
@@ -490,10 +495,14 @@ export interface StoreUsage {
 
 /** GET /jobs/{id}/tasks */
 export interface Task {
+    accelerator_memory_bytes: number // Memory of each; 0: by share (bytes)
+    accelerator_milli: number // Share of each in thousandths; 0: by memory
+    accelerator_model: string | null // Their model; null: any
     attempt: number // Start, 1 = first
     cpu_slots: number // CPU slots it takes
     definition_bytes: number // Length of what its agent is told (bytes)
     desired: string // running or stopped
+    devices: string | null // Indices of the devices that it has there: 0,3
     due_ms: Time | null // Of a waiting replica: not before (ms)
     exit_code: number // -1 = none
     finished_ms: Time | null // When its attempt ended (ms)
@@ -501,6 +510,8 @@ export interface Task {
     job: string // Job
     memory_bytes: number // Memory it may use, which is kept for it; 0: no limit (bytes)
     message: string | null // How it ended, in words
+    mig_profile: string | null // Each is a MIG slice of this profile; null: a device
+    n_accelerators: number // Accelerators that it asks for, all on one node
     n_restarts: number // Of a replica: since it last ran for 5 s
     node: string | null // Where it runs
     pid: number // Process on its node

@@ -1,0 +1,332 @@
+#include "job/task_device.h"
+
+#include "job/device.h"
+#include "store/stmt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Attempts that one heartbeat settles; the next does the others. */
+#define ROWS_MAX 256
+
+static const char sql_look[] =
+    "SELECT memory_bytes, kind FROM devices WHERE node = :node AND idx = :idx AND state = 'ok'";
+static const char sql_give[] =
+    "INSERT INTO task_devices (task, attempt, node, idx, milli, memory_bytes)"
+    " SELECT :task, :attempt, :node, :idx, :milli, :bytes"
+    " WHERE (SELECT coalesce(sum(milli), 0) FROM task_devices WHERE node = :node AND idx = :idx)"
+    " + :milli <= 1000 AND (:whole = 0 OR"
+    " (SELECT coalesce(sum(memory_bytes), 0) FROM task_devices WHERE node = :node AND idx = :idx)"
+    " + :bytes <= :whole)";
+static const char sql_of_attempt[] =
+    "SELECT node, idx FROM task_devices WHERE task = :task AND attempt = :attempt";
+static const char sql_end[] = "DELETE FROM task_devices WHERE task = :task AND attempt = :attempt";
+static const char sql_leave[] = "UPDATE task_devices SET is_left = 1 WHERE task = :task"
+                                " AND is_left = 0 AND attempt <> :live";
+static const char sql_abandon[] = "UPDATE task_devices SET is_left = 1 WHERE task IN"
+                                  " (SELECT id FROM tasks WHERE job = :job)";
+static const char sql_left_on[] = "SELECT DISTINCT task, attempt FROM task_devices"
+                                  " WHERE node = :node AND is_left = 1";
+static const char sql_left[] =
+    "SELECT DISTINCT node, idx FROM task_devices WHERE is_left = 1 ORDER BY node, idx";
+static const char sql_sum[] =
+    "SELECT sum(milli) FROM task_devices WHERE node = :node AND idx = :idx";
+static const char sql_holders[] =
+    "SELECT j.name || '/' || t.rank FROM task_devices d JOIN tasks t ON t.id = d.task"
+    " JOIN jobs j ON j.id = t.job WHERE d.node = :node AND d.idx = :idx ORDER BY j.name, t.rank";
+static const char sql_show[] = "UPDATE devices SET used_milli = :milli, holders = :holders"
+                               " WHERE node = :node AND idx = :idx";
+
+size_t weir_task_device_indices(const char *devices, int64_t *out)
+{
+    size_t n = 0;
+    while (devices != NULL && *devices != '\0') {
+        char *end;
+        long long idx = strtoll(devices, &end, 10);
+        if (end == devices || idx < 0 || n == WEIR_TASK_DEVICES_MAX ||
+            (*end != ',' && *end != '\0')) {
+            return 0;
+        }
+        out[n++] = idx;
+        devices = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+/* ---- what people see of a device -------------------------------------------------------------- */
+
+static weir_status show(struct weir_txn *txn, struct weir_arena *arena, const char *node,
+                        int64_t idx, struct weir_error *err)
+{
+    const struct weir_bind of[] = {WEIR_BIND_TEXT("node", node), WEIR_BIND_INT("idx", idx)};
+    int64_t milli;
+    char **names, *text = NULL;
+    size_t n;
+    WEIR_TRY(weir_txn_query_int(txn, sql_sum, of, WEIR_ARRAY_LEN(of), 0, &milli, err));
+    WEIR_TRY(
+        weir_txn_query_texts(txn, sql_holders, of, WEIR_ARRAY_LEN(of), arena, &names, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        text = text == NULL ? names[i] : weir_arena_printf(arena, "%s, %s", text, names[i]);
+    }
+    return weir_txn_exec(
+        txn, sql_show,
+        WEIR_BINDS(of[0], of[1], WEIR_BIND_INT("milli", milli), WEIR_BIND_TEXT("holders", text)),
+        NULL, err);
+}
+
+/* ---- give ------------------------------------------------------------------------------------- */
+
+struct giving {
+    struct weir_txn *txn;
+    struct weir_arena arena;
+    const struct weir_task *task;
+    bool is_given;
+};
+
+/* Bytes as thousandths are rounded down, so that those who share a device never add up to more. */
+static int64_t milli_of(const struct weir_task *task, int64_t device_bytes)
+{
+    if (task->accelerator_milli > 0) {
+        return task->accelerator_milli;
+    }
+    return device_bytes > 0 ? (int64_t)((__int128)task->accelerator_memory_bytes *
+                                        WEIR_DEVICE_WHOLE / device_bytes)
+                            : WEIR_DEVICE_WHOLE;
+}
+
+static int64_t bytes_of(const struct weir_task *task, int64_t device_bytes)
+{
+    return task->accelerator_milli > 0
+               ? (int64_t)((__int128)device_bytes * task->accelerator_milli / WEIR_DEVICE_WHOLE)
+               : task->accelerator_memory_bytes;
+}
+
+static weir_status look_at(struct giving *giving, int64_t idx, bool *out_is_ok, int64_t *out_bytes,
+                           struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    WEIR_TRY(weir_stmt_open(
+        giving->txn, sql_look,
+        WEIR_BINDS(WEIR_BIND_TEXT("node", giving->task->node), WEIR_BIND_INT("idx", idx)), &row,
+        err));
+    WEIR_TRY(weir_stmt_step(row, out_is_ok, err));
+    if (*out_is_ok) {
+        struct weir_device device = {.kind = weir_stmt_text(row, 1, &giving->arena)};
+        *out_bytes = weir_stmt_int(row, 0);
+        *out_is_ok = weir_device_is_accelerator(&device);
+    }
+    return WEIR_OK;
+}
+
+static weir_status give_one(struct giving *giving, int64_t idx, struct weir_error *err)
+{
+    const struct weir_task *task = giving->task;
+    int64_t device_bytes = 0, n = 0;
+    bool is_ok = false;
+    WEIR_TRY(look_at(giving, idx, &is_ok, &device_bytes, err));
+    bool needs_memory = task->accelerator_milli == 0;
+    if (!is_ok || (needs_memory && device_bytes < task->accelerator_memory_bytes)) {
+        giving->is_given = false;
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_exec(giving->txn, sql_give,
+                           WEIR_BINDS(WEIR_BIND_TEXT("task", task->id),
+                                      WEIR_BIND_INT("attempt", task->attempt),
+                                      WEIR_BIND_TEXT("node", task->node), WEIR_BIND_INT("idx", idx),
+                                      WEIR_BIND_INT("milli", milli_of(task, device_bytes)),
+                                      WEIR_BIND_INT("bytes", bytes_of(task, device_bytes)),
+                                      WEIR_BIND_INT("whole", device_bytes)),
+                           &n, err));
+    giving->is_given = n == 1;
+    return giving->is_given ? show(giving->txn, &giving->arena, task->node, idx, err) : WEIR_OK;
+}
+
+static bool was_placed(const struct weir_task *task, int64_t now_ms)
+{
+    return task->n_accelerators > 0 && task->node != NULL && task->started_ms == now_ms &&
+           weir_task_phase_from_text(task->state) == WEIR_TASK_STARTING;
+}
+
+static weir_status give_task(struct giving *giving, struct weir_error *err)
+{
+    int64_t indices[WEIR_TASK_DEVICES_MAX];
+    size_t n = weir_task_device_indices(giving->task->devices, indices);
+    giving->is_given = n == (size_t)giving->task->n_accelerators;
+    for (size_t i = 0; i < n && giving->is_given; i++) {
+        for (size_t k = 0; k < i; k++) {
+            giving->is_given = giving->is_given && indices[k] != indices[i];
+        }
+        if (giving->is_given) {
+            WEIR_TRY(give_one(giving, indices[i], err));
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_task_devices_give(struct weir_txn *txn, const struct weir_job_state *state,
+                                   int64_t now_ms, bool *out_is_given, struct weir_error *err)
+{
+    struct giving giving = {.txn = txn, .is_given = true};
+    weir_status status = WEIR_OK;
+    size_t n = 0;
+    weir_arena_init(&giving.arena, 0);
+    for (; n < state->n_tasks && status == WEIR_OK && giving.is_given; n++) {
+        giving.task = &state->tasks[n];
+        if (was_placed(giving.task, now_ms)) {
+            status = give_task(&giving, err);
+        }
+    }
+    for (size_t i = 0; i < n && status == WEIR_OK && !giving.is_given; i++) {
+        if (was_placed(&state->tasks[i], now_ms)) {
+            status = weir_task_devices_end(txn, state->tasks[i].id, state->tasks[i].attempt, err);
+        }
+    }
+    weir_arena_fini(&giving.arena);
+    *out_is_given = giving.is_given;
+    return status;
+}
+
+/* ---- take back -------------------------------------------------------------------------------- */
+
+struct place {
+    char *node;
+    int64_t idx;
+};
+
+static weir_status places_of(struct weir_txn *txn, const struct weir_bind *binds, size_t n_binds,
+                             struct weir_arena *arena, struct place *out, size_t *out_n,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    *out_n = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql_of_attempt, binds, n_binds, &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row && *out_n < WEIR_TASK_DEVICES_MAX) {
+        out[(*out_n)++] = (struct place){weir_stmt_text(row, 0, arena), weir_stmt_int(row, 1)};
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status end_in(struct weir_txn *txn, const char *task, int64_t attempt,
+                          struct weir_arena *arena, struct weir_error *err)
+{
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("task", task),
+                                      WEIR_BIND_INT("attempt", attempt)};
+    struct place places[WEIR_TASK_DEVICES_MAX];
+    size_t n;
+    WEIR_TRY(places_of(txn, binds, WEIR_ARRAY_LEN(binds), arena, places, &n, err));
+    if (n == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_exec(txn, sql_end, binds, WEIR_ARRAY_LEN(binds), NULL, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(show(txn, arena, places[i].node, places[i].idx, err));
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_task_devices_end(struct weir_txn *txn, const char *task, int64_t attempt,
+                                  struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = end_in(txn, task, attempt, &arena, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_task_devices_leave(struct weir_txn *txn, const struct weir_job_state *state,
+                                    struct weir_error *err)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        int phase = weir_task_phase_from_text(task->state);
+        bool is_live = phase == WEIR_TASK_STARTING || phase == WEIR_TASK_RUNNING ||
+                       phase == WEIR_TASK_STOPPING;
+        if (task->n_accelerators > 0) {
+            WEIR_TRY(weir_txn_exec(txn, sql_leave,
+                                   WEIR_BINDS(WEIR_BIND_TEXT("task", task->id),
+                                              WEIR_BIND_INT("live", is_live ? task->attempt : -1)),
+                                   NULL, err));
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_task_devices_abandon(struct weir_txn *txn, const char *job, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_abandon, WEIR_BINDS(WEIR_BIND_TEXT("job", job)), NULL, err);
+}
+
+static bool is_alive(const struct weir_attempt_name *alive, size_t n_alive, const char *task,
+                     int64_t attempt)
+{
+    for (size_t i = 0; i < n_alive; i++) {
+        if (alive[i].attempt == attempt && strcmp(alive[i].task, task) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status left_on(struct weir_txn *txn, const char *node, struct weir_arena *arena,
+                           struct weir_attempt_name *out, size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    *out_n = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql_left_on, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row && *out_n < ROWS_MAX) {
+        out[(*out_n)++] =
+            (struct weir_attempt_name){weir_stmt_text(row, 0, arena), weir_stmt_int(row, 1)};
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status settle_in(struct weir_txn *txn, const char *node,
+                             const struct weir_attempt_name *alive, size_t n_alive,
+                             struct weir_arena *arena, size_t *out_n, struct weir_error *err)
+{
+    struct weir_attempt_name *left = WEIR_ARENA_ARRAY(arena, ROWS_MAX, struct weir_attempt_name);
+    size_t n_left;
+    *out_n = 0;
+    WEIR_TRY(left_on(txn, node, arena, left, &n_left, err));
+    for (size_t i = 0; i < n_left; i++) {
+        if (!is_alive(alive, n_alive, left[i].task, left[i].attempt)) {
+            WEIR_TRY(end_in(txn, left[i].task, left[i].attempt, arena, err));
+            ++*out_n;
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_task_devices_settle(struct weir_txn *txn, const char *node,
+                                     const struct weir_attempt_name *alive, size_t n_alive,
+                                     size_t *out_n_freed, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = settle_in(txn, node, alive, n_alive, &arena, out_n_freed, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_task_devices_each_left(struct weir_txn *txn, weir_device_left_fn fn, void *context,
+                                        struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    weir_status status;
+    WEIR_TRY(weir_stmt_open(txn, sql_left, WEIR_NO_BINDS, &row, err));
+    while ((status = weir_stmt_step(row, &has_row, err)) == WEIR_OK && has_row) {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        fn(context, weir_stmt_text(row, 0, &arena), weir_stmt_int(row, 1));
+        weir_arena_fini(&arena);
+    }
+    return status;
+}
