@@ -16,7 +16,9 @@
  * job alone uses is given to its user, and one that others use too to a group of all tasks, which
  * may read it, or write in it (the demo's) with set-group-ID folders.
  *
- * Everything else of the machine is reached as that user, under ordinary permissions. A folder that
+ * Of the rest of the machine the task sees programs, libraries and their settings (/usr, /etc, /opt
+ * and the like), and the paths that its specification names, all as that user, under ordinary
+ * permissions; every other folder of the root (/home, /srv, /var, /run, …) is empty. A folder that
  * the operator shares (weir agent --share DIR[:rw]) is mapped likewise: what belongs to the
  * folder's owner is the task's.
  *

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static weir_status refuse(const struct cell *cell, const struct cell_path *path,
-                          struct weir_error *err)
+weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,
+                         struct weir_error *err)
 {
     const char *text = path->path;
     int dir_len = path->is_dir ? (int)strlen(text) : (int)(strrchr(text, '/') - text);
@@ -67,7 +67,7 @@ weir_status reach_check(const struct cell *cell, struct weir_arena *arena, struc
         const struct cell_path *path = &cell->paths[i];
         bool is_ours = cell->state_dir != NULL && cell_is_below(path->path, cell->state_dir);
         if (!is_ours && is_out_of_reach(path, arena)) {
-            return refuse(cell, path, err);
+            return reach_refuse(cell, path, err);
         }
     }
     return WEIR_OK;

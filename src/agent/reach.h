@@ -12,4 +12,8 @@
 weir_status reach_check(const struct cell *cell, struct weir_arena *arena,
                         struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The error for a path that is out of the task's reach. */
+weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

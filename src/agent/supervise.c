@@ -485,8 +485,14 @@ static void explain_failure(const struct supervisor *s, const struct launch_fail
         (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
     } else {
         record->exit_code = exit_code_of_exec(failure->errno_value);
-        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s",
-                       s->task.argv[0], strerror(failure->errno_value));
+        const char *program = s->task.argv[0];
+        bool is_hidden = failure->errno_value == ENOENT && program[0] == '/' &&
+                         s->task.cell.user != 0 && access(program, F_OK) == 0;
+        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s%s",
+                       program, strerror(failure->errno_value),
+                       is_hidden ? " in what jobs see of this node: start the agent with --share "
+                                   "of its folder"
+                                 : "");
     }
 }
 

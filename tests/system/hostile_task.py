@@ -109,6 +109,10 @@ attempt("change Weir's program for trainings")(writes(f"{AGENT}/given/weir-worke
 attempt("take Weir's program from others")(lambda: os.chmod(f"{AGENT}/given/weir", 0o700) or "changed")
 attempt("remove Weir's program")(lambda: os.unlink(f"{AGENT}/given/weir") or "removed")
 attempt("change Weir's program by a hard link")(lambda: os.link(f"{AGENT}/given/weir", "weir") or "linked")
+for name, known in (("home", ()), ("root", ()), ("srv", ()), ("mnt", ()), ("media", ()), ("boot", ()), ("var/log", ()), ("var/lib", ()),
+                    ("var/backups", ()), ("run/user", ()), ("run/weir-users", ()), ("run/systemd/private", ())):
+    attempt(f"list /{name}")(lists("/" + name, known))
+attempt("read /var/lib/dpkg/status")(reads("/var/lib/dpkg/status"))
 attempt("read /etc/shadow")(reads("/etc/shadow"))
 attempt("hard link to /etc/shadow")(lambda: os.link("/etc/shadow", "shadow") or "linked")
 attempt("write /etc/passwd")(writes("/etc/passwd"))

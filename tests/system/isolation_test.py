@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -177,6 +178,26 @@ class Isolation(unittest.TestCase):
         with self.assertRaises(HttpError) as refused:
             self.server.post("/ions", ion)
         self.assertIn("Weir's own folder", refused.exception.body)
+
+    def test_of_the_machine_a_job_sees_programs_and_libraries_alone(self):
+        folder = pathlib.Path(f"/var/lib/weir-test-{os.getpid()}")
+        folder.mkdir(mode=0o755)
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "data").write_text("precious")
+        program = folder / "go"
+        program.write_text("#!/bin/sh\necho GOT\n")
+        program.chmod(0o755)
+        state, log = self.run_job(f"cat {folder}/data && echo GOT; ls /home/* /root /var/lib/* /srv/* && echo GOT; "
+                                  "ls /usr/bin/env /etc/passwd /usr/lib && echo seen; getent hosts localhost && echo named")
+        self.assertEqual(state, "SUCCEEDED", log)
+        self.assertNotIn("GOT", log)
+        self.assertNotIn("precious", log)
+        self.assertIn("seen", log)
+        self.assertIn("named", log)
+        job = self.server.post("/jobs", {"name": "t", "kind": "command", "max_restarts": 0,
+                                         "spec": {"argv": [str(program)]}})["id"]
+        self.end(job)
+        self.assertIn("start the agent with --share", self.server.get(f"/jobs/{job}")["reason"])
 
     def test_a_folder_out_of_reach_is_named_with_what_helps(self):
         private = pathlib.Path(f"/var/lib/weir-test-{os.getpid()}")
