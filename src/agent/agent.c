@@ -83,6 +83,9 @@ static int64_t turn(struct agent *agent)
     bool has_more = false;
     bool is_unsettled = false;
     take_desired(agent);
+    if ((agent->finder != NULL && weir_finder_look(agent->finder, now)) || health_look(agent)) {
+        agent->next_heartbeat_ms = 0; /* told at once */
+    }
     own_log_bound(task_path(log_path, agent->dir, "agent.log"), OWN_LOG_MAX_BYTES);
     if (now >= agent->next_heartbeat_ms && !report_is_quiet(agent)) {
         int64_t every_ms = agent->config->heartbeat_ms;
@@ -109,10 +112,16 @@ static int64_t turn(struct agent *agent)
     }
     now = weir_mono_ms();
     int64_t until_ms = WEIR_MAX(agent->next_heartbeat_ms, agent->quiet_until_ms);
-    if (is_unsettled) {
+    if (is_unsettled || agent->finder != NULL || agent->health.child != 0) {
         until_ms = WEIR_MIN(until_ms, now + TICK_MS);
     }
     return has_more && !report_is_quiet(agent) ? 0 : until_ms - now;
+}
+
+/* Below 0: none, which poll passes over. */
+static int finder_fd(const struct agent *agent)
+{
+    return agent->finder != NULL ? weir_finder_fd(agent->finder) : -1;
 }
 
 static void loop(struct agent *agent)
@@ -120,7 +129,8 @@ static void loop(struct agent *agent)
     while (!atomic_load(&agent->is_stopping)) {
         int64_t wait_ms = turn(agent);
         struct pollfd fds[] = {{.fd = agent->event_fd, .events = POLLIN},
-                               {.fd = agent->inotify_fd, .events = POLLIN}};
+                               {.fd = agent->inotify_fd, .events = POLLIN},
+                               {.fd = finder_fd(agent), .events = POLLIN}};
         if (wait_ms > 0) {
             (void)poll(fds, 1, MIN_TICK_MS);
             (void)poll(fds, WEIR_ARRAY_LEN(fds), (int)WEIR_MIN(wait_ms, (int64_t)60000));
@@ -212,6 +222,24 @@ static weir_status open_folder(struct agent *agent, struct weir_error *err)
     return status == WEIR_OK ? write_agent_file(agent, err) : status;
 }
 
+/* A program of its own looks at the devices: this one, told to. */
+static void open_finder(struct agent *agent)
+{
+    if (!agent->config->finds_devices) {
+        return;
+    }
+    size_t n = 0;
+    agent->find_argv[n++] = agent->executable;
+    agent->find_argv[n++] = "agent";
+    agent->find_argv[n++] = "--find-devices";
+    if (agent->config->devices != NULL) {
+        agent->find_argv[n++] = "--devices";
+        agent->find_argv[n++] = (char *)agent->config->devices;
+    }
+    agent->find_argv[n] = NULL;
+    agent->finder = weir_finder_create(&(struct weir_finder_config){.argv = agent->find_argv});
+}
+
 static weir_status open_agent(struct agent *agent, struct weir_error *err)
 {
     const struct weir_agent_config *config = agent->config;
@@ -256,6 +284,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     if (config->isolation == NULL || strcmp(config->isolation, "none") != 0) {
         weir_isolation_prepare();
     }
+    open_finder(agent);
     return jobs_open(agent, err);
 }
 
@@ -284,6 +313,8 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
         status = run_threads(&agent, err);
         weir_log_event(WEIR_LOG_INFO, "agent_stopped");
     }
+    weir_finder_destroy(agent.finder);
+    health_close(&agent);
     attempts_free(&agent);
     json_decref(agent.desired.document);
     json_decref(agent.latest_desired.document);

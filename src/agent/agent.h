@@ -42,6 +42,11 @@
  * Privileges: a task has no capabilities, and no program it executes gains any (no_new_privs), also
  * where the agent is root. Its system calls are filtered (syscall_filter.h).
  *
+ * Health: with each heartbeat the node is healthy, or there is a reason why it is not: its disk is
+ * full, the control groups that it had are gone, its memory or all its accelerators are bad, or the
+ * command that its people gave fails. A command that takes longer than 30 s has failed. The server
+ * gives an unhealthy node no new tasks.
+ *
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
  * log_max_bytes (default 64 MiB): its beginning, one line that counts what was left out, and its
  * last 64 KiB. 1024 attempts per node; more are refused and logged.
@@ -54,6 +59,7 @@
 #include "base/json.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** NULL or 0 means the default. Strings are borrowed for the call. */
@@ -77,6 +83,10 @@ struct weir_agent_config {
     int64_t heartbeat_ms;   /**< Default 5000. */
     int64_t poll_wait_s;    /**< How long the server may hold the desired state back; default 20. */
     int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
+    /** Look at the devices of this machine (device/finder.h) and tell the server. */
+    bool finds_devices;
+    const char *devices;        /**< File that declares devices; NULL: none. */
+    const char *health_command; /**< For sh -c, once a minute; NULL: none. */
     int64_t pids_max;       /**< Processes and threads of an attempt; default 4096. */
     int64_t disk_max_bytes; /**< Of a task's folder and its job's /tmp; default: half of what is
                                  free when it starts. A task may ask for less. */

@@ -7,6 +7,7 @@
 #include "agent/task.h"
 #include "agent/walls.h"
 #include "client/client.h"
+#include "device/finder.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,6 +42,16 @@ struct attempt {
     struct attempt *next;
 };
 
+/** The command of this node's people that says whether it is healthy. Main thread only. */
+struct health_command {
+    pid_t child;      /* 0: none runs */
+    int fd;           /* What it writes. */
+    int64_t begun_ms; /* monotonic */
+    int64_t due_ms;   /* Of the next. */
+    char said[160];   /* Its first line. */
+    char reason[256]; /* "" if it went well the last time. */
+};
+
 struct agent {
     const struct weir_agent_config *config;
     char *dir, *tasks_dir, *jobs_dir, *executable; /* the folders: absolute, without links */
@@ -69,6 +80,10 @@ struct agent {
     char *ca_path; /* absolute, for tasks too; NULL: the system's authorities */
     int wake_fd;   /* ends the stop thread */
     atomic_bool is_stopping;
+
+    struct weir_finder *finder; /* main thread; NULL: devices are not looked at */
+    char *find_argv[6];
+    struct health_command health;
 
     struct desired desired; /* main thread: the one that holds */
 };
@@ -112,6 +127,13 @@ void jobs_release(struct agent *agent, const char *job);
 void jobs_clean(struct agent *agent);
 /** The same for all jobs of an agent's folder, whose tasks have all ended; no agent runs there. */
 void jobs_remove_all(const char *agent_dir);
+
+/* health.c */
+/** Start the command where it is due, and take its end. @return Whether its verdict is another. */
+bool health_look(struct agent *agent);
+void health_close(struct agent *agent);
+/** The first thing that is wrong with this node, as a sentence; "" if it is healthy. */
+const char *health_reason(const struct agent *agent, const json_t *devices, char *out, size_t size);
 
 /* report.c: calls to the server. Each returns what the call returned; a failure that can be cured
  * by waiting makes the agent quiet for a while. */

@@ -63,6 +63,24 @@ static void add_disk(const struct agent *agent, json_t *body)
     }
 }
 
+/* What is known of a first round that is not over would be told as a loss of the rest. */
+static void add_devices(const struct agent *agent, json_t *body)
+{
+    char reason[256];
+    json_t *devices = NULL;
+    if (agent->finder != NULL && weir_finder_is_complete(agent->finder)) {
+        devices = weir_finder_devices(agent->finder);
+        json_object_set(body, "devices", devices);
+        json_object_set_new(json_object_get(body, "inventory"), "device_errors",
+                            weir_finder_errors(agent->finder));
+    }
+    health_reason(agent, devices, reason, sizeof reason);
+    if (reason[0] != '\0') {
+        json_object_set_new(body, "unhealthy", json_string(reason));
+    }
+    json_decref(devices);
+}
+
 weir_status report_heartbeat(struct agent *agent)
 {
     struct weir_error err;
@@ -78,6 +96,8 @@ weir_status report_heartbeat(struct agent *agent)
     }
     json_object_set(inventory, "isolation", agent->isolation);
     add_disk(agent, body);
+    add_devices(agent, body);
+    json_object_set_new(body, "time_ms", json_integer(weir_time_ms()));
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     json_decref(body);

@@ -156,6 +156,11 @@ API_FN(api_task_status);
 API_FN(api_node_list);
 API_FN(api_node_put);
 API_FN(api_node_desired);
+API_FN(api_node_get);
+API_FN(api_node_update);
+API_FN(api_node_leave);
+API_FN(api_node_join_create);
+API_FN(api_node_join);
 API_FN(api_run_list);
 API_FN(api_run_get);
 API_FN(api_run_update);
@@ -196,6 +201,20 @@ API_FN(api_retention_get);
 API_FN(api_retention_put);
 
 /* Small things every route needs. */
+
+/** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
+struct weir_node;
+json_t *api_node_view(const struct api_call *call, const struct weir_node *node);
+
+/**
+ * Take $.devices, $.unhealthy and $.time_ms of a heartbeat: what is wrong with the node goes into
+ * node->unhealthy, how many accelerators it has into n_accelerators. Pure.
+ * @param out  The devices, *out_n of them; NULL if the body has none: then nothing is known.
+ */
+struct weir_device_report;
+weir_status api_node_read_devices(const struct api_call *call, struct weir_node *node,
+                                  struct weir_device_report **out, size_t *out_n,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Wake requests and streams that wait. */
 void api_wake(struct weir_api *api);

@@ -28,11 +28,7 @@ weir_status api_node_list(struct api_call *call, struct weir_txn *txn, struct we
     WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, call->arena, &items, &n, &next, err));
     json_t *views = json_array();
     for (size_t i = 0; i < n; i++) {
-        const struct weir_node *node = (const struct weir_node *)items + i;
-        json_t *view = weir_record_to_json(&weir_node_resource, node);
-        json_object_set_new(
-            view, "state", json_string(weir_node_state(node, call->now_ms, call->api->started_ms)));
-        json_array_append_new(views, view);
+        json_array_append_new(views, api_node_view(call, (const struct weir_node *)items + i));
     }
     api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
     return WEIR_OK;

@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "control/control.h"
 #include "framework/framework.h"
+#include "job/device.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -359,11 +360,18 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.inventory: at most %zu bytes are allowed",
                               weir_field_max_bytes(field));
     }
-    bool is_news;
+    bool is_news, has_device_news = false;
+    struct weir_device_report *devices;
+    size_t n_devices;
+    WEIR_TRY(api_node_read_devices(call, &node, &devices, &n_devices, err));
     WEIR_TRY(bind_token(call, txn, node.name, err));
     WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->started_ms, &is_news, err));
-    call->is_routine = !is_news;
     WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
+    if (devices != NULL) {
+        WEIR_TRY(weir_devices_report(txn, node.name, devices, n_devices, call->now_ms, call->arena,
+                                     &has_device_news, err));
+    }
+    call->is_routine = !is_news && !has_device_news;
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -6,6 +6,7 @@
 #include "ion/ion.h"
 #include "ion/replica.h"
 #include "ion/threshold.h"
+#include "job/device.h"
 #include "job/job.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -89,6 +90,23 @@ const struct api_route api_routes[] = {
      SCIENTIST, API_NONE, 0, NULL, NULL, "wait_s", 0, api_dataset_freeze_get},
     {"GET", API "/nodes", "List nodes, each with its state: ready, silent or lost", VIEWER, VIEWER,
      API_READ, API_LIST, NULL, &weir_node_resource, "limit cursor", 0, api_node_list},
+    {"GET", API "/nodes/{name}", "Look at a node, with its devices", VIEWER, VIEWER, API_READ, 0,
+     NULL, &weir_node_resource, NULL, 0, api_node_get},
+    {"PATCH", API "/nodes/{name}", "Drain a node, let it take tasks again, label or taint it",
+     OPERATOR, OPERATOR, API_WRITE, API_NOTIFY, NULL, &weir_node_resource, NULL, 0,
+     api_node_update},
+    {"DELETE", API "/nodes/{name}",
+     "Let a node leave the cluster: its tokens end, what it did stays known", ADMIN, AGENT,
+     API_WRITE, API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_leave},
+    {"GET", API "/devices", "List the devices of all nodes", VIEWER, VIEWER, API_READ, API_LIST,
+     NULL, &weir_device_resource, "limit cursor node kind model state", 0, api_list},
+    {"GET", API "/node-joins", "List the one-time tokens that machines join with", ADMIN, ADMIN,
+     API_READ, API_LIST, NULL, &weir_node_join_resource, "limit cursor", 0, api_list},
+    {"POST", API "/node-joins", "Make such a token; its secret is shown once", ADMIN, ADMIN,
+     API_WRITE, 0, &weir_node_join_resource, &weir_node_join_resource, NULL, 0,
+     api_node_join_create},
+    {"POST", API "/join", "Join with a one-time token; answers the node's own token", VIEWER,
+     VIEWER, API_WRITE, API_OPEN, NULL, NULL, NULL, 0, api_node_join},
     {"GET", API "/health/summary", "Does the platform work, and if not, why?", VIEWER, VIEWER,
      API_READ, 0, NULL, NULL, NULL, 0, api_health_summary},
     {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", AGENT, AGENT, API_WRITE,

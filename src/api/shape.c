@@ -3,6 +3,7 @@
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "ion/replica.h"
+#include "job/device.h"
 #include "job/job.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -53,10 +54,21 @@ static const struct api_member health_summary_members[] = {
     ALWAYS("reasons", "list of health reason", "One for each alert that makes it so"),
 };
 static const struct api_member node_members[] = {
-    MAY_MISS("state", "text", "ready, silent or lost; in lists"),
+    MAY_MISS("state", "text", "ready, silent, lost, or left"),
+    MAY_MISS("devices", "list of device", "What it has; not in lists"),
     OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
     OR_NULL("labels", "map of any", "What people say of it, for selectors"),
     OR_NULL("taints", "list of any", "What a task must tolerate: key, value, effect"),
+};
+static const struct api_member device_members[] = {
+    OR_NULL("details", "map of any", "What its kind tells besides: links, processes, speed"),
+};
+static const struct api_member join_members[] = {
+    ALWAYS("node", "text", "Name of the node"),
+    ALWAYS("secret", "text", "The node's own token"),
+};
+static const struct api_member node_join_members[] = {
+    MAY_MISS("secret", "text", "To join with; when it is made, and never again"),
 };
 static const struct api_member model_of_deployment_members[] = {
     ALWAYS("name", "text", "Model"),
@@ -209,6 +221,10 @@ const struct api_shape api_shapes[] = {
     SHAPE("health", NULL, NULL, health_members),
     SHAPE("health reason", NULL, NULL, reason_members),
     SHAPE("health summary", NULL, "GET /api/v1/health/summary", health_summary_members),
+    RECORD("device", weir_device_resource, "node id kind state changed_ms", device_members),
+    SHAPE("joined node", NULL, "POST /api/v1/join", join_members),
+    RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",
+           node_join_members),
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
     SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "cluster/cluster.h"
+#include "device/finder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,7 +14,9 @@
 
 struct agent_options {
     struct cli_common common;
-    char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares, *images;
+    char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares, *images, *devices,
+        *health_command;
+    bool is_finding;
     int64_t cpu_slots, pids_max, task_users, disk_max, io_max;
 };
 
@@ -54,6 +57,12 @@ static const struct weir_option agent_options[] = {
              "How the node is reached: `weir explain drivers`"),
     WEIR_OPT(agent_options, common.ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
              "Authorities that the agent and its tasks trust for https (else the system's)"),
+    WEIR_OPT(agent_options, devices, "devices", 0, TEXT, NULL, 0, 0, "FILE",
+             "Devices that nothing finds: devices: [{model, count, memory}], YAML or JSON"),
+    WEIR_OPT(agent_options, health_command, "health-command", 0, TEXT, NULL, 0, 0, "COMMAND",
+             "Run once a minute by sh: where it fails or takes 30 s, the node gets no new tasks"),
+    WEIR_OPT(agent_options, is_finding, "find-devices", 0, BOOL, NULL, 0, 0, NULL,
+             "Used by the agent itself: look at the devices and tell them on standard output"),
     WEIR_OPT(agent_options, supervise, "supervise", 0, TEXT, NULL, 0, 0, "TASKDIR",
              "Used by the agent itself: watch one task"),
     CLI_HELP_OPTION(agent_options),
@@ -70,6 +79,14 @@ static int open_stop_fd(void)
     return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
+static void find_devices(const char *declared)
+{
+    const struct weir_device_config config = {.declared = declared};
+    struct weir_device_context *context = weir_device_context_create(&config);
+    weir_device_serve(context, STDOUT_FILENO, 0);
+    weir_device_context_destroy(context);
+}
+
 static weir_status run_agent(struct cli_call *call, struct weir_error *err)
 {
     const struct agent_options *options = call->options;
@@ -77,6 +94,10 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
     (void)umask(077);               /* folders of tasks hold secrets of their jobs */
     if (options->supervise != NULL) {
         exit(weir_agent_supervise(options->supervise));
+    }
+    if (options->is_finding) {
+        find_devices(options->devices);
+        return WEIR_OK;
     }
     WEIR_TRY(weir_registry_find(&weir_drivers, options->driver, "--driver", &driver, err));
     if (options->common.server == NULL) {
@@ -102,6 +123,9 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .task_users = options->task_users,
         .shares = options->shares,
         .images = options->images,
+        .finds_devices = true,
+        .devices = options->devices,
+        .health_command = options->health_command,
         .stop_fd = stop_fd,
     };
     weir_status status = weir_agent_run(&config, err);

@@ -36,6 +36,13 @@
     X(cli_token) \
     X(cli_session) \
     X(cli_store) \
+    X(cli_node_drain) \
+    X(cli_node_resume) \
+    X(cli_node_label) \
+    X(cli_node_taint) \
+    X(cli_node_token) \
+    X(cli_node_join) \
+    X(cli_node_leave) \
     X(cli_agent) \
     X(cli_agent_stop) \
     X(cli_simulate) \

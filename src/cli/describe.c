@@ -37,7 +37,7 @@ static const struct described {
     {"dataset", "name kind project path is_uploaded created_by created_ms", {"dataset-versions"}},
     {"node",
      "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
-     "agent_version "
+     "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
      {NULL}},
     {"alert",
@@ -147,6 +147,9 @@ static void print_short(struct cli_call *call, const struct described *what, jso
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    size_t n_devices; /* a node's come with it */
+    const struct cli_column *devices = cli_noun_columns(call, cli_noun_find("devices"), &n_devices);
+    print_part(call, "devices", json_object_get(record, "devices"), devices, n_devices);
     for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
         const struct cli_noun *part = cli_noun_find(what->parts[i]);
         char *name = weir_arena_strdup(call->arena, what->parts[i]);

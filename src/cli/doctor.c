@@ -4,6 +4,7 @@
 #include "agent/isolation.h"
 #include "agent/walls.h"
 #include "base/file.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -198,6 +199,44 @@ static void check_worker(struct doctor *doctor)
          is_there ? NULL : "build it with `make`, or install both programs into one folder");
 }
 
+/* One line for each kind of device that is found, and one for each that is bad. */
+static void check_devices(struct doctor *doctor)
+{
+    static const char *const kinds[] = {"cpu", "memory", "disk", "nic", "gpu", "mig", "declared"};
+    size_t n[WEIR_ARRAY_LEN(kinds)] = {0}, i;
+    const struct weir_device_config config = {.declared = getenv("WEIR_DEVICES")};
+    struct weir_device_context *context = weir_device_context_create(&config);
+    json_t *errors, *devices = weir_device_find_all(context, &errors), *item;
+    char *text = weir_arena_strdup(doctor->call->arena, "");
+    json_array_foreach(devices, i, item)
+    {
+        const char *kind = json_string_value(json_object_get(item, "kind"));
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(kinds); k++) {
+            n[k] += strcmp(kinds[k], kind) == 0;
+        }
+        if (json_is_string(json_object_get(item, "reason"))) {
+            find(doctor, NOTE, "device",
+                 weir_arena_printf(doctor->call->arena, "%s is bad",
+                                   cli_text(doctor->call, item, "id")),
+                 cli_text(doctor->call, item, "reason"));
+        }
+    }
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(kinds); k++) {
+        if (n[k] > 0) {
+            text = weir_arena_printf(doctor->call->arena, "%s%s%zu %s", text,
+                                     text[0] != '\0' ? ", " : "", n[k], kinds[k]);
+        }
+    }
+    find(doctor, FINE, "devices", text[0] != '\0' ? text : "none found", NULL);
+    json_array_foreach(errors, i, item)
+    {
+        find(doctor, NOTE, "devices", "not all can be looked at", json_string_value(item));
+    }
+    json_decref(errors);
+    json_decref(devices);
+    weir_device_context_destroy(context);
+}
+
 static void check_accelerators(struct doctor *doctor)
 {
     bool has_nvidia = weir_path_exists("/dev/nvidia0");
@@ -244,9 +283,9 @@ static void check_platform(struct doctor *doctor)
 }
 
 static void (*const checks[])(struct doctor *doctor) = {
-    check_processor, check_memory,       check_huge_pages, check_shared_memory,
-    check_files,     check_accelerators, check_isolation,  check_walls,
-    check_state,     check_worker,       check_server,     check_platform,
+    check_processor,    check_memory,  check_huge_pages, check_shared_memory, check_files,
+    check_accelerators, check_devices, check_isolation,  check_walls,         check_state,
+    check_worker,       check_server,  check_platform,
 };
 
 static weir_status run_doctor(struct cli_call *call, struct weir_error *err)

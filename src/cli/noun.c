@@ -5,6 +5,7 @@
 #include "cli/find.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
+#include "job/device.h"
 #include "job/job.h"
 #include "store/event.h"
 #include "store/identity.h"
@@ -30,8 +31,10 @@ const struct cli_noun cli_nouns[] = {
      "project created_by", 1000, NULL},
     {"datasets", "dataset", &weir_dataset_resource, API "datasets", NULL, API "datasets/{}", NULL,
      "name", "project kind created_by", 1000, NULL},
-    {"nodes", "node", &weir_node_resource, API "nodes", NULL, NULL, NULL, "name", "", 1000,
-     "state"},
+    {"nodes", "node", &weir_node_resource, API "nodes", NULL, API "nodes/{}", NULL, "name", "",
+     1000, "state"},
+    {"devices", "device", &weir_device_resource, API "devices", NULL, NULL, NULL, "name",
+     "node kind model state", 1000, NULL},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,

@@ -51,8 +51,9 @@ END_TEST
 
 START_TEST(what_answers_have_beside_the_record_comes_before_the_times)
 {
-    ck_assert_str_eq(titles_of("nodes"),
-                     "NAME|CPU SLOTS|MEMORY|ACCELERATORS|DISK FREE|STATE|LAST SEEN|UNHEALTHY");
+    ck_assert_str_eq(
+        titles_of("nodes"),
+        "NAME|CPU SLOTS|MEMORY|ACCELERATORS|DISK FREE|DRAINING|STATE|LAST SEEN|UNHEALTHY");
     ck_assert_str_eq(titles_of("runs"),
                      "ID|NAME|STATUS|MODEL|EPOCH|LOSS|ACCURACY|VALIDATION ACCURACY|"
                      "IMAGES PER SECOND|CREATED");

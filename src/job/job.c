@@ -30,9 +30,10 @@ static const struct weir_field node_fields[] = {
     WEIR_FIELD_SIZED(weir_node, labels, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What people say of it, for selectors: {KEY: VALUE}"),
     WEIR_FIELD_SIZED(weir_node, taints, JSON, WEIR_FIELD_READ_ONLY, 16 << 10, "", "What a task must tolerate: [{key, value, effect}]"),
     WEIR_FIELD_SIZED(weir_node, accelerators, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_SECRET, 256 << 10, "", "What placement knows of its devices (job/device.h)"),
-    WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE, "", "Takes no new tasks"),
+    WEIR_FIELD(weir_node, is_draining,      BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Takes no new tasks"),
     WEIR_FIELD(weir_node, desired_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what should run there"),
     WEIR_FIELD(weir_node, last_seen_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Last heartbeat"),
+    WEIR_FIELD(weir_node, left_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it left the cluster; null: it is part of it"),
     WEIR_FIELD(weir_node, created_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "First heartbeat"),
 };
 static const struct weir_field job_fields[] = {
@@ -162,6 +163,9 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
 {
+    if (node->left_ms > 0) {
+        return WEIR_NODE_LEFT;
+    }
     if (weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_LOST_MS)) {
         return WEIR_NODE_LOST;
     }
@@ -200,11 +204,13 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
 {
     struct weir_node seen = *node;
     seen.last_seen_ms = now_ms;
-    weir_status status = weir_txn_update(
-        txn, &weir_node_resource, &seen,
-        WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators", "disk_bytes", "disk_free_bytes",
-                    "disk_id", "unhealthy", "inventory", "agent_version", "last_seen_ms"),
-        err);
+    seen.left_ms = 0;
+    weir_status status =
+        weir_txn_update(txn, &weir_node_resource, &seen,
+                        WEIR_FIELDS("cpu_slots", "memory_bytes", "n_accelerators", "disk_bytes",
+                                    "disk_free_bytes", "disk_id", "unhealthy", "inventory",
+                                    "agent_version", "last_seen_ms", "left_ms"),
+                        err);
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
     }

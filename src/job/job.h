@@ -47,6 +47,7 @@ struct weir_node {
     bool is_draining;         /**< Takes no new tasks. */
     int64_t desired_revision; /**< Counts up with every change of what should run there. */
     int64_t last_seen_ms;     /**< Last heartbeat. */
+    int64_t left_ms;          /**< When it left the cluster; 0: it is part of it. */
     int64_t created_ms;
 };
 
@@ -80,6 +81,7 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 #define WEIR_NODE_READY  "ready"
 #define WEIR_NODE_SILENT "silent"
 #define WEIR_NODE_LOST   "lost"
+#define WEIR_NODE_LEFT   "left"
 
 /** How a node is: what the scheduler, alerts, the API, commands and the page all go by. */
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
@@ -105,7 +107,7 @@ weir_status weir_node_is_news(struct weir_txn *txn, const struct weir_node *node
 
 /**
  * Register a node, or its heartbeat: inserts, or updates all but name, labels, taints, is_draining,
- * desired_revision and created_ms.
+ * desired_revision and created_ms. One that had left is part of the cluster again.
  */
 weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *node, int64_t now_ms,
                                 struct weir_error *err) WEIR_MUST_CHECK;

@@ -86,6 +86,19 @@ struct weir_login_link {
     int64_t used_ms; /**< 0 = not yet. */
 };
 
+/** A token that one machine joins the cluster with, once. */
+struct weir_node_join {
+    char *id;
+    char *node; /**< The only name it is good for; NULL: any. */
+    char *secret_hash;
+    char *created_by;
+    int64_t created_ms;
+    int64_t expires_ms;
+    int64_t used_ms; /**< 0: not yet. */
+    char *used_by;   /**< The node that did. */
+};
+
+extern const struct weir_resource weir_node_join_resource;
 extern const struct weir_resource weir_project_resource;
 extern const struct weir_resource weir_user_resource;
 extern const struct weir_resource weir_token_resource;
@@ -146,6 +159,26 @@ weir_status weir_user_check_other_admin(struct weir_txn *txn, const char *user,
 
 /** Delete sessions and login links that expired before now_ms. */
 weir_status weir_identity_expire(struct weir_txn *txn, int64_t now_ms,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Insert one, and remove those that have ended for a day. */
+weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_join *join,
+                                  int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Use the one of this secret for a node, once and for all: it is good for no other, and not again.
+ * @return UNAUTH if none has it, or it has expired, was used, or is for another name.
+ */
+weir_status weir_node_join_take(struct weir_txn *txn, const char *secret, const char *node,
+                                int64_t now_ms, struct weir_arena *arena,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How many tokens are bound to the node. */
+weir_status weir_node_count_tokens(struct weir_txn *txn, const char *node, int64_t *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End all tokens that are bound to the node. */
+weir_status weir_node_end_tokens(struct weir_txn *txn, const char *node,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -211,6 +211,40 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
 
 /* ---- nodes, jobs, disk ---------------------------------------------------------------------- */
 
+/* Its own reason is the sentence; what it is about goes in front. */
+static void look_at_health(const struct look *look, const struct weir_node *node)
+{
+    if (node->unhealthy != NULL) {
+        weir_watch_add(
+            look->findings, look->arena,
+            (struct weir_watch_finding){
+                .key = weir_arena_printf(look->arena, "node_unhealthy:%s", node->name),
+                .kind = "node_unhealthy",
+                .subject = weir_arena_printf(look->arena, "node/%s", node->name),
+                .message = weir_arena_printf(look->arena, "Node %s takes no new tasks: %s.",
+                                             node->name, node->unhealthy)});
+    }
+}
+
+static void look_at_device(const struct look *look, const struct weir_device *device)
+{
+    bool is_bad = strcmp(device->state, WEIR_DEVICE_BAD) == 0;
+    bool is_gone = strcmp(device->state, WEIR_DEVICE_GONE) == 0;
+    const char *kind = is_bad ? "device_bad" : "device_gone";
+    if ((is_bad || is_gone) && weir_device_is_accelerator(device)) {
+        weir_watch_add(
+            look->findings, look->arena,
+            (struct weir_watch_finding){
+                .key = weir_arena_printf(look->arena, "%s:%s", kind, device->name),
+                .kind = kind,
+                .subject = weir_arena_printf(look->arena, "node/%s", device->node),
+                .message = weir_arena_printf(
+                    look->arena, "Device %s (%s) is %s: %s.", device->name,
+                    device->model != NULL ? device->model : device->id, device->state,
+                    device->reason != NULL ? device->reason : "its agent gives no reason")});
+    }
+}
+
 static void look_at_node(const struct look *look, const struct weir_node *node)
 {
     if (strcmp(weir_node_state(node, look->seen->now_ms, look->seen->since_ms), WEIR_NODE_LOST) ==
@@ -324,6 +358,10 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     for (size_t i = 0; i < seen->n_nodes; i++) {
         look_at_node(&look, &seen->nodes[i]);
         look_at_disk_of(&look, &seen->nodes[i]);
+        look_at_health(&look, &seen->nodes[i]);
+    }
+    for (size_t i = 0; i < seen->n_devices; i++) {
+        look_at_device(&look, &seen->devices[i]);
     }
     for (size_t i = 0; i < seen->n_ions; i++) {
         look_at_ion(&look, &seen->ions[i]);

@@ -84,6 +84,12 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
     WEIR_TRY(
         weir_txn_list(txn, &weir_node_resource, &query, arena, &nodes, &seen->n_nodes, NULL, err));
     seen->nodes = nodes;
+    const struct weir_query unwell = {WEIR_FILTERS(WEIR_FILTER_TEXT("state", NE, WEIR_DEVICE_OK)),
+                                      .limit = WEIR_QUERY_LIMIT_MAX};
+    void *devices;
+    WEIR_TRY(weir_txn_list(txn, &weir_device_resource, &unwell, arena, &devices, &seen->n_devices,
+                           NULL, err));
+    seen->devices = devices;
     WEIR_TRY(load_ions(txn, seen, arena, err));
     WEIR_TRY(load_jobs(txn, seen, arena, err));
     return load_failures(txn, seen, arena, err);

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "ion/ion.h"
+#include "job/device.h"
 #include "job/job.h"
 #include "store/event.h"
 
@@ -41,6 +42,8 @@ struct weir_watch_seen {
     int64_t since_ms; /**< Nodes and replicas could report since then (weir_node_watch). */
     const struct weir_node *nodes;
     size_t n_nodes;
+    const struct weir_device *devices; /**< That are not ok. */
+    size_t n_devices;
     const struct weir_ion_state *ions; /**< Active ones. */
     size_t n_ions;
     const struct weir_job *jobs; /**< That are not over and have been started again often. */

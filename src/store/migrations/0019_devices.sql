@@ -29,3 +29,18 @@ CREATE UNIQUE INDEX devices_by_id ON devices (node, id);
 ALTER TABLE nodes ADD COLUMN labels TEXT;
 ALTER TABLE nodes ADD COLUMN taints TEXT;
 ALTER TABLE nodes ADD COLUMN unhealthy TEXT;
+
+-- When it left the cluster (`weir node leave`); 0: it is part of it.
+ALTER TABLE nodes ADD COLUMN left_ms BIGINT NOT NULL DEFAULT 0;
+
+-- One-time tokens that machines join with. `used_by` is the node that did.
+CREATE TABLE node_joins (
+    id          TEXT   NOT NULL PRIMARY KEY,
+    node        TEXT,
+    secret_hash TEXT   NOT NULL UNIQUE,
+    created_by  TEXT   NOT NULL,
+    created_ms  BIGINT NOT NULL,
+    expires_ms  BIGINT NOT NULL,
+    used_ms     BIGINT NOT NULL,
+    used_by     TEXT
+);

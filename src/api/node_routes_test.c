@@ -1,0 +1,217 @@
+/* Nodes as people handle them: devices, draining, labels and taints, joining and leaving. */
+#include "api/caller_fixture.h"
+
+#include "base/test_main.h"
+
+#define NODE   API "/nodes/n"
+#define DEVICE "{\"id\":\"%s\",\"kind\":\"gpu\",\"model\":\"H100\",\"state\":\"%s\"%s}"
+
+static void set_up(void)
+{
+    callers_open();
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4}");
+}
+
+START_TEST(a_heartbeats_devices_are_the_nodes)
+{
+    EXPECT(204,
+           "PUT " NODE "\n\n{\"cpu_slots\":4,\"devices\":[" DEVICE "," DEVICE ",{\"id\":\"eth0\","
+           "\"kind\":\"nic\",\"state\":\"ok\",\"details\":{\"mtu\":9000}}]}",
+           "a", "ok", ",\"temperature_c\":40.5", "s", "bad",
+           ",\"parent_id\":\"a\",\"reason\":\"r\"");
+    EXPECT(200, "GET " NODE);
+    ck_assert_str_eq(said_text("state"), "ready");
+    ck_assert_int_eq(json_integer_value(said("n_accelerators")), 1); /* A slice is a part of it. */
+    ck_assert_str_eq(said_text("devices.0.name"), "n/0");
+    ck_assert_int_eq((int)(10 * json_real_value(said("devices.0.temperature_c"))), 405);
+    ck_assert(json_is_null(said("devices.0.power_w")));
+    ck_assert_int_eq(json_integer_value(said("devices.1.parent")), 0);
+    ck_assert_str_eq(said_text("devices.1.reason"), "r");
+    ck_assert_int_eq(json_integer_value(said("devices.2.details.mtu")), 9000);
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4}"); /* Says nothing of them. */
+    EXPECT(200, "GET " API "/devices?state=bad");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.id"), "s");
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"devices\":[]}");
+    EXPECT(200, "GET " API "/devices?node=n&state=gone");
+    ck_assert_uint_eq(json_array_size(said("items")), 3);
+    EXPECT(404, "GET " API "/nodes/none");
+}
+
+END_TEST
+
+static const char *const refused[] = {
+    "\"devices\":3",
+    "\"devices\":[3]",
+    "\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\"}]",
+    "\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"gone\"}]",
+    "\"devices\":[{\"id\":\"a\",\"kind\":\"toaster\",\"state\":\"ok\"}]",
+    "\"devices\":[{\"id\":\"\",\"kind\":\"gpu\",\"state\":\"ok\"}]",
+    "\"devices\":[{\"id\":7,\"kind\":\"gpu\",\"state\":\"ok\"}]",
+    "\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"},"
+    "{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"}]",
+    "\"unhealthy\":3",
+    "\"time_ms\":\"noon\"",
+};
+
+START_TEST(a_heartbeat_that_is_none_changes_nothing)
+{
+    EXPECT(400, "PUT " NODE "\n\n{\"cpu_slots\":9,%s}", refused[_i]);
+    EXPECT(200, "GET " NODE);
+    ck_assert_int_eq(json_integer_value(said("cpu_slots")), 4);
+    ck_assert_uint_eq(json_array_size(said("devices")), 0);
+}
+
+END_TEST
+
+START_TEST(a_node_is_unhealthy_as_long_as_its_agent_or_its_clock_says_so)
+{
+    int64_t now_ms = weir_time_ms();
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"unhealthy\":\"its disk is full\"}");
+    EXPECT(200, "GET " NODE);
+    ck_assert_str_eq(said_text("unhealthy"), "its disk is full");
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"time_ms\":%lld}", (long long)now_ms);
+    EXPECT(200, "GET " NODE);
+    ck_assert(json_is_null(said("unhealthy")));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"time_ms\":%lld}", (long long)now_ms + 60000);
+    EXPECT(200, "GET " NODE);
+    ck_assert_ptr_nonnull(strstr(said_text("unhealthy"), "ahead of"));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"time_ms\":%lld}", (long long)now_ms - 60000);
+    EXPECT(200, "GET " NODE);
+    ck_assert_ptr_nonnull(strstr(said_text("unhealthy"), "behind"));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"time_ms\":-9223372036854775808}");
+}
+
+END_TEST
+
+START_TEST(a_node_is_drained_and_resumed_and_marked_and_each_is_told)
+{
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":true}");
+    ck_assert(json_is_true(said("is_draining")));
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4}");
+    EXPECT(200, "PATCH " NODE "\n\n{\"labels\":{\"zone\":\"a\",\"disk\":\"nvme\"},"
+                "\"taints\":{\"maintenance\":{\"value\":\"x\"}}}");
+    ck_assert(json_is_true(said("is_draining"))); /* A heartbeat and other changes leave it. */
+    ck_assert_str_eq(said_text("labels.zone"), "a");
+    ck_assert_str_eq(said_text("taints.0.effect"), "NoSchedule");
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":false,\"labels\":{\"zone\":null},"
+                "\"taints\":{\"maintenance\":null}}");
+    ck_assert(!json_is_true(said("is_draining")));
+    ck_assert_ptr_null(said("labels.zone"));
+    ck_assert_str_eq(said_text("labels.disk"), "nvme");
+    ck_assert(json_is_null(said("taints")));
+    EXPECT(200, "GET " API "/events?subject=node/n");
+    static const char *const kinds[] = {"node_marked", "node_resumed", "node_marked",
+                                        "node_drained"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "items.%zu.kind", i);
+        ck_assert_str_eq(said_text(path), kinds[i]);
+        (void)snprintf(path, sizeof path, "items.%zu.actor", i);
+        ck_assert_str_eq(said_text(path), "ann");
+    }
+    EXPECT(404, "PATCH " API "/nodes/none\n\n{\"is_draining\":true}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"cpu_slots\":9}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"labels\":[]}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"labels\":{\"a b\":\"c\"}}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"labels\":{\"a\":7}}");
+    EXPECT(400, "PATCH " NODE "\n\n{\"taints\":{\"a\":7}}");
+    EXPECT(501, "PATCH " NODE "\n\n{\"taints\":{\"a\":{\"effect\":\"NoExecute\"}}}");
+}
+
+END_TEST
+
+START_TEST(who_may_not_change_nodes_does_not)
+{
+    char viewer[BEARER_BYTES], agent[BEARER_BYTES];
+    make_caller("v", "viewer", "", viewer);
+    make_caller("g", "agent", ",\"node\":\"n\"", agent);
+    EXPECT_STATUS(403, ask_as(viewer, "PATCH " NODE "\n\n{\"is_draining\":true}"));
+    EXPECT_STATUS(403, ask_as(viewer, "DELETE " NODE));
+    EXPECT_STATUS(403, ask_as(viewer, "POST " API "/node-joins\n\n{}"));
+    EXPECT_STATUS(403, ask_as(viewer, "GET " API "/node-joins"));
+    EXPECT_STATUS(403, ask_as(agent, "PATCH " NODE "\n\n{\"is_draining\":true}"));
+    EXPECT_STATUS(403, ask_as(agent, "DELETE " API "/nodes/m"));
+}
+
+END_TEST
+
+/** Make a token to join with; *secret is good until the end of the test. */
+static const char *make_join(const char *body)
+{
+    static char secret[64];
+    EXPECT(200, "POST " API "/node-joins\n\n%s", body);
+    (void)snprintf(secret, sizeof secret, "%s", said_text("secret"));
+    return secret;
+}
+
+#define JOIN "POST " API "/join\nAuthorization: none\n\n{\"token\":\"%s\",\"node\":\"%s\"}"
+
+START_TEST(a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone)
+{
+    char agent[BEARER_BYTES];
+    EXPECT(200,
+           "POST " API "/users\n\n{\"name\":\"agent\",\"kind\":\"service\",\"role\":\"agent\"}");
+    const char *secret = make_join("{}");
+    EXPECT(200, JOIN, secret, "m");
+    (void)snprintf(agent, sizeof agent, "Bearer %s", said_text("secret"));
+    EXPECT_STATUS(204, ask_as(agent, "PUT " API "/nodes/m\n\n{\"cpu_slots\":1}"));
+    EXPECT_STATUS(403, ask_as(agent, "PUT " API "/nodes/n\n\n{\"cpu_slots\":1}"));
+    EXPECT_ERROR(401, "node m has joined with this token", JOIN, secret, "o");
+    EXPECT(200, "GET " API "/node-joins");
+    ck_assert_str_eq(said_text("items.0.used_by"), "m");
+    ck_assert_ptr_null(said("items.0.secret"));
+    ck_assert_ptr_null(said("items.0.secret_hash"));
+    EXPECT_ERROR(409, "there is a node m already", JOIN, make_join("{}"), "m");
+    EXPECT_STATUS(204, ask_as(agent, "DELETE " API "/nodes/m"));
+    EXPECT_STATUS(401, ask_as(agent, "PUT " API "/nodes/m\n\n{\"cpu_slots\":1}"));
+    EXPECT(200, "GET " API "/nodes/m");
+    ck_assert_str_eq(said_text("state"), "left");
+    EXPECT(200, JOIN, make_join("{}"), "m");
+}
+
+END_TEST
+
+START_TEST(a_token_that_is_wrong_or_old_or_for_another_joins_nobody)
+{
+    EXPECT_ERROR(401, "no token to join with", JOIN, "weir_guess", "m");
+    EXPECT_ERROR(401, "for node m, not for o", JOIN, make_join("{\"node\":\"m\"}"), "o");
+    EXPECT(400, JOIN, make_join("{}"), "Not A Name");
+    EXPECT(400, "POST " API "/node-joins\n\n{\"expires_ms\":1000}");
+    EXPECT(400, "POST " API "/node-joins\n\n{\"expires_ms\":99999999999999}");
+    EXPECT(400, "POST " API "/join\n\n{\"node\":\"m\"}");
+}
+
+END_TEST
+
+START_TEST(a_node_with_tasks_does_not_leave)
+{
+    place_job(&(struct placed_job){.id = "00000000-0000-4000-8000-0000000000b1",
+                                   .task = "00000000-0000-4000-8000-0000000000a1",
+                                   .kind = "command",
+                                   .node = "n",
+                                   .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT_ERROR(409, "1 tasks are on node n", "DELETE " NODE);
+    EXPECT(200, "GET " NODE);
+    ck_assert_str_eq(said_text("state"), "ready");
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("node_routes");
+    TCase *tcase = tcase_create("node_routes");
+    tcase_add_checked_fixture(tcase, set_up, callers_close);
+    tcase_add_test(tcase, a_heartbeats_devices_are_the_nodes);
+    tcase_add_loop_test(tcase, a_heartbeat_that_is_none_changes_nothing, 0,
+                        (int)WEIR_ARRAY_LEN(refused));
+    tcase_add_test(tcase, a_node_is_unhealthy_as_long_as_its_agent_or_its_clock_says_so);
+    tcase_add_test(tcase, a_node_is_drained_and_resumed_and_marked_and_each_is_told);
+    tcase_add_test(tcase, who_may_not_change_nodes_does_not);
+    tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
+    tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);
+    tcase_add_test(tcase, a_node_with_tasks_does_not_leave);
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

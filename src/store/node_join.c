@@ -1,0 +1,84 @@
+#include "store/identity.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <string.h>
+
+#define KEPT_MS                                                                                    \
+    ((int64_t)24 * 3600 * 1000) /* after its end, so that people see what became of it */
+
+// clang-format off
+static const struct weir_field node_join_fields[] = {
+    WEIR_FIELD(weir_node_join, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
+    WEIR_FIELD(weir_node_join, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "The only name of a node that it is good for; absent: any"),
+    WEIR_FIELD(weir_node_join, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
+    WEIR_FIELD(weir_node_join, created_by,  TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who made it"),
+    WEIR_FIELD(weir_node_join, created_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
+    WEIR_FIELD(weir_node_join, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent: an hour from now"),
+    WEIR_FIELD(weir_node_join, used_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When a node joined with it"),
+    WEIR_FIELD(weir_node_join, used_by,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Which node did"),
+};
+// clang-format on
+
+const struct weir_resource weir_node_join_resource =
+    WEIR_RESOURCE("node join", "node_joins", weir_node_join, node_join_fields);
+
+static const char sql_forget[] = "DELETE FROM node_joins WHERE expires_ms <= :before";
+static const char sql_count_tokens[] = "SELECT count(*) FROM tokens WHERE node = :node";
+static const char sql_end_tokens[] = "DELETE FROM tokens WHERE node = :node";
+
+weir_status weir_node_join_insert(struct weir_txn *txn, const struct weir_node_join *join,
+                                  int64_t now_ms, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_exec(txn, sql_forget, WEIR_BINDS(WEIR_BIND_INT("before", now_ms - KEPT_MS)),
+                           NULL, err));
+    return weir_txn_insert(txn, &weir_node_join_resource, join, err);
+}
+
+weir_status weir_node_join_take(struct weir_txn *txn, const char *secret, const char *node,
+                                int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    struct weir_node_join join;
+    struct weir_error ignored;
+    weir_secret_hash(secret, hash);
+    weir_status status =
+        weir_txn_get_by(txn, &weir_node_join_resource, "secret_hash", hash, arena, &join, &ignored);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this is no token to join with: make one with `weir node token`");
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", ignored.message);
+    }
+    if (join.used_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "node %s has joined with this token, and it is good for one: make "
+                              "another with `weir node token`",
+                              join.used_by);
+    }
+    if (join.expires_ms <= now_ms) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this token has expired: make another with `weir node token`");
+    }
+    if (join.node != NULL && strcmp(join.node, node) != 0) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH, "this token is for node %s, not for %s",
+                              join.node, node);
+    }
+    join.used_ms = now_ms;
+    join.used_by = (char *)node;
+    return weir_txn_update(txn, &weir_node_join_resource, &join, WEIR_FIELDS("used_ms", "used_by"),
+                           err);
+}
+
+weir_status weir_node_count_tokens(struct weir_txn *txn, const char *node, int64_t *out,
+                                   struct weir_error *err)
+{
+    return weir_txn_query_int(txn, sql_count_tokens, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), 0,
+                              out, err);
+}
+
+weir_status weir_node_end_tokens(struct weir_txn *txn, const char *node, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_end_tokens, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), NULL, err);
+}
