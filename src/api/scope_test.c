@@ -26,7 +26,7 @@ START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
         n_agents += is_for_agents;
     }
     ck_assert_uint_eq(n_tasks, 14);
-    ck_assert_uint_eq(n_agents, 4);
+    ck_assert_uint_eq(n_agents, 5);
 }
 
 END_TEST
