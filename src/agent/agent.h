@@ -87,11 +87,11 @@ struct weir_agent_config {
     bool finds_devices;
     const char *devices;        /**< File that declares devices; NULL: none. */
     const char *health_command; /**< For sh -c, once a minute; NULL: none. */
-    int64_t pids_max;       /**< Processes and threads of an attempt; default 4096. */
-    int64_t disk_max_bytes; /**< Of a task's folder and its job's /tmp; default: half of what is
+    int64_t pids_max;           /**< Processes and threads of an attempt; default 4096. */
+    int64_t disk_max_bytes;     /**< Of a task's folder and its job's /tmp; default: half of what is
                                  free when it starts. A task may ask for less. */
-    int64_t io_max_bytes_s; /**< Read, and as much written, by an attempt; default: no bound. */
-    int stop_fd;            /**< Readable: return. Must be given. */
+    int64_t io_max_bytes_s;     /**< Read, and as much written, by an attempt; default: no bound. */
+    int stop_fd;                /**< Readable: return. Must be given. */
 };
 
 /**

@@ -331,7 +331,10 @@ weir_status api_node_leave(struct api_call *call, struct weir_txn *txn, struct w
                               (long long)n, node.name, node.name);
     }
     node.left_ms = call->now_ms;
-    WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &node, WEIR_FIELDS("left_ms"), err));
+    node.unhealthy = NULL;
+    WEIR_TRY(
+        weir_txn_update(txn, &weir_node_resource, &node, WEIR_FIELDS("left_ms", "unhealthy"), err));
+    WEIR_TRY(weir_devices_forget(txn, node.name, err));
     WEIR_TRY(weir_node_end_tokens(txn, node.name, err));
     WEIR_TRY(tell(call, txn, "node_left",
                   weir_arena_printf(call->arena, "Node %s has left the cluster.", node.name), err));

@@ -155,7 +155,9 @@ START_TEST(a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone)
     const char *secret = make_join("{}");
     EXPECT(200, JOIN, secret, "m");
     (void)snprintf(agent, sizeof agent, "Bearer %s", said_text("secret"));
-    EXPECT_STATUS(204, ask_as(agent, "PUT " API "/nodes/m\n\n{\"cpu_slots\":1}"));
+    EXPECT_STATUS(204,
+                  ask_as(agent, "PUT " API "/nodes/m\n\n{\"cpu_slots\":1,\"devices\":[" DEVICE "]}",
+                         "a", "bad", ""));
     EXPECT_STATUS(403, ask_as(agent, "PUT " API "/nodes/n\n\n{\"cpu_slots\":1}"));
     EXPECT_ERROR(401, "node m has joined with this token", JOIN, secret, "o");
     EXPECT(200, "GET " API "/node-joins");
@@ -167,6 +169,7 @@ START_TEST(a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone)
     EXPECT_STATUS(401, ask_as(agent, "PUT " API "/nodes/m\n\n{\"cpu_slots\":1}"));
     EXPECT(200, "GET " API "/nodes/m");
     ck_assert_str_eq(said_text("state"), "left");
+    ck_assert_uint_eq(json_array_size(said("devices")), 0);
     EXPECT(200, JOIN, make_join("{}"), "m");
 }
 

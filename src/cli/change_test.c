@@ -73,6 +73,34 @@ START_TEST(a_tokens_secret_is_printed_once)
 
 END_TEST
 
+START_TEST(a_node_is_drained_marked_and_joined_by_one_command_each)
+{
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":1}");
+    EXPECT_EXIT(0, "node", "drain", "n");
+    ck_assert_ptr_nonnull(strstr(cli.out, "n: ready, takes no new tasks"));
+    EXPECT_EXIT(0, "node", "resume", "n");
+    ck_assert_ptr_nonnull(strstr(cli.out, "not draining"));
+    EXPECT_EXIT(0, "node", "label", "n", "zone=a", "disk=nvme", "-o", "json");
+    EXPECT_EXIT(0, "node", "label", "n", "disk-", "-o", "json");
+    ck_assert_str_eq(
+        json_string_value(json_object_get(json_object_get(cli.json, "labels"), "zone")), "a");
+    ck_assert_uint_eq(json_object_size(json_object_get(cli.json, "labels")), 1);
+    EXPECT_EXIT(0, "node", "taint", "n", "team=vision:NoSchedule", "-o", "json");
+    const json_t *taint = json_array_get(json_object_get(cli.json, "taints"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(taint, "value")), "vision");
+    EXPECT_EXIT(0, "node", "taint", "n", "team-", "-o", "json");
+    ck_assert(json_is_null(json_object_get(cli.json, "taints")));
+    EXPECT_REFUSED(2, "KEY=VALUE", "node", "label", "n", "zone");
+    EXPECT_REFUSED(2, "NoSchedule", "node", "taint", "n", "zone");
+    EXPECT_REFUSED(4, "\"m\"", "node", "drain", "m");
+    EXPECT_REFUSED(7, "not supported yet", "node", "drain", "n", "--evict");
+    EXPECT_EXIT(0, "node", "token", "--node", "m");
+    ck_assert_ptr_nonnull(strstr(cli.out, "weir node join http"));
+    EXPECT_EXIT(0, "describe", "node", "n");
+}
+
+END_TEST
+
 START_TEST(a_login_link_is_printed_alone)
 {
     EXPECT_EXIT(0, "login");
@@ -278,8 +306,9 @@ START_TEST(a_models_file_is_fetched_whole)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_deleted,
-                    a_tokens_secret_is_printed_once, a_login_link_is_printed_alone,
-                    a_file_is_applied, every_change_answers_in_json,
+                    a_tokens_secret_is_printed_once,
+                    a_node_is_drained_marked_and_joined_by_one_command_each,
+                    a_login_link_is_printed_alone, a_file_is_applied, every_change_answers_in_json,
                     reviews_say_what_there_is_to_do, a_command_takes_the_files_of_its_folder_along,
                     a_command_without_files_takes_none, a_job_is_submitted_from_a_file,
                     a_folder_becomes_a_dataset, a_models_file_is_fetched_whole)

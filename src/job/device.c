@@ -56,6 +56,13 @@ weir_status weir_devices_of_node(struct weir_txn *txn, const char *node, struct 
     return WEIR_OK;
 }
 
+static const char sql_forget[] = "DELETE FROM devices WHERE node = :node";
+
+weir_status weir_devices_forget(struct weir_txn *txn, const char *node, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_forget, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), NULL, err);
+}
+
 /* ---- a report -------------------------------------------------------------------------------- */
 
 /** One report on its way into the table. */
@@ -302,7 +309,7 @@ static weir_status put_gone(struct update *update, struct weir_device *known,
     }
     struct weir_device device = *known;
     device.state = WEIR_DEVICE_GONE;
-    device.reason = "its node's agent does not see it any more; look at the machine and its driver";
+    device.reason = "its node's agent does not see it any more: look at the machine and its driver";
     device.temperature_c = device.power_w = device.utilisation_pct = NAN;
     device.memory_used_bytes = WEIR_DEVICE_NOT_TOLD;
     look_for_news(update, known, &device);

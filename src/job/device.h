@@ -73,6 +73,10 @@ weir_status weir_devices_of_node(struct weir_txn *txn, const char *node, struct 
                                  struct weir_device **out, size_t *out_n,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Forget all of a node: it has left. */
+weir_status weir_devices_forget(struct weir_txn *txn, const char *node,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Bring a node's devices up to date with what its agent sees; the node's own record must be there.
  *

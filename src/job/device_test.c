@@ -194,7 +194,7 @@ START_TEST(each_change_of_a_state_is_told_in_one_sentence)
     ck_assert_str_eq(told, "device_bad Device n/1 (H100) is bad: heat\n"
                            "device_ok Device n/1 (H100) is well again.\n"
                            "device_gone Device n/0 (H100) is gone: its node's agent does not see "
-                           "it any more; look at the machine and its driver\n"
+                           "it any more: look at the machine and its driver\n"
                            "device_ok Device n/0 (H100) is well again.\n"
                            "device_found Device n/2 (H100) was found.\n");
 }

@@ -356,6 +356,9 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     const struct look look = {seen, arena, out};
     look_at_disk(&look);
     for (size_t i = 0; i < seen->n_nodes; i++) {
+        if (seen->nodes[i].left_ms > 0) {
+            continue;
+        }
         look_at_node(&look, &seen->nodes[i]);
         look_at_disk_of(&look, &seen->nodes[i]);
         look_at_health(&look, &seen->nodes[i]);

@@ -94,6 +94,35 @@ static const char *after(int64_t ms, int64_t heard_ms, int64_t frame_ms)
     return found();
 }
 
+START_TEST(a_node_or_a_device_that_is_unwell_is_told_in_a_sentence_until_it_has_left)
+{
+    static struct weir_device devices[] = {
+        {.name = "n1/0",
+         .node = "n1",
+         .kind = "gpu",
+         .model = "H100",
+         .state = "bad",
+         .reason = "it is too hot"},
+        {.name = "n1/1", .node = "n1", .kind = "mig", .id = "MIG-1", .state = "gone"},
+        {.name = "n1/2", .node = "n1", .kind = "nic", .id = "eth0", .state = "gone"}};
+    seen.n_ions = 0;
+    seen.devices = devices;
+    seen.n_devices = 3;
+    node.unhealthy = "its disk is full";
+    ck_assert_str_eq(after(1000, 0, 0),
+                     "node_unhealthy/warning device_bad/warning device_gone/warning");
+    ck_assert_str_eq(findings.items[0].message, "Node n1 takes no new tasks: its disk is full.");
+    ck_assert_str_eq(findings.items[1].message, "Device n1/0 (H100) is bad: it is too hot.");
+    ck_assert_str_eq(findings.items[1].subject, "node/n1");
+    ck_assert_str_eq(findings.items[2].message,
+                     "Device n1/1 (MIG-1) is gone: its agent gives no reason.");
+    seen.n_devices = 0; /* forgotten when it left */
+    node.left_ms = START;
+    ck_assert_str_eq(after(100000, 90000, 0), "");
+}
+
+END_TEST
+
 START_TEST(a_node_is_silent_and_then_lost_until_it_is_heard_of)
 {
     ck_assert_str_eq(weir_node_state(&node, START + 9999, 0), "ready");
@@ -438,6 +467,8 @@ int main(void)
     tcase_add_test(tcase, a_node_is_silent_and_then_lost_until_it_is_heard_of);
     tcase_add_test(tcase, replicas_that_do_not_report_are_told_apart_from_those_that_do);
     tcase_add_test(tcase, a_source_that_had_frames_and_has_none_is_told_after_its_bound);
+    tcase_add_test(tcase,
+                   a_node_or_a_device_that_is_unwell_is_told_in_a_sentence_until_it_has_left);
     tcase_add_test(tcase, a_pipeline_that_decides_nothing_is_told);
     tcase_add_test(tcase, decisions_that_do_not_get_out_and_a_dear_threshold_are_told);
     tcase_add_loop_test(tcase, a_disk_that_fills_up_is_told_and_told_again, 0,

@@ -153,6 +153,29 @@ export interface Deployment {
     model?: DeployedModel | null // Model that frames are decided by
 }
 
+/** GET /devices */
+export interface Device {
+    changed_ms: Time // Since when it is in its state (ms)
+    details: Record<string, unknown> | null // What its kind tells besides: links, processes, speed
+    ecc_errors: number // Memory errors that could not be corrected; -1: not told
+    id: string // What it is known by: a GPU's UUID, a network card's name
+    idx: number // Its index there, which it keeps
+    kind: string // cpu, memory, disk, nic, gpu, mig or declared
+    memory_bytes: number // Memory; a disk's size; 0: none, or not told (bytes)
+    memory_used_bytes: number // Memory in use; -1: not told (bytes)
+    model: string | null // Model
+    name: string // NODE/INDEX
+    node: string // Node that has it
+    numa: number // NUMA node that it is nearest to; -1: not told
+    parent: number // Index of the whole device that it is a slice of; -1: of none
+    power_w: number | null // Power that it draws (W)
+    profile: string | null // Of a MIG slice: 1g.10gb
+    reason: string | null // Why it is not ok
+    state: string // ok, bad or gone
+    temperature_c: number | null // Temperature (°C)
+    utilisation_pct: number | null // Share of the time that it computes (%)
+}
+
 export interface ErrorBody {
     error: { status: string; message: string }
 }
@@ -232,6 +255,12 @@ export interface Job {
     training: number // Number of the training in that pipeline
 }
 
+/** POST /join */
+export interface JoinedNode {
+    node: string // Name of the node
+    secret: string // The node's own token
+}
+
 /** GET /kinds */
 export interface Kind {
     doc: string | null // What it is and does
@@ -309,12 +338,13 @@ export interface ModelVersion {
     version: number // Number
 }
 
-/** GET /nodes */
+/** GET /nodes, GET /nodes/{name} */
 export interface Node {
     agent_version: string | null // Version of the agent
     cpu_slots: number // CPU slots for tasks
     created_ms: Time | null // First heartbeat (ms)
     desired_revision: number // Counts changes of what should run there
+    devices?: Device[] | null // What it has; not in lists
     disk_bytes: number // Size of the disk that the agent's folder lies on; 0: not told (bytes)
     disk_free_bytes: number // What of it is free (bytes)
     disk_id: string | null // Which disk it is: the same for nodes that share it
@@ -322,12 +352,25 @@ export interface Node {
     is_draining: boolean // Takes no new tasks
     labels: Record<string, unknown> | null // What people say of it, for selectors
     last_seen_ms: Time | null // Last heartbeat (ms)
+    left_ms: Time | null // When it left the cluster; null: it is part of it (ms)
     memory_bytes: number // Memory (bytes)
     n_accelerators: number // Accelerators
     name: string // Host name
-    state?: string | null // ready, silent or lost; in lists
+    state?: string | null // ready, silent, lost, or left
     taints: unknown[] | null // What a task must tolerate: key, value, effect
     unhealthy: string | null // Why it takes no tasks though it reports
+}
+
+/** GET /node-joins */
+export interface NodeJoin {
+    created_by: string // Who made it
+    created_ms: Time // When it was made (ms)
+    expires_ms: Time // When it ends; absent: an hour from now (ms)
+    id: string // Identifier
+    node: string | null // The only name of a node that it is good for; absent: any
+    secret?: string | null // To join with; when it is made, and never again
+    used_by: string | null // Which node did
+    used_ms: Time | null // When a node joined with it (ms)
 }
 
 export interface Pipeline {
