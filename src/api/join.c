@@ -50,11 +50,16 @@ weir_status api_node_join(struct api_call *call, struct weir_txn *txn, struct we
     int64_t n_tokens;
     WEIR_TRY(api_body_text(call, "token", &shown, err));
     WEIR_TRY(api_body_text(call, "node", &node, err));
-    if (shown == NULL || node == NULL || !weir_name_is_valid(node)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "expected token, and node as a name (a-z 0-9 . _ -)");
+    if (shown == NULL) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "$.token: expected what `weir node token` printed");
     }
+    node = node != NULL ? node : "";
     WEIR_TRY(weir_node_join_take(txn, shown, node, call->now_ms, call->arena, err));
+    if (!weir_name_is_valid(node)) { /* the transaction is given up: the token stays good */
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.node: \"%.80s\" is no name (a-z 0-9 . _ -)",
+                              node);
+    }
     WEIR_TRY(weir_node_count_tokens(txn, node, &n_tokens, err));
     if (n_tokens > 0) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,

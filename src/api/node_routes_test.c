@@ -179,10 +179,14 @@ START_TEST(a_token_that_is_wrong_or_old_or_for_another_joins_nobody)
 {
     EXPECT_ERROR(401, "no token to join with", JOIN, "weir_guess", "m");
     EXPECT_ERROR(401, "for node m, not for o", JOIN, make_join("{\"node\":\"m\"}"), "o");
-    EXPECT(400, JOIN, make_join("{}"), "Not A Name");
+    EXPECT(401, JOIN, "weir_guess", "Not A Name");
+    const char *secret = make_join("{}");
+    EXPECT(400, JOIN, secret, "Not A Name");
+    EXPECT(400, JOIN, secret, "Not A Name"); /* Still good. */
     EXPECT(400, "POST " API "/node-joins\n\n{\"expires_ms\":1000}");
     EXPECT(400, "POST " API "/node-joins\n\n{\"expires_ms\":99999999999999}");
-    EXPECT(400, "POST " API "/join\n\n{\"node\":\"m\"}");
+    EXPECT(401, "POST " API "/join\n\n{\"node\":\"m\"}");
+    EXPECT(401, "POST " API "/join");
 }
 
 END_TEST
