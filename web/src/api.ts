@@ -158,6 +158,7 @@ export interface Device {
     changed_ms: Time // Since when it is in its state (ms)
     details: Record<string, unknown> | null // What its kind tells besides: links, processes, speed
     ecc_errors: number // Memory errors that could not be corrected; -1: not told
+    holders: string | null // Those tasks: JOB/RANK
     id: string // What it is known by: a GPU's UUID, a network card's name
     idx: number // Its index there, which it keeps
     kind: string // cpu, memory, disk, nic, gpu, mig or declared
@@ -173,6 +174,7 @@ export interface Device {
     reason: string | null // Why it is not ok
     state: string // ok, bad or gone
     temperature_c: number | null // Temperature (°C)
+    used_milli: number // What of it is given to tasks, in thousandths
     utilisation_pct: number | null // Share of the time that it computes (%)
 }
 
