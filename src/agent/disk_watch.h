@@ -4,7 +4,7 @@
  * It counts what files and folders take on the disk, does not follow links and does not leave the
  * file system. A measurement reads at most DISK_WATCH_ENTRIES_MAX entries and goes at most
  * DISK_WATCH_DEPTH_MAX folders deep: what has more counts as over any bound, because it would hide
- * there. The next measurement waits at least DISK_WATCH_MS, and 50 times as long as the last took,
+ * there. Where the file system keeps a quota (disk_quota.h) nothing gets that far. The next measurement waits at least DISK_WATCH_MS, and 50 times as long as the last took,
  * so that it costs at most 2 % of a processor. What a task writes in between goes beyond its bound.
  * A file that is removed and still open is not seen.
  */

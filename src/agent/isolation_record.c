@@ -58,11 +58,12 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
          "control group cpuset: a task that is given processors may use others");
     miss(missing, is_isolating && io[0] == 'n',
          "control group io (v2) or blkio (v1): bytes from and to the disk are not bounded");
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}",
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}",
                      "user", has_user, "mounts", has_mounts, "idmap", has_user && walls->has_idmap,
                      "namespaces", has_mounts && walls->has_namespaces, "seccomp", has_filter,
                      "no_new_privs", 1, "capabilities",
                      is_isolating || !walls->is_root ? "none" : "the agent's", "cgroup_cpu", cpu,
                      "cgroup_memory", memory, "cgroup_pids", pids, "cgroup_cpuset", cpus,
-                     "cgroup_io", io, "images", has_images ? "crun" : "none", "missing", missing);
+                     "cgroup_io", io, "images", has_images ? "crun" : "none", "disk",
+                     walls->has_disk_quota ? "quota" : "measured", "missing", missing);
 }

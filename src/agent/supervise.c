@@ -1,6 +1,7 @@
 /* The supervisor: parent of one task attempt; see agent.h for what it promises. */
 #include "agent/agent.h"
 
+#include "agent/disk_quota.h"
 #include "agent/disk_watch.h"
 #include "agent/image_run.h"
 #include "agent/last_words.h"
@@ -421,10 +422,28 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
     return task_run_write(s->dir, &run, err);
 }
 
+/* The folders that it fills, still empty: bounded by the file system where that can be, and
+ * measured. */
+static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
+{
+    const char *job_dir = s->task.cell.job_dir;
+    int64_t max_bytes = s->task.disk_max_bytes;
+    s->disk =
+        (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
+                                     job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
+                            .max_bytes = max_bytes};
+    for (size_t i = 0; i < DISK_WATCH_DIRS_MAX && s->disk.dirs[i] != NULL; i++) {
+        WEIR_TRY(weir_dir_make(s->disk.dirs[i], 0700, err));
+        (void)disk_quota_set(s->disk.dirs[i], max_bytes);
+    }
+    return WEIR_OK;
+}
+
 static weir_status start(struct supervisor *s, struct launch *launch, struct weir_error *err)
 {
     char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
+    WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     if (s->task.cell.is_alone) {
         WEIR_TRY(namespaces_join(s->task.cell.job_dir, !s->task.is_offline, &s->ns, err));
@@ -441,11 +460,6 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
         weir_isolation_probe(&isolation);
     }
     s->task.limits.io_path = s->dir;
-    s->disk = (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
-                                           s->task.cell.job_dir != NULL
-                                               ? task_path(s->tmp, s->task.cell.job_dir, "tmp")
-                                               : NULL},
-                                  .max_bytes = s->task.disk_max_bytes};
     weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
     weir_status status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -131,11 +132,14 @@ static void deny_devices(struct program *p, uint32_t call, int i_mode)
     answer(p, SECCOMP_RET_ALLOW);
 }
 
-static void deny_terminal_input(struct program *p)
+/* Pushing input into a terminal; leaving the project of a folder, and with it its disk quota. */
+static void deny_ioctls(struct program *p)
 {
-    when(p, SYS_ioctl, 6);
+    when(p, SYS_ioctl, 8);
     load(p, argument(1));
     when(p, TIOCSTI, 1);
+    refuse(p, EPERM);
+    when(p, (uint32_t)FS_IOC_FSSETXATTR, 1);
     refuse(p, EPERM);
     when(p, TIOCLINUX_NUMBER, 1);
     refuse(p, EPERM);
@@ -178,7 +182,7 @@ static void assemble(struct program *p, bool is_alone)
     deny_devices(p, SYS_mknod, 1);
 #endif
     deny_devices(p, SYS_mknodat, 2);
-    deny_terminal_input(p);
+    deny_ioctls(p);
     deny_sockets(p, SYS_socket);
     deny_sockets(p, SYS_socketpair);
     answer(p, SECCOMP_RET_ALLOW);

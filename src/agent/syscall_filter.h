@@ -4,7 +4,8 @@
  *
  * Beside that list: new namespaces (clone, unshare; clone3 is said to be missing, so that the C
  * library falls back to clone, whose flags can be looked at), device files, sockets other than of
- * IP, of the machine itself and of netlink, pushing input into a terminal, and every call of
+ * IP, of the machine itself and of netlink, pushing input into a terminal, leaving the project of a
+ * folder (disk_quota.h), and every call of
  * another architecture.
  */
 #ifndef WEIR_AGENT_SYSCALL_FILTER_H

@@ -10,6 +10,7 @@ struct walls_probe {
     bool has_mounts;     /**< Mount namespaces: folders hidden; as root: a user of its own. Not as
                               root they are in a user namespace. */
     bool has_idmap;      /**< Id-mapped mounts of `dir`'s file system. */
+    bool has_disk_quota; /**< Of `dir`'s file system (disk_quota.h). */
     bool has_namespaces; /**< PID, IPC and network namespaces, with a /proc of their own. */
 };
 
@@ -23,7 +24,7 @@ bool walls_mount_proc(void) WEIR_MUST_CHECK;
 /**
  * What separates tasks here, for the node's record and `weir doctor`: {"user", "mounts", "idmap",
  * "namespaces": of PID, IPC and network, "seccomp", "no_new_privs", "capabilities": "none"|"the agent's", "cgroup_cpu", "cgroup_memory",
- * "cgroup_pids", "cgroup_cpuset", "cgroup_io": "v2"|"v1"|"none", "images": "crun"|"none",
+ * "cgroup_pids", "cgroup_cpuset", "cgroup_io": "v2"|"v1"|"none", "images": "crun"|"none", "disk": "quota"|"measured",
  * "missing": [text]}. A new reference. `is_isolating`: --isolation
  * is not "none".
  */

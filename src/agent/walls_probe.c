@@ -1,3 +1,4 @@
+#include "agent/disk_quota.h"
 #include "agent/idmap.h"
 #include "agent/namespaces.h"
 #include "agent/walls.h"
@@ -77,7 +78,8 @@ static int try_walls(const char *dir)
 void walls_probe(const char *dir, struct walls_probe *out)
 {
     int status = 0;
-    *out = (struct walls_probe){.is_root = geteuid() == 0};
+    *out =
+        (struct walls_probe){.is_root = geteuid() == 0, .has_disk_quota = disk_quota_is_here(dir)};
     pid_t pid = fork();
     if (pid == 0) {
         _exit(try_walls(dir));
