@@ -9,7 +9,7 @@
     "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
     " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
     " j.ion, j.pipeline, j.finished_ms, j.priority, j.is_preemptible, j.time_limit_ms,"            \
-    " j.min_tasks, j.placement"
+    " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
@@ -59,6 +59,10 @@ enum {
     JOB_TIME_LIMIT,
     JOB_MIN_TASKS,
     JOB_PLACEMENT,
+    JOB_IS_HELD,
+    JOB_EVICTION,
+    JOB_N_EVICTIONS,
+    JOB_QUEUED,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -127,6 +131,10 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                 .time_limit_ms = weir_stmt_int(row, JOB_TIME_LIMIT),
                 .min_tasks = weir_stmt_int(row, JOB_MIN_TASKS),
                 .placement = weir_stmt_text(row, JOB_PLACEMENT, arena),
+                .is_held = weir_stmt_int(row, JOB_IS_HELD) != 0,
+                .eviction = weir_stmt_text(row, JOB_EVICTION, arena),
+                .n_evictions = weir_stmt_int(row, JOB_N_EVICTIONS),
+                .queued_ms = weir_stmt_int(row, JOB_QUEUED),
                 .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 

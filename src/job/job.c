@@ -48,6 +48,10 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, reason,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "Why it waits, restarts or failed"),
     WEIR_FIELD(weir_job, expected_start_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "While it waits: when it may start, if jobs end as expected"),
     WEIR_FIELD(weir_job, outcome,      TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: what it will be"),
+    WEIR_FIELD(weir_job, is_held,      BOOL, WEIR_FIELD_READ_ONLY, "", "It gets no node until it is released"),
+    WEIR_FIELD(weir_job, eviction,     TEXT, WEIR_FIELD_READ_ONLY, "", "While it waits again: for whom it was stopped"),
+    WEIR_FIELD(weir_job, n_evictions,  INT,  WEIR_FIELD_READ_ONLY, "", "How often it was stopped for others; no restarts"),
+    WEIR_FIELD(weir_job, queued_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it waits again"),
     WEIR_FIELD(weir_job, attempt,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Start of the gang, 1 = first"),
     WEIR_FIELD(weir_job, max_restarts, INT,  0, "", "How often a failed gang starts again; after a loss of its node 3 times at least"),
     WEIR_FIELD(weir_job, priority,     INT,  WEIR_FIELD_READ_ONLY, "", "Within its queue: the higher goes first"),
@@ -253,6 +257,9 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
     created.attempt = created.n_restarts = created.due_ms = 0;
     created.created_ms = now_ms;
     created.started_ms = created.finished_ms = created.expected_start_ms = 0;
+    created.is_held = false;
+    created.eviction = NULL;
+    created.n_evictions = created.queued_ms = 0;
     WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &created.revision, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &created, err));
     for (size_t i = 0; i < n_tasks; i++) {
@@ -309,11 +316,12 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                           struct weir_error *err)
 {
     WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &state->job.revision, err));
-    WEIR_TRY(weir_txn_update(txn, &weir_job_resource, &state->job,
-                             WEIR_FIELDS("state", "reason", "expected_start_ms", "outcome",
-                                         "attempt", "n_restarts", "due_ms", "run", "started_ms",
-                                         "finished_ms", "revision"),
-                             err));
+    WEIR_TRY(
+        weir_txn_update(txn, &weir_job_resource, &state->job,
+                        WEIR_FIELDS("state", "reason", "expected_start_ms", "outcome", "attempt",
+                                    "n_restarts", "due_ms", "run", "started_ms", "finished_ms",
+                                    "revision", "is_held", "eviction", "n_evictions", "queued_ms"),
+                        err));
     for (size_t i = 0; i < state->n_tasks; i++) {
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
                                  WEIR_FIELDS("node", "devices", "attempt", "state", "desired",

@@ -69,6 +69,7 @@ static void finish(struct step *step, enum weir_job_phase phase)
     struct weir_job *job = &step->state->job;
     set_phase(step, phase);
     job->outcome = NULL;
+    job->is_held = false;
     job->finished_ms = step->now_ms;
     if (phase == WEIR_JOB_SUCCEEDED) {
         job->reason = NULL;
@@ -93,6 +94,33 @@ static void restart_gang(struct step *step)
     set_phase(step, WEIR_JOB_PENDING);
 }
 
+/** Have all tasks that do the work ended well? Parameter servers only serve them. */
+static bool is_work_done(const struct weir_job_state *state)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (strcmp(task->role, "parameter_server") != 0 &&
+            !(weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 &&
+              task->signal == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** A gang that was evicted, or is held, has ended. */
+static void requeue_gang(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    if (job->has_known_exits && is_work_done(step->state)) {
+        finish(step, WEIR_JOB_SUCCEEDED);
+        return;
+    }
+    job->outcome = NULL;
+    job->queued_ms = step->now_ms;
+    restart_gang(step);
+}
+
 /** STOPPING and RESTARTING go on when the last task has ended. */
 static void go_on_if_all_ended(struct step *step)
 {
@@ -103,6 +131,10 @@ static void go_on_if_all_ended(struct step *step)
     enum weir_job_phase phase = weir_job_phase_of(step->state);
     if (phase == WEIR_JOB_STOPPING) {
         int outcome = weir_job_phase_from_text(job->outcome);
+        if (outcome == WEIR_JOB_PENDING) {
+            requeue_gang(step);
+            return;
+        }
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
     } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
                step->now_ms >= weir_gang_due_ms(job, step->now_ms)) {
@@ -110,14 +142,18 @@ static void go_on_if_all_ended(struct step *step)
     }
 }
 
+static void stop_task(struct step *step, struct weir_task *task)
+{
+    set_task_phase(task, WEIR_TASK_STOPPING);
+    task->desired = "stopped";
+    wake(step, task->node);
+}
+
 static void stop_alive(struct step *step)
 {
     for (size_t i = 0; i < step->state->n_tasks; i++) {
-        struct weir_task *task = &step->state->tasks[i];
-        if (weir_task_is_alive(task)) {
-            set_task_phase(task, WEIR_TASK_STOPPING);
-            task->desired = "stopped";
-            wake(step, task->node);
+        if (weir_task_is_alive(&step->state->tasks[i])) {
+            stop_task(step, &step->state->tasks[i]);
         }
     }
 }
@@ -162,7 +198,8 @@ static void refresh_service(struct step *step)
         const struct weir_task *task = &step->state->tasks[i];
         n_running += weir_task_phase_of(task) == WEIR_TASK_RUNNING;
         n_starting += weir_task_phase_of(task) == WEIR_TASK_STARTING;
-        n_restarting += weir_task_phase_of(task) == WEIR_TASK_WAITING && task->attempt > 0;
+        n_restarting += (weir_task_phase_of(task) == WEIR_TASK_WAITING && task->attempt > 0) ||
+                        weir_task_phase_of(task) == WEIR_TASK_STOPPING;
     }
     if (n_running > 0) {
         if (job->started_ms == 0) {
@@ -176,7 +213,7 @@ static void refresh_service(struct step *step)
         set_phase(step, n_restarting > 0 ? WEIR_JOB_RESTARTING : WEIR_JOB_PENDING);
     }
     if (n_running + n_starting == step->state->n_tasks) {
-        job->reason = NULL;
+        job->reason = job->eviction = NULL;
     }
 }
 
@@ -199,6 +236,16 @@ static void refresh_gang(struct step *step)
     }
 }
 
+/** A replica that was asked to end has: it waits for a node, at once. */
+static void requeue_replica(struct step *step, struct weir_task *task)
+{
+    wake(step, task->node);
+    task->node = task->devices = NULL;
+    task->due_ms = step->now_ms;
+    step->state->job.queued_ms = step->now_ms;
+    set_task_phase(task, WEIR_TASK_WAITING);
+}
+
 /** A replica has ended: it starts again on its own after its back-off. */
 static void restart_replica(struct step *step, struct weir_task *task, const char *why)
 {
@@ -219,48 +266,6 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     }
 }
 
-/** Have all tasks that do the work ended well? Parameter servers only serve them. */
-static bool is_work_done(const struct weir_job_state *state)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        const struct weir_task *task = &state->tasks[i];
-        if (strcmp(task->role, "parameter_server") != 0 &&
-            !(weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 &&
-              task->signal == 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/** What an exit status says in words; "" if that is not known. */
-static const char *meaning_of(int64_t exit_code)
-{
-    return exit_code == WEIR_EXIT_NOT_RUN     ? ": it may not be run"
-           : exit_code == WEIR_EXIT_NOT_FOUND ? ": there is no such program"
-                                              : "";
-}
-
-static char *describe_end(struct step *step, const struct weir_task *task)
-{
-    const char *detail = task->message != NULL ? task->message : "";
-    const char *colon = detail[0] != '\0' ? ": " : "";
-    if (weir_task_phase_of(task) == WEIR_TASK_LOST) {
-        return weir_arena_printf(step->arena, "%s %" PRId64 " was lost%s%s", task->role, task->rank,
-                                 colon, detail);
-    }
-    if (task->signal != 0) {
-        return weir_arena_printf(step->arena, "%s %" PRId64 " was killed by signal %" PRId64 "%s%s",
-                                 task->role, task->rank, task->signal, colon, detail);
-    }
-    if (detail[0] != '\0') {
-        return weir_arena_printf(step->arena, "%s %" PRId64 ": %s (exit %" PRId64 "%s)", task->role,
-                                 task->rank, detail, task->exit_code, meaning_of(task->exit_code));
-    }
-    return weir_arena_printf(step->arena, "%s %" PRId64 " exited with %" PRId64 "%s", task->role,
-                             task->rank, task->exit_code, meaning_of(task->exit_code));
-}
-
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
 static void after_end(struct step *step, struct weir_task *task)
 {
@@ -271,15 +276,19 @@ static void after_end(struct step *step, struct weir_task *task)
     if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
-        step->state->job.reason = describe_end(step, task);
+        step->state->job.reason = weir_task_describe_end(task, step->arena);
         stop_job(step, WEIR_JOB_FAILED);
     } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_service(step->state))) {
         go_on_if_all_ended(step);
     } else if (weir_job_is_service(step->state)) {
-        restart_replica(step, task, describe_end(step, task));
+        if (strcmp(task->desired, "stopped") == 0) {
+            requeue_replica(step, task);
+        } else {
+            restart_replica(step, task, weir_task_describe_end(task, step->arena));
+        }
         refresh_service(step);
     } else if (!has_succeeded) {
-        fail_gang(step, task, describe_end(step, task));
+        fail_gang(step, task, weir_task_describe_end(task, step->arena));
     } else {
         refresh_gang(step);
         if (is_work_done(step->state)) {
@@ -294,7 +303,7 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
     bool is_service = weir_job_is_service(step->state);
     if (!is_service) {
         job->attempt++;
-        job->reason = NULL;
+        job->reason = job->eviction = NULL;
         set_phase(step, WEIR_JOB_STARTING);
     }
     for (size_t i = 0; i < n_wants; i++) {
@@ -374,6 +383,16 @@ static void on_node_lost(struct step *step)
     }
 }
 
+static struct weir_task *find_task(struct weir_job_state *state, const char *id)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        if (strcmp(state->tasks[i].id, id) == 0) {
+            return &state->tasks[i];
+        }
+    }
+    return NULL;
+}
+
 /** A device is no longer fit to be used: what has it moves, which is no failure of its own. */
 static void on_device_lost(struct step *step, struct weir_task *task)
 {
@@ -387,15 +406,89 @@ static void on_device_lost(struct step *step, struct weir_task *task)
     tell(step, "job_moves",
          weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
     if (weir_job_is_service(step->state)) {
-        set_task_phase(task, WEIR_TASK_STOPPING);
-        task->desired = "stopped";
-        wake(step, task->node);
+        stop_task(step, task);
         refresh_service(step);
         return;
     }
     job->due_ms = step->now_ms;
     set_phase(step, WEIR_JOB_RESTARTING);
     stop_alive(step);
+}
+
+/** Stop it, or one task of a service, so that it waits again. @return false: nothing of it runs. */
+static bool send_back(struct step *step, struct weir_task *replica)
+{
+    enum weir_job_phase phase = weir_job_phase_of(step->state);
+    bool is_service = weir_job_is_service(step->state);
+    bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
+    if (is_service && replica != NULL) {
+        is_active = weir_task_is_alive(replica) && strcmp(replica->desired, "running") == 0;
+    }
+    if (!is_active) {
+        return false;
+    }
+    if (!is_service) {
+        stop_job(step, WEIR_JOB_PENDING);
+        return true;
+    }
+    if (replica != NULL) {
+        stop_task(step, replica);
+    } else {
+        stop_alive(step);
+    }
+    refresh_service(step);
+    return true;
+}
+
+static weir_status on_evict(struct step *step, struct weir_error *err)
+{
+    struct weir_job *job = &step->state->job;
+    struct weir_task *replica =
+        step->event->task != NULL ? find_task(step->state, step->event->task) : NULL;
+    if (!send_back(step, replica)) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "job %s is %s: only what runs can go back to its queue", job->name,
+                              job->state);
+    }
+    job->eviction = weir_arena_strdup(step->arena, step->event->text);
+    job->reason = job->eviction;
+    job->n_evictions++;
+    tell(step, "job_evicted",
+         weir_arena_printf(step->arena,
+                           "Job %s was asked to save what it has, and goes back to its queue: %s.",
+                           job->name, job->eviction));
+    return WEIR_OK;
+}
+
+static weir_status on_hold(struct step *step, struct weir_error *err)
+{
+    struct weir_job *job = &step->state->job;
+    int outcome = weir_job_phase_from_text(job->outcome);
+    if (outcome >= 0 && weir_job_phase_is_final((enum weir_job_phase)outcome)) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is ending: it will be %s", job->name,
+                              job->outcome);
+    }
+    job->is_held = true;
+    job->expected_start_ms = 0;
+    (void)send_back(step, NULL); /* What does not run need not be stopped. */
+    job->reason = weir_arena_strdup(step->arena, step->event->text);
+    tell(step, "job_held", weir_arena_printf(step->arena, "Job %s is %s.", job->name, job->reason));
+    return WEIR_OK;
+}
+
+static weir_status on_release(struct step *step, struct weir_error *err)
+{
+    struct weir_job *job = &step->state->job;
+    if (!job->is_held) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is %s: it is not held", job->name,
+                              job->state);
+    }
+    job->is_held = false;
+    job->reason = NULL;
+    job->queued_ms = step->now_ms;
+    tell(step, "job_released",
+         weir_arena_printf(step->arena, "Job %s is held no longer.", job->name));
+    return WEIR_OK;
 }
 
 static void on_tick(struct step *step)
@@ -412,21 +505,12 @@ static void on_tick(struct step *step)
 
 static void on_cancel(struct step *step)
 {
-    if (weir_job_phase_of(step->state) == WEIR_JOB_STOPPING) {
+    bool is_going_back = weir_job_phase_from_text(step->state->job.outcome) == WEIR_JOB_PENDING;
+    if (weir_job_phase_of(step->state) == WEIR_JOB_STOPPING && !is_going_back) {
         return; /* It ends anyway, with what it has come to. */
     }
     step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
     stop_job(step, WEIR_JOB_CANCELLED);
-}
-
-static struct weir_task *find_task(struct weir_job_state *state, const char *id)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        if (strcmp(state->tasks[i].id, id) == 0) {
-            return &state->tasks[i];
-        }
-    }
-    return NULL;
 }
 
 /** BIND must name a node for every task of a gang, and as many as are wanted. */
@@ -482,7 +566,8 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
 {
     struct step step = {state, event, now_ms, arena, actions};
     if (weir_job_phase_is_final(weir_job_phase_of(state))) {
-        if (event->type == WEIR_JOB_EVENT_CANCEL) {
+        if (event->type == WEIR_JOB_EVENT_CANCEL || event->type == WEIR_JOB_EVENT_HOLD ||
+            event->type == WEIR_JOB_EVENT_RELEASE || event->type == WEIR_JOB_EVENT_EVICT) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is over: %s", state->job.name,
                                   state->job.state);
         }
@@ -502,6 +587,12 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     case WEIR_JOB_EVENT_CANCEL:
         on_cancel(&step);
         break;
+    case WEIR_JOB_EVENT_EVICT:
+        return on_evict(&step, err);
+    case WEIR_JOB_EVENT_HOLD:
+        return on_hold(&step, err);
+    case WEIR_JOB_EVENT_RELEASE:
+        return on_release(&step, err);
     case WEIR_JOB_EVENT_TICK:
         on_tick(&step);
         break;

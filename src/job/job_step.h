@@ -15,6 +15,11 @@
  * A job moves when a device of one of its tasks is bad or gone: its tasks are stopped and placed anew,
  * which is no restart. A gang that runs for longer than its time limit is stopped, and has failed.
  *
+ * A job that is evicted is stopped for others: its outcome is PENDING, so when its tasks have ended it
+ * waits again and goes on, a training from the checkpoint that it saves when it is stopped. That is no
+ * restart. One of a kind with known exits whose tasks all end well meanwhile has succeeded. A job that
+ * is held is stopped the same way and wants no node until it is released.
+ *
  * A lost task counts as ended. Should its node come back, the agent sees that the task is stopped
  * or has a later attempt and stops the old process; its reports are ignored by attempt.
  */
@@ -64,6 +69,9 @@ enum weir_task_phase weir_task_phase_of(const struct weir_task *task);
 /** Is the task on a node, or was it until its end is reported: STARTING, RUNNING or STOPPING? */
 bool weir_task_is_alive(const struct weir_task *task);
 
+/** How a task that has ended did, for people: "worker 0 was killed by signal 9". In the arena. */
+char *weir_task_describe_end(const struct weir_task *task, struct weir_arena *arena);
+
 /** Is none of its tasks alive? */
 bool weir_job_none_is_alive(const struct weir_job_state *state);
 
@@ -82,7 +90,11 @@ struct weir_job {
     char *state;          /**< Text of enum weir_job_phase. */
     char *reason;         /**< Why it waits, restarts or failed; NULL if there is nothing to say. */
     int64_t expected_start_ms; /**< While it waits: when it may start; 0 = not known. */
-    char *outcome;             /**< While STOPPING: the final state it goes to; NULL otherwise. */
+    char *outcome;             /**< While STOPPING: the state it goes to; NULL otherwise. */
+    bool is_held;              /**< It wants no node until it is released. */
+    char *eviction;            /**< Why it was stopped for others; NULL once it is placed again. */
+    int64_t n_evictions;       /**< How often it was. */
+    int64_t queued_ms;         /**< Since when it waits again; 0: since created_ms. */
     int64_t attempt;           /**< 1, 2 …: of a gang. */
     int64_t max_restarts;      /**< Of a gang; a service restarts always. */
     int64_t priority;          /**< Within its queue: the higher goes first. */
@@ -147,6 +159,9 @@ enum weir_job_event_type {
     WEIR_JOB_EVENT_NODE_LOST,    /**< node. */
     WEIR_JOB_EVENT_DEVICE_LOST,  /**< task, attempt, text: a device that it has is bad or gone. */
     WEIR_JOB_EVENT_CANCEL,       /**< text: by whom and why. */
+    WEIR_JOB_EVENT_EVICT,        /**< text: for whom; task: a service's replica; NULL: all. */
+    WEIR_JOB_EVENT_HOLD,         /**< text: by whom. */
+    WEIR_JOB_EVENT_RELEASE,      /**< Hold it no longer. */
     WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
 };
 
@@ -207,7 +222,8 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
  * Apply one event. Events that no longer matter (an old attempt's report, anything about a job that
  * is over) change nothing and are WEIR_OK.
  *
- * @return CONFLICT for CANCEL of a job that is over; NOT_FOUND for an unknown task; INVALID for a
+ * @return CONFLICT for CANCEL and HOLD of a job that is over, RELEASE of one that is not held, EVICT of
+ *         one that has no task on a node; NOT_FOUND for an unknown task; INVALID for a
  *         BIND that does not fit weir_job_wants. The state is untouched on error.
  */
 weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_event *event,

@@ -1,107 +1,8 @@
-#include "job/job_step.h"
-#include "job/restart.h"
+#include "job/job_step_fixture.h"
 
 #include "base/rng.h"
-#include "base/test_main.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-static struct weir_arena arena;
-static struct weir_error err;
-static struct weir_job_actions actions;
-
-/** A job of n tasks; the last n_servers are parameter servers. */
-static struct weir_job_state make_job(const char *kind, size_t n, size_t n_servers,
-                                      int64_t restarts)
-{
-    struct weir_job_state state = {.job = {.id = "j",
-                                           .name = "j",
-                                           .kind = (char *)kind,
-                                           .is_service = strcmp(kind, "predict") == 0,
-                                           .has_known_exits = strcmp(kind, "command") != 0,
-                                           .state = "PENDING",
-                                           .max_restarts = restarts},
-                                   .tasks = WEIR_ARENA_ARRAY(&arena, n, struct weir_task),
-                                   .n_tasks = n};
-    for (size_t i = 0; i < n; i++) {
-        const char *role = strcmp(kind, "predict") == 0 ? "replica"
-                           : i >= n - n_servers         ? "parameter_server"
-                                                        : "worker";
-        state.tasks[i] = (struct weir_task){.id = weir_arena_printf(&arena, "t%zu", i),
-                                            .rank = (int64_t)i,
-                                            .role = (char *)role,
-                                            .state = "WAITING",
-                                            .desired = "stopped",
-                                            .exit_code = -1};
-    }
-    return state;
-}
-
-static weir_status step(struct weir_job_state *state, struct weir_job_event event, int64_t now_ms)
-{
-    return weir_job_step(state, &event, now_ms, &arena, &actions, &err);
-}
-
-static void must(struct weir_job_state *state, struct weir_job_event event, int64_t now_ms)
-{
-    weir_status status = step(state, event, now_ms);
-    if (status != WEIR_OK) {
-        ck_abort_msg("%s", err.message);
-    }
-}
-
-/** Put all tasks that want a node on `node`. */
-static void place(struct weir_job_state *state, const char *node, int64_t now_ms)
-{
-    size_t wants[16];
-    const char *nodes[16];
-    size_t n = weir_job_wants(state, now_ms, wants);
-    ck_assert_uint_gt(n, 0);
-    for (size_t i = 0; i < n; i++) {
-        nodes[i] = node;
-    }
-    must(state, (struct weir_job_event){.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = n},
-         now_ms);
-}
-
-static void run(struct weir_job_state *state, size_t i_task, int64_t now_ms)
-{
-    must(state,
-         (struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_RUNNING,
-                                 .task = state->tasks[i_task].id,
-                                 .attempt = state->tasks[i_task].attempt,
-                                 .pid = 7},
-         now_ms);
-}
-
-static void run_all(struct weir_job_state *state, int64_t now_ms)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        run(state, i, now_ms);
-    }
-}
-
-static void end(struct weir_job_state *state, size_t i_task, int64_t code, int64_t now_ms)
-{
-    must(state,
-         (struct weir_job_event){.type = WEIR_JOB_EVENT_TASK_EXITED,
-                                 .task = state->tasks[i_task].id,
-                                 .attempt = state->tasks[i_task].attempt,
-                                 .exit_code = code},
-         now_ms);
-}
-
-static void set_up(void)
-{
-    weir_arena_init(&arena, 0);
-    actions = (struct weir_job_actions){0};
-}
-
-static void tear_down(void)
-{
-    weir_arena_fini(&arena);
-}
 
 START_TEST(a_gang_runs_when_all_run_and_succeeds_when_all_workers_have)
 {
@@ -421,9 +322,13 @@ static struct weir_job_event random_event(struct weir_rng *rng, const struct wei
         WEIR_JOB_EVENT_TASK_EXITED,  WEIR_JOB_EVENT_TASK_EXITED,  WEIR_JOB_EVENT_TASK_LOST,
         WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_TICK,         WEIR_JOB_EVENT_TICK};
 
+    static const enum weir_job_event_type sent_back[] = {WEIR_JOB_EVENT_EVICT, WEIR_JOB_EVENT_HOLD,
+                                                         WEIR_JOB_EVENT_RELEASE};
+
     uint64_t dice = weir_rng_below(rng, 40);
     event.type = dice == 0   ? WEIR_JOB_EVENT_CANCEL
                  : dice <= 2 ? WEIR_JOB_EVENT_NODE_LOST
+                 : dice <= 5 ? sent_back[dice - 3]
                              : types[weir_rng_below(rng, WEIR_ARRAY_LEN(types))];
     return event;
 }
@@ -444,6 +349,9 @@ static bool is_woken(const struct weir_job_actions *made, const char *node)
     }
     return false;
 }
+
+/** How often the history at hand was held: each may be one more attempt. */
+static int64_t n_holds;
 
 static void check_invariants(const struct weir_job_state *state)
 {
@@ -472,7 +380,8 @@ static void check_invariants(const struct weir_job_state *state)
     REQUIRE((state->job.finished_ms != 0) == weir_job_phase_is_final((enum weir_job_phase)phase));
     REQUIRE(is_service || state->job.n_restarts <=
                               WEIR_MAX(state->job.max_restarts, (int64_t)WEIR_JOB_LOSSES_MIN));
-    REQUIRE(is_service || state->job.attempt <= state->job.n_restarts + 1);
+    REQUIRE(is_service ||
+            state->job.attempt <= state->job.n_restarts + 1 + state->job.n_evictions + n_holds);
 }
 
 /** What an agent must hear of: attempts, desires and places that changed. */
@@ -490,6 +399,14 @@ static void check_change(const struct weir_task *before, const struct weir_task 
         strcmp(after->desired, "stopped") == 0) {
         REQUIRE(is_woken(made, before->node));
     }
+}
+
+/** Only what ran by right and failed is a restart; who was stopped for others is not. */
+static void check_restarts(const struct weir_job *before, const struct weir_job *after)
+{
+    bool ran = strcmp(before->state, "STARTING") == 0 || strcmp(before->state, "RUNNING") == 0;
+    REQUIRE(after->n_restarts == before->n_restarts || ran);
+    REQUIRE(after->n_evictions == before->n_evictions || after->n_restarts == before->n_restarts);
 }
 
 static size_t n_ended(const struct weir_job_actions *made)
@@ -511,6 +428,9 @@ static size_t calm_down(struct weir_job_state *state, int64_t now_ms)
         size_t wants[16];
         now_ms += 100000;
         must(state, (struct weir_job_event){.type = WEIR_JOB_EVENT_TICK}, now_ms);
+        if (state->job.is_held) {
+            must(state, (struct weir_job_event){.type = WEIR_JOB_EVENT_RELEASE}, now_ms);
+        }
         if (weir_job_wants(state, now_ms, wants) > 0) {
             place(state, "a", now_ms);
         }
@@ -545,17 +465,21 @@ static void play(uint64_t seed, bool is_service)
     struct weir_job_state state = make_job(kind, n_tasks, n_servers, restarts);
     struct weir_job_state replayed = make_job(kind, n_tasks, n_servers, restarts);
     size_t n_ends = 0;
+    n_holds = 0;
     for (int i = 0; i < N_STEPS; i++) {
         struct weir_task before[8];
         memcpy(before, state.tasks, n_tasks * sizeof(before[0]));
+        const struct weir_job was = state.job;
         now_ms += (int64_t)weir_rng_below(&rng, 3000);
         struct weir_job_event event = random_event(&rng, &state, now_ms);
         struct weir_job_actions made = {0}, made_again = {0};
         weir_status status = weir_job_step(&state, &event, now_ms, &arena, &made, &err);
         REQUIRE(weir_job_step(&replayed, &event, now_ms, &arena, &made_again, &err) == status);
         REQUIRE(status == WEIR_OK ||
-                (status == WEIR_ERR_CONFLICT && event.type == WEIR_JOB_EVENT_CANCEL));
+                (status == WEIR_ERR_CONFLICT && event.type >= WEIR_JOB_EVENT_CANCEL));
+        n_holds += status == WEIR_OK && event.type == WEIR_JOB_EVENT_HOLD;
         check_invariants(&state);
+        check_restarts(&was, &state.job);
         REQUIRE(made.n == made_again.n);
         for (size_t k = 0; k < made.n; k++) {
             REQUIRE(made.items[k].type == made_again.items[k].type);

@@ -1,6 +1,7 @@
 /* The phases of jobs and tasks by name. */
-#include "job/job_step.h"
+#include "job/restart.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const job_phase_texts[] = {
@@ -82,4 +83,32 @@ bool weir_job_none_is_alive(const struct weir_job_state *state)
         }
     }
     return true;
+}
+
+/** What an exit status says in words; "" if that is not known. */
+static const char *meaning_of(int64_t exit_code)
+{
+    return exit_code == WEIR_EXIT_NOT_RUN     ? ": it may not be run"
+           : exit_code == WEIR_EXIT_NOT_FOUND ? ": there is no such program"
+                                              : "";
+}
+
+char *weir_task_describe_end(const struct weir_task *task, struct weir_arena *arena)
+{
+    const char *detail = task->message != NULL ? task->message : "";
+    const char *colon = detail[0] != '\0' ? ": " : "";
+    if (weir_task_phase_of(task) == WEIR_TASK_LOST) {
+        return weir_arena_printf(arena, "%s %" PRId64 " was lost%s%s", task->role, task->rank,
+                                 colon, detail);
+    }
+    if (task->signal != 0) {
+        return weir_arena_printf(arena, "%s %" PRId64 " was killed by signal %" PRId64 "%s%s",
+                                 task->role, task->rank, task->signal, colon, detail);
+    }
+    if (detail[0] != '\0') {
+        return weir_arena_printf(arena, "%s %" PRId64 ": %s (exit %" PRId64 "%s)", task->role,
+                                 task->rank, detail, task->exit_code, meaning_of(task->exit_code));
+    }
+    return weir_arena_printf(arena, "%s %" PRId64 " exited with %" PRId64 "%s", task->role,
+                             task->rank, task->exit_code, meaning_of(task->exit_code));
 }

@@ -37,7 +37,7 @@ size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t
     enum weir_job_phase phase = weir_job_phase_of(state);
     bool is_service = weir_job_is_service(state);
     size_t n = 0;
-    if (phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
+    if (state->job.is_held || phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
         (!is_service && phase != WEIR_JOB_PENDING)) {
         return 0;
     }

@@ -271,11 +271,11 @@ static const struct {
 /* Tables that no rule sweeps: what people make, and what is bounded by it. A new table goes into a
  * kind, or here with its reason. */
 static const char unswept[] =
-    "'schema_migrations', 'counters', 'settings'," /* of a fixed size */
-    "'projects', 'users', 'tokens', 'nodes',"      /* made by people; a node by its token */
-    "'devices',"                                   /* of nodes: WEIR_DEVICE_ROWS_MAX each */
-    "'node_joins',"                                /* a new one removes those that have ended */
-    "'sessions', 'login_links',"                   /* end by themselves; the engine removes them */
+    "'schema_migrations', 'counters', 'settings',"      /* of a fixed size */
+    "'projects', 'queues', 'users', 'tokens', 'nodes'," /* made by people; a node by its token */
+    "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
+    "'node_joins',"              /* a new one removes those that have ended */
+    "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'";   /* of documents and versions */
 

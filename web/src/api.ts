@@ -230,16 +230,19 @@ export interface Job {
     created_by: string // Who submitted it
     created_ms: Time // When (ms)
     due_ms: Time | null // When it restarts (ms)
+    eviction: string | null // While it waits again: for whom it was stopped
     expected_start_ms: Time | null // While it waits: when it may start, if jobs end as expected (ms)
     finished_ms: Time | null // When it was over (ms)
     has_known_exits: boolean // Some of its exit statuses say that a second try ends the same way
     id: string // Identifier
     ion: string | null // ION it works for
+    is_held: boolean // It gets no node until it is released
     is_preemptible: boolean // It may be stopped for others, and goes on later
     is_service: boolean // Its tasks are placed and restarted one by one, for ever; else they start and end together
     kind: string // Kind of job: `weir explain job-kinds`
     max_restarts: number // How often a failed gang starts again; after a loss of its node 3 times at least
     min_tasks: number // It begins, and goes on, with so many tasks; 0: with all
+    n_evictions: number // How often it was stopped for others; no restarts
     n_restarts: number // How often it has
     name: string // Name
     outcome: string | null // While STOPPING: what it will be
@@ -247,6 +250,7 @@ export interface Job {
     placement: unknown // Which nodes it may have: {node_selector, tolerations, topology}
     priority: number // Within its queue: the higher goes first
     project: string // Project it belongs to
+    queued_ms: Time | null // Since when it waits again (ms)
     reason: string | null // Why it waits, restarts or failed
     revision: number // Counts changes of all jobs: greater than any before
     run: string | null // Tracked run
