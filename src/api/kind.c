@@ -51,7 +51,7 @@ static size_t add_kinds(struct api_call *call, const struct weir_registry *regis
     size_t n = 0;
     for (size_t i = 0; i < registry->n_kinds; i++) {
         const struct weir_kind *kind = registry->kinds[i];
-        json_t *options = weir_options_describe(kind->options, kind->n_options);
+        json_t *options = weir_kind_options(registry, kind);
         out[n] = record_of(call, registry, kind->name);
         out[n].doc = weir_arena_strdup(call->arena, kind->doc);
         out[n++].options = weir_json_text(options, call->arena);

@@ -227,6 +227,14 @@ static json_t *operation_of(const struct api_route *route)
     return operation;
 }
 
+static void add_common(json_t *schema, const struct weir_registry *registry)
+{
+    json_t *common = weir_options_schema(registry->common, registry->n_common);
+    json_object_update(json_object_get(schema, "properties"),
+                       json_object_get(common, "properties"));
+    json_decref(common);
+}
+
 /* Each kind as {kind, …options}, and each noun as any of its kinds. */
 static void add_kind_schemas(json_t *schemas)
 {
@@ -236,6 +244,7 @@ static void add_kind_schemas(json_t *schemas)
         for (size_t i = 0; i < registry->n_kinds; i++) {
             const struct weir_kind *kind = registry->kinds[i];
             json_t *schema = weir_options_schema(kind->options, kind->n_options);
+            add_common(schema, registry);
             char name[128];
             (void)snprintf(name, sizeof name, "%s.%s", registry->noun, kind->name);
             json_object_set_new(schema, "description", json_string(kind->doc));

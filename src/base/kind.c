@@ -107,8 +107,17 @@ weir_status weir_registry_paths(const struct weir_registry *registry, const json
                : WEIR_OK;
 }
 
+json_t *weir_kind_options(const struct weir_registry *registry, const struct weir_kind *kind)
+{
+    json_t *options = weir_options_describe(kind->options, kind->n_options);
+    json_t *common = weir_options_describe(registry->common, registry->n_common);
+    json_array_extend(options, common);
+    json_decref(common);
+    return options;
+}
+
 json_t *weir_kind_describe(const struct weir_registry *registry, const struct weir_kind *kind)
 {
     return json_pack("{s:s,s:s,s:s,s:o}", "noun", registry->noun, "name", kind->name, "doc",
-                     kind->doc, "options", weir_options_describe(kind->options, kind->n_options));
+                     kind->doc, "options", weir_kind_options(registry, kind));
 }

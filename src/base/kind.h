@@ -46,6 +46,9 @@ struct weir_registry {
     const char *const
         *planned;        /**< Names that are refused as UNSUPPORTED, NULL at the end; or NULL. */
     const char *instead; /**< What to do in place of a planned one; or NULL. */
+    const struct weir_option *common; /**< What each kind takes beside its own options, for those
+                                           who describe it; its domain reads them. Or NULL. */
+    size_t n_common;
 };
 
 /** A configured kind: what {"kind": "directory", "path": "/f"} is read into. */
@@ -83,6 +86,9 @@ weir_status weir_registry_read(const struct weir_registry *registry, const json_
 weir_status weir_registry_paths(const struct weir_registry *registry, const json_t *object,
                                 const char *where, weir_option_path_fn fn,
                                 void *context) WEIR_MUST_CHECK;
+
+/** weir_options_describe of a kind's own options and the registry's common ones; a new reference. */
+json_t *weir_kind_options(const struct weir_registry *registry, const struct weir_kind *kind);
 
 /** {"noun","name","doc","options":[…]} of one kind; a new reference. */
 json_t *weir_kind_describe(const struct weir_registry *registry, const struct weir_kind *kind);

@@ -1,6 +1,7 @@
 #include "control/control.h"
 
 #include "base/uuid.h"
+#include "job/task_device.h"
 #include "store/table.h"
 
 #include <stdio.h>
@@ -124,20 +125,18 @@ static weir_status end_job(struct control *control, struct weir_txn *txn,
     return control_ion_event(control, txn, job->ion, &event, err);
 }
 
-/* Step a loaded job and save it, with all that follows. */
-static weir_status step_job(struct control *control, struct weir_txn *txn,
-                            struct weir_job_state *state, const struct weir_job_event *event,
+/* Save a job after a step, with all that follows. */
+static weir_status save_job(struct control *control, struct weir_txn *txn,
+                            struct weir_job_state *state, const struct weir_job_actions *actions,
                             struct weir_error *err)
 {
-    struct weir_job_actions actions = {0};
-    WEIR_TRY(weir_job_step(state, event, control->now_ms, control->arena, &actions, err));
-    WEIR_TRY(weir_job_save(txn, state, &actions, control->now_ms, err));
-    for (size_t i = 0; i < actions.n; i++) {
-        if (actions.items[i].type == WEIR_JOB_ACTION_ENDED) {
+    WEIR_TRY(weir_job_save(txn, state, actions, control->now_ms, err));
+    for (size_t i = 0; i < actions->n; i++) {
+        if (actions->items[i].type == WEIR_JOB_ACTION_ENDED) {
             WEIR_TRY(end_job(control, txn, &state->job, err));
         }
     }
-    if (actions.n > 0) {
+    if (actions->n > 0) {
         control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &state->job));
     }
     return WEIR_OK;
@@ -147,25 +146,36 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
                               const struct weir_job_event *event, struct weir_error *err)
 {
     struct weir_job_state state;
+    struct weir_job_actions actions = {0};
+    bool is_end =
+        event->type == WEIR_JOB_EVENT_TASK_EXITED || event->type == WEIR_JOB_EVENT_TASK_LOST;
     WEIR_TRY(weir_job_load(txn, job, control->arena, &state, err));
-    return step_job(control, txn, &state, event, err);
+    WEIR_TRY(weir_job_step(&state, event, control->now_ms, control->arena, &actions, err));
+    if (is_end) { /* of whatever attempt: the agent says that its processes have ended */
+        WEIR_TRY(weir_task_devices_end(txn, event->task, event->attempt, err));
+    }
+    return save_job(control, txn, &state, &actions, err);
 }
 
-/* The nodes in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not
+/* Nodes and devices in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not
  * get all of them, or nobody anything. */
 static size_t match_binds(struct control *control, const struct weir_job_state *state,
-                          const struct control_bind *binds, size_t n_binds, const char **out_nodes)
+                          const struct control_bind *binds, size_t n_binds, const char **out_nodes,
+                          const char **out_devices)
 {
     struct weir_arena *arena = control->arena;
-    const char **of_task = WEIR_ARENA_ARRAY(arena, state->n_tasks + 1, const char *);
+    const struct control_bind **of_task =
+        WEIR_ARENA_ARRAY(arena, state->n_tasks + 1, const struct control_bind *);
     size_t *wants = WEIR_ARENA_ARRAY(arena, state->n_tasks + 1, size_t);
     size_t n_given = 0, n_wants = weir_job_wants(state, control->now_ms, wants);
     for (size_t i = 0; i < n_binds && binds[i].task < state->n_tasks; i++) {
-        of_task[binds[i].task] = binds[i].node;
+        of_task[binds[i].task] = &binds[i];
     }
     for (size_t i = 0; i < n_wants; i++) {
-        out_nodes[i] = of_task[wants[i]];
-        n_given += out_nodes[i] != NULL;
+        const struct control_bind *bind = of_task[wants[i]];
+        out_nodes[i] = bind != NULL ? bind->node : NULL;
+        out_devices[i] = bind != NULL ? bind->devices : NULL;
+        n_given += bind != NULL;
     }
     bool is_enough = weir_job_is_service(state) ? n_given > 0 : n_given == n_wants;
     return is_enough ? n_wants : 0;
@@ -182,12 +192,21 @@ weir_status control_job_bind(struct control *control, struct weir_txn *txn, cons
         return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
     }
     const char **nodes = WEIR_ARENA_ARRAY(control->arena, state.n_tasks + 1, const char *);
-    size_t n = match_binds(control, &state, binds, n_binds, nodes);
+    const char **devices = WEIR_ARENA_ARRAY(control->arena, state.n_tasks + 1, const char *);
+    size_t n = match_binds(control, &state, binds, n_binds, nodes, devices);
     if (state.job.revision != revision || n == 0) {
         return WEIR_OK;
     }
-    struct weir_job_event event = {.type = WEIR_JOB_EVENT_BIND, .place = nodes, .n_place = n};
-    WEIR_TRY(step_job(control, txn, &state, &event, err));
+    struct weir_job_actions actions = {0};
+    const struct weir_job_event event = {
+        .type = WEIR_JOB_EVENT_BIND, .place = nodes, .devices = devices, .n_place = n};
+    bool is_given;
+    WEIR_TRY(weir_job_step(&state, &event, control->now_ms, control->arena, &actions, err));
+    WEIR_TRY(weir_task_devices_give(txn, &state, control->now_ms, &is_given, err));
+    if (!is_given) {
+        return WEIR_OK; /* a device went bad, or is not free yet, since the plan */
+    }
+    WEIR_TRY(save_job(control, txn, &state, &actions, err));
     *out_is_bound = true;
     return WEIR_OK;
 }

@@ -51,17 +51,18 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
                               const struct weir_job_event *event,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** A node for a task of a job. */
+/** A node for a task of a job, and which of its devices. */
 struct control_bind {
     size_t task; /**< Index by rank. */
     const char *node;
+    const char *devices; /**< Indices: "0,3"; NULL: it asks for none. */
 };
 
 /**
  * Start tasks of a job on nodes that were chosen for it at this revision.
  *
- * @param out_is_bound  false: the job has changed since, is gone, or wants something else by now;
- *                      nothing was done.
+ * @param out_is_bound  false: the job has changed since, is gone, or wants something else by now, or
+ *                      a device is not free or not ok; nothing was done.
  */
 weir_status control_job_bind(struct control *control, struct weir_txn *txn, const char *job,
                              int64_t revision, const struct control_bind *binds, size_t n_binds,

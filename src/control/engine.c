@@ -7,6 +7,8 @@
 #include "control/control.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
+#include "job/device.h"
+#include "job/task_device.h"
 #include "store/identity.h"
 
 #include <pthread.h>
@@ -259,6 +261,47 @@ static bool lose_nodes(struct work *work, const struct snapshot_job *job)
     return is_any;
 }
 
+/* "device 3 (H100) of node a is bad"; NULL: it is as it should be. */
+static const char *tell_unfit(struct work *work, const struct snapshot_job *job, size_t task)
+{
+    struct supply_device *devices[WEIR_TASK_DEVICES_MAX];
+    const struct snapshot *snapshot = scheduler_snapshot(work->engine->scheduler);
+    size_t n = snapshot_devices(snapshot, job, task, devices);
+    for (size_t i = 0; i < n; i++) {
+        if (devices[i] == NULL || strcmp(devices[i]->state, WEIR_DEVICE_OK) != 0) {
+            return weir_arena_printf(work->control.arena, "a device that it had on node %s is %s",
+                                     snapshot->nodes[job->nodes[task]].facts.name,
+                                     devices[i] != NULL ? devices[i]->state : WEIR_DEVICE_GONE);
+        }
+    }
+    return NULL;
+}
+
+/* Tasks whose device is bad or gone move. @return Whether there were any. */
+static bool lose_devices(struct work *work, const struct snapshot_job *job)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < job->state.n_tasks; i++) {
+        const struct weir_task *task = &job->state.tasks[i];
+        bool runs = job->phases[i] == WEIR_TASK_STARTING || job->phases[i] == WEIR_TASK_RUNNING;
+        const char *why =
+            runs && task->devices != NULL && job->nodes[i] >= 0 ? tell_unfit(work, job, i) : NULL;
+        if (why != NULL) {
+            const struct weir_job_event event = {.type = WEIR_JOB_EVENT_DEVICE_LOST,
+                                                 .task = task->id,
+                                                 .attempt = task->attempt,
+                                                 .text = why};
+            tell_job(work, job->state.job.id,
+                     &event); /* of a gang all tasks move; once is enough */
+            is_any = true;
+        }
+        if (is_any && !weir_job_is_service(&job->state)) {
+            break;
+        }
+    }
+    return is_any;
+}
+
 /* What has become of jobs without anybody's doing. @return Whether there was anything. */
 static bool notice_jobs(struct work *work)
 {
@@ -267,7 +310,7 @@ static bool notice_jobs(struct work *work)
     bool is_any = false;
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
         const struct snapshot_job *job = snapshot->jobs[i];
-        bool has_lost = lose_nodes(work, job);
+        bool has_lost = lose_nodes(work, job) || lose_devices(work, job);
         bool is_due =
             weir_job_next_tick_ms(&job->state, work->control.now_ms) <= work->control.now_ms;
         if (is_due && !has_lost) {

@@ -31,8 +31,12 @@ static weir_status submit(struct weir_txn *txn, void *context, struct weir_error
 {
     char *id = context;
     const struct weir_task task = {.id = id, .role = "command", .cpu_slots = 1};
-    const struct weir_job job = {
-        .id = id, .name = id, .project = "default", .kind = "command", .spec = "{}"};
+    const struct weir_job job = {.id = id,
+                                 .name = id,
+                                 .project = "default",
+                                 .kind = "command",
+                                 .spec = "{}",
+                                 .is_preemptible = true};
     return weir_job_create(txn, &job, &task, 1, weir_clock_now_ms(&weir_system_clock), err);
 }
 

@@ -188,8 +188,9 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .server_url = control->server_url,
                                          .secret = secret};
     struct weir_launch *launches;
+    struct weir_job_request request;
     size_t n;
-    WEIR_TRY(weir_framework_plan(&launch_job, control->arena, &launches, &n, err));
+    WEIR_TRY(weir_framework_plan(&launch_job, control->arena, &launches, &n, &request, err));
     struct weir_task *tasks = WEIR_ARENA_ARRAY(control->arena, n, struct weir_task);
     for (size_t i = 0; i < n; i++) {
         tasks[i] = (struct weir_task){
@@ -198,10 +199,20 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
             .role = weir_arena_strdup(control->arena, launches[i].role),
             .cpu_slots = launches[i].cpu_slots,
             .memory_bytes = launches[i].memory_bytes,
+            .n_accelerators = launches[i].accelerators.n,
+            .accelerator_model = weir_arena_strdup(control->arena, launches[i].accelerators.model),
+            .accelerator_milli = launches[i].accelerators.milli,
+            .accelerator_memory_bytes = launches[i].accelerators.memory_bytes,
+            .mig_profile = weir_arena_strdup(control->arena, launches[i].accelerators.mig_profile),
             .definition = launches[i].definition,
         };
     }
     job->max_restarts = wanted->max_restarts;
+    job->priority = request.priority;
+    job->is_preemptible = request.is_preemptible;
+    job->time_limit_ms = request.time_limit_ms;
+    job->min_tasks = request.min_tasks;
+    job->placement = request.placement;
     WEIR_TRY(weir_job_create(txn, job, tasks, n, control->now_ms, err));
     return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);
 }

@@ -1,10 +1,11 @@
 #include "control/scheduler.h"
 
 #include "base/log.h"
+#include "control/explain.h"
 #include "job/changes.h"
+#include "job/task_device.h"
 #include "sched/apply.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,38 @@ static bool has_room_for_text(const struct scheduler *scheduler, const struct we
     return true;
 }
 
+/* The first free slices of the profile; the planner has only counted them. @return Enough? */
+static bool take_slices(struct supply *supply, const struct weir_task *task, int64_t *out)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < supply->n_devices && n < task->n_accelerators; i++) {
+        const struct supply_device *device = &supply->devices[i];
+        if (device->held_milli == 0 && supply_device_is_fit(device) &&
+            strcmp(device->profile, task->mig_profile) == 0) {
+            out[n++] = device->idx;
+        }
+    }
+    return n == task->n_accelerators;
+}
+
+/* The devices of a planned task: "0,3". NULL: it has none, or (false) there are too few. */
+static bool name_devices(struct scheduler *scheduler, const struct weir_sched_action *action,
+                         const struct weir_task *task, const char **out)
+{
+    int64_t indices[WEIR_TASK_DEVICES_MAX];
+    struct supply *supply = scheduler->snapshot.nodes[action->node].supply;
+    bool is_enough = task->mig_profile != NULL ? take_slices(supply, task, indices)
+                                               : task->n_accelerators == action->n_devices;
+    *out = NULL;
+    for (int64_t i = 0; i < task->n_accelerators && is_enough; i++) {
+        int64_t idx = task->mig_profile != NULL ? indices[i] : supply->slots[action->devices[i]];
+        *out = *out == NULL ? weir_arena_printf(&scheduler->arena, "%lld", (long long)idx)
+                            : weir_arena_printf(&scheduler->arena, "%s,%lld", *out, (long long)idx);
+        supply_hold(supply, idx, task);
+    }
+    return is_enough;
+}
+
 static weir_status take_places(void *context, const struct weir_sched_part *part,
                                struct weir_error *err)
 {
@@ -156,32 +189,15 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
         const struct weir_sched_action *action = part->actions[i];
         int32_t task = scheduler->snapshot.tasks[action->task].task;
         struct snapshot_node *node = &scheduler->snapshot.nodes[action->node];
-        node->text_bytes += binding->job->state.tasks[task].definition_bytes;
-        binding->tasks[binding->n_tasks++] =
-            (struct control_bind){.task = (size_t)task, .node = node->facts.name};
+        const struct weir_task *asks = &binding->job->state.tasks[task];
+        const char *devices;
+        node->text_bytes += asks->definition_bytes;
+        if (name_devices(scheduler, action, asks, &devices)) {
+            binding->tasks[binding->n_tasks++] = (struct control_bind){
+                .task = (size_t)task, .node = node->facts.name, .devices = devices};
+        }
     }
     return WEIR_OK;
-}
-
-/* All nodes that would be large enough take no tasks. */
-static const char *tell_closed_nodes(struct scheduler *scheduler)
-{
-    const struct snapshot *snapshot = &scheduler->snapshot;
-    int32_t n_draining = 0, n_full = 0, n_away = 0, n_closed = 0;
-    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
-        const struct snapshot_node *node = &snapshot->nodes[i];
-        bool is_full = node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES;
-        n_draining += node->facts.is_draining;
-        n_closed += !node->facts.is_draining && node->is_closed;
-        n_away += !node->facts.is_draining && !node->is_closed && !node->takes_tasks;
-        n_full += node->takes_tasks && is_full;
-    }
-    return weir_arena_printf(
-        &scheduler->arena,
-        "no node that is large enough takes tasks now: of %d nodes %d are draining, %d silent, "
-        "lost or not heard of since the server started, %d unhealthy or tainted, %d have no room "
-        "for more tasks' files",
-        snapshot->n_nodes, n_draining, n_away, n_closed, n_full);
 }
 
 /* Does an expected start rest on a run time that is known, of a job that runs? Of others the planner
@@ -194,44 +210,6 @@ static bool is_start_known(const struct weir_sched_snapshot *rows,
     }
     const struct weir_sched_job *after = &rows->jobs[wait->after_job];
     return after->started_ms > 0 && rows->now_ms < after->started_ms + after->expected_run_ms;
-}
-
-/* A sentence as reasons are written: they follow "JOB is PENDING: ". */
-static const char *as_reason(struct scheduler *scheduler, const char *sentence)
-{
-    char *reason = weir_arena_strdup(&scheduler->arena, sentence);
-    size_t len = strlen(reason);
-    if (len > 0 && reason[len - 1] == '.') {
-        reason[len - 1] = '\0';
-    }
-    reason[0] = (char)tolower((unsigned char)reason[0]);
-    return reason;
-}
-
-/* How many tasks have to fit says nothing of how large they are. */
-static const char *tell_gang(struct scheduler *scheduler, const struct snapshot_job *job,
-                             const struct weir_sched_wait *wait)
-{
-    int64_t most = 0;
-    for (size_t i = 0; i < job->state.n_tasks; i++) {
-        most = WEIR_MAX(most, job->state.tasks[i].cpu_slots);
-    }
-    return weir_arena_printf(&scheduler->arena, "%s. Each needs up to %lld CPU%s on one node",
-                             as_reason(scheduler, wait->text), (long long)most,
-                             most == 1 ? "" : "s");
-}
-
-static const char *tell_wait(struct scheduler *scheduler, const struct snapshot_job *job,
-                             const struct weir_sched_wait *wait)
-{
-    if (scheduler->snapshot.n_nodes == 0) {
-        return "no node has registered yet";
-    }
-    if (wait->code == WEIR_SCHED_WAIT_GANG) {
-        return tell_gang(scheduler, job, wait);
-    }
-    return wait->code == WEIR_SCHED_WAIT_NO_NODE ? tell_closed_nodes(scheduler)
-                                                 : as_reason(scheduler, wait->text);
 }
 
 /* Of a service's replicas the first that waits speaks for it. */
@@ -251,7 +229,8 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
         scheduler->notes[scheduler->n_notes++] =
-            (struct note){job, tell_wait(scheduler, job, &said), said.expected_start_ms, false};
+            (struct note){job, explain_wait(&scheduler->snapshot, job, &said, &scheduler->arena),
+                          said.expected_start_ms, false};
     }
     return WEIR_OK;
 }
@@ -310,7 +289,7 @@ struct writing {
     size_t first, n;
 };
 
-/* A node may have gone silent, been drained or become smaller since the plan. */
+/* A node may have gone silent, been drained, tainted or become smaller since the plan. */
 static bool is_node_there(struct writing *writing, struct weir_txn *txn, const char *name)
 {
     struct scheduler *scheduler = writing->scheduler;
@@ -323,7 +302,8 @@ static bool is_node_there(struct writing *writing, struct weir_txn *txn, const c
         bool takes = weir_node_look(txn, name, writing->control.arena, &node, &err) == WEIR_OK &&
                      weir_node_takes_tasks(&node, writing->control.now_ms, writing->since_ms) &&
                      node.cpu_slots >= planned->cpu_slots &&
-                     node.memory_bytes >= planned->memory_bytes;
+                     node.memory_bytes >= planned->memory_bytes &&
+                     supply_is_of(snapshot->nodes[at].supply, &node);
         scheduler->checked[at] = takes ? NODE_TAKES_TASKS : NODE_TAKES_NONE;
     }
     return scheduler->checked[at] == NODE_TAKES_TASKS;
@@ -380,12 +360,18 @@ static weir_status write_range(struct scheduler *scheduler, weir_txn_fn fn, size
     return status;
 }
 
-static void count_bound(struct scheduler *scheduler, size_t first, size_t n)
+/* A job that asks for devices and was left out is tried again a little later: were it for ever that
+ * the store says no where the planner says yes, nothing else would be done. */
+static void count_bound(struct scheduler *scheduler, size_t first, size_t n, int64_t now_ms)
 {
     for (size_t i = first; i < first + n; i++) {
         const struct binding *binding = &scheduler->bindings[i];
+        bool has_devices = binding->n_tasks > 0 && binding->tasks[0].devices != NULL;
         scheduler->n_bound += binding->is_bound ? (int32_t)binding->n_tasks : 0;
-        scheduler->is_again = scheduler->is_again || !binding->is_bound;
+        scheduler->is_again = scheduler->is_again || (!binding->is_bound && !has_devices);
+        if (!binding->is_bound && has_devices) {
+            binding->job->held_until_ms = now_ms + SCHEDULER_DEVICES_AGAIN_MS;
+        }
     }
 }
 
@@ -405,7 +391,7 @@ static void bind_alone(struct scheduler *scheduler, size_t i, int64_t now_ms, in
     }
     binding->job->held_until_ms = status == WEIR_OK ? 0 : now_ms + held_ms;
     if (status == WEIR_OK) {
-        count_bound(scheduler, i, 1);
+        count_bound(scheduler, i, 1, now_ms);
     }
 }
 
@@ -427,7 +413,7 @@ static void commit_binds(struct scheduler *scheduler, int64_t now_ms, int64_t si
         n = batch_size(scheduler, i);
         bool is_held = scheduler->bindings[i].job->held_until_ms > 0;
         if (!is_held && write_range(scheduler, bind_in, i, n, now_ms, since_ms, &err) == WEIR_OK) {
-            count_bound(scheduler, i, n);
+            count_bound(scheduler, i, n, now_ms);
             continue;
         }
         for (size_t k = 0; k < n; k++) {

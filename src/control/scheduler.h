@@ -34,8 +34,9 @@
 #define SCHEDULER_NOTE_EVERY_MS 5000
 #define SCHEDULER_NOTES_MAX                                                                        \
     1024 /**< Reasons written in one cycle; the others' wait for the next. */
-#define SCHEDULER_BATCH_JOBS 128  /**< Bound in one transaction. */
-#define SCHEDULER_AGAIN_MS   1000 /**< A job that could not be bound is left alone for so long. */
+#define SCHEDULER_BATCH_JOBS       128 /**< Bound in one transaction. */
+#define SCHEDULER_DEVICES_AGAIN_MS 100 /**< So is one whose devices were not free after all. */
+#define SCHEDULER_AGAIN_MS         1000 /**< A job that could not be bound is left alone for so long. */
 
 struct scheduler;
 

@@ -154,6 +154,8 @@ static inline weir_status new_job_in(struct weir_txn *txn, void *context, struct
                                  .is_service = is_service,
                                  .spec = "{}",
                                  .max_restarts = 3,
+                                 .priority = is_service ? 125 : 50,
+                                 .is_preemptible = true,
                                  .created_by = "ann"};
     return weir_job_create(txn, &job, tasks, wanted->n_tasks, wanted->created_ms, err);
 }

@@ -168,15 +168,15 @@ START_TEST(why_a_job_waits_is_said_in_words)
     ck_assert_int_eq(cycle(&fixture), 0);
     ck_assert_str_eq(reason(job),
                      "no node that is large enough takes tasks now: of 2 nodes 1 are draining, 0 "
-                     "silent, lost or not heard of since the server started, 0 unhealthy or "
-                     "tainted, 0 have no room for more tasks' files");
-    execute(&fixture, "UPDATE nodes SET is_draining = 0, taints = '[{}]' WHERE name = 'b'");
+                     "silent, lost or not heard of since the server started, 0 unhealthy, "
+                     "0 have no room for more tasks' files");
     fixture.now_ms += SCHEDULER_NOTE_EVERY_MS;
     heartbeat(&fixture, "a", 2);
     heartbeat(&fixture, "b", 4);
+    execute(&fixture, "UPDATE nodes SET is_draining = 0, unhealthy = 'x' WHERE name = 'b'");
     ck_assert_int_eq(cycle(&fixture), 0);
-    ck_assert_ptr_nonnull(strstr(reason(job), "1 unhealthy or tainted"));
-    execute(&fixture, "UPDATE nodes SET taints = NULL WHERE name = 'b'");
+    ck_assert_ptr_nonnull(strstr(reason(job), "1 unhealthy,"));
+    execute(&fixture, "UPDATE nodes SET unhealthy = NULL WHERE name = 'b'");
     ck_assert_int_eq(cycle(&fixture), 1);
     ck_assert_str_eq(places(&fixture, job), "b");
 }

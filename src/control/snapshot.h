@@ -15,7 +15,9 @@
  * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
  * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
- * cordoned. A task of 0 slots fits every node, even one that has more tasks than slots. A job is
+ * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
+ * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
+ * or gone counts without it. A task of 0 slots fits every node, even one that has more tasks than slots. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -24,7 +26,9 @@
 #ifndef WEIR_CONTROL_SNAPSHOT_H
 #define WEIR_CONTROL_SNAPSHOT_H
 
+#include "control/ask.h"
 #include "control/run_history.h"
+#include "control/supply.h"
 #include "job/job.h"
 #include "sched/sched.h"
 
@@ -40,7 +44,8 @@
 struct snapshot_node {
     struct weir_node facts; /**< As weir_node_each gives them; of the texts only the name. */
     bool takes_tasks, is_lost;
-    bool is_closed;                                        /**< Unhealthy, or with taints. */
+    bool is_closed;                                        /**< Unhealthy. */
+    struct supply *supply;                                 /**< Its devices, labels and taints. */
     int64_t used_cpu_milli, used_memory_bytes, text_bytes; /**< Of the tasks on it. */
 };
 
@@ -48,6 +53,7 @@ struct snapshot_job {
     struct weir_job_state state; /**< As weir_job_each_open gives it; a copy. */
     int32_t *nodes;              /**< Per task: its node's index; -1: none. */
     uint8_t *phases;             /**< Per task: enum weir_task_phase. */
+    struct ask *ask;             /**< What it asks for of nodes; NULL: nothing. */
     uint64_t work;               /**< run_history_work. */
     int64_t noted_ms;            /**< When why it waits was last written; 0: never. */
     int64_t held_until_ms; /**< Until then it asks for nothing: it could not be bound; 0: could. */
@@ -59,6 +65,12 @@ struct snapshot_task {
     int32_t task;
 };
 
+/** A device of which something is left. */
+struct snapshot_left {
+    int32_t node;
+    int64_t idx;
+};
+
 struct snapshot {
     struct snapshot_node *nodes; /**< By name. */
     int32_t n_nodes, nodes_cap;
@@ -68,15 +80,20 @@ struct snapshot {
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */
+    struct snapshot_left *left;
+    size_t n_left, left_cap;
 
     /* The rows, and what they stand for. */
+    struct weir_arena rows_arena; /**< Of what rows point to beside. */
     struct weir_sched_snapshot rows;
     struct weir_sched_node *row_nodes;
     struct weir_sched_queue *row_queues;
     struct weir_sched_job *row_jobs;
     struct weir_sched_task *row_tasks;
+    struct weir_sched_topology *row_topologies;
     struct snapshot_task *tasks; /**< Per row of a task. */
-    int32_t row_nodes_cap, row_queues_cap, row_jobs_cap, row_tasks_cap, tasks_cap;
+    int32_t row_nodes_cap, row_queues_cap, row_jobs_cap, row_tasks_cap, tasks_cap,
+        row_topologies_cap;
 };
 
 void snapshot_init(struct snapshot *snapshot);
@@ -103,6 +120,11 @@ int32_t snapshot_find_node(const struct snapshot *snapshot, const char *name);
 /** Note in the copy what weir_job_note_wait wrote. The job moves in memory. */
 void snapshot_note_wait(struct snapshot *snapshot, struct snapshot_job *job, const char *reason,
                         int64_t expected_start_ms, int64_t now_ms);
+
+/** The devices of a task that is on a node, NULL for those that are gone and forgotten. `out` has
+ *  room for WEIR_TASK_DEVICES_MAX. @return How many. */
+size_t snapshot_devices(const struct snapshot *snapshot, const struct snapshot_job *job,
+                        size_t task, struct supply_device **out);
 
 /** Is the task on a node, or was it until its end is reported? */
 bool snapshot_is_on_node(const struct snapshot_job *job, size_t task);

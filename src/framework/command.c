@@ -6,8 +6,8 @@
 #define MEMORY_MAX_BYTES 1125899906842624 /* a pebibyte: no node has more */
 
 struct job_command {
-    const json_t *argv, *env, *files, *datasets;
-    int64_t tasks, cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
+    const json_t *argv, *env, *files, *datasets, *tasks;
+    int64_t cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
     const char *network, *image;
 };
 
@@ -18,8 +18,10 @@ static const struct weir_option options[] = {
                   "Environment variables"),
     WEIR_OPT_JSON(job_command, files, "files", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,
                   "Text files of the task's folder, by path"),
-    WEIR_OPT_JSON(job_command, tasks, "tasks", INT, 0, "1", 1, WEIR_FRAMEWORK_TASKS_MAX,
-                  "Tasks of the gang; each has its number in WEIR_RANK, theirs in WEIR_SIZE"),
+    WEIR_OPT_JSON(job_command, tasks, "tasks", JSON, 0, NULL, 0, 0,
+                  "Tasks of the gang, 1 to 1024; each has its number in WEIR_RANK, theirs in "
+                  "WEIR_SIZE. {min, max}: it runs with as many of max as there is room for, and "
+                  "with min at least. Else 1"),
     WEIR_OPT_JSON(job_command, cpu_slots, "cpu-slots", INT, 0, "1", 0, WEIR_FRAMEWORK_SLOTS_MAX,
                   "CPU slots of each task; 0: shares what is there"),
     WEIR_OPT_JSON(job_command, memory_max_bytes, "memory-max-bytes", INT, 0, "0", 0,
@@ -90,8 +92,29 @@ static weir_status check_image(const char *image, struct weir_error *err)
                                 image);
 }
 
+/* N, or {min, max}: how many tasks are made, which is max. */
+static weir_status read_tasks(const json_t *tasks, int64_t *out, struct weir_error *err)
+{
+    const json_t *min = json_object_get(tasks, "min"), *max = json_object_get(tasks, "max");
+    bool is_range = json_is_object(tasks);
+    int64_t most = tasks == NULL ? 1 : json_integer_value(is_range ? max : tasks);
+    int64_t least = is_range ? json_integer_value(min) : most;
+    bool is_good = tasks == NULL || json_is_integer(tasks) ||
+                   (json_is_integer(min) && json_is_integer(max) && json_object_size(tasks) == 2);
+    if (!is_good || least < 1 || most < least || most > WEIR_FRAMEWORK_TASKS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.tasks: expected an integer from 1 to %d, or {min, max} of "
+                              "such",
+                              WEIR_FRAMEWORK_TASKS_MAX);
+    }
+    *out = most;
+    return WEIR_OK;
+}
+
 static weir_status check_values(const struct job_command *command, struct weir_error *err)
 {
+    int64_t n_tasks;
+    WEIR_TRY(read_tasks(command->tasks, &n_tasks, err));
     if (json_object_get(command->files, "token") != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.spec.files.token: a job has its own token in the file of this "
@@ -115,8 +138,7 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
 }
 
 /* What the agent gets for one task. */
-static json_t *definition_of(const struct job_plan *plan, const struct job_command *command,
-                             int64_t rank)
+static json_t *definition_of(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
     static const char *const copied[] = {"argv",           "env",     "files", "memory_max_bytes",
                                          "disk_max_bytes", "network", "image", "stop_grace_ms"};
@@ -133,7 +155,7 @@ static json_t *definition_of(const struct job_plan *plan, const struct job_comma
         json_object_set_new(definition, "env", env);
     }
     json_object_set_new(env, "WEIR_RANK", json_sprintf("%lld", (long long)rank));
-    json_object_set_new(env, "WEIR_SIZE", json_sprintf("%lld", (long long)command->tasks));
+    json_object_set_new(env, "WEIR_SIZE", json_sprintf("%lld", (long long)n_tasks));
     if (plan->job->datasets != NULL) {
         json_object_set_new(env, "WEIR_DATASETS",
                             json_string(weir_json_text(plan->job->datasets, plan->arena)));
@@ -145,13 +167,15 @@ static json_t *definition_of(const struct job_plan *plan, const struct job_comma
 static weir_status plan_command(struct job_plan *plan, struct weir_error *err)
 {
     struct weir_configured read;
+    int64_t n_tasks;
     WEIR_TRY(weir_kind_read(plan->kind, plan->job->spec, "$.spec", plan->arena, &read, err));
     const struct job_command *command = read.options;
     WEIR_TRY(check_values(command, err));
-    WEIR_TRY(job_plan_room(plan, command->tasks, err));
-    for (int64_t rank = 0; rank < command->tasks; rank++) {
+    WEIR_TRY(read_tasks(command->tasks, &n_tasks, err));
+    WEIR_TRY(job_plan_room(plan, n_tasks, err));
+    for (int64_t rank = 0; rank < n_tasks; rank++) {
         job_plan_add(plan, "command", rank, command->cpu_slots, WEIGHT_WORKER,
-                     definition_of(plan, command, rank));
+                     definition_of(plan, rank, n_tasks));
     }
     return WEIR_OK;
 }

@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/kind.h"
 #include "base/status.h"
+#include "framework/request.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +42,8 @@ struct weir_launch {
     int64_t rank;
     int64_t cpu_slots;    /**< What placement reserves; 0: shares what is there, by weight. */
     int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
-    char *definition;     /**< JSON:
+    struct weir_accelerators accelerators;
+    char *definition; /**< JSON:
                           {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes",
                            "network","stop_grace_ms",
                           "state","paths"} (framework/paths.h). */
@@ -97,7 +99,7 @@ weir_status weir_framework_check(const char *kind, const json_t *spec, struct we
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The tasks of a job, by rank.
+ * The tasks of a job, by rank, and what it asks for.
  * @return INVALID with the path of what is wrong in the specification, such as a path in the state
  *         folder that is nobody's but Weir's; UNSUPPORTED for a kind that
  *         is not there; LIMIT for more than WEIR_FRAMEWORK_TASKS_MAX tasks, or if tasks times the
@@ -105,6 +107,7 @@ weir_status weir_framework_check(const char *kind, const json_t *spec, struct we
  */
 weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_arena *arena,
                                 struct weir_launch **out, size_t *out_n,
+                                struct weir_job_request *out_request,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@ static struct weir_arena arena;
 static struct weir_error err;
 static struct weir_launch *launches;
 static size_t n_launches;
+static struct weir_job_request request;
 
 static weir_status plan(const char *kind, const char *spec_text)
 {
@@ -20,7 +21,7 @@ static weir_status plan(const char *kind, const char *spec_text)
                                   .shared_dir = "/s",
                                   .server_url = "http://h:1",
                                   .secret = "ab"};
-    weir_status status = weir_framework_plan(&job, &arena, &launches, &n_launches, &err);
+    weir_status status = weir_framework_plan(&job, &arena, &launches, &n_launches, &request, &err);
     json_decref(spec);
     return status;
 }

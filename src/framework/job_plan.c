@@ -3,6 +3,7 @@
 #include "framework/paths.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define STOP_GRACE_MS 5000
 
@@ -31,10 +32,16 @@ void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t
     if (json_object_get(definition, "stop_grace_ms") == NULL) {
         json_object_set_new(definition, "stop_grace_ms", json_integer(STOP_GRACE_MS));
     }
+    bool computes = strcmp(role, "parameter_server") != 0;
+    const struct weir_job_request *request = &plan->request;
+    if (computes && request->memory_bytes > 0) {
+        json_object_set_new(definition, "memory_max_bytes", json_integer(request->memory_bytes));
+    }
     plan->launches[plan->n++] = (struct weir_launch){
         .role = role,
         .rank = rank,
-        .cpu_slots = cpu_slots,
+        .cpu_slots = computes && request->cpus >= 0 ? request->cpus : cpu_slots,
+        .accelerators = computes ? request->accelerators : (struct weir_accelerators){0},
         .memory_bytes = json_integer_value(json_object_get(definition, "memory_max_bytes")),
         .definition = weir_json_text(definition, plan->arena),
     };

@@ -14,6 +14,7 @@
 struct job_plan {
     const struct weir_kind *kind;
     const struct weir_launch_job *job;
+    struct weir_job_request request;
     struct weir_arena *arena;
     struct weir_launch *launches;
     size_t n;
@@ -23,7 +24,8 @@ struct job_plan {
 weir_status job_plan_room(struct job_plan *plan, int64_t n_tasks,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Add one task. Takes the reference to `definition`. */
+/** Add one task, with the CPUs, memory and accelerators that the job asks for. A parameter server,
+ *  which computes nothing, gets none of those. Takes the reference to `definition`. */
 void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t cpu_slots,
                   int64_t cpu_weight, json_t *definition);
 

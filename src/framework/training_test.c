@@ -99,6 +99,7 @@ START_TEST(the_values_of_a_command_are_named_where_they_are_wrong)
     struct weir_arena arena;
     struct weir_error err = {0};
     struct weir_launch *launches;
+    struct weir_job_request request;
     size_t n;
     char text[512];
     weir_arena_init(&arena, 0);
@@ -108,7 +109,8 @@ START_TEST(the_values_of_a_command_are_named_where_they_are_wrong)
     }
     json_t *spec = json_loads(text, 0, NULL);
     struct weir_launch_job job = {.id = "j", .kind = "command", .spec = spec, .shared_dir = "/s"};
-    ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n, &err), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n, &request, &err),
+                     WEIR_ERR_INVALID);
     ck_assert_msg(strstr(err.message, values[_i].said) != NULL, "%s", err.message);
     json_decref(spec);
     weir_arena_fini(&arena);

@@ -57,10 +57,13 @@ weir_status weir_devices_of_node(struct weir_txn *txn, const char *node, struct 
 }
 
 static const char sql_forget[] = "DELETE FROM devices WHERE node = :node";
+static const char sql_accelerators[] = "UPDATE nodes SET accelerators = :text WHERE name = :name";
 
 weir_status weir_devices_forget(struct weir_txn *txn, const char *node, struct weir_error *err)
 {
-    return weir_txn_exec(txn, sql_forget, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), NULL, err);
+    WEIR_TRY(weir_txn_exec(txn, sql_forget, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), NULL, err));
+    return weir_txn_exec(txn, sql_accelerators, WEIR_BINDS(WEIR_BIND_TEXT("name", node)), NULL,
+                         err);
 }
 
 /* ---- a report -------------------------------------------------------------------------------- */
@@ -317,8 +320,6 @@ static weir_status put_gone(struct update *update, struct weir_device *known,
     return weir_txn_upsert(update->txn, &weir_device_resource, &device, err);
 }
 
-static const char sql_accelerators[] = "UPDATE nodes SET accelerators = :text WHERE name = :name";
-
 /* Into the node's record, for placement. */
 static weir_status put_accelerators(const struct update *update, struct weir_error *err)
 {
@@ -328,7 +329,7 @@ static weir_status put_accelerators(const struct update *update, struct weir_err
     WEIR_AUTO(weir_json_auto_free) json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         const struct weir_device *device = &devices[i];
-        if (weir_device_is_accelerator(device) && !is_gone(device)) {
+        if (weir_device_is_accelerator(device)) {
             json_array_append_new(list, json_pack("[I,s,s?,I,I,s?,I,s]", (json_int_t)device->idx,
                                                   device->kind, device->model,
                                                   (json_int_t)device->memory_bytes,

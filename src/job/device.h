@@ -9,7 +9,7 @@
  *
  * What placement has to know of a node's accelerators stands beside it in the node's record as one
  * text (weir_node.accelerators), which changes only when one of them does:
- * [[idx, kind, model, memory_bytes, parent, profile, numa, state], …], without those that are gone.
+ * [[idx, kind, model, memory_bytes, parent, profile, numa, state], …].
  *
  * Times and states are the server's: an agent says what it sees, weir_devices_report what changed.
  */

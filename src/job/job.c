@@ -186,7 +186,7 @@ static bool was_heard_of(const struct weir_node *node, int64_t now_ms, int64_t s
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms)
 {
     return node->left_ms == 0 && !node->is_draining && node->unhealthy == NULL &&
-           node->taints == NULL && was_heard_of(node, now_ms, since_ms) &&
+           was_heard_of(node, now_ms, since_ms) &&
            !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
 }
 

@@ -87,8 +87,8 @@ bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t sin
 const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
 /**
- * Does a node take new tasks: is it ready, healthy, not draining, without taints (no task tolerates
- * any yet), and was it heard of since since_ms? What it had before a restart of the server it keeps for the full time, but it gets nothing new before it
+ * Does a node take new tasks, of those that tolerate its taints: is it ready, healthy, not draining,
+ * and was it heard of since since_ms? What it had before a restart of the server it keeps for the full time, but it gets nothing new before it
  * has spoken.
  */
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);

@@ -80,6 +80,7 @@ struct giving {
     struct weir_txn *txn;
     struct weir_arena arena;
     const struct weir_task *task;
+    bool *wrote; /* Per task: by this call. */
     bool is_given;
 };
 
@@ -141,10 +142,25 @@ static weir_status give_one(struct giving *giving, int64_t idx, struct weir_erro
     return giving->is_given ? show(giving->txn, &giving->arena, task->node, idx, err) : WEIR_OK;
 }
 
-static bool was_placed(const struct weir_task *task, int64_t now_ms)
+static const char sql_has[] =
+    "SELECT count(*) FROM task_devices WHERE task = :task AND attempt = :attempt";
+
+/* Twice at one time it may be that a service's replicas are placed. */
+static weir_status was_placed(const struct giving *giving, const struct weir_task *task,
+                              int64_t now_ms, bool *out, struct weir_error *err)
 {
-    return task->n_accelerators > 0 && task->node != NULL && task->started_ms == now_ms &&
+    int64_t n;
+    *out = task->n_accelerators > 0 && task->node != NULL && task->started_ms == now_ms &&
            weir_task_phase_from_text(task->state) == WEIR_TASK_STARTING;
+    if (!*out) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_query_int(
+        giving->txn, sql_has,
+        WEIR_BINDS(WEIR_BIND_TEXT("task", task->id), WEIR_BIND_INT("attempt", task->attempt)), 0,
+        &n, err));
+    *out = n == 0;
+    return WEIR_OK;
 }
 
 static weir_status give_task(struct giving *giving, struct weir_error *err)
@@ -163,24 +179,32 @@ static weir_status give_task(struct giving *giving, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status give_all(struct giving *giving, const struct weir_job_state *state,
+                            int64_t now_ms, struct weir_error *err)
+{
+    giving->wrote = WEIR_ARENA_ARRAY(&giving->arena, state->n_tasks + 1, bool);
+    for (size_t i = 0; i < state->n_tasks && giving->is_given; i++) {
+        giving->task = &state->tasks[i];
+        WEIR_TRY(was_placed(giving, giving->task, now_ms, &giving->wrote[i], err));
+        if (giving->wrote[i]) {
+            WEIR_TRY(give_task(giving, err));
+        }
+    }
+    for (size_t i = 0; i < state->n_tasks && !giving->is_given; i++) {
+        const struct weir_task *task = &state->tasks[i];
+        if (giving->wrote[i]) {
+            WEIR_TRY(weir_task_devices_end(giving->txn, task->id, task->attempt, err));
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_task_devices_give(struct weir_txn *txn, const struct weir_job_state *state,
                                    int64_t now_ms, bool *out_is_given, struct weir_error *err)
 {
     struct giving giving = {.txn = txn, .is_given = true};
-    weir_status status = WEIR_OK;
-    size_t n = 0;
     weir_arena_init(&giving.arena, 0);
-    for (; n < state->n_tasks && status == WEIR_OK && giving.is_given; n++) {
-        giving.task = &state->tasks[n];
-        if (was_placed(giving.task, now_ms)) {
-            status = give_task(&giving, err);
-        }
-    }
-    for (size_t i = 0; i < n && status == WEIR_OK && !giving.is_given; i++) {
-        if (was_placed(&state->tasks[i], now_ms)) {
-            status = weir_task_devices_end(txn, state->tasks[i].id, state->tasks[i].attempt, err);
-        }
-    }
+    weir_status status = give_all(&giving, state, now_ms, err);
     weir_arena_fini(&giving.arena);
     *out_is_given = giving.is_given;
     return status;

@@ -1,0 +1,22 @@
+/**
+ * Quantities as people write them: memory ("16GiB", "512M", "80 GB") and time ("90s", "2h").
+ *
+ * Pure; any thread.
+ */
+#ifndef WEIR_BASE_QUANTITY_H
+#define WEIR_BASE_QUANTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * Bytes: a number with B, kB, MB, GB, TB (of 1000) or K, M, G, T, KiB, MiB, GiB, TiB (of 1024), or
+ * with none: bytes. Case of the first letter does not matter where it says the same.
+ * @return False, and *out untouched, for any other text, and for more than 2^60.
+ */
+bool weir_bytes_parse(const char *text, int64_t *out);
+
+/** Milliseconds: a number with s, m, h or d, or with none: seconds. False as above. */
+bool weir_span_parse(const char *text, int64_t *out_ms);
+
+#endif

@@ -1,0 +1,315 @@
+/* The planner's rows, made of the copy. */
+#include "control/snapshot_private.h"
+
+#include "job/task_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Beside the rows themselves: labels and devices of SNAPSHOT_TASKS_MAX tasks. */
+#define ROWS_MAX_BYTES ((size_t)8 << 30)
+
+/* Sums over the cluster must stay within WEIR_SCHED_AMOUNT_MAX, whatever a job asks for: a node
+ * counts at most this much, and who wants more than it fits nowhere. */
+static int64_t memory_most(const struct snapshot *snapshot)
+{
+    return WEIR_SCHED_AMOUNT_MAX / ((int64_t)SNAPSHOT_TASKS_MAX + snapshot->n_nodes + 1) - 1;
+}
+
+static void fill_nodes(struct snapshot *snapshot)
+{
+    int64_t most = memory_most(snapshot);
+    snapshot->row_nodes = snapshot_grown(snapshot->row_nodes, &snapshot->row_nodes_cap,
+                                         snapshot->n_nodes, sizeof *snapshot->row_nodes);
+    for (int32_t i = 0; i < snapshot->n_nodes; i++) {
+        const struct snapshot_node *node = &snapshot->nodes[i];
+        snapshot->row_nodes[i] = (struct weir_sched_node){
+            .name = node->facts.name,
+            .n_tasks_max = SNAPSHOT_NODE_TASKS_MAX,
+            .cpu_milli = WEIR_MAX(node->facts.cpu_slots * 1000, node->used_cpu_milli),
+            .memory_bytes =
+                WEIR_MIN(WEIR_MAX(node->facts.memory_bytes, node->used_memory_bytes), most),
+            .is_cordoned = !node->takes_tasks || node->text_bytes >= SNAPSHOT_NODE_TEXT_MAX_BYTES,
+        };
+        supply_fill(node->supply, &snapshot->row_nodes[i]);
+    }
+}
+
+/* The queue of a project, by name; made if it is new. */
+static int32_t queue_of(struct snapshot *snapshot, const char *project)
+{
+    int32_t low = 0, high = snapshot->rows.n_queues;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int order = strcmp(snapshot->row_queues[middle].name, project);
+        if (order == 0) {
+            return middle;
+        }
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1 - low;
+}
+
+static void add_queue(struct snapshot *snapshot, const char *project)
+{
+    int32_t at = -1 - queue_of(snapshot, project);
+    if (at < 0) {
+        return;
+    }
+    int32_t n = snapshot->rows.n_queues++;
+    snapshot->row_queues = snapshot_grown(snapshot->row_queues, &snapshot->row_queues_cap, n + 1,
+                                          sizeof *snapshot->row_queues);
+    memmove(snapshot->row_queues + at + 1, snapshot->row_queues + at,
+            (size_t)(n - at) * sizeof *snapshot->row_queues);
+    const struct weir_sched_share share = {0, 1, WEIR_SCHED_UNLIMITED};
+    snapshot->row_queues[at] = (struct weir_sched_queue){.name = project,
+                                                         .parent = WEIR_SCHED_NONE,
+                                                         .priority = 100,
+                                                         .shares = {share, share, share},
+                                                         .preempt_min_run_ms = -1,
+                                                         .reclaim_min_run_ms = -1};
+}
+
+/* Topologies are few: one for each pair of labels that jobs name. @return Its index. */
+static int32_t find_topology(struct snapshot *snapshot, const struct ask *ask)
+{
+    const char *keys[2];
+    int32_t n_levels = 0;
+    struct weir_sched_topology *rows = snapshot->row_topologies;
+    int32_t n = snapshot->rows.n_topologies;
+    if (ask->required != NULL) {
+        keys[n_levels++] = ask->required;
+    }
+    if (ask->preferred != NULL) {
+        keys[n_levels++] = ask->preferred;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        bool is_same = rows[i].n_levels == n_levels;
+        for (int32_t k = 0; k < n_levels && is_same; k++) {
+            is_same = strcmp(rows[i].levels[k], keys[k]) == 0;
+        }
+        if (is_same) {
+            return i;
+        }
+    }
+    snapshot->row_topologies = snapshot_grown(rows, &snapshot->row_topologies_cap, n + 1,
+                                              sizeof *snapshot->row_topologies);
+    const char **levels = WEIR_ARENA_ARRAY(&snapshot->rows_arena, 2, const char *);
+    memcpy(levels, keys, (size_t)n_levels * sizeof *levels);
+    snapshot->row_topologies[n] =
+        (struct weir_sched_topology){.name = "job", .levels = levels, .n_levels = n_levels};
+    snapshot->rows.n_topologies++;
+    return n;
+}
+
+/* A gang's tasks lie in one domain of the label that it requires, and rather in one of the label
+ * that it prefers. */
+static void add_topology(struct snapshot *snapshot, const struct ask *ask,
+                         struct weir_sched_job *row)
+{
+    if (ask == NULL || (ask->required == NULL && ask->preferred == NULL)) {
+        return;
+    }
+    bool has_both = ask->required != NULL && ask->preferred != NULL;
+    struct weir_sched_group *group =
+        WEIR_ARENA_ARRAY(&snapshot->rows_arena, 1, struct weir_sched_group);
+    *group =
+        (struct weir_sched_group){.name = row->name,
+                                  .parent = WEIR_SCHED_NONE,
+                                  .min_member = row->min_member,
+                                  .topology = find_topology(snapshot, ask),
+                                  .required_level = ask->required != NULL ? 0 : WEIR_SCHED_NONE,
+                                  .preferred_level = ask->preferred == NULL ? WEIR_SCHED_NONE
+                                                     : has_both             ? 1
+                                                                            : 0};
+    row->groups = group;
+    row->n_groups = 1;
+}
+
+static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struct snapshot_job *job,
+                                          int64_t now_ms)
+{
+    const struct weir_job *given = &job->state.job;
+    int32_t n = snapshot->rows.n_jobs++;
+    snapshot->row_jobs = snapshot_grown(snapshot->row_jobs, &snapshot->row_jobs_cap, n + 1,
+                                        sizeof *snapshot->row_jobs);
+    bool has_started = given->started_ms > 0;
+    struct weir_sched_job *row = &snapshot->row_jobs[n];
+    *row = (struct weir_sched_job){
+        .name = given->name,
+        .user = given->created_by,
+        .queue = queue_of(snapshot, given->project),
+        .priority = (int32_t)given->priority,
+        .preemptibility =
+            given->is_preemptible ? WEIR_SCHED_PREEMPTIBLE : WEIR_SCHED_NON_PREEMPTIBLE,
+        .first_task = snapshot->rows.n_tasks,
+        .min_member = WEIR_SCHED_UNLIMITED,
+        .created_ms = given->created_ms,
+        .queued_ms = given->created_ms,
+        .stale_grace_ms = -1,
+        .time_limit_ms = given->time_limit_ms,
+        .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
+        .waited_ms = has_started ? 0 : WEIR_MAX(now_ms - given->created_ms, 0),
+        .utilisation_pct = -1,
+    };
+    add_topology(snapshot, job->ask, row);
+    return row;
+}
+
+/* What a task that is on a node has of it; what is bad or gone the planner does not know. */
+static void take_devices(struct snapshot *snapshot, const struct snapshot_job *job, size_t index,
+                         struct weir_sched_task *row)
+{
+    struct supply_device *devices[WEIR_TASK_DEVICES_MAX];
+    struct weir_sched_demand *demand = &row->demand;
+    size_t n = snapshot_devices(snapshot, job, index, devices);
+    int32_t *slots = WEIR_ARENA_ARRAY(&snapshot->rows_arena, n + 1, int32_t);
+    int32_t n_slots = 0, n_slices = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (devices[i] != NULL && devices[i]->slot >= 0) {
+            slots[n_slots++] = devices[i]->slot;
+        }
+        n_slices += devices[i] != NULL && supply_device_is_fit(devices[i]);
+    }
+    if (demand->n_extras > 0) {
+        ((struct weir_sched_extra *)demand->extras)->count = n_slices;
+        return;
+    }
+    demand->n_devices = n_slots;
+    row->devices = n_slots > 0 ? slots : NULL;
+}
+
+static void add_asked(struct snapshot *snapshot, const struct snapshot_job *job, size_t index,
+                      struct weir_sched_task *row)
+{
+    const struct weir_task *task = &job->state.tasks[index];
+    struct weir_sched_label labels[ASK_MARKS_MAX + 1];
+    int32_t n = ask_labels(job->ask, task, labels);
+    if (n > 0) {
+        struct weir_sched_label *copy =
+            WEIR_ARENA_ARRAY(&snapshot->rows_arena, (size_t)n, struct weir_sched_label);
+        memcpy(copy, labels, (size_t)n * sizeof *copy);
+        row->selector = copy;
+        row->n_selector = n;
+    }
+    if (job->ask != NULL) {
+        row->tolerations = job->ask->tolerations;
+        row->n_tolerations = job->ask->n_tolerations;
+    }
+    if (task->n_accelerators == 0) {
+        return;
+    }
+    ask_devices(task, &row->demand);
+    if (task->mig_profile != NULL) {
+        struct weir_sched_extra *extra =
+            WEIR_ARENA_ARRAY(&snapshot->rows_arena, 1, struct weir_sched_extra);
+        *extra = (struct weir_sched_extra){task->mig_profile, task->n_accelerators, 0};
+        row->demand.extras = extra;
+        row->demand.n_extras = 1;
+    }
+    if (row->state != WEIR_SCHED_PENDING) {
+        take_devices(snapshot, job, index, row);
+    }
+}
+
+static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
+                         struct snapshot_job *job, size_t index)
+{
+    const struct weir_task *task = &job->state.tasks[index];
+    int64_t most = memory_most(snapshot);
+    int32_t n = snapshot->rows.n_tasks++;
+    snapshot->row_tasks = snapshot_grown(snapshot->row_tasks, &snapshot->row_tasks_cap, n + 1,
+                                         sizeof *snapshot->row_tasks);
+    snapshot->tasks =
+        snapshot_grown(snapshot->tasks, &snapshot->tasks_cap, n + 1, sizeof *snapshot->tasks);
+    bool is_there = snapshot_is_on_node(job, index);
+    snapshot->row_tasks[n] = (struct weir_sched_task){
+        .name = task->id,
+        .state = !is_there                                  ? WEIR_SCHED_PENDING
+                 : job->phases[index] == WEIR_TASK_STOPPING ? WEIR_SCHED_RELEASING
+                                                            : WEIR_SCHED_RUNNING,
+        .node = is_there ? job->nodes[index] : WEIR_SCHED_NONE,
+        .order = (int32_t)(job->state.n_tasks - index),
+        .demand = {.cpu_milli = task->cpu_slots * 1000,
+                   .memory_bytes = WEIR_MIN(task->memory_bytes, most + 1)},
+    };
+    add_asked(snapshot, job, index, &snapshot->row_tasks[n]);
+    snapshot->tasks[n] = (struct snapshot_task){job, (int32_t)index};
+    snapshot->n_pending += !is_there;
+    row->n_tasks++;
+    if (is_there && job->phases[index] != WEIR_TASK_STOPPING) {
+        row->started_ms = WEIR_MAX(row->started_ms, task->started_ms);
+    }
+}
+
+static bool has_room(const struct snapshot *snapshot, const struct snapshot_job *job)
+{
+    return snapshot->rows.n_tasks + (int64_t)job->state.n_tasks <= SNAPSHOT_TASKS_MAX;
+}
+
+/* Which of its tasks have a row: 1 on a node, 2 if it wants one. @return How many. */
+static size_t choose_tasks(const struct snapshot *snapshot, const struct snapshot_job *job,
+                           int64_t now_ms, size_t *wants, uint8_t *chosen)
+{
+    size_t n = 0, n_wants = 0;
+    bool waits = false;
+    for (size_t i = 0; i < job->state.n_tasks; i++) {
+        chosen[i] = job->nodes[i] >= 0 && snapshot_is_on_node(job, i);
+        waits = waits || job->phases[i] == WEIR_TASK_WAITING;
+        n += chosen[i];
+    }
+    if (waits && job->held_until_ms <= now_ms && has_room(snapshot, job)) {
+        n_wants = weir_job_wants(&job->state, now_ms, wants);
+    }
+    for (size_t i = 0; i < n_wants; i++) {
+        chosen[wants[i]] = 2;
+    }
+    return n + n_wants;
+}
+
+static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_t now_ms,
+                     size_t *wants, uint8_t *chosen)
+{
+    struct weir_sched_job *row = NULL;
+    bool is_service = weir_job_is_service(&job->state);
+    if (choose_tasks(snapshot, job, now_ms, wants, chosen) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < job->state.n_tasks; i++) {
+        if (chosen[i] != 0) {
+            row = row == NULL || is_service ? add_row_job(snapshot, job, now_ms) : row;
+            add_row_task(snapshot, row, job, i);
+        }
+    }
+}
+
+const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64_t now_ms)
+{
+    size_t n_most = 0;
+    snapshot->rows = (struct weir_sched_snapshot){.now_ms = now_ms, .n_nodes = snapshot->n_nodes};
+    snapshot->n_pending = 0;
+    weir_arena_fini(&snapshot->rows_arena);
+    weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
+    fill_nodes(snapshot);
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        add_queue(snapshot, snapshot->jobs[i]->state.job.project);
+        n_most = WEIR_MAX(n_most, snapshot->jobs[i]->state.n_tasks);
+    }
+    size_t *wants = weir_xalloc((n_most + 1) * sizeof *wants);
+    uint8_t *chosen = weir_xalloc(n_most + 1);
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        fill_job(snapshot, snapshot->jobs[i], now_ms, wants, chosen);
+    }
+    free(wants);
+    free(chosen);
+    snapshot->rows.nodes = snapshot->row_nodes;
+    snapshot->rows.queues = snapshot->row_queues;
+    snapshot->rows.jobs = snapshot->row_jobs;
+    snapshot->rows.tasks = snapshot->row_tasks;
+    snapshot->rows.topologies = snapshot->row_topologies;
+    return &snapshot->rows;
+}

@@ -1,0 +1,72 @@
+/**
+ * Request: what a job of any kind asks for beside its program: accelerators, CPUs and memory of each
+ * task, its priority, whether it may be stopped for others, how long it may run, and which nodes it
+ * may have. The members stand in its specification beside the kind's own; weir_job_common_options is
+ * the table of them, weir_resource_options that of "resources".
+ *
+ *     resources: {accelerators: 2, accelerator_model: H100, cpus: 8, memory: 64GiB}
+ *     priority: 80
+ *     preemptible: false
+ *     time_limit: 12h
+ *     node_selector: {zone: a}
+ *     tolerations: [{key: team, value: vision}]
+ *     topology: {required: zone, preferred: rack}
+ *
+ * A number of tasks within which a job runs, tasks: {min, max}, is an option of the kind "command".
+ */
+#ifndef WEIR_FRAMEWORK_REQUEST_H
+#define WEIR_FRAMEWORK_REQUEST_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/status.h"
+
+#define WEIR_REQUEST_ACCELERATORS_MAX 64
+#define WEIR_REQUEST_PRIORITY_MAX     1000
+#define WEIR_REQUEST_MARKS_MAX        16 /**< Labels and tolerations of a job. */
+
+/** Priorities of those who say none. A replica is waited for at a door, a training is not. */
+#define WEIR_REQUEST_PRIORITY_SERVICE 125
+#define WEIR_REQUEST_PRIORITY_JOB     50
+
+/** Accelerators of one task. */
+struct weir_accelerators {
+    int64_t n;
+    int64_t milli;           /**< Of each, in thousandths; 0: by memory. */
+    int64_t memory_bytes;    /**< Of each; 0: by share. */
+    const char *model;       /**< NULL: any. */
+    const char *mig_profile; /**< NULL: devices, not slices. */
+};
+
+/** Text lies in the arena it was read into. */
+struct weir_job_request {
+    struct weir_accelerators accelerators;
+    int64_t cpus;         /**< Slots of each task; -1: as its kind says. */
+    int64_t memory_bytes; /**< Of each task; 0: as its kind says. */
+    int64_t priority;
+    bool is_preemptible;
+    int64_t time_limit_ms; /**< 0: none. */
+    int64_t min_tasks;     /**< 0: all. */
+    char *placement;       /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
+};
+
+/** Options of every kind of job, and of its "resources". */
+#define WEIR_JOB_N_COMMON_OPTIONS 7
+#define WEIR_JOB_N_RESOURCES      7
+extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
+extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];
+
+/**
+ * Read and check what a specification asks for.
+ * @param is_service  Of its kind: it has another priority, and no time limit.
+ * @return INVALID or UNSUPPORTED with the place, as "$.spec.resources.memory: …".
+ */
+weir_status weir_job_request_read(const json_t *spec, bool is_service, struct weir_arena *arena,
+                                  struct weir_job_request *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A copy of the specification without what is read here; a new reference. */
+json_t *weir_job_request_strip(const json_t *spec);
+
+#endif
