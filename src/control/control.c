@@ -211,6 +211,29 @@ weir_status control_job_bind(struct control *control, struct weir_txn *txn, cons
     return WEIR_OK;
 }
 
+weir_status control_job_evict(struct control *control, struct weir_txn *txn, const char *job,
+                              int64_t revision, const struct weir_job_event *event,
+                              bool *out_is_done, struct weir_error *err)
+{
+    struct weir_job_state state;
+    struct weir_job_actions actions = {0};
+    weir_status status = weir_job_load(txn, job, control->arena, &state, err);
+    *out_is_done = false;
+    if (status != WEIR_OK) {
+        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    }
+    if (revision >= 0 && state.job.revision != revision) {
+        return WEIR_OK;
+    }
+    status = weir_job_step(&state, event, control->now_ms, control->arena, &actions, err);
+    if (status != WEIR_OK) {
+        return status == WEIR_ERR_CONFLICT ? WEIR_OK : status; /* It goes already. */
+    }
+    WEIR_TRY(save_job(control, txn, &state, &actions, err));
+    *out_is_done = true;
+    return WEIR_OK;
+}
+
 bool control_is_unreadable(weir_status status)
 {
     return status == WEIR_ERR_LIMIT || status == WEIR_ERR_CORRUPT;

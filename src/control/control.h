@@ -68,6 +68,16 @@ weir_status control_job_bind(struct control *control, struct weir_txn *txn, cons
                              int64_t revision, const struct control_bind *binds, size_t n_binds,
                              bool *out_is_bound, struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Stop a job, or a task of a service, for others (event EVICT).
+ *
+ * @param revision  That it was planned with; -1: whatever it has.
+ * @param out_is_done  false: it has changed since, is gone, or has nothing to stop; nothing was done.
+ */
+weir_status control_job_evict(struct control *control, struct weir_txn *txn, const char *job,
+                              int64_t revision, const struct weir_job_event *event,
+                              bool *out_is_done, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Apply an event to an ION. */
 weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
                               const struct weir_ion_event *event,

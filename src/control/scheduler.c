@@ -1,6 +1,7 @@
 #include "control/scheduler.h"
 
 #include "base/log.h"
+#include "control/eviction.h"
 #include "control/explain.h"
 #include "job/changes.h"
 #include "job/task_device.h"
@@ -12,6 +13,7 @@
 
 /* Expected starts move with the clock; they are looked at again so often. */
 #define FORECAST_EVERY_MS 60000
+#define MINUTE_MS         60000
 
 /* The tasks of one job that a plan starts. */
 struct binding {
@@ -40,9 +42,10 @@ struct scheduler {
     int32_t *binding_of; /* Per task row: the job's binding, +1; 0: none. */
     struct note *notes;
     size_t n_bindings, n_notes;
+    struct evictions evictions;
     uint8_t *checked;  /* Per node: enum node_check, of one transaction. */
     int64_t replan_ms; /* Plan by then though nothing has changed. */
-    int32_t n_bound;
+    int32_t n_bound, n_evicted;
     bool is_again; /* Something was left out: another cycle, at once. */
 };
 
@@ -57,7 +60,7 @@ struct scheduler *scheduler_create(const struct scheduler_config *config)
     if (weir_sched_profile_named("default", &scheduler->profile, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "scheduler_has_no_profile", WEIR_KV_STR("error", err.message));
     }
-    scheduler->profile.actions = "allocate";
+    scheduler->profile.evict_grace_ms = -1; /* To be stopped is the request: it saves then. */
     return scheduler;
 }
 
@@ -73,6 +76,11 @@ void scheduler_destroy(struct scheduler *scheduler)
 const struct snapshot *scheduler_snapshot(const struct scheduler *scheduler)
 {
     return &scheduler->snapshot;
+}
+
+int32_t scheduler_n_evicted(const struct scheduler *scheduler)
+{
+    return scheduler->n_evicted;
 }
 
 int32_t scheduler_n_bound(const struct scheduler *scheduler)
@@ -212,6 +220,33 @@ static bool is_start_known(const struct weir_sched_snapshot *rows,
     return after->started_ms > 0 && rows->now_ms < after->started_ms + after->expected_run_ms;
 }
 
+/* While nobody has set a queue nothing is taken from anybody. */
+static void choose_actions(struct scheduler *scheduler)
+{
+    scheduler->profile.actions =
+        scheduler->snapshot.queues.n_set > 0 ? "allocate,reclaim,preempt" : "allocate";
+}
+
+static weir_status take_evictions(void *context, const struct weir_sched_part *part,
+                                  struct weir_error *err)
+{
+    (void)err;
+    struct taking *taking = context;
+    evictions_take(&taking->scheduler->evictions, &taking->scheduler->snapshot, part,
+                   &taking->scheduler->arena);
+    return WEIR_OK;
+}
+
+/* Why it waits. Who was stopped for others is told so until it is placed again. */
+static const char *tell_wait(struct scheduler *scheduler, const struct snapshot_job *job,
+                             const struct weir_sched_wait *wait)
+{
+    const char *eviction = job->state.job.eviction;
+    const char *why = explain_wait(&scheduler->snapshot, job, wait, &scheduler->arena);
+    return eviction == NULL ? why
+                            : weir_arena_printf(&scheduler->arena, "%s; now %s", eviction, why);
+}
+
 /* Of a service's replicas the first that waits speaks for it. */
 static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
                              struct weir_error *err)
@@ -229,8 +264,7 @@ static weir_status take_wait(void *context, const struct weir_sched_wait *wait,
     bool is_another = scheduler->n_notes > 0 && scheduler->notes[scheduler->n_notes - 1].job == job;
     if (wait->code != WEIR_SCHED_WAIT_NONE && !is_another) {
         scheduler->notes[scheduler->n_notes++] =
-            (struct note){job, explain_wait(&scheduler->snapshot, job, &said, &scheduler->arena),
-                          said.expected_start_ms, false};
+            (struct note){job, tell_wait(scheduler, job, &said), said.expected_start_ms, false};
     }
     return WEIR_OK;
 }
@@ -240,8 +274,9 @@ static weir_status take_plan(struct scheduler *scheduler, const struct weir_sche
 {
     struct taking taking = {scheduler, rows};
     const struct weir_sched_executor executor = {
-        .place = take_places, .wait = take_wait, .context = &taking};
+        .evict = take_evictions, .place = take_places, .wait = take_wait, .context = &taking};
     struct weir_arena *arena = &scheduler->arena;
+    evictions_begin(&scheduler->evictions, plan, arena);
     scheduler->bindings = WEIR_ARENA_ARRAY(arena, (size_t)plan->n_actions + 1, struct binding);
     scheduler->binding_of = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_tasks + 1, int32_t);
     scheduler->notes = WEIR_ARENA_ARRAY(arena, (size_t)plan->n_waits + 1, struct note);
@@ -253,6 +288,7 @@ static void forget_plan(struct scheduler *scheduler)
 {
     weir_arena_fini(&scheduler->arena);
     scheduler->n_bindings = scheduler->n_notes = 0;
+    scheduler->evictions = (struct evictions){0};
 }
 
 weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct weir_error *err)
@@ -264,7 +300,9 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct w
     if (!snapshot->is_changed && now_ms < scheduler->replan_ms) {
         return WEIR_OK;
     }
-    scheduler->replan_ms = INT64_MAX;
+    scheduler->replan_ms = snapshot->queues.is_timed ? now_ms + MINUTE_MS - now_ms % MINUTE_MS
+                                                     : INT64_MAX; /* Shares may be others then. */
+    choose_actions(scheduler);
     const struct weir_sched_snapshot *rows = snapshot_rows(snapshot, now_ms);
     if (snapshot->n_pending > 0) {
         WEIR_TRY(weir_sched_plan(rows, &scheduler->profile, &plan, err));
@@ -333,6 +371,14 @@ static weir_status bind_in(struct weir_txn *txn, void *context, struct weir_erro
         WEIR_TRY(bind_one(writing, txn, &scheduler->bindings[writing->first + i], err));
     }
     return WEIR_OK;
+}
+
+static weir_status evict_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct writing *writing = context;
+    json_array_clear(writing->control.publish);
+    return evictions_write(&writing->scheduler->evictions, writing->first, writing->n,
+                           &writing->control, txn, err);
 }
 
 /* Run a transaction with an arena and publications of its own. */
@@ -422,6 +468,28 @@ static void commit_binds(struct scheduler *scheduler, int64_t now_ms, int64_t si
     }
 }
 
+/* Before the binds, so that what is asked to leave is known to be. Who cannot be written is left as it
+ * is: the next plan asks again. */
+static void commit_evictions(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms)
+{
+    size_t n_all = scheduler->evictions.n;
+    for (size_t i = 0, n; i < n_all; i += n) {
+        struct weir_error err;
+        n = WEIR_MIN(n_all - i, (size_t)SCHEDULER_BATCH_JOBS);
+        if (write_range(scheduler, evict_in, i, n, now_ms, since_ms, &err) == WEIR_OK) {
+            continue;
+        }
+        for (size_t k = i; k < i + n; k++) {
+            if (write_range(scheduler, evict_in, k, 1, now_ms, since_ms, &err) != WEIR_OK) {
+                weir_log(WEIR_LOG_ERROR, "scheduler_cannot_evict",
+                         WEIR_KV_STR("job", scheduler->evictions.items[k].job->state.job.id),
+                         WEIR_KV_STR("error", err.message));
+                scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, now_ms + SCHEDULER_AGAIN_MS);
+            }
+        }
+    }
+}
+
 /* ---- commit: reasons ------------------------------------------------------------------------- */
 
 static bool says_something_new(const struct note *note)
@@ -506,6 +574,8 @@ static int64_t next_of_jobs(const struct scheduler *scheduler, int64_t now_ms)
 int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms)
 {
     scheduler->n_bound = 0;
+    commit_evictions(scheduler, now_ms, since_ms);
+    scheduler->n_evicted = evictions_n_told(&scheduler->evictions);
     commit_binds(scheduler, now_ms, since_ms);
     commit_notes(scheduler, now_ms, since_ms);
     forget_plan(scheduler);

@@ -12,9 +12,11 @@
  *     WEIR_TRY(scheduler_plan(scheduler, now_ms, err));
  *     next_ms = scheduler_commit(scheduler, now_ms, since_ms);
  *
- * The rules are the profile "default" with one queue per project and the action "allocate" alone:
- * nothing is evicted. A gang starts whole or not at all. Projects share what is there evenly; in a
- * project replicas of services go first, then whoever came first. For the first waiting jobs room
+ * The rules are the profile "default". While no queue is set (job/queue.h) projects share what is there
+ * evenly and nothing is evicted. Once one is, its shares hold: what is lent is reclaimed for whom it is
+ * guaranteed or whose fair share it is, and in a queue higher priority preempts lower. Who is evicted is
+ * asked to end, saves what it has, and waits again; nothing is moved to tidy up. A gang starts whole or
+ * not at all. In a project replicas of services go first, then whoever came first. For the first waiting jobs room
  * is held, so that smaller ones do not pass a large gang for ever.
  *
  * Why a job waits and when it may start is written to it (reason, expected_start_ms): at once if
@@ -79,6 +81,9 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms,
  * @return When the next cycle is due though nothing changes; now_ms: at once; INT64_MAX: never.
  */
 int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms);
+
+/** Tasks that the last commit asked to end for others. */
+int32_t scheduler_n_evicted(const struct scheduler *scheduler);
 
 /** Tasks bound by the last commit. */
 int32_t scheduler_n_bound(const struct scheduler *scheduler);

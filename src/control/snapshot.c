@@ -26,6 +26,7 @@ void *snapshot_grown(void *old, int32_t *cap, int32_t n, size_t size)
 void snapshot_init(struct snapshot *snapshot)
 {
     *snapshot = (struct snapshot){.revision = -1};
+    queue_tree_init(&snapshot->queues);
     weir_arena_init(&snapshot->rows_arena, 0);
 }
 
@@ -62,7 +63,7 @@ void snapshot_fini(struct snapshot *snapshot)
     free(snapshot->jobs);
     free(snapshot->nodes);
     free(snapshot->row_nodes);
-    free(snapshot->row_queues);
+    queue_tree_fini(&snapshot->queues);
     free(snapshot->row_jobs);
     free(snapshot->row_topologies);
     free(snapshot->row_tasks);
@@ -245,7 +246,7 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
     size_t size = text_size(job->id) + text_size(job->name) + text_size(job->project) +
                   text_size(job->kind) + text_size(job->state) + text_size(job->reason) +
                   text_size(job->ion) + text_size(job->pipeline) + text_size(job->created_by) +
-                  text_size(job->placement);
+                  text_size(job->placement) + text_size(job->eviction);
     for (size_t i = 0; i < n; i++) {
         size += text_size(state->tasks[i].id) + text_size(state->tasks[i].node) +
                 text_size(state->tasks[i].state) + text_size(state->tasks[i].devices) +
@@ -272,6 +273,7 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
     copy->state.job.pipeline = put_text(&at, job->pipeline);
     copy->state.job.created_by = put_text(&at, job->created_by);
     copy->state.job.placement = put_text(&at, job->placement);
+    copy->state.job.eviction = put_text(&at, job->eviction);
     for (size_t i = 0; i < n; i++) {
         int phase = weir_task_phase_from_text(state->tasks[i].state);
         tasks[i] = state->tasks[i];
@@ -462,6 +464,7 @@ weir_status snapshot_read(struct snapshot *snapshot, struct weir_txn *txn, int64
 {
     WEIR_TRY(read_nodes(snapshot, txn, now_ms, since_ms, err));
     WEIR_TRY(read_jobs(snapshot, txn, err));
+    WEIR_TRY(queue_tree_read(&snapshot->queues, txn, &snapshot->is_changed, err));
     if (snapshot->is_changed) {
         count_used(snapshot);
     }

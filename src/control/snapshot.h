@@ -10,7 +10,7 @@
  *     WEIR_TRY(snapshot_read(&snapshot, txn, now_ms, since_ms, err));  // in a read transaction
  *     const struct weir_sched_snapshot *rows = snapshot_rows(&snapshot, now_ms);
  *
- * How jobs become rows. Each project is a queue; all have the same weight and no quota. A gang is
+ * How jobs become rows. They wait in the queue of their project (queue_tree.h). A gang is
  * one job of the planner, whose tasks start together. Each replica of a service is a job of its
  * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
  * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
@@ -27,6 +27,7 @@
 #define WEIR_CONTROL_SNAPSHOT_H
 
 #include "control/ask.h"
+#include "control/queue_tree.h"
 #include "control/run_history.h"
 #include "control/supply.h"
 #include "job/job.h"
@@ -77,6 +78,7 @@ struct snapshot {
     struct snapshot_job **jobs; /**< By id. */
     int32_t n_jobs, jobs_cap;
     struct run_history history;
+    struct queue_tree queues;
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */
@@ -87,13 +89,11 @@ struct snapshot {
     struct weir_arena rows_arena; /**< Of what rows point to beside. */
     struct weir_sched_snapshot rows;
     struct weir_sched_node *row_nodes;
-    struct weir_sched_queue *row_queues;
     struct weir_sched_job *row_jobs;
     struct weir_sched_task *row_tasks;
     struct weir_sched_topology *row_topologies;
     struct snapshot_task *tasks; /**< Per row of a task. */
-    int32_t row_nodes_cap, row_queues_cap, row_jobs_cap, row_tasks_cap, tasks_cap,
-        row_topologies_cap;
+    int32_t row_nodes_cap, row_jobs_cap, row_tasks_cap, tasks_cap, row_topologies_cap;
 };
 
 void snapshot_init(struct snapshot *snapshot);

@@ -35,43 +35,22 @@ static void fill_nodes(struct snapshot *snapshot)
     }
 }
 
-/* The queue of a project, by name; made if it is new. */
-static int32_t queue_of(struct snapshot *snapshot, const char *project)
+/* Of the projects that have jobs. */
+static void fill_queues(struct snapshot *snapshot)
 {
-    int32_t low = 0, high = snapshot->rows.n_queues;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        int order = strcmp(snapshot->row_queues[middle].name, project);
-        if (order == 0) {
-            return middle;
-        }
-        if (order < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    queue_tree_begin(&snapshot->queues);
+    for (int32_t i = 0; i < snapshot->n_jobs; i++) {
+        queue_tree_add(&snapshot->queues, snapshot->jobs[i]->state.job.project);
     }
-    return -1 - low;
+    queue_tree_end(&snapshot->queues);
+    snapshot->rows.queues = snapshot->queues.rows;
+    snapshot->rows.n_queues = snapshot->queues.n_rows;
 }
 
-static void add_queue(struct snapshot *snapshot, const char *project)
+/* Since when it waits: anew, if it was placed before. */
+static int64_t queued_ms(const struct weir_job *job)
 {
-    int32_t at = -1 - queue_of(snapshot, project);
-    if (at < 0) {
-        return;
-    }
-    int32_t n = snapshot->rows.n_queues++;
-    snapshot->row_queues = snapshot_grown(snapshot->row_queues, &snapshot->row_queues_cap, n + 1,
-                                          sizeof *snapshot->row_queues);
-    memmove(snapshot->row_queues + at + 1, snapshot->row_queues + at,
-            (size_t)(n - at) * sizeof *snapshot->row_queues);
-    const struct weir_sched_share share = {0, 1, WEIR_SCHED_UNLIMITED};
-    snapshot->row_queues[at] = (struct weir_sched_queue){.name = project,
-                                                         .parent = WEIR_SCHED_NONE,
-                                                         .priority = 100,
-                                                         .shares = {share, share, share},
-                                                         .preempt_min_run_ms = -1,
-                                                         .reclaim_min_run_ms = -1};
+    return job->queued_ms > 0 ? job->queued_ms : job->created_ms;
 }
 
 /* Topologies are few: one for each pair of labels that jobs name. @return Its index. */
@@ -142,18 +121,19 @@ static struct weir_sched_job *add_row_job(struct snapshot *snapshot, const struc
     *row = (struct weir_sched_job){
         .name = given->name,
         .user = given->created_by,
-        .queue = queue_of(snapshot, given->project),
+        .queue = queue_tree_find(&snapshot->queues, given->project),
         .priority = (int32_t)given->priority,
         .preemptibility =
             given->is_preemptible ? WEIR_SCHED_PREEMPTIBLE : WEIR_SCHED_NON_PREEMPTIBLE,
         .first_task = snapshot->rows.n_tasks,
         .min_member = WEIR_SCHED_UNLIMITED,
         .created_ms = given->created_ms,
-        .queued_ms = given->created_ms,
+        .queued_ms = queued_ms(given),
         .stale_grace_ms = -1,
         .time_limit_ms = given->time_limit_ms,
         .expected_run_ms = run_history_expected_ms(&snapshot->history, job->work),
-        .waited_ms = has_started ? 0 : WEIR_MAX(now_ms - given->created_ms, 0),
+        .waited_ms =
+            has_started && given->queued_ms == 0 ? 0 : WEIR_MAX(now_ms - queued_ms(given), 0),
         .utilisation_pct = -1,
     };
     add_topology(snapshot, job->ask, row);
@@ -295,8 +275,8 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     weir_arena_fini(&snapshot->rows_arena);
     weir_arena_init(&snapshot->rows_arena, ROWS_MAX_BYTES);
     fill_nodes(snapshot);
+    fill_queues(snapshot);
     for (int32_t i = 0; i < snapshot->n_jobs; i++) {
-        add_queue(snapshot, snapshot->jobs[i]->state.job.project);
         n_most = WEIR_MAX(n_most, snapshot->jobs[i]->state.n_tasks);
     }
     size_t *wants = weir_xalloc((n_most + 1) * sizeof *wants);
@@ -307,7 +287,6 @@ const struct weir_sched_snapshot *snapshot_rows(struct snapshot *snapshot, int64
     free(wants);
     free(chosen);
     snapshot->rows.nodes = snapshot->row_nodes;
-    snapshot->rows.queues = snapshot->row_queues;
     snapshot->rows.jobs = snapshot->row_jobs;
     snapshot->rows.tasks = snapshot->row_tasks;
     snapshot->rows.topologies = snapshot->row_topologies;

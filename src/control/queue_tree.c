@@ -1,0 +1,220 @@
+#include "control/queue_tree.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PRIORITY 100
+
+void queue_tree_init(struct queue_tree *tree)
+{
+    *tree = (struct queue_tree){.revision = -1};
+    weir_arena_init(&tree->arena, 0);
+}
+
+void queue_tree_fini(struct queue_tree *tree)
+{
+    weir_arena_fini(&tree->arena);
+    free(tree->rows);
+    free(tree->projects);
+}
+
+/* ---- projects -------------------------------------------------------------------------------- */
+
+/* Where it is, or belongs. */
+static size_t find_project(const struct queue_tree *tree, const char *name, bool *out_is_there)
+{
+    size_t low = 0, high = tree->n_projects;
+    *out_is_there = false;
+    while (low < high && !*out_is_there) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(tree->projects[middle].name, name);
+        *out_is_there = order == 0;
+        low = order < 0 ? middle + 1 : order == 0 ? middle : low;
+        high = order > 0 ? middle : high;
+    }
+    return low;
+}
+
+static void put_project(struct queue_tree *tree, const char *name, int32_t row)
+{
+    bool is_there;
+    size_t at = find_project(tree, name, &is_there);
+    if (is_there) {
+        return;
+    }
+    weir_xgrow(&tree->projects, sizeof *tree->projects, tree->n_projects, &tree->projects_cap);
+    memmove(tree->projects + at + 1, tree->projects + at,
+            (tree->n_projects - at) * sizeof *tree->projects);
+    tree->projects[at] = (struct queue_tree_project){name, row};
+    tree->n_projects++;
+}
+
+void queue_tree_begin(struct queue_tree *tree)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < tree->n_projects; i++) {
+        if (tree->projects[i].row >= 0 && tree->projects[i].row < tree->n_set) {
+            tree->projects[n++] = tree->projects[i];
+        }
+    }
+    tree->n_projects = n;
+    tree->n_rows = tree->n_set;
+}
+
+void queue_tree_add(struct queue_tree *tree, const char *project)
+{
+    put_project(tree, project, -1);
+}
+
+static struct weir_sched_queue *add_row(struct queue_tree *tree)
+{
+    weir_xgrow(&tree->rows, sizeof *tree->rows, (size_t)tree->n_rows, &tree->rows_cap);
+    return &tree->rows[tree->n_rows++];
+}
+
+void queue_tree_end(struct queue_tree *tree)
+{
+    const struct weir_sched_share share = {0, 1, WEIR_SCHED_UNLIMITED};
+    for (size_t i = 0; i < tree->n_projects; i++) {
+        if (tree->projects[i].row >= 0) {
+            continue;
+        }
+        tree->projects[i].row = tree->n_rows;
+        *add_row(tree) = (struct weir_sched_queue){.name = tree->projects[i].name,
+                                                   .parent = WEIR_SCHED_NONE,
+                                                   .priority = DEFAULT_PRIORITY,
+                                                   .shares = {share, share, share},
+                                                   .preempt_min_run_ms = -1,
+                                                   .reclaim_min_run_ms = -1};
+    }
+}
+
+int32_t queue_tree_find(const struct queue_tree *tree, const char *project)
+{
+    bool is_there;
+    size_t at = find_project(tree, project, &is_there);
+    return is_there ? tree->projects[at].row : WEIR_SCHED_NONE;
+}
+
+/* ---- queues of the store --------------------------------------------------------------------- */
+
+static struct weir_sched_share share_of(const struct weir_queue_share *share)
+{
+    return (struct weir_sched_share){share->guarantee, share->weight, share->limit};
+}
+
+static void put_shares(struct weir_arena *arena, const struct weir_queue_shares *given,
+                       struct weir_sched_share *shares,
+                       const struct weir_sched_model_share **out_models, int32_t *out_n_models)
+{
+    struct weir_sched_model_share *models =
+        WEIR_ARENA_ARRAY(arena, given->n_models + 1, struct weir_sched_model_share);
+    shares[WEIR_SCHED_ACCELERATOR] = share_of(&given->of[WEIR_QUEUE_ACCELERATORS]);
+    shares[WEIR_SCHED_CPU] = share_of(&given->of[WEIR_QUEUE_CPUS]);
+    shares[WEIR_SCHED_MEMORY] = share_of(&given->of[WEIR_QUEUE_MEMORY]);
+    for (size_t i = 0; i < given->n_models; i++) {
+        models[i] = (struct weir_sched_model_share){given->models[i].model,
+                                                    share_of(&given->models[i].share)};
+    }
+    *out_models = models;
+    *out_n_models = (int32_t)given->n_models;
+}
+
+static weir_status put_times(struct queue_tree *tree, const struct weir_queue *queue,
+                             struct weir_sched_queue *row, struct weir_error *err)
+{
+    struct weir_queue_time *times;
+    size_t n;
+    WEIR_TRY(weir_queue_times_read(queue->times, &tree->arena, &times, &n, err));
+    struct weir_sched_timed_quota *timed =
+        WEIR_ARENA_ARRAY(&tree->arena, n + 1, struct weir_sched_timed_quota);
+    for (size_t i = 0; i < n; i++) {
+        timed[i].days = times[i].days;
+        timed[i].from_minute = times[i].from_min;
+        timed[i].until_minute = times[i].until_min;
+        put_shares(&tree->arena, &times[i].shares, timed[i].shares, &timed[i].models,
+                   &timed[i].n_models);
+    }
+    row->timed_quotas = timed;
+    row->n_timed_quotas = (int32_t)n;
+    tree->is_timed = tree->is_timed || n > 0;
+    return WEIR_OK;
+}
+
+static weir_status put_queue(struct queue_tree *tree, const struct weir_queue *queue,
+                             int32_t parent, struct weir_error *err)
+{
+    struct weir_queue_shares shares;
+    struct weir_sched_queue row = {.name = queue->name,
+                                   .parent = parent,
+                                   .priority = (int32_t)queue->priority,
+                                   .preempt_min_run_ms = queue->min_run_ms,
+                                   .reclaim_min_run_ms = queue->min_run_ms};
+    WEIR_TRY(weir_queue_shares_read(queue->shares, "$.shares", &tree->arena, &shares, err));
+    put_shares(&tree->arena, &shares, row.shares, &row.models, &row.n_models);
+    WEIR_TRY(put_times(tree, queue, &row, err));
+    if (queue->project != NULL) {
+        put_project(tree, queue->project, tree->n_rows);
+    }
+    *add_row(tree) = row;
+    return WEIR_OK;
+}
+
+static int32_t find_row(const struct queue_tree *tree, const char *name)
+{
+    for (int32_t i = 0; name != NULL && i < tree->n_rows; i++) {
+        if (strcmp(tree->rows[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return WEIR_SCHED_NONE;
+}
+
+/* Round by round those whose parent is there: the store has no loops. */
+static weir_status put_queues(struct queue_tree *tree, struct weir_queue *queues, size_t n,
+                              struct weir_error *err)
+{
+    size_t n_left = n;
+    for (bool is_going = true; n_left > 0 && is_going;) {
+        is_going = false;
+        for (size_t i = 0; i < n; i++) {
+            int32_t parent = find_row(tree, queues[i].parent);
+            if (queues[i].name == NULL || (queues[i].parent != NULL && parent < 0)) {
+                continue;
+            }
+            WEIR_TRY(put_queue(tree, &queues[i], parent, err));
+            queues[i].name = NULL; /* Its row has it. */
+            is_going = true;
+            n_left--;
+        }
+    }
+    return n_left == 0 ? WEIR_OK
+                       : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                        "queues: %zu are parts of one that is not there", n_left);
+}
+
+weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
+                            struct weir_error *err)
+{
+    struct weir_queue *queues;
+    int64_t revision;
+    size_t n;
+    WEIR_TRY(weir_queue_revision(txn, &revision, err));
+    if (revision == tree->revision) {
+        return WEIR_OK;
+    }
+    tree->revision = -1;
+    tree->n_rows = tree->n_set = 0;
+    tree->n_projects = 0;
+    tree->is_timed = false;
+    weir_arena_fini(&tree->arena);
+    weir_arena_init(&tree->arena, 0);
+    WEIR_TRY(weir_queue_list(txn, &tree->arena, &queues, &n, err));
+    WEIR_TRY(put_queues(tree, queues, n, err));
+    tree->n_set = tree->n_rows;
+    tree->revision = revision;
+    *out_is_changed = true;
+    return WEIR_OK;
+}

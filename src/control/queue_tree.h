@@ -1,0 +1,55 @@
+/**
+ * Queue tree: the queues of the store (job/queue.h) as the planner's rows.
+ *
+ * Parents come before their children, else the older before the younger. Behind them comes a queue for
+ * each project that has none: at the root, without guarantee or limit, of weight 1; by name. A snapshot
+ * names the projects of its jobs between queue_tree_begin and queue_tree_end:
+ *
+ *     WEIR_TRY(queue_tree_read(&tree, txn, &is_changed, err));   // only if something has changed
+ *     queue_tree_begin(&tree);
+ *     queue_tree_add(&tree, project); …
+ *     queue_tree_end(&tree);
+ *     row = queue_tree_find(&tree, project);
+ *
+ * Owned by one thread. Memory: aborts if there is none.
+ */
+#ifndef WEIR_CONTROL_QUEUE_TREE_H
+#define WEIR_CONTROL_QUEUE_TREE_H
+
+#include "job/queue.h"
+#include "sched/sched.h"
+
+/** The queue of a project. */
+struct queue_tree_project {
+    const char *name;
+    int32_t row; /**< -1: not chosen yet. */
+};
+
+struct queue_tree {
+    struct weir_sched_queue *rows;
+    int32_t n_rows;
+    int32_t n_set; /**< Rows of queues in the store; the rest are of projects without one. */
+    bool is_timed; /**< Some shares follow the time of the week. */
+
+    int64_t revision;
+    struct weir_arena arena;             /**< Of what the rows of set queues point to. */
+    struct queue_tree_project *projects; /**< By name. */
+    size_t n_projects, rows_cap, projects_cap;
+};
+
+void queue_tree_init(struct queue_tree *tree);
+void queue_tree_fini(struct queue_tree *tree);
+
+/** Bring it up to date, in a read transaction. *out_is_changed is set if anything was read. */
+weir_status queue_tree_read(struct queue_tree *tree, struct weir_txn *txn, bool *out_is_changed,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Forget the projects without a queue, then name them anew. Names are borrowed. */
+void queue_tree_begin(struct queue_tree *tree);
+void queue_tree_add(struct queue_tree *tree, const char *project);
+void queue_tree_end(struct queue_tree *tree);
+
+/** The row of a project that was added. */
+int32_t queue_tree_find(const struct queue_tree *tree, const char *project);
+
+#endif
