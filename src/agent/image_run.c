@@ -10,14 +10,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define RECORD_MAX_BYTES ((size_t)1 << 20)
+#define LEFT_MAX         4096
 #define OCI_VERSION      "1.0.2"
 
 char *image_run_program(struct weir_arena *arena)
@@ -102,6 +105,50 @@ weir_status image_run_get(const char *dir, struct task *task, struct weir_arena 
     return read_env(image_dir, task, arena, err);
 }
 
+/* The last of its numbers, which is that in its own namespace; 0: it is gone. */
+static pid_t number_in_cell(pid_t pid)
+{
+    char path[64], text[4096];
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    size_t len = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    text[len] = '\0';
+    const char *line = strstr(text, "\nNSpid:"), *state = strstr(text, "\nState:\t");
+    if (line == NULL || state == NULL || state[sizeof "\nState:\t" - 1] == 'Z') {
+        return 0;
+    }
+    const char *end = line + 1 + strcspn(line + 1, "\n"), *last = end;
+    while (last > line && last[-1] >= '0' && last[-1] <= '9') {
+        last--;
+    }
+    return (pid_t)strtol(last, NULL, 10);
+}
+
+void image_run_end(const char *dir, pid_t crun)
+{
+    static struct process_id ids[LEFT_MAX];
+    struct weir_arena arena;
+    json_t *status = NULL;
+    weir_arena_init(&arena, 0);
+    weir_status read = weir_json_load(weir_arena_printf(&arena, "%s/image/run/task/status", dir),
+                                      RECORD_MAX_BYTES, &status, NULL);
+    weir_arena_fini(&arena);
+    pid_t program = read == WEIR_OK ? (pid_t)json_integer_value(json_object_get(status, "pid")) : 0;
+    json_decref(read == WEIR_OK ? status : NULL);
+    size_t n = program > 0 ? process_descendants(crun, ids, LEFT_MAX) : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (number_in_cell(ids[i].pid) == program) {
+            return; /* it runs */
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        (void)process_signal(&ids[i], SIGKILL);
+    }
+}
+
 /* ---- the root -------------------------------------------------------------------------------- */
 
 static char *part(const char *dir, const char *name, struct weir_arena *arena)
@@ -167,31 +214,36 @@ static weir_status make_parts(const char *dir, struct weir_arena *arena, struct 
 
 /* ---- config.json ----------------------------------------------------------------------------- */
 
-static void add_mount(json_t *list, const char *path, const char *option)
+/* crun mounts anew with the options that it is given: what was read-only is only if it is said. */
+static void add_mount(json_t *list, const char *path, const char *bind, const char *access)
 {
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:[s]}", "destination", path, "source",
-                                          path, "type", "bind", "options", option));
+    bool is_dev = strcmp(path, "/dev") == 0;
+    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:[s, s, s, s]}", "destination", path,
+                                          "source", path, "type", "bind", "options", bind, access,
+                                          "nosuid", is_dev ? "dev" : "nodev"));
 }
 
 static json_t *mounts_of(const struct walls_view *view)
 {
-    static const char *const own[] = {"/proc", "/dev", "/sys", "/tmp", "/var/tmp"};
     static const char *const hosts[] = {"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf"};
+    static const char *const temporary[] = {"/tmp", "/var/tmp"};
     json_t *list = json_array();
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
-        bool is_private = strstr(own[i], "tmp") != NULL;
-        if (weir_path_is_dir(own[i])) {
+    add_mount(list, "/proc", "rbind", "rw");
+    add_mount(list, "/dev", "rbind", "ro");
+    add_mount(list, "/sys", "rbind", "ro");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(temporary); i++) {
+        if (weir_path_is_dir(temporary[i])) {
             /* What lies in a /tmp of the machine is shown by name, below. */
-            add_mount(list, own[i], is_private && geteuid() == 0 ? "bind" : "rbind");
+            add_mount(list, temporary[i], geteuid() == 0 ? "bind" : "rbind", "rw");
         }
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(hosts); i++) {
         if (weir_path_exists(hosts[i])) {
-            add_mount(list, hosts[i], "bind");
+            add_mount(list, hosts[i], "bind", "ro");
         }
     }
     for (size_t i = 0; i < view->n_shown; i++) {
-        add_mount(list, view->shown[i], "rbind");
+        add_mount(list, view->shown[i].path, "rbind", view->shown[i].is_writable ? "rw" : "ro");
     }
     return list;
 }
@@ -268,11 +320,19 @@ weir_status image_run_build(const char *dir, const struct task *task, char *cons
 void image_run_execute(const char *dir, struct weir_arena *arena)
 {
     char *program = image_run_program(arena);
-    char *const argv[] = {
-        "crun", "--root",   part(dir, "run", arena),    "--cgroup-manager=disabled",
-        "run",  "--bundle", part(dir, "bundle", arena), "task",
-        NULL};
+    char *const argv[] = {"crun",
+                          "--root",
+                          part(dir, "run", arena),
+                          "--cgroup-manager=disabled",
+                          "run",
+                          "--no-subreaper",
+                          "--bundle",
+                          part(dir, "bundle", arena),
+                          "task",
+                          NULL};
     char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+    /* As for all tasks (privileges.h): crun passes it on. */
+    (void)setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
     errno = ENOENT;
     if (program != NULL) {
         (void)execve(program, argv, env);

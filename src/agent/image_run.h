@@ -37,4 +37,10 @@ weir_status image_run_build(const char *dir, const struct task *task, char *cons
 /** Become crun. Returns, with errno, only if that fails. */
 void image_run_execute(const char *dir, struct weir_arena *arena);
 
+/**
+ * In the supervisor, now and then while crun runs: crun waits for what its program left behind too.
+ * Once the program has ended, kill that.
+ */
+void image_run_end(const char *dir, pid_t crun);
+
 #endif

@@ -307,3 +307,34 @@ void launch_abandon(struct launch *launch)
     close(launch->status_fd);
     close(launch->log_fd);
 }
+
+/* Exit statuses as a shell gives them, and of what may be otherwise a moment later, our own. */
+static int exit_code_of_exec(int errno_value)
+{
+    static const int passing[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EIO, EINTR};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(passing); i++) {
+        if (errno_value == passing[i]) {
+            return weir_status_exit(WEIR_ERR_IO);
+        }
+    }
+    return errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;
+}
+
+void launch_explain(const struct launch_failure *failure, const struct task *task,
+                    struct task_exit *record)
+{
+    record->exit_code = WEIR_EXIT_NOT_RUN;
+    if (failure->message[0] != '\0') {
+        (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
+    } else {
+        record->exit_code = exit_code_of_exec(failure->errno_value);
+        const char *program = task->argv[0];
+        bool is_hidden = failure->errno_value == ENOENT && program[0] == '/' &&
+                         task->cell.user != 0 && access(program, F_OK) == 0;
+        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s%s",
+                       program, strerror(failure->errno_value),
+                       is_hidden ? " in what jobs see of this node: start the agent with --share "
+                                   "of its folder"
+                                 : "");
+    }
+}

@@ -17,6 +17,9 @@
  */
 int privileges_drop(uid_t user, gid_t group);
 
+/** `group` alone beside the process's own group. 0 or errno. As root. */
+int privileges_set_group(gid_t group);
+
 /** Only no_new_privs. 0 or errno. */
 int privileges_freeze(void);
 

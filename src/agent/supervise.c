@@ -32,6 +32,7 @@
 #define DRAIN_PATIENCE_MS    500
 #define RECORD_PATIENCE_MS   60000 /* full disk */
 #define MEMBERS_MAX          4096
+#define SHELL_SIGNAL         128
 
 struct supervisor {
     const char *dir;
@@ -220,6 +221,9 @@ static void watch(struct supervisor *s)
         (void)read_log(s);
         reap(s);
         look_at_disk(s);
+        if (s->task.image != NULL && !s->is_over) {
+            image_run_end(s->dir, s->pid);
+        }
     }
 }
 
@@ -296,11 +300,16 @@ static void explain_exit(const struct supervisor *s, size_t n_left, struct task_
 static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exit *record)
 {
     bool is_signal = WIFSIGNALED(s->wait_status);
+    int code = WEXITSTATUS(s->wait_status), number = is_signal ? WTERMSIG(s->wait_status) : 0;
+    if (!is_signal && s->task.image != NULL && code > SHELL_SIGNAL && code <= SHELL_SIGNAL + 64) {
+        number = code - SHELL_SIGNAL; /* what crun says of a program that a signal ended */
+        is_signal = true;
+    }
     *record = (struct task_exit){
         .is_lost = s->is_interrupted,
         .pid = s->pid,
-        .exit_code = is_signal ? -1 : WEXITSTATUS(s->wait_status),
-        .signal = is_signal ? WTERMSIG(s->wait_status) : 0,
+        .exit_code = is_signal ? -1 : code,
+        .signal = number,
         .time_ms = weir_time_ms(),
         .max_rss_bytes = (int64_t)s->usage.ru_maxrss * 1024,
         .cpu_ms = (int64_t)(s->usage.ru_utime.tv_sec + s->usage.ru_stime.tv_sec) * 1000 +
@@ -478,38 +487,6 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
     return status;
 }
 
-/* Exit statuses as a shell gives them, and of what may be otherwise a moment later, our own. */
-static int exit_code_of_exec(int errno_value)
-{
-    static const int passing[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EIO, EINTR};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(passing); i++) {
-        if (errno_value == passing[i]) {
-            return weir_status_exit(WEIR_ERR_IO);
-        }
-    }
-    return errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;
-}
-
-/* It never became the program. */
-static void explain_failure(const struct supervisor *s, const struct launch_failure *failure,
-                            struct task_exit *record)
-{
-    record->exit_code = WEIR_EXIT_NOT_RUN;
-    if (failure->message[0] != '\0') {
-        (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
-    } else {
-        record->exit_code = exit_code_of_exec(failure->errno_value);
-        const char *program = s->task.argv[0];
-        bool is_hidden = failure->errno_value == ENOENT && program[0] == '/' &&
-                         s->task.cell.user != 0 && access(program, F_OK) == 0;
-        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s%s",
-                       program, strerror(failure->errno_value),
-                       is_hidden ? " in what jobs see of this node: start the agent with --share "
-                                   "of its folder"
-                                 : "");
-    }
-}
-
 /* Start the program, be its parent, write down its end. */
 static weir_status run_task(struct supervisor *s)
 {
@@ -537,7 +514,7 @@ static weir_status run_task(struct supervisor *s)
     fill_exit(s, n_left, &record);
     record.log_bytes = s->log.n_written;
     if (!is_started) {
-        explain_failure(s, &failure, &record);
+        launch_explain(&failure, &s->task, &record);
     }
     weir_group_remove(&s->group);
     return write_exit(s, &record);

@@ -37,7 +37,7 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
 struct walls_view {
     const char *kept[WALLS_KEPT_MAX]; /**< Folders to keep as they are, to be written by root. */
     size_t n_kept;
-    const char **shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
+    struct cell_path *shown; /**< Out: what else is mounted for the task, beside /dev, /proc and the
                              job's /tmp. In the arena. */
     size_t n_shown;
 };

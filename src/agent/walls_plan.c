@@ -86,6 +86,7 @@ static weir_status plan_mount(struct walls *w, struct planned *list, size_t *n, 
     WEIR_TRY(walls_clone(w, fd, target, mapping, is_writable, &list[*n].tree_fd));
     list[*n].target = target;
     list[*n].is_dir = S_ISDIR(info.st_mode);
+    list[*n].is_writable = is_writable;
     (*n)++;
     return WEIR_OK;
 }
@@ -126,14 +127,20 @@ static weir_status plan_view(struct walls *w, const struct walls_view *view)
 }
 
 /* What else is mounted for the task. */
+static void add_shown(struct walls_view *view, const struct planned *planned)
+{
+    view->shown[view->n_shown++] =
+        (struct cell_path){planned->target, planned->is_writable, planned->is_dir};
+}
+
 void walls_fill_view(const struct walls *w, struct walls_view *view)
 {
-    view->shown = WEIR_ARENA_ARRAY(w->arena, w->n_shares + w->n_own, const char *);
+    view->shown = WEIR_ARENA_ARRAY(w->arena, w->n_shares + w->n_own, struct cell_path);
     for (size_t i = 0; i < w->n_shares; i++) {
-        view->shown[view->n_shown++] = w->shares[i].target;
+        add_shown(view, &w->shares[i]);
     }
     for (size_t i = view->n_kept; i < w->n_own; i++) {
-        view->shown[view->n_shown++] = w->own[i].target;
+        add_shown(view, &w->own[i]);
     }
 }
 

@@ -20,7 +20,7 @@ enum mapping {
 struct planned {
     const char *target;
     int tree_fd;
-    bool is_dir;
+    bool is_dir, is_writable;
 };
 
 struct walls {

@@ -136,6 +136,10 @@ static void check_walls(struct doctor *doctor)
                "are the agent's user"
              : "a filter of system calls and no_new_privs alone: tasks are the agent's user",
          text);
+    bool has_images = strcmp(json_string_value(json_object_get(record, "images")), "none") != 0;
+    find(doctor, has_images ? FINE : NOTE, "images", has_images ? "started by crun" : "none",
+         has_images ? NULL
+                    : "jobs in OCI images need crun (apt-get install crun) and all walls above");
     json_decref(record);
 }
 

@@ -184,9 +184,10 @@ attempt("read another job's /tmp")(reads("/tmp/victim"))
 attempt("list /dev/shm of all jobs")(lambda: glob.glob("/dev/shm/*weir*") or None)
 
 subject("privileges")
-attempt("become root")(lambda: os.setuid(0) or "root")
+if os.getuid() != 0 or IS_LIST:  # else it is called so in a user namespace, and has none of its rights
+    attempt("become root")(lambda: os.setuid(0) or "root")
+    attempt("join group 0")(lambda: os.setgid(0) or "group")
 attempt("become the next job's user")(lambda: os.setuid(os.getuid() + 1) or "user")
-attempt("join group 0")(lambda: os.setgid(0) or "group")
 attempt("join any group")(calls("setgroups", 0, None))
 attempt("become root by su")(lambda: subprocess.run(["su", "-c", "id", "root"], stdin=subprocess.DEVNULL,
                                                     capture_output=True).returncode == 0)

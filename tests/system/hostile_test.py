@@ -1,4 +1,5 @@
-"""A hostile job: what it tries from inside (hostile_task.py) is refused, whether its agent is root or a plain user.
+"""A hostile job: what it tries from inside (hostile_task.py) is refused, whether its agent is root or a plain user, and in
+an image.
 The table of attempts and answers is printed."""
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import unittest
 
 import harness
+import images
 from harness import Server, wait_until
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -85,7 +87,18 @@ class Hostile(unittest.TestCase):
     def parent(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
 
-    def attack(self, is_root):
+    def put_image(self):
+        """An image with Python, in the node's folder of images. Returns its name."""
+        files = images.python()
+        if self.isolation["images"] == "none" or files is None:
+            self.skipTest("no crun here, or no Python of the system's to make an image of")
+        layer = [*images.programs("sh", "su", "id", "sleep", "setsid", "bash").items(), *files.items()]
+        folder = self.server.state / "agent/oci"
+        folder.mkdir(exist_ok=True)
+        images.pack(images.make_image([layer], env=["PATH=/usr/bin:/bin"]), folder / "python.tar")
+        return {"image": "python.tar"}
+
+    def attack(self, is_root, **spec):
         if platform.machine() != "x86_64":
             self.skipTest("hostile_task.py knows the numbers of system calls of x86-64 alone")
         victim = self.start(["python3", "-c", VICTIM])
@@ -93,7 +106,7 @@ class Hostile(unittest.TestCase):
         before = {name: (self.server.state / name).stat().st_mtime_ns for name in ("admin.token", "agent/token")
                   if (self.server.state / name).exists()}
         hostile = self.start(["python3", "hostile_task.py"], files={"hostile_task.py": HOSTILE},
-                             env={"TARGETS": json.dumps(targets)})
+                             env={"TARGETS": json.dumps(targets)}, **spec)
         ended = self.end(hostile, 120)
         log = self.server.weir("logs", hostile)[1]
         table = [json.loads(line[line.index("{"):]) for line in log.splitlines() if '{"attempt"' in line]
@@ -121,7 +134,21 @@ class Hostile(unittest.TestCase):
         self.start_server()
         self.attack(True)
 
+    def test_from_a_job_in_an_image(self):
+        if os.geteuid() != 0:
+            self.skipTest("not root")
+        self.start_server()
+        self.attack(True, **self.put_image())
+
+    def test_from_a_job_in_an_image_of_a_plain_users_agent(self):
+        self.start_plain_server()
+        self.attack(False, **self.put_image())
+
     def test_from_a_job_of_a_plain_users_agent(self):
+        self.start_plain_server()
+        self.attack(False)
+
+    def start_plain_server(self):
         if os.geteuid() == 0:
             if shutil.which("setpriv") is None:
                 self.skipTest("no setpriv to become a plain user with")
@@ -129,7 +156,6 @@ class Hostile(unittest.TestCase):
                               "HOME=/nonexistent")
         else:
             self.start_server()
-        self.attack(False)
 
     def test_what_a_job_takes_is_bounded(self):
         self.start_server()

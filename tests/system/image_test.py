@@ -1,69 +1,18 @@
 """A job in an OCI image: its root is the image's, its folders are the job's, and the walls stand as ever."""
-import gzip
 import hashlib
-import io
 import json
 import os
 import pathlib
-import platform
-import re
 import shutil
 import subprocess
-import tarfile
 import unittest
 
 import harness
 from harness import HttpError, Server, wait_until
+from images import make_image, pack, programs
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 PLAIN_USER = 64123  # without an account
-ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-
-
-def programs(*names):
-    """Files of these programs of the machine, with the libraries that they need: path in the image → path here."""
-    files = {}
-    for name in names:
-        path = os.path.realpath(shutil.which(name))
-        files["bin/" + name] = path
-        linked = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
-        for library in re.findall(r"(/\S+)", linked):
-            files[library.lstrip("/")] = os.path.realpath(library)
-    return files
-
-
-def archive(entries):
-    """A tar archive of (name, bytes, or the path of a file, or ("link", target))."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name, content in entries:
-            info = tarfile.TarInfo(name)
-            info.mode = 0o755
-            if isinstance(content, tuple):
-                info.type, info.linkname = tarfile.SYMTYPE, content[1]
-                tar.addfile(info)
-            else:
-                data = content if isinstance(content, bytes) else pathlib.Path(content).read_bytes()
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-def make_image(layers, env=(), architecture=ARCHITECTURE):
-    """Files of an image layout: path → bytes."""
-    files = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}'}
-
-    def put(data):
-        digest = hashlib.sha256(data).hexdigest()
-        files["blobs/sha256/" + digest] = data
-        return {"digest": "sha256:" + digest, "size": len(data)}
-
-    config = put(json.dumps({"architecture": architecture, "os": "linux", "config": {"Env": list(env)}}).encode())
-    blobs = [{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", **put(gzip.compress(archive(layer)))}
-             for layer in layers]
-    manifest = put(json.dumps({"schemaVersion": 2, "config": config, "layers": blobs}).encode())
-    files["index.json"] = json.dumps({"schemaVersion": 2, "manifests": [manifest]}).encode()
-    return files
 
 
 class ImageTest(unittest.TestCase):
@@ -88,11 +37,7 @@ class ImageTest(unittest.TestCase):
         self.files = make_image([first, [(".wh.gone", b""), ("usr/bin/hello", b"#!/bin/sh\necho hello from $COLOUR\n")]],
                                 env=["PATH=/bin", "COLOUR=blue"])
         self.image = server.root / "tiny.tar"
-        with tarfile.open(self.image, "w") as tar:
-            for name, data in self.files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
+        pack(self.files, self.image)
 
     def run_job(self, *argv, **spec):
         job = self.server.post("/jobs", {"name": "x", "kind": "command", "max_restarts": 0,

@@ -154,6 +154,33 @@ function Devices({ node }: { node: Node }) {
     )
 }
 
+/** What separates the jobs of a node, as its agent found out. */
+function Isolation({ node }: { node: Node }) {
+    const isolation = node.inventory?.['isolation'] as { missing?: string[]; images?: string; disk?: string } | undefined
+    if (!isolation) {
+        return null
+    }
+    const missing = isolation.missing ?? []
+    return (
+        <>
+            <h3>What separates jobs</h3>
+            {missing.length === 0 ? (
+                <p class="quiet">All walls stand: a user, folders, processes, messages and system calls of its own for each job.</p>
+            ) : (
+                <ul class="missing" aria-label={`Walls that ${node.name} lacks`}>
+                    {missing.map((text) => (
+                        <li key={text}>Missing: {text}</li>
+                    ))}
+                </ul>
+            )}
+            <p class="small muted">
+                {isolation.images === 'crun' ? 'Jobs may run in OCI images.' : 'No OCI images: crun is not installed there.'}
+                {isolation.disk === 'quota' ? ' The file system bounds the folders of jobs.' : ' The folders of jobs are measured.'}
+            </p>
+        </>
+    )
+}
+
 function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
     const disk = diskOf(node)
     return (
@@ -201,6 +228,7 @@ function NodeDrawer({ node }: { node: Node }) {
             />
             <h3>Accelerators</h3>
             <Devices node={node} />
+            <Isolation node={node} />
             <p>
                 <a href={href('events', { q: `subject:node/${node.name}` })}>What happened to it</a>
             </p>
