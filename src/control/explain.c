@@ -69,6 +69,16 @@ static const char *list_labels(const struct explaining *explaining,
     return text;
 }
 
+static bool asks_for_images(const struct ask *ask)
+{
+    for (int32_t i = 0; i < ask->n_labels; i++) {
+        if (strcmp(ask->labels[i].key, WEIR_NODE_LABEL_IMAGES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What its selector or a taint rules out; NULL: some node is left. */
 static const char *tell_marks(const struct explaining *explaining)
 {
@@ -86,6 +96,10 @@ static const char *tell_marks(const struct explaining *explaining)
             return NULL;
         }
         tainted = supply;
+    }
+    if (n_alike == 0 && asks_for_images(ask)) {
+        return "no node with the labels that it asks for starts images: install crun on one "
+               "(apt-get install crun)";
     }
     if (n_alike == 0) {
         return weir_arena_printf(explaining->arena,

@@ -124,7 +124,7 @@ static void add_label(struct supply *supply, const char *key, const char *value)
     }
 }
 
-/* Whatever begins as ours do is ours. */
+/* Whatever begins as ours do is ours; one of them is in the record. */
 static void read_labels(struct supply *supply, const char *node, const json_t *labels)
 {
     const char *key;
@@ -136,7 +136,8 @@ static void read_labels(struct supply *supply, const char *node, const json_t *l
     }
     json_object_foreach((json_t *)labels, key, value)
     {
-        if (json_is_string(value) && strncmp(key, "weir/", 5) != 0) {
+        bool is_ours = strncmp(key, "weir/", 5) == 0 && strcmp(key, WEIR_NODE_LABEL_IMAGES) != 0;
+        if (json_is_string(value) && !is_ours) {
             add_label(supply, key, json_string_value(value));
         }
     }

@@ -8,7 +8,8 @@
  * has slots, and devices of the others are given to nobody. MIG slices have no slots: the planner
  * counts them by profile.
  *
- * Beside the node's own labels stand weir/node, its name, and weir/accelerator, the model.
+ * Beside the node's own labels stand weir/node, its name, weir/accelerator, the model,
+ * and weir/images, if it starts tasks in images.
  *
  * Owned by the snapshot's thread. Memory: aborts if there is none.
  */

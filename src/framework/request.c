@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#define LABEL_IMAGES  "weir/images" /* job/job.h */
 #define KEY_BYTES_MAX 63
 #define MEMORY_MOST   ((int64_t)1 << 50) /* a pebibyte: no node has more */
 
@@ -242,8 +243,22 @@ static weir_status check_topology(const json_t *topology, struct weir_error *err
                                     "or both, each the key of a label of nodes");
 }
 
-static weir_status read_placement(const struct common *common, struct weir_arena *arena,
-                                  struct weir_job_request *out, struct weir_error *err)
+/* What runs in an image goes where images are started: nodes say so by a label of their own. */
+static void ask_for_images(const json_t *spec, json_t *placement)
+{
+    if (json_is_string(json_object_get(spec, "image"))) {
+        json_t *selector = json_object_get(placement, "node_selector");
+        if (selector == NULL) {
+            selector = json_object();
+            json_object_set_new(placement, "node_selector", selector);
+        }
+        json_object_set_new(selector, LABEL_IMAGES, json_string("crun"));
+    }
+}
+
+static weir_status read_placement(const struct common *common, const json_t *spec,
+                                  struct weir_arena *arena, struct weir_job_request *out,
+                                  struct weir_error *err)
 {
     WEIR_TRY(check_selector(common->node_selector, err));
     WEIR_TRY(check_tolerations(common->tolerations, err));
@@ -262,6 +277,7 @@ static weir_status read_placement(const struct common *common, struct weir_arena
             json_object_set_new(placement, members[i].name, json_deep_copy(members[i].value));
         }
     }
+    ask_for_images(spec, placement);
     out->placement = json_object_size(placement) > 0 ? weir_json_text(placement, arena) : NULL;
     return WEIR_OK;
 }
@@ -320,7 +336,7 @@ weir_status weir_job_request_read(const json_t *spec, bool is_service, struct we
     request.is_preemptible = common.is_preemptible;
     WEIR_TRY(read_limit(common.time_limit, is_service, &request.time_limit_ms, err));
     WEIR_TRY(read_resources(spec, common.resources, arena, &request, err));
-    WEIR_TRY(read_placement(&common, arena, &request, err));
+    WEIR_TRY(read_placement(&common, spec, arena, &request, err));
     const json_t *tasks = json_object_get(spec, "tasks");
     request.min_tasks = json_integer_value(json_object_get(tasks, "min"));
     *out = request;

@@ -131,6 +131,13 @@ START_TEST(the_rest_is_read)
     json_decref(expected);
     ck_assert_int_eq(read_request("{'time_limit':60}", false, &request), WEIR_OK);
     ck_assert_int_eq(request.time_limit_ms, 60000);
+    text = "{'node_selector':{'zone':'a'},'image':'x'}"; /* where images are started */
+    ck_assert_int_eq(read_request(text, false, &request), WEIR_OK);
+    placement = json_loads(request.placement, 0, NULL);
+    expected = spec_of("{'node_selector':{'zone':'a','weir/images':'crun'}}");
+    ck_assert(json_equal(placement, expected));
+    json_decref(placement);
+    json_decref(expected);
 }
 
 END_TEST

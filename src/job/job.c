@@ -190,10 +190,39 @@ bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t
            !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
 }
 
-/* The inventory is the agent's text: what it says of images stands in it word for word. */
+static const char sql_labels[] = "SELECT labels FROM nodes WHERE name = :name";
+static const char sql_set_labels[] = "UPDATE nodes SET labels = :labels WHERE name = :name";
+
+weir_status weir_node_note_images(struct weir_txn *txn, const char *node, const json_t *inventory,
+                                  struct weir_arena *arena, struct weir_error *err)
+{
+    char **texts;
+    size_t n;
+    const json_t *isolation = json_object_get(inventory, "isolation");
+    const char *images = json_string_value(json_object_get(isolation, "images"));
+    bool has_images = images != NULL && strcmp(images, WEIR_NODE_CRUN) == 0;
+    WEIR_TRY(weir_txn_query_texts(txn, sql_labels, WEIR_BINDS(WEIR_BIND_TEXT("name", node)), arena,
+                                  &texts, &n, err));
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *labels = n > 0 && texts[0] != NULL ? json_loads(texts[0], 0, NULL) : NULL;
+    labels = labels != NULL ? labels : json_object();
+    if ((json_object_get(labels, WEIR_NODE_LABEL_IMAGES) != NULL) == has_images) {
+        return WEIR_OK;
+    }
+    if (has_images) {
+        json_object_set_new(labels, WEIR_NODE_LABEL_IMAGES, json_string(WEIR_NODE_CRUN));
+    } else {
+        (void)json_object_del(labels, WEIR_NODE_LABEL_IMAGES);
+    }
+    const char *text = json_object_size(labels) > 0 ? weir_json_text(labels, arena) : NULL;
+    return weir_txn_exec(txn, sql_set_labels,
+                         WEIR_BINDS(WEIR_BIND_TEXT("name", node), WEIR_BIND_TEXT("labels", text)),
+                         NULL, err);
+}
+
 static const char sql_has_images[] =
-    "SELECT CASE WHEN COUNT(*) = 0 OR SUM(CASE WHEN inventory LIKE '%\"images\":%\"crun\"%' "
-    "THEN 1 ELSE 0 END) > 0 THEN 1 ELSE 0 END FROM nodes";
+    "SELECT CASE WHEN COUNT(*) = 0 OR SUM(CASE WHEN labels LIKE '%\"" WEIR_NODE_LABEL_IMAGES
+    "\"%' THEN 1 ELSE 0 END) > 0 THEN 1 ELSE 0 END FROM nodes";
 
 weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out, struct weir_error *err)
 {

@@ -93,8 +93,16 @@ const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_
  */
 bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t since_ms);
 
-/** Has a node said that it starts tasks in images (isolation.images of its inventory)? *out: true
- *  also while there is no node. */
+/** Label that a node has by itself if it starts tasks in images: its value is WEIR_NODE_CRUN. */
+#define WEIR_NODE_LABEL_IMAGES "weir/images"
+#define WEIR_NODE_CRUN         "crun"
+
+/** Set that label, or take it away, by what the node's inventory says (isolation.images). A node that
+ *  is there. */
+weir_status weir_node_note_images(struct weir_txn *txn, const char *node, const json_t *inventory,
+                                  struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Has a node said that it starts tasks in images? *out: true also while there is no node. */
 weir_status weir_nodes_have_images(struct weir_txn *txn, bool *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 

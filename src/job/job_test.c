@@ -199,21 +199,33 @@ START_TEST(only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)
 
 END_TEST
 
+static void say_images(struct weir_txn *txn, char *name, const char *images, struct weir_error *err)
+{
+    struct weir_node node = {.name = name};
+    json_t *inventory = json_pack("{s:{s:s}}", "isolation", "images", images);
+    ck_assert_int_eq(weir_node_heartbeat(txn, &node, 1500, err), WEIR_OK);
+    ck_assert_int_eq(weir_node_note_images(txn, name, inventory, &fixture.arena, err), WEIR_OK);
+    json_decref(inventory);
+}
+
 static weir_status ask_for_images(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
     bool has_images = false;
-    struct weir_node node = {.name = "none", .inventory = "{\"isolation\":{\"images\":\"none\"}}"};
+    struct weir_node node;
     MUST(weir_nodes_have_images(txn, &has_images, err));
     ck_assert(has_images); /* nobody has said anything yet */
-    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    say_images(txn, "none", "none", err);
     MUST(weir_nodes_have_images(txn, &has_images, err));
     ck_assert(!has_images);
-    node.name = "some";
-    node.inventory = "{\"isolation\": {\"images\": \"crun\", \"missing\": []}}";
-    MUST(weir_node_heartbeat(txn, &node, 1500, err));
+    say_images(txn, "some", "crun", err);
     MUST(weir_nodes_have_images(txn, &has_images, err));
     ck_assert(has_images);
+    MUST(weir_txn_get(txn, &weir_node_resource, "some", &fixture.arena, &node, err));
+    ck_assert_str_eq(node.labels, "{\"weir/images\":\"crun\"}");
+    say_images(txn, "some", "none", err); /* crun was removed */
+    MUST(weir_nodes_have_images(txn, &has_images, err));
+    ck_assert(!has_images);
     return WEIR_OK;
 }
 

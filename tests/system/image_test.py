@@ -77,6 +77,8 @@ class ImageTest(unittest.TestCase):
         if os.geteuid() != 0:
             self.skipTest("not root")
         self.start_server()
+        # It has room, and comes first; but it starts no images.
+        self.server.request("PUT", "/api/v1/nodes/a-first", {"cpu_slots": 64, "inventory": {"isolation": {"images": "none"}}})
         self.check_image(True)
         self.check_stop()
         self.check_named()
@@ -116,6 +118,18 @@ class ImageTest(unittest.TestCase):
             path.write_bytes(data)
         self.assertIn("leads out of it", self.run_job("true", image="evil")[0]["reason"])
         self.assertFalse(pathlib.Path("/etc/cron.d/evil").exists())
+
+    def test_where_no_node_has_crun_it_is_refused(self):
+        server = Server("--no-agent").start()
+        self.addCleanup(server.stop)
+        self.server = server
+        server.request("PUT", "/api/v1/nodes/plain", {"cpu_slots": 64, "inventory": {"isolation": {"images": "none"}}})
+        with self.assertRaises(HttpError) as refused:
+            self.run_job("true", image="small")
+        self.assertIn("no node can start", refused.exception.body)
+        server.request("PUT", "/api/v1/nodes/able", {"cpu_slots": 1, "inventory": {"isolation": {"images": "crun"}}})
+        job = server.post("/jobs", {"name": "x", "kind": "command", "spec": {"argv": ["true"], "image": "small"}})["id"]
+        wait_until(lambda: server.get(f"/jobs/{job}/tasks")["items"][0]["node"] == "able", 20, "its node")
 
     def test_under_a_plain_users_agent(self):
         if os.geteuid() != 0:
