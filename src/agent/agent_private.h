@@ -3,6 +3,7 @@
 #define WEIR_AGENT_AGENT_PRIVATE_H
 
 #include "agent/agent.h"
+#include "agent/given.h"
 #include "agent/plan.h"
 #include "agent/task.h"
 #include "agent/walls.h"
@@ -30,6 +31,7 @@ struct attempt {
     int64_t number;
     char dir[TASK_PATH_BYTES];
     struct plan_seen seen;
+    struct given given; /* devices */
     enum plan_desired desired;
     int64_t stop_grace_ms;
     int64_t spawned_ms; /* 0: not by this agent */

@@ -47,6 +47,7 @@ static void note_job(struct attempt *a, const json_t *task)
 {
     const char *job = json_string_value(json_object_get(task, "job"));
     (void)snprintf(a->job, sizeof a->job, "%s", job != NULL && task_is_id(job) ? job : a->id);
+    given_read(task, &a->given);
 }
 
 /* What an earlier agent was told of it. */
@@ -164,6 +165,7 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
     }
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     bound_disk(agent, copy);
+    given_apply(copy, "/proc");
     add_way_to_server(agent, copy);
     json_object_set_new(copy, "images_dir",
                         config->images != NULL ? json_string(config->images)
@@ -249,9 +251,13 @@ static void reap(struct attempt *a)
 
 static bool is_crowded(const struct agent *agent, const struct attempt *a)
 {
+    struct given sum = a->given;
     for (const struct attempt *other = agent->attempts; other != NULL; other = other->next) {
-        if (other != a && strcmp(other->id, a->id) == 0 && !task_has(other->dir, "exit.json") &&
-            (task_has(other->dir, "run.json") || task_is_supervised(other->dir))) {
+        bool is_same = strcmp(other->id, a->id) == 0;
+        bool is_alive = other != a && (is_same || other->given.n > 0) &&
+                        !task_has(other->dir, "exit.json") &&
+                        (task_has(other->dir, "run.json") || task_is_supervised(other->dir));
+        if (is_alive && (is_same || given_add(&sum, &other->given))) {
             return true;
         }
     }

@@ -21,10 +21,11 @@ enum plan_report { PLAN_REPORTED_NOTHING, PLAN_REPORTED_RUNNING, PLAN_REPORTED_E
 struct plan_seen {
     bool has_run, has_exit, has_stop; /**< The files of the folder. */
     bool is_supervised;               /**< The lock is held, or a supervisor was just started. */
-    bool is_crowded;                  /**< Another attempt of the same task has not ended here. */
-    bool is_log_complete;             /**< All of it was taken by the server, or never will be. */
-    bool is_log_stuck;                /**< The server cannot take it now, but answers otherwise. */
-    enum plan_report reported;        /**< What the server has acknowledged. */
+    /** Another attempt of the same task, or one that has a device of it, has not ended here. */
+    bool is_crowded;
+    bool is_log_complete;      /**< All of it was taken by the server, or never will be. */
+    bool is_log_stuck;         /**< The server cannot take it now, but answers otherwise. */
+    enum plan_report reported; /**< What the server has acknowledged. */
     /** The attempt is not in a desired state that was asked for after its exit was acknowledged. */
     bool is_forgotten;
 };

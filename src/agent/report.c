@@ -81,6 +81,19 @@ static void add_devices(const struct agent *agent, json_t *body)
     json_decref(devices);
 }
 
+/* Of all others the server knows then that their devices are free. */
+static void add_attempts(const struct agent *agent, json_t *body)
+{
+    json_t *alive = json_array();
+    for (const struct attempt *a = agent->attempts; a != NULL; a = a->next) {
+        if (!a->has_exit_record) {
+            json_array_append_new(
+                alive, json_pack("{s:s,s:I}", "task", a->id, "attempt", (json_int_t)a->number));
+        }
+    }
+    json_object_set_new(body, "attempts", alive);
+}
+
 weir_status report_heartbeat(struct agent *agent)
 {
     struct weir_error err;
@@ -97,6 +110,7 @@ weir_status report_heartbeat(struct agent *agent)
     json_object_set(inventory, "isolation", agent->isolation);
     add_disk(agent, body);
     add_devices(agent, body);
+    add_attempts(agent, body);
     json_object_set_new(body, "time_ms", json_integer(weir_time_ms()));
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);

@@ -3,6 +3,7 @@
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/device.h"
+#include "job/task_device.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -297,6 +298,7 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
 #define NODE_MEMORY_MAX       ((int64_t)1 << 50)
 #define NODE_DISK_MAX         ((int64_t)1 << 60)
 #define NODE_ACCELERATORS_MAX ((int64_t)1024)
+#define NODE_ATTEMPTS_MAX     4096
 #define NODE_VERSION_MAX      ((size_t)64)
 
 static weir_status body_int_within(const struct api_call *call, const char *name, int64_t fallback,
@@ -323,6 +325,34 @@ static weir_status bind_token(struct api_call *call, struct weir_txn *txn, const
     return audit_act(
         call, txn, "token_bound", weir_arena_printf(call->arena, "token/%s", call->identity.token),
         weir_arena_printf(call->arena, "An agent's token was bound to node %s", node), err);
+}
+
+/* What has not ended there; an agent that does not say it has nothing settled. */
+static weir_status settle_attempts(struct api_call *call, struct weir_txn *txn, const char *node,
+                                   size_t *out_n_freed, struct weir_error *err)
+{
+    const json_t *items = json_object_get(call->body, "attempts"), *item;
+    size_t n = json_array_size(items), i;
+    *out_n_freed = 0;
+    if (items == NULL) {
+        return WEIR_OK;
+    }
+    if (!json_is_array(items) || n > NODE_ATTEMPTS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.attempts: expected a list of at most %d",
+                              NODE_ATTEMPTS_MAX);
+    }
+    struct weir_attempt_name *alive =
+        WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_attempt_name);
+    json_array_foreach(items, i, item)
+    {
+        alive[i].task = json_string_value(json_object_get(item, "task"));
+        alive[i].attempt = json_integer_value(json_object_get(item, "attempt"));
+        if (alive[i].task == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.attempts[%zu]: expected {task, attempt}", i);
+        }
+    }
+    return weir_task_devices_settle(txn, node, alive, n, out_n_freed, err);
 }
 
 weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -362,7 +392,7 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
     }
     bool is_news, has_device_news = false;
     struct weir_device_report *devices;
-    size_t n_devices;
+    size_t n_devices, n_freed;
     WEIR_TRY(api_node_read_devices(call, &node, &devices, &n_devices, err));
     WEIR_TRY(bind_token(call, txn, node.name, err));
     WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->started_ms, &is_news, err));
@@ -372,8 +402,37 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         WEIR_TRY(weir_devices_report(txn, node.name, devices, n_devices, call->now_ms, call->arena,
                                      &has_device_news, err));
     }
-    call->is_routine = !is_news && !has_device_news;
+    WEIR_TRY(settle_attempts(call, txn, node.name, &n_freed, err));
+    call->is_routine = !is_news && !has_device_news && n_freed == 0;
     weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+static json_t *given_device(const struct weir_given_device *device)
+{
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *details = device->details != NULL ? json_loads(device->details, 0, NULL) : NULL;
+    const char *pci = json_string_value(json_object_get(details, "pci"));
+    return json_pack("{s:I,s:s,s:s,s:I,s:I,s:s?}", "idx", (json_int_t)device->idx, "id", device->id,
+                     "kind", device->kind, "milli", (json_int_t)device->milli, "memory_bytes",
+                     (json_int_t)device->memory_bytes, "pci", pci);
+}
+
+/* The devices that it was given; none is said too. */
+static weir_status add_devices(struct api_call *call, struct weir_txn *txn,
+                               const struct weir_task *task, json_t *desired,
+                               struct weir_error *err)
+{
+    struct weir_given_device devices[WEIR_TASK_DEVICES_MAX];
+    size_t n = 0;
+    if (task->n_accelerators > 0) {
+        WEIR_TRY(weir_task_devices_of(txn, task->id, task->attempt, call->arena, devices, &n, err));
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, given_device(&devices[i]));
+    }
+    json_object_set_new(desired, "accelerators", list);
     return WEIR_OK;
 }
 
@@ -430,8 +489,10 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
     weir_buf_init(&text, DESIRED_MAX_BYTES);
     (void)weir_buf_printf(&text, "{\"revision\":%lld,\"tasks\":[",
                           (long long)node.desired_revision);
-    for (size_t i = 0; i < n; i++) {
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
         json_t *task = desired_task(call, &tasks[i]);
+        status = add_devices(call, txn, &tasks[i], task, err);
         char *one = json_dumps(task, JSON_COMPACT);
         json_decref(task);
         (void)weir_buf_puts(&text, i > 0 ? "," : "");
@@ -439,6 +500,10 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
         free(one);
     }
     (void)weir_buf_puts(&text, "]}");
+    if (status != WEIR_OK) {
+        weir_buf_fini(&text);
+        return status;
+    }
     weir_http_response_buf(call->response, 200, "application/json", &text);
     return WEIR_OK;
 }

@@ -1,5 +1,6 @@
 /** weir job submit, cancel, restart, resume. */
 #include "cli/find.h"
+#include "cli/job_ask.h"
 
 #include "base/file.h"
 
@@ -33,6 +34,7 @@ weir_status cli_job_post(struct cli_call *call, const char *path, const json_t *
 
 struct submit_options {
     struct cli_common common;
+    struct job_ask ask;
     char *file, *project;
 };
 
@@ -42,6 +44,7 @@ static const struct weir_option submit_options[] = {
              "The job: {name, kind, spec} as YAML"),
     WEIR_OPT(submit_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
              "Whose job it is, if the file does not say"),
+    JOB_ASK_OPTIONS(submit_options),
 };
 
 static weir_status run_submit(struct cli_call *call, struct weir_error *err)
@@ -59,14 +62,18 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
         json_object_get(body, "project") == NULL) {
         json_object_set_new(body, "project", json_string(options->project));
     }
-    weir_status status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
+    json_t *spec = json_object_get(body, "spec");
+    weir_status status = json_is_object(spec) ? job_ask_add(&options->ask, spec, err) : WEIR_OK;
+    if (status == WEIR_OK) {
+        status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
+    }
     json_decref(body);
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", options->file);
 }
 
 const struct cli_command cli_job_submit = {
     .name = "job submit",
-    .usage = "-f FILE [--project NAME] [-o json]",
+    .usage = "-f FILE [OPTIONS]",
     .summary = "Submit a job that a file describes",
     .min_words = 0,
     .max_words = 0,

@@ -1,8 +1,10 @@
 /** weir job run: a command, with the files of its folder, as a job. */
 #include "cli/find.h"
 #include "cli/folder.h"
+#include "cli/job_ask.h"
 
 #include "base/file.h"
+#include "base/quantity.h"
 #include "base/record.h"
 
 #include <ctype.h>
@@ -17,7 +19,8 @@
 struct run_options {
     struct cli_common common;
     char *name, *dir, *env, *memory, *project, *image;
-    int64_t cpus, tasks, restarts;
+    struct job_ask ask;
+    int64_t cpus, tasks, min_tasks, restarts;
     bool is_following, is_detached, has_files;
 };
 
@@ -38,6 +41,9 @@ static const struct weir_option run_options[] = {
              "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
+    WEIR_OPT(run_options, min_tasks, "min-tasks", 0, INT, "0", 0, 1024, "N",
+             "Begin, and go on, with so many of --tasks (else with all)"),
+    JOB_ASK_OPTIONS(run_options),
     WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
              "How often it is started again after an error"),
     WEIR_OPT(run_options, project, "project", 0, TEXT, "default", 0, 0, "NAME", "Whose job it is"),
@@ -56,28 +62,6 @@ static size_t words_before(const struct cli_call *call)
         }
     }
     return call->n_words;
-}
-
-static weir_status parse_size(const char *text, int64_t *out, struct weir_error *err)
-{
-    static const char units[] = "KMGT";
-    char *end;
-    double number = strtod(text, &end);
-    const char *unit = *end != '\0' ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (unit != NULL && *unit != '\0') {
-        for (const char *u = units; u <= unit; u++) {
-            number *= 1024;
-        }
-        end++;
-        end += *end == 'i';
-        end += *end == 'B' || *end == 'b';
-    }
-    if (end == text || *end != '\0' || !(number >= 1) || number > 1e15) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--memory: expected a size as 512M or 2G, got \"%.40s\"", text);
-    }
-    *out = (int64_t)number;
-    return WEIR_OK;
 }
 
 /* --env, joined by newlines, as an object. */
@@ -208,13 +192,22 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
                                   i + 1);
         }
     }
-    json_object_set_new(spec, "tasks", json_integer(options->tasks));
+    json_object_set_new(spec, "tasks",
+                        options->min_tasks > 0
+                            ? json_pack("{s:I,s:I}", "min", (json_int_t)options->min_tasks, "max",
+                                        (json_int_t)options->tasks)
+                            : json_integer(options->tasks));
     json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
     if (options->memory != NULL) {
         int64_t bytes = 0;
-        WEIR_TRY(parse_size(options->memory, &bytes, err));
+        if (!weir_bytes_parse(options->memory, &bytes) || bytes == 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--memory: expected a size as 512M or 2G, got \"%.40s\"",
+                                  options->memory);
+        }
         json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
     }
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
     WEIR_TRY(add_env(options->env, spec, err));
     WEIR_TRY(add_image(call, spec, err));
     if (options->image == NULL) {

@@ -251,6 +251,35 @@ static weir_status end_in(struct weir_txn *txn, const char *task, int64_t attemp
     return WEIR_OK;
 }
 
+static const char sql_given[] =
+    "SELECT d.idx, d.milli, d.memory_bytes, v.id, v.kind, coalesce(p.details, v.details)"
+    " FROM task_devices d JOIN devices v ON v.node = d.node AND v.idx = d.idx"
+    " LEFT JOIN devices p ON p.node = v.node AND p.idx = v.parent"
+    " WHERE d.task = :task AND d.attempt = :attempt ORDER BY d.idx";
+
+weir_status weir_task_devices_of(struct weir_txn *txn, const char *task, int64_t attempt,
+                                 struct weir_arena *arena, struct weir_given_device *out,
+                                 size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    *out_n = 0;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_given, WEIR_BINDS(WEIR_BIND_TEXT("task", task), WEIR_BIND_INT("attempt", attempt)),
+        &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row && *out_n < WEIR_TASK_DEVICES_MAX) {
+        out[(*out_n)++] = (struct weir_given_device){.idx = weir_stmt_int(row, 0),
+                                                     .milli = weir_stmt_int(row, 1),
+                                                     .memory_bytes = weir_stmt_int(row, 2),
+                                                     .id = weir_stmt_text(row, 3, arena),
+                                                     .kind = weir_stmt_text(row, 4, arena),
+                                                     .details = weir_stmt_text(row, 5, arena)};
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_task_devices_end(struct weir_txn *txn, const char *task, int64_t attempt,
                                   struct weir_error *err)
 {

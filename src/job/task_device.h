@@ -36,6 +36,18 @@ weir_status weir_task_devices_give(struct weir_txn *txn, const struct weir_job_s
                                    int64_t now_ms, bool *out_is_given,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+/** A device of an attempt, as its agent is told of it. Text lies in the caller's arena. */
+struct weir_given_device {
+    int64_t idx, milli, memory_bytes;
+    char *id, *kind;
+    char *details; /**< Of it, or of the device that it is a slice of; NULL. */
+};
+
+/** The devices of an attempt by index; `out` has room for WEIR_TASK_DEVICES_MAX. */
+weir_status weir_task_devices_of(struct weir_txn *txn, const char *task, int64_t attempt,
+                                 struct weir_arena *arena, struct weir_given_device *out,
+                                 size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The agent says that the attempt has ended: what it had is free. */
 weir_status weir_task_devices_end(struct weir_txn *txn, const char *task, int64_t attempt,
                                   struct weir_error *err) WEIR_MUST_CHECK;

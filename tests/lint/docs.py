@@ -186,6 +186,14 @@ def load_kinds():
     return kinds
 
 
+def request_parts():
+    """What a job of any kind asks for, and the resources of its tasks: the two tables of src/framework/request.c."""
+    text = without_comments(read("src/framework/request.c"))
+    tables = [[kind_option(row) for row in parts(braces_after(text, match.start())) if row.startswith("WEIR_OPT_JSON(")]
+              for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)]
+    return {"any job": options_table(tables[0]), "resources": options_table(tables[1])}
+
+
 def number(text):
     """A number in a table of options; a constant's value in place of its name."""
     for _, source in [*sources("src"), *sources("src", "**/*.h")] if re.match(r"[A-Z]", text) else []:
@@ -304,20 +312,24 @@ def options_part(rows, has_keys):
     return table(("flag", *(["key of spec.json"] if has_keys else []), "value", "default", "meaning"), cells)
 
 
-def kinds_part(kinds):
+def options_table(rows):
     names = {"TEXT": "text", "INT": "integer", "F64": "number", "BOOL": "true or false", "TEXTS": "list of texts",
              "MAP": "texts by name", "JSON": "any JSON"}
+    cells = []
+    for key, kind, flags, fallback, bounds, meaning in rows:
+        if "INTERNAL" in flags:
+            continue
+        default = "required" if "REQUIRED" in flags else f"`{fallback}`" if fallback is not None else ""
+        notes = [note for flag, note in (("WEIR_OPTION_PATH", "an absolute path"), ("SECRET", "secret")) if flag in flags]
+        cells.append((f"`{key}`", ", ".join([names[kind], *notes]), default, bounds, meaning))
+    return table(("option", "type", "default", "range", "meaning"), cells) if cells else ""
+
+
+def kinds_part(kinds):
     text = []
     for name, doc, rows in kinds:
-        cells = []
-        for key, kind, flags, fallback, bounds, meaning in rows:
-            if "INTERNAL" in flags:
-                continue
-            default = "required" if "REQUIRED" in flags else f"`{fallback}`" if fallback is not None else ""
-            notes = [note for flag, note in (("WEIR_OPTION_PATH", "an absolute path"), ("SECRET", "secret")) if flag in flags]
-            cells.append((f"`{key}`", ", ".join([names[kind], *notes]), default, bounds, meaning))
-        text.append(f"### {name}\n\n{doc}" + (
-            "\n\n" + table(("option", "type", "default", "range", "meaning"), cells) if cells else ""))
+        options = options_table(rows)
+        text.append(f"### {name}\n\n{doc}" + (f"\n\n{options}" if options else ""))
     return "\n\n".join(text)
 
 
@@ -383,7 +395,7 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/health.md": {"alerts": alerts_part()},
         "docs/security.md": security_parts(),
         "docs/reference/metrics.md": {"metrics": metrics_part()},
-        "docs/reference/kinds.md": {noun: kinds_part(kinds[noun]) for noun in kinds},
+        "docs/reference/kinds.md": {**{noun: kinds_part(kinds[noun]) for noun in kinds}, **request_parts()},
         "man/weir-ion.5.scd": {noun: kinds_man_part(kinds[noun]) for noun in ION_KINDS},
         "docs/reference/training.md": {
             "options": options_part(worker["src/framework/training.c"], True),

@@ -1,0 +1,124 @@
+#include "cli/job_ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES 256
+
+static void set_text(json_t *object, const char *name, const char *value)
+{
+    if (value != NULL) {
+        json_object_set_new(object, name, json_string(value));
+    }
+}
+
+/* The member of this name, which is made if it is not there. */
+static json_t *member(json_t *object, const char *name, json_t *made)
+{
+    json_t *found = json_object_get(object, name);
+    if (found != NULL) {
+        json_decref(made);
+        return found;
+    }
+    json_object_set_new(object, name, made);
+    return made;
+}
+
+static weir_status add_gpus(const char *text, json_t *resources, struct weir_error *err)
+{
+    char *end;
+    long n = text != NULL ? strtol(text, &end, 10) : 0;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    if (end == text || n < 0 || (*end != '\0' && (*end != ':' || end[1] == '\0'))) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--gpus: expected a number, or one with a model, as 2:H100; got "
+                              "\"%.40s\"",
+                              text);
+    }
+    json_object_set_new(resources, "accelerators", json_integer(n));
+    set_text(resources, "accelerator_model", *end == ':' ? end + 1 : NULL);
+    return WEIR_OK;
+}
+
+static weir_status add_resources(const struct job_ask *ask, json_t *spec, struct weir_error *err)
+{
+    if (ask->gpus == NULL && ask->gpu_memory == NULL && ask->mig == NULL && !(ask->gpu_share > 0)) {
+        return WEIR_OK;
+    }
+    json_t *resources = member(spec, "resources", json_object());
+    WEIR_TRY(add_gpus(ask->gpus, resources, err));
+    if (ask->gpu_share > 0) {
+        json_object_set_new(resources, "accelerator_share", json_real(ask->gpu_share));
+    }
+    set_text(resources, "accelerator_memory", ask->gpu_memory);
+    set_text(resources, "mig_profile", ask->mig);
+    return WEIR_OK;
+}
+
+/* The next of lines KEY or KEY=VALUE; *value is NULL without "=". False: there is none. */
+static bool next_pair(const char **lines, char key[WORD_BYTES], char value[WORD_BYTES],
+                      bool *out_has_value)
+{
+    const char *line = *lines;
+    if (line == NULL || *line == '\0') {
+        return false;
+    }
+    size_t len = strcspn(line, "\n");
+    size_t key_len = WEIR_MIN(strcspn(line, "=\n"), len);
+    *out_has_value = key_len < len;
+    (void)snprintf(key, WORD_BYTES, "%.*s", (int)WEIR_MIN(key_len, (size_t)WORD_BYTES - 1), line);
+    (void)snprintf(value, WORD_BYTES, "%.*s",
+                   *out_has_value ? (int)WEIR_MIN(len - key_len - 1, (size_t)WORD_BYTES - 1) : 0,
+                   line + key_len + *out_has_value);
+    *lines = line + len + (line[len] == '\n');
+    return true;
+}
+
+static weir_status add_selector(const struct job_ask *ask, json_t *spec, struct weir_error *err)
+{
+    char key[WORD_BYTES], value[WORD_BYTES];
+    bool has_value;
+    for (const char *lines = ask->node_selector; next_pair(&lines, key, value, &has_value);) {
+        if (!has_value || key[0] == '\0') {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--node-selector: expected KEY=VALUE, got \"%.40s\"", key);
+        }
+        set_text(member(spec, "node_selector", json_object()), key, value);
+    }
+    return WEIR_OK;
+}
+
+static weir_status add_tolerations(const struct job_ask *ask, json_t *spec, struct weir_error *err)
+{
+    char key[WORD_BYTES], value[WORD_BYTES];
+    bool has_value;
+    for (const char *lines = ask->toleration; next_pair(&lines, key, value, &has_value);) {
+        if (key[0] == '\0') {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--toleration: expected KEY or KEY=VALUE");
+        }
+        json_t *toleration = json_pack("{s:s}", "key", key);
+        set_text(toleration, "value", has_value ? value : NULL);
+        json_array_append_new(member(spec, "tolerations", json_array()), toleration);
+    }
+    return WEIR_OK;
+}
+
+weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_error *err)
+{
+    WEIR_TRY(add_resources(ask, spec, err));
+    WEIR_TRY(add_selector(ask, spec, err));
+    WEIR_TRY(add_tolerations(ask, spec, err));
+    if (ask->priority >= 0) {
+        json_object_set_new(spec, "priority", json_integer(ask->priority));
+    }
+    if (!ask->is_preemptible) {
+        json_object_set_new(spec, "preemptible", json_false());
+    }
+    set_text(spec, "time_limit", ask->time_limit);
+    if (ask->topology != NULL) {
+        set_text(member(spec, "topology", json_object()), "required", ask->topology);
+    }
+    return WEIR_OK;
+}

@@ -1,0 +1,46 @@
+/** What `weir job run` and `weir job submit` ask for beside the program: options, and what becomes of
+ *  them in a job's specification (framework/request.h). */
+#ifndef WEIR_CLI_JOB_ASK_H
+#define WEIR_CLI_JOB_ASK_H
+
+#include "base/json.h"
+#include "base/options.h"
+
+struct job_ask {
+    char *gpus, *gpu_memory, *mig, *time_limit, *node_selector, *toleration, *topology;
+    double gpu_share;
+    int64_t priority;
+    bool is_preemptible;
+};
+
+/** Rows of a table of options; `ask` is a member of the struct. */
+#define JOB_ASK_OPTIONS(strct)                                                                     \
+    WEIR_OPT(strct, ask.gpus, "gpus", 0, TEXT, NULL, 0, 0, "N[:MODEL]",                            \
+             "Accelerators of each task, all on one node: 2, 2:H100"),                             \
+        WEIR_OPT(strct, ask.gpu_share, "gpu-share", 0, F64, "0", 0, 1, "X",                        \
+                 "A part of each: 0.5"),                                                           \
+        WEIR_OPT(strct, ask.gpu_memory, "gpu-memory", 0, TEXT, NULL, 0, 0, "SIZE",                 \
+                 "So much memory of each: 20G"),                                                   \
+        WEIR_OPT(strct, ask.mig, "mig", 0, TEXT, NULL, 0, 0, "PROFILE",                            \
+                 "Each is a MIG slice: 1g.10gb"),                                                  \
+        WEIR_OPT(strct, ask.priority, "priority", 0, INT, "-1", -1, 1000, "N",                     \
+                 "In its queue the higher goes first (else 50)"),                                  \
+        WEIR_OPT(strct, ask.is_preemptible, "preemptible", 0, BOOL, "true", 0, 0, NULL,            \
+                 "May be stopped for others, and goes on later (--no-preemptible: never)"),        \
+        WEIR_OPT(strct, ask.time_limit, "time-limit", 0, TEXT, NULL, 0, 0, "TIME",                 \
+                 "Longest run, from its placement on: 90m, 12h"),                                  \
+        WEIR_OPT(strct, ask.node_selector, "node-selector", 0, LIST, NULL, 0, 0, "KEY=VALUE",      \
+                 "A label that its nodes must have; may be given again"),                          \
+        WEIR_OPT(strct, ask.toleration, "toleration", 0, LIST, NULL, 0, 0, "KEY[=VALUE]",          \
+                 "A taint of nodes that it tolerates; may be given again"),                        \
+        WEIR_OPT(strct, ask.topology, "topology", 0, TEXT, NULL, 0, 0, "KEY",                      \
+                 "All its tasks on nodes with the same value of this label")
+
+/**
+ * Put what was given into a specification; what it says already and was not given stays.
+ * @return INVALID naming the option.
+ */
+weir_status job_ask_add(const struct job_ask *ask, json_t *spec,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
