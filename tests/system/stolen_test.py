@@ -1,7 +1,8 @@
 """Stolen tokens: what a hostile job asks of the server with each kind of token, dead or alive, is refused.
 
 REQUESTS says who may do what, apart from the code: the least role that may, or nobody. A dead token is refused
-everything; one that lives, everything that its role or scope does not cover. The table of requests, thefts and answers
+everything, of every route that is not open; one that lives, everything of REQUESTS that its role or scope does not cover.
+The table of requests, thefts and answers
 is printed."""
 import hashlib
 import http.cookiejar
@@ -79,14 +80,23 @@ REQUESTS = [
                                                       "frame": 2, "verdict": "grant", "person": "eve"}]}),
     ("nobody", "POST", "/health-reports", {"ion": "doors", "pipeline": "entrance", "kind": "drift", "state": "ok"}),
     ("operator", "POST", "/alerts/{alert}/acknowledge", {}),
+    ("viewer", "GET", "/metrics", None), ("viewer", "GET", "/openapi.json", None), ("viewer", "DELETE", "/session", None),
+    ("viewer", "POST", "/session/link", {}), ("viewer", "DELETE", "/sessions/{session}", None),
+    ("viewer", "GET", "/nodes/{node}", None), ("operator", "PATCH", "/nodes/{node}", {"is_draining": True}),
+    ("admin", "DELETE", "/nodes/{node}", None), ("viewer", "GET", "/devices", None), ("admin", "GET", "/node-joins", None),
+    ("admin", "POST", "/node-joins", {}), ("viewer", "GET", "/models/{model}", None),
+    ("viewer", "GET", "/models/{model}/versions", None), ("viewer", "GET", "/blobs/{blob}", None),
+    ("scientist", "PUT", "/blobs/{blob}", {}), ("viewer", "GET", "/decisions/{decision}/image", None),
 ]
+NO_PREFIX = ("/metrics",)
+UNLISTED = "?"
 # Living thefts: what of REQUESTS each may do, beside what its role covers.
-OWN = {"a job's own token": {"/session"}, "the token of its node's agent": set(), "the token of another node's agent": set()}
+OWN = {"a job's own token": {"GET /session", "GET /openapi.json", "GET /blobs/{blob}", "PUT /blobs/{blob}"}, "the token of its node's agent": set(), "the token of another node's agent": set()}
 DEAD = ("no token", "a made-up token", "an API token that was revoked", "an API token that has expired",
         "a token of a disabled admin", "a made-up session", "a session that was logged out",
         "a session whose token was revoked", "a session whose token has expired", "a login link, as a token",
         "a login link, as a session", "an API token, as a session", "a session's CSRF value, as a token",
-        "the token of a job that is over", "a job's token, for another attempt", "a job's token, for another task")
+        "a token that a machine joins with", "the token of a job that is over", "a job's token, for another attempt", "a job's token, for another task")
 LIVING = (*OWN, "a viewer's token", "a viewer's session", "an operator's token", "an operator's session",
           "a scientist's token", "a scientist's session", "an admin's session, without its CSRF value")
 
@@ -179,7 +189,7 @@ class Stolen(unittest.TestCase):
         task = self.node.task_of(job)
         self.node.request("POST", f"/tasks/{task['id']}/log?offset=0&attempt={task['attempt']}", b"precious")
         return {"job": job, "task": task["id"], "run": run, "model": "doors.training", "blob": blob,
-                "decision": decision, "node": "victim", "token": self.node.id, "alert": str(uuid.uuid4())}
+                "decision": decision, "node": "victim", "token": self.node.id, "alert": str(uuid.uuid4()), "session": str(uuid.uuid4())}
 
     def start_agent(self):
         """A real one, whose node gets the hostile job; the victim's is full."""
@@ -237,6 +247,7 @@ class Stolen(unittest.TestCase):
                   "a login link, as a token": {"token": link}, "a login link, as a session": {"cookie": link},
                   "an API token, as a session": {"cookie": self.server.token},
                   "an API token that has expired": {"token": expired["secret"]},
+                  "a token that a machine joins with": {"token": self.server.post("/node-joins")["secret"]},
                   "a session's CSRF value, as a token": {"token": self.cookie(self.server.token)["csrf"]},
                   "the token of a job that is over": {"token": self.ended_task_token()}}
         kind, task, attempt, mac = own.split(".")
@@ -256,11 +267,27 @@ class Stolen(unittest.TestCase):
             return error.code == 401
         return False
 
+    def unlisted(self):
+        """Rows for the other routes: they are asked for with dead tokens alone."""
+        rows = []
+        for path, operations in self.server.get("/openapi.json")["paths"].items():
+            short = path.removeprefix("/api/v1")
+            pattern = re.sub(r"\\\{\w+\\\}", "[^/?]+", re.escape(short)) + r"(\?.*)?"
+            for method, operation in operations.items():
+                is_open = operation.get("security") == []
+                if not is_open and not any(one == method.upper() and re.fullmatch(pattern, asked)
+                                           for _, one, asked, _ in REQUESTS):
+                    rows.append((UNLISTED, method.upper(), re.sub(r"\{\w+\}", str(uuid.uuid4()), short),
+                                 None if method in ("get", "delete") else {}))
+        return rows
+
     def may(self, theft, request):
         """Is this no attack, but its right?"""
         least, method, path, _ = request
+        if least == UNLISTED:
+            return True
         if theft in OWN:
-            return path in OWN[theft]
+            return f"{method} {path}" in OWN[theft]
         role = theft.split("'s ")[0].split()[-1]
         if "without its CSRF value" in theft and method != "GET":
             return False
@@ -280,9 +307,11 @@ class Stolen(unittest.TestCase):
         agent = self.start_agent()
         holder = self.command("holder", ["sh", "-c", "cat token; echo; exec sleep 1000"])
         own = wait_until(lambda: self.server.weir("logs", holder)[1].strip(), 20, "the token of a job that runs")
-        requests = [[method, "/api/v1" + fill(path, self.names), fill(body, self.names)] for _, method, path, body in REQUESTS]
-        for method, path, _ in requests:  # what is refused below is there
-            if method == "GET" and not path.startswith("/api/v1/stream"):
+        rows = REQUESTS + self.unlisted()
+        requests = [[method, ("" if path in NO_PREFIX else "/api/v1") + fill(path, self.names), fill(body, self.names)]
+                    for _, method, path, body in rows]
+        for method, path, _ in requests[:len(REQUESTS)]:  # what is refused below is there
+            if method == "GET" and not path.startswith("/api/v1/stream") and not path.endswith("/image"):
                 self.server.request(method, path, raw=True)
         dead = self.dead(own)
         self.assertEqual(set(dead), set(DEAD))
@@ -295,14 +324,14 @@ class Stolen(unittest.TestCase):
         living["an admin's session, without its CSRF value"] = {"cookie": admins["cookie"]}
         self.assertEqual(set(living), set(LIVING))
         thefts = {**{name: {**theft, "skip": []} for name, theft in dead.items()},
-                  **{name: {**theft, "skip": [i for i, one in enumerate(REQUESTS) if self.may(name, one)]}
+                  **{name: {**theft, "skip": [i for i, one in enumerate(rows) if self.may(name, one)]}
                      for name, theft in living.items()}}
         answers = self.run_job(requests, thefts)
-        self.show(answers)
+        self.show(rows, answers)
         self.assertEqual(list(answers), list(thefts))
         for theft, codes in answers.items():
             good = (401,) if theft in dead else (401, 403, 404)
-            wrong = [(theft, *REQUESTS[i][1:3], code) for i, code in enumerate(codes) if code is not None and code not in good]
+            wrong = [(theft, *rows[i][1:3], code) for i, code in enumerate(codes) if code is not None and code not in good]
             self.assertEqual(wrong, [])
         # Nobody was hurt.
         self.assertIn("precious", self.server.weir("logs", self.names["job"])[1])
@@ -311,12 +340,12 @@ class Stolen(unittest.TestCase):
         self.assertEqual({node["name"] for node in self.server.get("/nodes")["items"]}, {"victim", "hostile"})
 
     @staticmethod
-    def show(answers):
+    def show(rows, answers):
         for theft, codes in answers.items():
             counts = {code: codes.count(code) for code in sorted({code for code in codes if code is not None})}
             text = ", ".join(f"{count} × {code}" for code, count in counts.items())
             print(f"  {theft:45} {sum(counts.values()):3} requests: {text}", file=sys.stderr)
-        for i, (least, method, path, _) in enumerate(REQUESTS):
+        for i, (_, method, path, _) in enumerate(rows):
             asked = [codes[i] for codes in answers.values() if codes[i] is not None]
             text = ", ".join(f"{asked.count(code)} × {code}" for code in sorted(set(asked)))
             print(f"  {method:6} {path:60} {text}", file=sys.stderr)
