@@ -149,6 +149,16 @@ void image_run_end(const char *dir, pid_t crun)
     }
 }
 
+void image_run_explain(struct task_exit *record)
+{
+    static const char missing[] = "executable file `", denied[] = "open executable";
+    if (record->exit_code == 1 && strncmp(record->message, missing, sizeof missing - 1) == 0) {
+        record->exit_code = WEIR_EXIT_NOT_FOUND;
+    } else if (record->exit_code == 1 && strncmp(record->message, denied, sizeof denied - 1) == 0) {
+        record->exit_code = WEIR_EXIT_NOT_RUN;
+    }
+}
+
 /* ---- the root -------------------------------------------------------------------------------- */
 
 static char *part(const char *dir, const char *name, struct weir_arena *arena)

@@ -37,6 +37,10 @@ weir_status image_run_build(const char *dir, const struct task *task, char *cons
 /** Become crun. Returns, with errno, only if that fails. */
 void image_run_execute(const char *dir, struct weir_arena *arena);
 
+/** crun's exit status 1 for a program that is not in the image, or may not be run, becomes a shell's
+ *  127 or 126: a second try would not help. */
+void image_run_explain(struct task_exit *record);
+
 /**
  * In the supervisor, now and then while crun runs: crun waits for what its program left behind too.
  * Once the program has ended, kill that.

@@ -316,6 +316,9 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
                   (s->usage.ru_utime.tv_usec + s->usage.ru_stime.tv_usec) / 1000,
     };
     explain_exit(s, n_left, record);
+    if (s->task.image != NULL) {
+        image_run_explain(record);
+    }
 }
 
 /* exit.json, tried again while the disk is full. */

@@ -18,7 +18,7 @@
 
 struct run_options {
     struct cli_common common;
-    char *name, *dir, *env, *memory, *project, *image;
+    char *name, *dir, *env, *memory, *project, *image, *network;
     struct job_ask ask;
     int64_t cpus, tasks, min_tasks, restarts;
     bool is_following, is_detached, has_files;
@@ -39,6 +39,8 @@ static const struct weir_option run_options[] = {
              "Most memory of each task, which is kept for it: 512M, 2G"),
     WEIR_OPT(run_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
              "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
+    WEIR_OPT(run_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
+             "none: it reaches its own tasks on the same node, and nothing else"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
     WEIR_OPT(run_options, min_tasks, "min-tasks", 0, INT, "0", 0, 1024, "N",
@@ -209,6 +211,9 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
     }
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
     WEIR_TRY(add_env(options->env, spec, err));
+    if (strcmp(options->network, "host") != 0) { /* the server says what it may be */
+        json_object_set_new(spec, "network", json_string(options->network));
+    }
     WEIR_TRY(add_image(call, spec, err));
     if (options->image == NULL) {
         warn_of_program(words[0]);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -176,6 +177,29 @@ class Hostile(unittest.TestCase):
         log = self.server.weir("logs", alone)[1]
         self.assertIn("refused", log)
         self.assertNotIn("GOT", log)
+
+    def test_where_nothing_can_be_built_the_node_says_so(self):
+        """A plain user's agent where the kernel allows no user namespaces: jobs run, and what needs walls is refused."""
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("not root, or no setpriv to become a plain user with")
+        closed = ["setpriv", f"--reuid={PLAIN_USER}", f"--regid={PLAIN_USER}", "--clear-groups", "unshare", "--user",
+                  "--map-current-user", "--keep-caps", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && "
+                  "exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all env HOME=/nonexistent \"$@\"", "sh"]
+        if subprocess.run([*closed, "true"], capture_output=True).returncode:
+            self.skipTest("user namespaces cannot be closed here")
+        with self.assertRaises(unittest.SkipTest) as said:
+            self.start_server(*closed)
+        self.assertIn("user namespaces are not allowed here", str(said.exception))
+        self.assertIn("jobs reach each other", str(said.exception))
+        described = self.server.weir("describe", "node", self.node)[1]
+        self.assertIn("user namespaces are not allowed here", described)
+        self.assertEqual(self.isolation["images"], "none")
+        self.assertEqual(self.end(self.start(["true"]))["state"], "SUCCEEDED")
+        alone = self.end(self.start(["true"], network="none"))
+        self.assertIn('network "none" is not supported on this node', alone["reason"])
+        with self.assertRaises(harness.HttpError) as refused:
+            self.start(["true"], image="x")
+        self.assertIn("no node can start", refused.exception.body)
 
     def test_ranks_of_one_job_meet_in_shared_memory(self):
         """The walls are around the job, not between its tasks."""

@@ -105,6 +105,8 @@ class ImageTest(unittest.TestCase):
                 self.run_job("true", image=name)
             self.assertEqual(refused.exception.code, 400)
             self.assertIn("$.spec.image", refused.exception.body)
+        missing = self.run_job("nosuch", image="small")[0]
+        self.assertIn("exit 127", missing["reason"])
         self.assertIn("neither a file nor a folder", self.run_job("true", image="none")[0]["reason"])
         self.assertIn("there is no blob", self.run_job("true", image="sha256:" + "0" * 64)[0]["reason"])
         (folder / "index.json").unlink()
