@@ -6,6 +6,9 @@
 #include "control/freeze.h"
 
 #include "base/log.h"
+#include "ion/ion.h"
+#include "job/job.h"
+#include "track/track.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,19 +307,95 @@ static const struct api_route *find_route(const struct weir_http_request *reques
     return NULL;
 }
 
-static weir_status check_role(const struct api_call *call, struct weir_error *err)
+/* Tasks and agents reach what is their own (scope.h), in whatever project. */
+static bool sees_all(const struct weir_identity *identity, enum weir_right right)
 {
-    enum weir_role role = call->identity.role;
-    if (weir_role_covers(role, call->route->role) ||
-        (call->route->also != WEIR_ROLE_VIEWER && weir_role_covers(role, call->route->also))) {
-        return WEIR_OK;
+    return (identity->rights & WEIR_RIGHTS_OF(right)) != 0;
+}
+
+/* The projects in which the caller has the right. */
+static void find_projects(struct api_call *call)
+{
+    const struct weir_identity *identity = &call->identity;
+    const char **projects = WEIR_ARENA_ARRAY(call->arena, identity->n_grants + 1, const char *);
+    for (size_t i = 0; i < identity->n_grants; i++) {
+        if (identity->grants[i].rights & WEIR_RIGHTS_OF(call->route->right)) {
+            projects[call->rows.n_projects++] = identity->grants[i].project;
+        }
     }
-    return weir_error_set(
-        err, WEIR_ERR_DENIED,
-        "%s %s needs the role \"%s\"; this %s of \"%s\" has the role \"%s\": "
-        "use another one, or ask an admin",
-        call->route->method, call->route->pattern, weir_role_text(call->route->role),
-        call->identity.session != NULL ? "session" : "token", call->actor, weir_role_text(role));
+    call->rows.projects = projects;
+}
+
+/* Nouns of projects that paths begin with. */
+static const struct weir_resource *noun_of(const char *pattern)
+{
+    static const struct weir_resource *const nouns[] = {
+        &weir_project_resource, &weir_dataset_resource, &weir_job_resource, &weir_task_resource,
+        &weir_run_resource,     &weir_model_resource,   &weir_ion_resource};
+    static const char prefix[] = "/api/v1/";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
+        size_t len = strlen(nouns[i]->plural);
+        if (strncmp(pattern, prefix, sizeof prefix - 1) == 0 &&
+            strncmp(pattern + sizeof prefix - 1, nouns[i]->plural, len) == 0 &&
+            strncmp(pattern + sizeof prefix - 1 + len, "/{", 2) == 0) {
+            return nouns[i];
+        }
+    }
+    return NULL;
+}
+
+static weir_status load_noun(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct api_call *call = context;
+    const struct weir_resource *noun = noun_of(call->route->pattern);
+    void *record = weir_arena_alloc(call->arena, noun->size);
+    return weir_txn_get(txn, noun, call->params[0], call->arena, record, err);
+}
+
+/* What the path begins with must be there for the caller, whatever the route does with it. */
+static weir_status check_noun(struct api_call *call, struct weir_error *err)
+{
+    return call->rows.is_all || noun_of(call->route->pattern) == NULL
+               ? WEIR_OK
+               : api_read(call, load_noun, call, err);
+}
+
+/* The one place that decides who may call what, and whose rows the call sees. */
+static weir_status check_right(struct api_call *call, struct weir_error *err)
+{
+    enum weir_right right = call->route->right;
+    call->rows = (struct weir_row_scope){.is_all = sees_all(&call->identity, right)};
+    if (!call->rows.is_all && weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT) {
+        find_projects(call);
+    }
+    if (call->rows.is_all || call->rows.n_projects > 0) {
+        return check_noun(call, err);
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "%s %s needs the right to %s %s%s; this %s of \"%s\" has the role "
+                          "\"%s\", which does not give it: "
+                          "use another one, or ask an admin",
+                          call->route->method, call->route->pattern, weir_right_verb(right),
+                          weir_right_noun(right),
+                          weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT ? " in some project"
+                                                                              : " on the platform",
+                          call->identity.session != NULL ? "session" : "token", call->actor,
+                          weir_role_text(call->identity.role));
+}
+
+/* Who may do it in one project only need not name it. */
+static void name_only_project(struct api_call *call)
+{
+    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets", "/api/v1/ions"};
+    bool makes_noun = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
+        makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&
+                                    strcmp(call->route->method, "POST") == 0);
+    }
+    if (makes_noun && !call->rows.is_all && call->rows.n_projects == 1 &&
+        json_object_get(call->body, "project") == NULL) {
+        json_object_set_new(call->body, "project", json_string(call->rows.projects[0]));
+    }
 }
 
 static weir_status parse_body(struct api_call *call, struct weir_error *err)
@@ -343,7 +422,18 @@ static weir_status parse_body(struct api_call *call, struct weir_error *err)
     if (!json_is_object(call->body)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "request body: expected a JSON object");
     }
+    name_only_project(call);
     return WEIR_OK;
+}
+
+weir_status api_read(struct api_call *call, weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    return weir_store_read_scoped(call->api->store, &call->rows, fn, context, err);
+}
+
+weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    return weir_store_write_scoped(call->api->store, &call->rows, fn, context, err);
 }
 
 static weir_status run_in_transaction(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -357,9 +447,9 @@ static weir_status run_route(struct api_call *call, struct weir_error *err)
 {
     switch (call->route->access) {
     case API_READ:
-        return weir_store_read(call->api->store, run_in_transaction, call, err);
+        return api_read(call, run_in_transaction, call, err);
     case API_WRITE:
-        return weir_store_write(call->api->store, run_in_transaction, call, err);
+        return api_write(call, run_in_transaction, call, err);
     default:
         return run_in_transaction(NULL, call, err);
     }
@@ -389,10 +479,11 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
                               call->request->path);
     }
     if (call->route->flags & API_OPEN) {
+        call->rows.is_all = true;
         return WEIR_OK;
     }
     WEIR_TRY(api_identify(call, err));
-    return check_role(call, err);
+    return check_right(call, err);
 }
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay

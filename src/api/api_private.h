@@ -8,6 +8,7 @@
 #include "api/feed.h"
 #include "base/record.h"
 #include "store/identity.h"
+#include "store/row_scope.h"
 #include "store/table.h"
 
 #include <pthread.h>
@@ -49,7 +50,8 @@ struct api_call {
     struct weir_http_response *response;
     struct weir_arena *arena; /**< Of this turn: freed when weir_api_handle returns. */
     struct weir_identity identity;
-    const char *actor;                  /**< identity.user.name */
+    struct weir_row_scope rows; /**< The projects in which the caller has the route's right. */
+    const char *actor;          /**< identity.user.name */
     const struct weir_attempt *attempt; /**< Whose token was shown; NULL for people and agents. */
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
@@ -92,8 +94,7 @@ struct api_route {
     const char *method;
     const char *pattern; /**< "/api/v1/jobs/{id}" */
     const char *summary;
-    enum weir_role role; /**< Least role. */
-    enum weir_role also; /**< A second one that may call it too (AGENT or WORKER). */
+    enum weir_right right; /**< That the caller must have (store/rights.def). */
     enum api_access access;
     unsigned flags;
     const struct weir_resource *in;  /**< Record in the body, or NULL. */
@@ -129,6 +130,17 @@ API_FN(api_user_delete);
 API_FN(api_session_list);
 API_FN(api_session_end);
 API_FN(api_project_create);
+API_FN(api_project_members);
+API_FN(api_project_grant);
+API_FN(api_project_revoke);
+API_FN(api_group_create);
+API_FN(api_group_delete);
+API_FN(api_group_members);
+API_FN(api_group_add);
+API_FN(api_group_remove);
+API_FN(api_user_password);
+API_FN(api_login_password);
+API_FN(api_token_list);
 API_FN(api_health);
 API_FN(api_prometheus); /**< metrics.h */
 API_FN(api_health_summary);
@@ -215,6 +227,13 @@ struct weir_device_report;
 weir_status api_node_read_devices(const struct api_call *call, struct weir_node *node,
                                   struct weir_device_report **out, size_t *out_n,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run a transaction in which the caller sees what they may. Route functions that open their own
+ *  transactions use these, and no others. */
+weir_status api_read(struct api_call *call, weir_txn_fn fn, void *context,
+                     struct weir_error *err) WEIR_MUST_CHECK;
+weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context,
+                      struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Wake requests and streams that wait. */
 void api_wake(struct weir_api *api);

@@ -1,5 +1,6 @@
 /** Who calls: tokens, sessions, one-time login links. */
 #include "api/api_private.h"
+#include "api/login.h"
 #include "api/login_page.h"
 
 #include "base/uuid.h"
@@ -35,6 +36,7 @@ static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
     call->attempt = attempt;
     call->identity = (struct weir_identity){
         .role = WEIR_ROLE_WORKER,
+        .rights = weir_role_rights(WEIR_ROLE_WORKER),
         .user = {.name = name, .kind = kind, .role = (char *)weir_role_text(WEIR_ROLE_WORKER)}};
     return WEIR_OK;
 }
@@ -96,13 +98,32 @@ weir_status api_identify(struct api_call *call, struct weir_error *err)
     return who.token == NULL ? check_csrf(call, err) : WEIR_OK;
 }
 
+/* ["read jobs", "submit jobs" …] */
+static json_t *rights_list(weir_rights rights)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < WEIR_RIGHT_COUNT; i++) {
+        if (rights & WEIR_RIGHTS_OF(i)) {
+            json_array_append_new(list, json_sprintf("%s %s", weir_right_verb((enum weir_right)i),
+                                                     weir_right_noun((enum weir_right)i)));
+        }
+    }
+    return list;
+}
+
 weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
     (void)err;
-    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s}", "user", call->actor, "role",
+    json_t *projects = json_object();
+    for (size_t i = 0; i < call->identity.n_grants; i++) {
+        const struct weir_grant *grant = &call->identity.grants[i];
+        json_object_set_new(projects, grant->project, rights_list(grant->rights));
+    }
+    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o}", "user", call->actor, "role",
                                weir_role_text(call->identity.role), "csrf", call->identity.csrf,
-                               "version", WEIR_VERSION));
+                               "version", WEIR_VERSION, "rights",
+                               rights_list(call->identity.rights), "projects", projects));
     return WEIR_OK;
 }
 
@@ -149,9 +170,9 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
-static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
-                                 const struct weir_login_link *link, char secret[WEIR_SECRET_BYTES],
-                                 struct weir_error *err)
+weir_status login_begin_session(struct api_call *call, struct weir_txn *txn,
+                                const struct weir_login_link *link, const char *by,
+                                char secret[WEIR_SECRET_BYTES], struct weir_error *err)
 {
     char csrf[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
     weir_secret_make(secret);
@@ -170,9 +191,18 @@ static weir_status begin_session(struct api_call *call, struct weir_txn *txn,
     WEIR_TRY(weir_txn_insert(txn, &weir_session_resource, &session, err));
     call->actor = link->user;
     return audit_act(call, txn, "session_begun", weir_arena_printf(call->arena, "session/%s", id),
-                     weir_arena_printf(call->arena, "A session of %s (%s) was begun with a link",
-                                       link->user, link->role),
+                     weir_arena_printf(call->arena, "A session of %s (%s) was begun with %s",
+                                       link->user, link->role, by),
                      err);
+}
+
+void login_set_cookie(struct api_call *call, const char *secret)
+{
+    weir_http_response_header(
+        call->response, "Set-Cookie",
+        weir_arena_printf(
+            call->arena, "weir_session=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
+            secret, (long long)(SESSION_MS / 1000), call->request->is_tls ? "; Secure" : ""));
 }
 
 weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -201,13 +231,8 @@ weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_e
         login_page_refuse(call, "This link was used before or is too old.");
         return WEIR_OK;
     }
-    WEIR_TRY(begin_session(call, txn, &link, session_secret, err));
+    WEIR_TRY(login_begin_session(call, txn, &link, "a link", session_secret, err));
     weir_http_response_redirect(call->response, "/");
-    weir_http_response_header(
-        call->response, "Set-Cookie",
-        weir_arena_printf(call->arena,
-                          "weir_session=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Strict%s",
-                          session_secret, (long long)(SESSION_MS / 1000),
-                          call->request->is_tls ? "; Secure" : ""));
+    login_set_cookie(call, session_secret);
     return WEIR_OK;
 }

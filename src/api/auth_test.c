@@ -75,7 +75,7 @@ END_TEST
 START_TEST(who_has_the_lesser_role_loses_at_once)
 {
     char bearer[BEARER_BYTES];
-    make_caller("sam", "scientist", "", bearer);
+    make_caller("sam", "ml-engineer", "", bearer);
     EXPECT_STATUS(200, ask_as(bearer, "POST " API "/datasets\n\n{\"name\":\"one\"}"));
     EXPECT(200, "PATCH " API "/users/sam\n\n{\"role\":\"viewer\"}");
     EXPECT_STATUS(403, ask_as(bearer, "POST " API "/datasets\n\n{\"name\":\"two\"}"));
@@ -281,7 +281,7 @@ START_TEST(a_user_who_is_named_is_not_deleted)
     EXPECT(200, "POST " API "/users\n\n{\"name\":\"tim\",\"kind\":\"person\",\"role\":\"viewer\"}");
     EXPECT(204, "DELETE " API "/users/tim");
     EXPECT(404, "DELETE " API "/users/tim");
-    make_caller("sam", "scientist", "", sam);
+    make_caller("sam", "ml-engineer", "", sam);
     EXPECT_ERROR(409, "named by tokens (1)", "DELETE " API "/users/sam");
     EXPECT_STATUS(200, ask_as(sam, "POST " API "/datasets\n\n{\"name\":\"d\"}"));
     EXPECT(200, "GET " API "/tokens?user=sam");
@@ -323,7 +323,7 @@ START_TEST(refusals_and_logins_are_in_the_audit)
     char vic[BEARER_BYTES];
     struct browser browser;
     make_caller("vic", "viewer", "", vic);
-    EXPECT_STATUS(403, ask_as(vic, "GET " API "/tokens"));
+    EXPECT_STATUS(403, ask_as(vic, "GET " API "/node-joins"));
     open_session(vic, &browser);
     EXPECT(200, "GET " API "/events?topic=audit&kind=access_refused");
     ck_assert_uint_eq(json_array_size(said("items")), 1);

@@ -47,6 +47,11 @@ weir_status api_dataset_create(struct api_call *call, struct weir_txn *txn, stru
         return weir_error_set(err, WEIR_ERR_INVALID, "$.kind: expected \"folder\" or \"idx\"");
     }
     dataset.is_uploaded = dataset.path == NULL;
+    if (!dataset.is_uploaded && !call->rows.is_all) {
+        return weir_error_set(
+            err, WEIR_ERR_DENIED,
+            "folders of the server are for roles of the platform: upload the files");
+    }
     if (dataset.is_uploaded) {
         dataset.path =
             weir_arena_printf(call->arena, "%s/datasets/%s", call->api->state_dir, dataset.name);
@@ -80,7 +85,7 @@ static weir_status find_uploaded(struct api_call *call, struct weir_dataset *out
                                  struct weir_error *err)
 {
     struct dataset_lookup lookup = {.call = call};
-    WEIR_TRY(weir_store_read(call->api->store, lookup_in, &lookup, err));
+    WEIR_TRY(api_read(call, lookup_in, &lookup, err));
     if (!lookup.dataset.is_uploaded) {
         return weir_error_set(
             err, WEIR_ERR_CONFLICT,
@@ -220,7 +225,7 @@ weir_status api_dataset_version_create(struct api_call *call, struct weir_txn *t
     WEIR_TRY(api_query_int(call, "wait_s", FREEZE_WAIT_MAX_S, 0, FREEZE_WAIT_MAX_S, &wait_s, err));
     if (number == NULL) {
         struct dataset_lookup lookup = {.call = call};
-        WEIR_TRY(weir_store_read(call->api->store, lookup_in, &lookup, err));
+        WEIR_TRY(api_read(call, lookup_in, &lookup, err));
         number = WEIR_ARENA_NEW(call->request->arena, uint64_t);
         WEIR_TRY(freezer_start(call->api->freezer, &lookup.dataset, call->actor, number, err));
         call->request->state = number;

@@ -206,7 +206,7 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
             return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message);
         }
     }
-    WEIR_TRY(weir_store_write(call->api->store, store_shipment, &shipment, err));
+    WEIR_TRY(api_write(call, store_shipment, &shipment, err));
     api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)shipment.n_stored, "duplicates",
                                (json_int_t)(n - shipment.n_stored)));
     return WEIR_OK;

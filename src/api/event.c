@@ -56,6 +56,7 @@ struct stream {
     struct weir_api *api;
     struct weir_arena arena;       /**< Holds the identity's text. */
     struct weir_identity identity; /**< Of the reader: checked with each pull. */
+    struct weir_row_scope rows;    /**< What the reader sees. */
     unsigned feed_mask;
     bool wants[N_NUMBERED];
     int64_t seqs[N_NUMBERED]; /**< Last sent. */
@@ -127,9 +128,11 @@ static weir_status stream_next(void *state, struct weir_buf *out)
     struct stream *stream = state;
     struct weir_error err;
     stream->out = out;
-    WEIR_TRY(weir_store_read(stream->api->store, pull_in, stream, &err));
-    return feed_read(stream->api->feed, &stream->feed_position, stream->feed_mask, STREAM_BATCH,
-                     out);
+    WEIR_TRY(weir_store_read_scoped(stream->api->store, &stream->rows, pull_in, stream, &err));
+    return stream->rows.is_all ? feed_read(stream->api->feed, &stream->feed_position,
+                                           stream->feed_mask, STREAM_BATCH, out)
+                               : feed_read_hidden(stream->api->feed, &stream->feed_position,
+                                                  stream->feed_mask, out);
 }
 
 static void stream_free(void *state)
@@ -164,6 +167,25 @@ static weir_status read_topics(struct stream *stream, const char *topics, struct
     return WEIR_OK;
 }
 
+/* What the call's identity may in projects, for as long as the stream lives. */
+static void keep_projects(struct stream *stream, const struct api_call *call)
+{
+    size_t n = call->identity.n_grants;
+    struct weir_grant *grants = WEIR_ARENA_ARRAY(&stream->arena, n + 1, struct weir_grant);
+    const char **projects = WEIR_ARENA_ARRAY(&stream->arena, n + 1, const char *);
+    for (size_t i = 0; i < n; i++) {
+        grants[i] = call->identity.grants[i];
+        grants[i].project = weir_arena_strdup(&stream->arena, grants[i].project);
+    }
+    for (size_t i = 0; i < call->rows.n_projects; i++) {
+        projects[i] = weir_arena_strdup(&stream->arena, call->rows.projects[i]);
+    }
+    stream->identity.grants = grants;
+    stream->identity.n_grants = n;
+    stream->rows = call->rows;
+    stream->rows.projects = projects;
+}
+
 weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct stream wanted = {.api = call->api, .feed_position = feed_position(call->api->feed)};
@@ -181,9 +203,11 @@ weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_
     weir_arena_init(&stream->arena, STREAM_IDENTITY_MAX_BYTES);
     stream->identity = (struct weir_identity){
         .role = call->identity.role,
+        .rights = call->identity.rights,
         .token = weir_arena_strdup(&stream->arena, call->identity.token),
         .session = weir_arena_strdup(&stream->arena, call->identity.session),
     };
+    keep_projects(stream, call);
     weir_http_response_events(call->response, WEIR_HTTP_ALL_TOPICS, stream_next, stream_free,
                               stream);
     return WEIR_OK;

@@ -98,3 +98,20 @@ weir_status feed_read(struct feed *feed, uint64_t *position, unsigned mask, int 
     pthread_mutex_unlock(&feed->lock);
     return status;
 }
+
+weir_status feed_read_hidden(struct feed *feed, uint64_t *position, unsigned mask,
+                             struct weir_buf *out)
+{
+    bool is_news = false;
+    pthread_mutex_lock(&feed->lock);
+    if (feed->n_published - *position > FEED_MAX_ENTRIES) {
+        *position = feed->n_published - FEED_MAX_ENTRIES;
+        is_news = true;
+    }
+    for (; *position < feed->n_published; ++*position) {
+        is_news =
+            is_news || (mask & (1u << feed->entries[*position % FEED_MAX_ENTRIES].topic)) != 0;
+    }
+    pthread_mutex_unlock(&feed->lock);
+    return is_news ? weir_http_event_append(out, "resync", NULL, "{}") : WEIR_OK;
+}

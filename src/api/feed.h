@@ -47,4 +47,8 @@ uint64_t feed_position(struct feed *feed);
 weir_status feed_read(struct feed *feed, uint64_t *position, unsigned mask, int max_events,
                       struct weir_buf *out);
 
+/** The same for who may not see all records: one "resync" event stands for all entries. */
+weir_status feed_read_hidden(struct feed *feed, uint64_t *position, unsigned mask,
+                             struct weir_buf *out);
+
 #endif

@@ -345,7 +345,7 @@ static weir_status restore_in(struct weir_txn *txn, void *context, struct weir_e
 static weir_status restore_secrets(struct apply *apply, struct weir_error *err)
 {
     return weir_secrets_are_masked(apply->call->body, WEIR_ION_SECRETS)
-               ? weir_store_read(apply->call->api->store, restore_in, apply, err)
+               ? api_read(apply->call, restore_in, apply, err)
                : WEIR_OK;
 }
 
@@ -362,7 +362,7 @@ static weir_status check_and_store(struct apply *apply, struct weir_error *err)
     WEIR_TRY(check_paths(apply, err));
     look_at_paths(apply);
     apply->n_of_doc = json_array_size(apply->warnings);
-    return weir_store_write(apply->call->api->store, apply_in, apply, err);
+    return api_write(apply->call, apply_in, apply, err);
 }
 
 weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

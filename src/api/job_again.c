@@ -161,10 +161,10 @@ static weir_status start_again(struct api_call *call, bool is_resumed, struct we
 {
     struct again again = {.call = call, .is_resumed = is_resumed};
     weir_uuid_make(again.id);
-    WEIR_TRY(weir_store_read(call->api->store, look, &again, err));
+    WEIR_TRY(api_read(call, look, &again, err));
     weir_status status = again.to != NULL ? link_checkpoints(&again, err) : WEIR_OK;
     if (status == WEIR_OK) {
-        status = weir_store_write(call->api->store, make_new, &again, err);
+        status = api_write(call, make_new, &again, err);
     }
     if (status != WEIR_OK && again.to != NULL) {
         weir_status removed = weir_dir_remove(again.to, NULL);

@@ -1,5 +1,7 @@
 #include "api/login_page.h"
 
+#include "api/login.h"
+
 #include <string.h>
 
 #define PAGE_HEAD                                                                                  \
@@ -70,15 +72,20 @@ static bool is_from_here(const struct weir_http_request *request)
     return origin_host != NULL && host != NULL && strcmp(origin_host + 3, host) == 0;
 }
 
+weir_status login_check_origin(const struct api_call *call, struct weir_error *err)
+{
+    return is_from_here(call->request)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "this login was sent by another site's page: open Weir's own");
+}
+
 weir_status login_page_read_form(struct api_call *call, const char **out_secret,
                                  struct weir_error *err)
 {
     static const char field[] = "link=";
     const struct weir_http_request *request = call->request;
-    if (!is_from_here(request)) {
-        return weir_error_set(err, WEIR_ERR_DENIED,
-                              "this login was sent by another site's page: open the link itself");
-    }
+    WEIR_TRY(login_check_origin(call, err));
     if (strncmp(request->body, field, strlen(field)) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "expected a form with the field \"link\"");
     }

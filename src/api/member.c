@@ -101,11 +101,11 @@ weir_status api_member_put(struct api_call *call, struct weir_txn *txn, struct w
     if (list == NULL || (strcmp(list, "allow") != 0 && strcmp(list, "deny") != 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.list: expected \"allow\" or \"deny\"");
     }
-    WEIR_TRY(weir_store_read(call->api->store, look_in, &change, err));
+    WEIR_TRY(api_read(call, look_in, &change, err));
     if (!may_be_unknown) {
         WEIR_TRY(check_enrolled(&change, err));
     }
-    WEIR_TRY(weir_store_write(call->api->store, set_in, &change, err));
+    WEIR_TRY(api_write(call, set_in, &change, err));
     api_answer(call, json_pack("{s:s,s:s,s:s}", "ion", call->params[0], "person", call->params[1],
                                "list", list));
     return WEIR_OK;
@@ -135,11 +135,11 @@ weir_status api_member_delete(struct api_call *call, struct weir_txn *txn, struc
 {
     struct change change = {.call = call};
     (void)txn;
-    WEIR_TRY(weir_store_read(call->api->store, look_in, &change, err));
+    WEIR_TRY(api_read(call, look_in, &change, err));
     if (!is_member(&change.ion, call->params[1])) {
         WEIR_TRY(check_known(&change, err));
     }
-    WEIR_TRY(weir_store_write(call->api->store, set_in, &change, err));
+    WEIR_TRY(api_write(call, set_in, &change, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -222,7 +222,9 @@ static json_t *operation_of(const struct api_route *route)
     if (route->flags & API_OPEN) {
         json_object_set_new(operation, "security", json_array());
     } else {
-        json_object_set_new(operation, "x-weir-role", json_string(weir_role_text(route->role)));
+        json_object_set_new(operation, "x-weir-right",
+                            json_pack("{s:s,s:s}", "noun", weir_right_noun(route->right), "verb",
+                                      weir_right_verb(route->right)));
     }
     return operation;
 }

@@ -5,7 +5,7 @@
 #include "api/api_private.h"
 #include "base/test_main.h"
 
-enum least { ANYBODY, VIEWER, OPERATOR, SCIENTIST, ADMIN, AGENT, WORKER, N_CALLERS };
+enum least { ANYBODY, VIEWER, OPERATOR, ENGINEER, ADMIN, AGENT, WORKER, N_CALLERS };
 
 /** Which token a task or an agent shows for it. NOBODY's: no such token may call the route. */
 enum speaker { NOBODYS, TRAINING, REPLICA, NODE };
@@ -43,24 +43,34 @@ static const struct row {
     {.method = "DELETE", .pattern = API "/sessions/{id}", .least = VIEWER},
     {.method = "GET", .pattern = API "/projects", .least = VIEWER},
     {.method = "POST", .pattern = API "/projects", .least = ADMIN},
+    {.method = "GET", .pattern = API "/projects/{name}", .least = VIEWER},
+    {.method = "GET", .pattern = API "/projects/{name}/members", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/projects/{name}/members/{kind}/{who}", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/projects/{name}/members/{kind}/{who}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/groups", .least = VIEWER},
+    {.method = "POST", .pattern = API "/groups", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/groups/{name}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/groups/{name}/members", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/groups/{name}/members/{user}", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/groups/{name}/members/{user}", .least = ADMIN},
+    {.method = "PUT", .pattern = API "/users/{name}/password", .least = VIEWER},
+    {.method = "POST", .pattern = API "/password-login", .least = ANYBODY},
     {.method = "GET", .pattern = API "/users", .least = VIEWER},
     {.method = "POST", .pattern = API "/users", .least = ADMIN},
     {.method = "PATCH", .pattern = API "/users/{name}", .least = ADMIN},
     {.method = "DELETE", .pattern = API "/users/{name}", .least = ADMIN},
-    {.method = "GET", .pattern = API "/tokens", .least = ADMIN},
+    {.method = "GET", .pattern = API "/tokens", .least = VIEWER},
     {.method = "POST", .pattern = API "/tokens", .least = ADMIN},
-    {.method = "DELETE", .pattern = API "/tokens/{id}", .least = ADMIN},
+    {.method = "DELETE", .pattern = API "/tokens/{id}", .least = VIEWER},
     {.method = "GET", .pattern = API "/datasets", .least = VIEWER},
-    {.method = "POST", .pattern = API "/datasets", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/datasets", .least = ENGINEER},
     {.method = "GET", .pattern = API "/datasets/{name}", .least = VIEWER},
-    {.method = "PUT", .pattern = API "/datasets/{name}/files/{class}/{file}", .least = SCIENTIST},
-    {.method = "DELETE",
-     .pattern = API "/datasets/{name}/files/{class}/{file}",
-     .least = SCIENTIST},
-    {.method = "DELETE", .pattern = API "/datasets/{name}/files/{class}", .least = SCIENTIST},
+    {.method = "PUT", .pattern = API "/datasets/{name}/files/{class}/{file}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/datasets/{name}/files/{class}/{file}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/datasets/{name}/files/{class}", .least = ENGINEER},
     {.method = "GET", .pattern = API "/datasets/{name}/versions", .least = VIEWER},
-    {.method = "POST", .pattern = API "/datasets/{name}/versions", .least = SCIENTIST},
-    {.method = "GET", .pattern = API "/datasets/{name}/freeze", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/datasets/{name}/versions", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/datasets/{name}/freeze", .least = ENGINEER},
     {.method = "GET", .pattern = API "/nodes", .least = VIEWER},
     {.method = "GET", .pattern = API "/health/summary", .least = VIEWER},
     {.method = "PUT",
@@ -91,11 +101,11 @@ static const struct row {
     {.method = "POST", .pattern = API "/node-joins", .least = ADMIN},
     {.method = "POST", .pattern = API "/join", .least = ANYBODY},
     {.method = "GET", .pattern = API "/jobs", .least = VIEWER},
-    {.method = "POST", .pattern = API "/jobs", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/jobs", .least = ENGINEER},
     {.method = "GET", .pattern = API "/jobs/{id}", .least = VIEWER},
     {.method = "POST", .pattern = API "/jobs/{id}/cancel", .least = OPERATOR},
-    {.method = "POST", .pattern = API "/jobs/{id}/restart", .least = SCIENTIST},
-    {.method = "POST", .pattern = API "/jobs/{id}/resume", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/jobs/{id}/restart", .least = ENGINEER},
+    {.method = "POST", .pattern = API "/jobs/{id}/resume", .least = ENGINEER},
     {.method = "GET", .pattern = API "/jobs/{id}/tasks", .least = VIEWER},
     {.method = "GET", .pattern = API "/tasks/{id}/log", .least = VIEWER},
     {.method = "POST",
@@ -123,7 +133,7 @@ static const struct row {
      .foreign = "/runs/run-other"},
     {.method = "PATCH",
      .pattern = API "/runs/{id}",
-     .least = SCIENTIST,
+     .least = ENGINEER,
      .speaker = TRAINING,
      .own = RUN,
      .own_body = "{\"summary\":{}}",
@@ -137,7 +147,7 @@ static const struct row {
      .foreign = "/runs/run-other/metrics"},
     {.method = "POST",
      .pattern = API "/runs/{id}/metrics",
-     .least = SCIENTIST,
+     .least = ENGINEER,
      .speaker = TRAINING,
      .own = RUN "/metrics",
      .own_body = "{\"metrics\":[]}",
@@ -149,7 +159,7 @@ static const struct row {
     {.method = "GET", .pattern = API "/models/{name}/versions/{version}", .least = VIEWER},
     {.method = "POST",
      .pattern = API "/models/{name}/versions",
-     .least = SCIENTIST,
+     .least = ENGINEER,
      .speaker = TRAINING,
      .own = "/models/face/versions",
      .own_body =
@@ -159,12 +169,12 @@ static const struct row {
      .foreign_body =
          "{\"id\":\"00000000-0000-4000-8000-0000000000c2\",\"run\":\"run-other\",\"blob\":\"" SHA
          "\"}"},
-    {.method = "PUT", .pattern = API "/blobs/{sha256}", .least = SCIENTIST, .speaker = TRAINING},
+    {.method = "PUT", .pattern = API "/blobs/{sha256}", .least = ENGINEER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/blobs/{sha256}", .least = VIEWER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/ions", .least = VIEWER},
-    {.method = "POST", .pattern = API "/ions", .least = SCIENTIST},
+    {.method = "POST", .pattern = API "/ions", .least = ENGINEER},
     {.method = "GET", .pattern = API "/ions/{name}", .least = VIEWER},
-    {.method = "DELETE", .pattern = API "/ions/{name}", .least = SCIENTIST},
+    {.method = "DELETE", .pattern = API "/ions/{name}", .least = ENGINEER},
     {.method = "POST", .pattern = API "/ions/{name}/trigger", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/approve", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/reject", .least = OPERATOR},
@@ -245,7 +255,7 @@ static void set_up(void)
     callers_open();
     make_caller("vic", "viewer", "", bearers[VIEWER]);
     make_caller("oli", "operator", "", bearers[OPERATOR]);
-    make_caller("sam", "scientist", "", bearers[SCIENTIST]);
+    make_caller("sam", "ml-engineer", "", bearers[ENGINEER]);
     make_caller("eve", "admin", "", bearers[ADMIN]);
     make_caller("agent-n", "agent", ",\"node\":\"n\"", agent);
     make_caller("agent-m", "agent", ",\"node\":\"m\"", bearers[AGENT]);
@@ -364,7 +374,7 @@ START_TEST(each_role_may_what_the_one_before_may_and_no_more)
                           status, said_text("error.message"));
             if (!may) {
                 ck_assert_str_eq(said_text("error.status"), "DENIED");
-                ck_assert_ptr_nonnull(strstr(said_text("error.message"), "needs the role"));
+                ck_assert_ptr_nonnull(strstr(said_text("error.message"), "needs the right"));
             }
         }
     }

@@ -11,13 +11,18 @@
      API_OWN_DECISIONS)
 #define AGENT_FLAGS (API_OWN_NODE | API_OWN_TASK)
 
+static bool may(enum weir_role role, enum weir_right right)
+{
+    return (weir_role_rights(role) & WEIR_RIGHTS_OF(right)) != 0;
+}
+
 START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
 {
     size_t n_tasks = 0, n_agents = 0;
     for (size_t i = 0; i < api_n_routes; i++) {
         const struct api_route *route = &api_routes[i];
-        bool is_for_tasks = route->role == WEIR_ROLE_WORKER || route->also == WEIR_ROLE_WORKER;
-        bool is_for_agents = route->role == WEIR_ROLE_AGENT || route->also == WEIR_ROLE_AGENT;
+        bool is_for_tasks = may(WEIR_ROLE_WORKER, route->right);
+        bool is_for_agents = may(WEIR_ROLE_AGENT, route->right);
         ck_assert_msg(is_for_tasks == ((route->flags & TASK_FLAGS) != 0), "%s %s", route->method,
                       route->pattern);
         ck_assert_msg(is_for_agents == ((route->flags & AGENT_FLAGS) != 0), "%s %s", route->method,

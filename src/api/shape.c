@@ -32,6 +32,8 @@ static const struct api_member caller_members[] = {
     OR_NULL("csrf", "text",
             "What a browser repeats in X-Weir-Csrf with each change; null for tokens"),
     ALWAYS("version", "text", "Version of the server"),
+    ALWAYS("rights", "list of text", "What the caller may on the platform and in all projects"),
+    ALWAYS("projects", "map of list of text", "What the caller may in single projects, by name"),
 };
 static const struct api_member health_members[] = {
     ALWAYS("status", "text", "ok, waiting (for a first model), degraded or down"),

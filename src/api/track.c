@@ -1,6 +1,8 @@
 /** Runs, metrics, models and blobs. */
 #include "api/api_private.h"
+
 #include "control/control.h"
+#include "store/stmt.h"
 
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -179,9 +181,11 @@ weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct w
 
 weir_status api_metrics_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
+    struct weir_run run;
     int64_t after;
     struct weir_metric *metrics;
     size_t n;
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
     WEIR_TRY(api_query_int(call, "after_step", INT64_MIN, INT64_MIN, INT64_MAX, &after, err));
     WEIR_TRY(weir_metrics_list(txn, call->params[0], weir_http_request_query(call->request, "key"),
                                after, METRICS_PER_READ, call->arena, &metrics, &n, err));
@@ -326,10 +330,42 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
     return WEIR_OK;
 }
 
+static const char sql_blob_users[] =
+    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob) +"
+    " (SELECT count(*) FROM dataset_versions WHERE blob = :blob)";
+
+struct blob_users {
+    const char *sha256;
+    int64_t n;
+};
+
+static weir_status count_users(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct blob_users *users = context;
+    return weir_txn_query_int(txn, sql_blob_users,
+                              WEIR_BINDS(WEIR_BIND_TEXT("blob", users->sha256)), 0, &users->n, err);
+}
+
+/* A model or a list of files of other projects only is not there for the caller. Who knows the hash
+ * of a single file has read it in a list that they may see, or has the file. */
+static weir_status check_blob(struct api_call *call, struct weir_error *err)
+{
+    struct blob_users seen = {.sha256 = call->params[0]}, all = seen;
+    if (call->rows.is_all) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(api_read(call, count_users, &seen, err));
+    WEIR_TRY(weir_store_read(call->api->store, count_users, &all, err));
+    return seen.n > 0 || all.n == 0 ? WEIR_OK
+                                    : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                                     "there is no blob \"%s\"", call->params[0]);
+}
+
 weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
     char *path;
+    WEIR_TRY(check_blob(call, err));
     WEIR_TRY(weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err));
     weir_http_response_file(call->response, 200, "application/octet-stream", path);
     weir_http_response_header(call->response, "Cache-Control",

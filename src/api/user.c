@@ -21,11 +21,12 @@ weir_status api_project_create(struct api_call *call, struct weir_txn *txn, stru
 
 /* ---- users ----------------------------------------------------------------------------------- */
 
-/* Tasks get a token for each attempt: nobody else has their role. */
-static weir_status check_role_of_user(const char *text, struct weir_error *err)
+/* Tasks get a token for each attempt: nobody else has their role. An old word is made the new one. */
+static weir_status check_role_of_user(char **text, struct weir_error *err)
 {
     enum weir_role role;
-    WEIR_TRY(weir_role_from_text(text, &role, err));
+    WEIR_TRY(weir_role_from_text(*text, &role, err));
+    *text = (char *)weir_role_text(role);
     return role != WEIR_ROLE_WORKER
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID,
@@ -47,7 +48,7 @@ weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_user user = {.kind = "person"};
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
                                    &user, err));
-    WEIR_TRY(check_role_of_user(user.role, err));
+    WEIR_TRY(check_role_of_user(&user.role, err));
     user.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
     WEIR_TRY(act_on_user(call, txn, "user_created", &user, "made", err));
@@ -67,7 +68,7 @@ weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_user before = user;
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_UPDATE, call->arena,
                                    &user, err));
-    WEIR_TRY(check_role_of_user(user.role, err));
+    WEIR_TRY(check_role_of_user(&user.role, err));
     if (is_active_admin(&before) && !is_active_admin(&user)) {
         WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
     }
@@ -158,7 +159,7 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     }
     WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &token, err));
-    WEIR_TRY(check_role_of_user(token.role, err));
+    WEIR_TRY(check_role_of_user(&token.role, err));
     bool is_agents = strcmp(token.role, weir_role_text(WEIR_ROLE_AGENT)) == 0;
     if (is_agents != (token.node != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -180,10 +181,47 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
+/* One's own; who may change all sees all. */
+static weir_status list_own(struct api_call *call, struct weir_txn *txn,
+                            const struct weir_resource *resource, struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    char *next;
+    int64_t limit;
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    bool sees_all = (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_TOKENS_ALL)) != 0;
+    size_t n_own = sees_all ? 0 : 1;
+    filters[0] = WEIR_FILTER_TEXT("user", EQ, call->actor);
+    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
+    const struct weir_query query = {
+        .filters = filters,
+        .n_filters =
+            n_own + api_query_filters(call, filters + n_own, WEIR_QUERY_FILTERS_MAX - n_own),
+        .limit = (size_t)limit,
+        .cursor = weir_http_request_query(call->request, "cursor")};
+    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, resource, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_token_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return list_own(call, txn, &weir_token_resource, err);
+}
+
 weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_token token;
     WEIR_TRY(weir_txn_get(txn, &weir_token_resource, call->params[0], call->arena, &token, err));
+    enum weir_role role;
+    WEIR_TRY(weir_role_from_text(token.role, &role, err));
+    /* One that may more than the caller is not there: a viewer's token ends no other of its owner. */
+    bool is_own =
+        strcmp(token.user, call->actor) == 0 && weir_role_covers(call->identity.role, role);
+    if (!is_own && !(call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_TOKENS_ALL))) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no token \"%s\"", call->params[0]);
+    }
     WEIR_TRY(weir_txn_delete(txn, &weir_token_resource, token.id, err));
     WEIR_TRY(act_on_token(call, txn, "token_revoked", &token, "revoked", err));
     weir_http_response_empty(call->response);
@@ -192,22 +230,9 @@ weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-/* One's own; an admin's are all. */
 weir_status api_session_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    void *items;
-    size_t n;
-    char *next;
-    int64_t limit;
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("user", EQ, call->actor)),
-                               .cursor = weir_http_request_query(call->request, "cursor")};
-    WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    query.limit = (size_t)limit;
-    query.n_filters = call->identity.role == WEIR_ROLE_ADMIN ? 0 : 1;
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_session_resource, &query, call->arena, &items, &n, &next, err));
-    api_answer_list(call, &weir_session_resource, items, n, next);
-    return WEIR_OK;
+    return list_own(call, txn, &weir_session_resource, err);
 }
 
 /* A session that may more than its caller is not there for it: a viewer's token does not throw its

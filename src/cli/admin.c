@@ -67,8 +67,55 @@ static weir_status run_verb(struct cli_call *call, const struct verb *verbs, siz
                           call->command->usage);
 }
 
+struct login_options {
+    struct cli_common common;
+    char *user, *password_file, *name, *role, *project;
+    int64_t expires_days;
+};
+
+static const struct weir_option login_options[] = {
+    CLI_COMMON_OPTIONS(login_options),
+    WEIR_OPT(login_options, user, "user", 0, TEXT, NULL, 0, 0, "USER",
+             "Log in as this user with a password, and print the secret of a new token"),
+    WEIR_OPT(login_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Read the password's line there, not from the terminal"),
+    WEIR_OPT(login_options, name, "name", 0, TEXT, "login", 0, 0, "NAME", "Of the token"),
+    WEIR_OPT(login_options, role, "role", 0, TEXT, NULL, 0, 0, "ROLE",
+             "Give the token at most this role"),
+    WEIR_OPT(login_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
+             "Give the token this project only"),
+    WEIR_OPT(login_options, expires_days, "expires-days", 0, INT, "30", 1, 366, "N",
+             "When the token ends"),
+};
+
+static weir_status log_in_with_password(struct cli_call *call, struct weir_error *err)
+{
+    const struct login_options *options = call->options;
+    char *password;
+    json_t *answer;
+    WEIR_TRY(cli_read_password(call, "Password: ", options->password_file, &password, err));
+    json_t *body = json_pack("{s:s,s:s,s:s,s:s*,s:s*,s:I}", "user", options->user, "password",
+                             password, "token", options->name, "role", options->role, "project",
+                             options->project, "expires_days", (json_int_t)options->expires_days);
+    weir_status status = cli_rest(call, "POST", "/api/v1/password-login", body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("export WEIR_TOKEN=%s\n", cli_text(call, answer, "secret"));
+        (void)fprintf(stderr, "This token is shown once. `weir token revoke %s` ends it.\n",
+                      cli_text(call, answer, "id"));
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
 static weir_status run_login(struct cli_call *call, struct weir_error *err)
 {
+    if (((const struct login_options *)call->options)->user != NULL) {
+        return log_in_with_password(call, err);
+    }
     json_t *answer;
     WEIR_TRY(cli_rest(call, "POST", "/api/v1/session/link", NULL, &answer, err));
     if (cli_is_json(call)) {
@@ -83,21 +130,27 @@ static weir_status run_login(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_login = {
     .name = "login",
-    .usage = "[-o json]",
-    .summary = "Print a one-time link that logs a browser in",
+    .usage = "[--user USER [--password-file FILE] [--name NAME] [--role ROLE] [--project PROJECT] "
+             "[--expires-days N]] [-o json]",
+    .summary = "Print a one-time link that logs a browser in; with --user, a token for a password",
     .min_words = 0,
     .max_words = 0,
-    CLI_OPTIONS(plain_options, plain_options),
+    CLI_OPTIONS(login_options, login_options),
     .run = run_login,
 };
 
 struct project_options {
     struct cli_common common;
-    char *description;
+    char *description, *role;
+    bool is_group;
 };
 
 static const struct weir_option project_options[] = {
     CLI_COMMON_OPTIONS(project_options),
+    WEIR_OPT(project_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
+             "viewer, approver, operator, data-scientist, ml-engineer or admin of this project"),
+    WEIR_OPT(project_options, is_group, "group", 0, BOOL, NULL, 0, 0, "",
+             "NAME is a group: all in it get the role"),
     WEIR_OPT(project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
              "What it is for"),
 };
@@ -110,41 +163,96 @@ static weir_status create_project(struct cli_call *call, struct weir_error *err)
         json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
 }
 
+/* …/members/user/NAME, or group/NAME with --group. */
+static const char *member_path(struct cli_call *call)
+{
+    const struct project_options *options = call->options;
+    return cli_path3(call, "/api/v1/projects/{}/members/{}/{}", call->words[1],
+                     options->is_group ? "group" : "user", call->words[2]);
+}
+
+static weir_status grant(struct cli_call *call, struct weir_error *err)
+{
+    const struct project_options *options = call->options;
+    return send_and_print(call, "PUT", member_path(call), json_pack("{s:s}", "role", options->role),
+                          err);
+}
+
+static weir_status revoke(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, member_path(call), call->words[2], "revoked", err);
+}
+
 static weir_status run_project(struct cli_call *call, struct weir_error *err)
 {
-    static const struct verb verbs[] = {{"create", 2, create_project}};
+    static const struct verb verbs[] = {
+        {"create", 2, create_project}, {"grant", 3, grant}, {"revoke", 3, revoke}};
     return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
 }
 
 const struct cli_command cli_project = {
     .name = "project",
-    .usage = "create NAME [--description TEXT]",
-    .summary = "Create a project",
+    .usage = "create NAME [--description TEXT] | grant PROJECT NAME [--group] [--role ROLE] | "
+             "revoke PROJECT NAME [--group]",
+    .summary = "Create a project; give users and groups roles in it, and take them away",
     .min_words = 2,
-    .max_words = 2,
+    .max_words = 3,
     CLI_OPTIONS(project_options, project_options),
     .run = run_project,
 };
 
+/* One word for roles was changed; the old one is taken for one version. */
+static const char *role_word(const char *role)
+{
+    if (strcmp(role, "scientist") == 0) { /* old word */
+        (void)fprintf(stderr,
+                      "warning: role \"scientist\" is called \"ml-engineer\" now\n"); /* old word */
+        return "ml-engineer";
+    }
+    return role;
+}
+
 struct user_options {
     struct cli_common common;
-    char *role, *kind;
+    char *role, *kind, *password_file;
 };
 
 static const struct weir_option user_options[] = {
     CLI_COMMON_OPTIONS(user_options),
     WEIR_OPT(user_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
-             "viewer, operator, scientist or admin"),
+             "member, viewer, approver, operator, data-scientist, ml-engineer or admin"),
     WEIR_OPT(user_options, kind, "kind", 0, TEXT, "person", 0, 0, "person|service",
              "Who stands behind it"),
+    WEIR_OPT(user_options, password_file, "password-file", 0, TEXT, NULL, 0, 0, "FILE",
+             "Read the password's line there, not from the terminal"),
 };
+
+static weir_status set_password(struct cli_call *call, struct weir_error *err)
+{
+    const struct user_options *options = call->options;
+    char *password;
+    WEIR_TRY(cli_read_password(call, "New password: ", options->password_file, &password, err));
+    json_t *body = json_pack("{s:s}", "password", password);
+    weir_status status = cli_rest(
+        call, "PUT", cli_path1(call, "/api/v1/users/{}/password", call->words[1]), body, NULL, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s,s:b}", "name", call->words[1], "set", true);
+        cli_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("%s: set\n", call->words[1]);
+    }
+    return WEIR_OK;
+}
 
 static weir_status create_user(struct cli_call *call, struct weir_error *err)
 {
     const struct user_options *options = call->options;
     return send_and_print(call, "POST", "/api/v1/users",
-                          json_pack("{s:s,s:s,s:s}", "name", call->words[1], "role", options->role,
-                                    "kind", options->kind),
+                          json_pack("{s:s,s:s,s:s}", "name", call->words[1], "role",
+                                    role_word(options->role), "kind", options->kind),
                           err);
 }
 
@@ -166,7 +274,7 @@ static weir_status enable_user(struct cli_call *call, struct weir_error *err)
 
 static weir_status set_role(struct cli_call *call, struct weir_error *err)
 {
-    return change_user(call, json_pack("{s:s}", "role", call->words[2]), err);
+    return change_user(call, json_pack("{s:s}", "role", role_word(call->words[2])), err);
 }
 
 static weir_status delete_user(struct cli_call *call, struct weir_error *err)
@@ -176,7 +284,7 @@ static weir_status delete_user(struct cli_call *call, struct weir_error *err)
 
 static const struct verb user_verbs[] = {
     {"create", 2, create_user}, {"role", 3, set_role},      {"disable", 2, disable_user},
-    {"enable", 2, enable_user}, {"delete", 2, delete_user},
+    {"enable", 2, enable_user}, {"delete", 2, delete_user}, {"password", 2, set_password},
 };
 
 static weir_status run_user(struct cli_call *call, struct weir_error *err)
@@ -187,8 +295,8 @@ static weir_status run_user(struct cli_call *call, struct weir_error *err)
 const struct cli_command cli_user = {
     .name = "user",
     .usage = "create NAME [--role ROLE] [--kind person|service] | role NAME ROLE | disable NAME | "
-             "enable NAME | delete NAME",
-    .summary = "Create, change, disable or delete a user",
+             "enable NAME | delete NAME | password NAME [--password-file FILE]",
+    .summary = "Create, change, disable or delete a user; set their password",
     .min_words = 2,
     .max_words = 3,
     CLI_OPTIONS(user_options, user_options),
@@ -197,17 +305,19 @@ const struct cli_command cli_user = {
 
 struct token_options {
     struct cli_common common;
-    char *role, *user, *node;
+    char *role, *user, *node, *project;
     int64_t expires_days;
 };
 
 static const struct weir_option token_options[] = {
     CLI_COMMON_OPTIONS(token_options),
     WEIR_OPT(token_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
-             "viewer, operator, scientist, admin or agent"),
+             "viewer, approver, operator, data-scientist, ml-engineer, admin or agent"),
     WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
     WEIR_OPT(token_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
              "Of role agent: the node it is for"),
+    WEIR_OPT(token_options, project, "project", 0, TEXT, NULL, 0, 0, "PROJECT",
+             "The only project it is for"),
     WEIR_OPT(token_options, expires_days, "expires-days", 0, INT, "0", 0, 36500, "N",
              "When it ends; 0: never"),
 };
@@ -218,9 +328,10 @@ static weir_status create_token(struct cli_call *call, struct weir_error *err)
     int64_t expires_ms =
         options->expires_days > 0 ? weir_time_ms() + options->expires_days * DAY_MS : 0;
     return post_and_print(call, "/api/v1/tokens",
-                          json_pack("{s:s,s:s,s:s*,s:s*,s:I}", "name", call->words[1], "role",
-                                    options->role, "user", options->user, "node", options->node,
-                                    "expires_ms", (json_int_t)expires_ms),
+                          json_pack("{s:s,s:s,s:s*,s:s*,s:s*,s:I}", "name", call->words[1], "role",
+                                    role_word(options->role), "user", options->user, "node",
+                                    options->node, "project", options->project, "expires_ms",
+                                    (json_int_t)expires_ms),
                           err);
 }
 
@@ -240,7 +351,8 @@ static weir_status run_token(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_token = {
     .name = "token",
-    .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] [--expires-days N] | revoke ID",
+    .usage = "create NAME [--role ROLE] [--user USER] [--node NODE] [--project PROJECT] "
+             "[--expires-days N] | revoke ID",
     .summary = "Create a token for a program, its secret is shown once; or revoke one",
     .min_words = 2,
     .max_words = 2,
@@ -269,4 +381,100 @@ const struct cli_command cli_session = {
     .max_words = 2,
     CLI_OPTIONS(plain_options, plain_options),
     .run = run_session,
+};
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+struct group_options {
+    struct cli_common common;
+    char *description;
+};
+
+static const struct weir_option group_options[] = {
+    CLI_COMMON_OPTIONS(group_options),
+    WEIR_OPT(group_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
+             "Who they are"),
+};
+
+static weir_status create_group(struct cli_call *call, struct weir_error *err)
+{
+    const struct group_options *options = call->options;
+    return post_and_print(
+        call, "/api/v1/groups",
+        json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
+}
+
+static weir_status delete_group(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, "/api/v1/groups/{}", call->words[1], "deleted", err);
+}
+
+static const char *group_path(struct cli_call *call)
+{
+    return cli_path2(call, "/api/v1/groups/{}/members/{}", call->words[1], call->words[2]);
+}
+
+static weir_status add_to_group(struct cli_call *call, struct weir_error *err)
+{
+    return send_and_print(call, "PUT", group_path(call), json_object(), err);
+}
+
+static weir_status remove_from_group(struct cli_call *call, struct weir_error *err)
+{
+    return delete_and_say(call, group_path(call), call->words[2], "removed", err);
+}
+
+static weir_status run_group(struct cli_call *call, struct weir_error *err)
+{
+    static const struct verb verbs[] = {{"create", 2, create_group},
+                                        {"delete", 2, delete_group},
+                                        {"add", 3, add_to_group},
+                                        {"remove", 3, remove_from_group}};
+    return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
+}
+
+const struct cli_command cli_group = {
+    .name = "group",
+    .usage = "create NAME [--description TEXT] | delete NAME | add GROUP USER | remove GROUP USER",
+    .summary = "Create groups of users, and say who is in them",
+    .min_words = 2,
+    .max_words = 3,
+    CLI_OPTIONS(group_options, group_options),
+    .run = run_group,
+};
+
+/* ---- who am I -------------------------------------------------------------------------------- */
+
+static weir_status run_whoami(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer, *rights;
+    const char *project;
+    WEIR_TRY(cli_rest(call, "GET", "/api/v1/session", NULL, &answer, err));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+        json_decref(answer);
+        return WEIR_OK;
+    }
+    printf("%s: %s on the platform\n", cli_text(call, answer, "user"),
+           cli_text(call, answer, "role"));
+    json_object_foreach(json_object_get(answer, "projects"), project, rights)
+    {
+        printf("in project %s you may", project);
+        for (size_t i = 0; i < json_array_size(rights); i++) {
+            printf("%s %s", i == 0 ? "" : ",", json_string_value(json_array_get(rights, i)));
+        }
+        printf("\n");
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_whoami = {
+    .name = "whoami",
+    .usage = "[-o json]",
+    .summary = "Say who you are, and what you may in which project",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_whoami,
 };

@@ -108,6 +108,12 @@ char *cli_path2(struct cli_call *call, const char *pattern, const char *a, const
     return weir_client_path(call->arena, pattern, (const char *[]){a, b}, 2);
 }
 
+char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const char *b,
+                const char *c)
+{
+    return weir_client_path(call->arena, pattern, (const char *[]){a, b, c}, 3);
+}
+
 weir_status cli_exec_beside(const char *program, char *const *argv, struct weir_error *err)
 {
     char path[4096];

@@ -110,6 +110,13 @@ weir_status cli_rest(struct cli_call *call, const char *method, const char *path
 /** Path with one or two parts filled in, in the arena. */
 char *cli_path1(struct cli_call *call, const char *pattern, const char *a);
 char *cli_path2(struct cli_call *call, const char *pattern, const char *a, const char *b);
+char *cli_path3(struct cli_call *call, const char *pattern, const char *a, const char *b,
+                const char *c);
+
+/** A password: the first line of `file`; NULL: asked for at the terminal, which does not show it. In
+ *  the call's arena. */
+weir_status cli_read_password(struct cli_call *call, const char *prompt, const char *file,
+                              char **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 bool cli_is_json(const struct cli_call *call);
 bool cli_is_yaml(const struct cli_call *call);

@@ -31,7 +31,9 @@
     X(cli_job_restart) \
     X(cli_job_resume) \
     X(cli_login) \
+    X(cli_whoami) \
     X(cli_project) \
+    X(cli_group) \
     X(cli_user) \
     X(cli_token) \
     X(cli_session) \

@@ -9,6 +9,7 @@
 #include "job/job.h"
 #include "store/event.h"
 #include "store/identity.h"
+#include "store/tenant.h"
 #include "track/track.h"
 
 #include <ctype.h>
@@ -43,6 +44,8 @@ const struct cli_noun cli_nouns[] = {
      "state kind severity subject", 1000, NULL},
     {"projects", "project", &weir_project_resource, API "projects", NULL, NULL, NULL, "name", "",
      1000, NULL},
+    {"groups", "group", &weir_group_resource, API "groups", NULL, NULL, NULL, "name", "", 1000,
+     NULL},
     {"users", "user", &weir_user_resource, API "users", NULL, NULL, NULL, "name", "kind role", 1000,
      NULL},
     {"tokens", "token", &weir_token_resource, API "tokens", NULL, NULL, NULL, "id",
@@ -63,6 +66,10 @@ const struct cli_noun cli_nouns[] = {
      "ion", NULL, "", 0, NULL},
     {"policy-decisions", "policy-decision", &weir_policy_decision_resource,
      API "ions/{}/policy-decisions", NULL, NULL, "ion", NULL, "", 0, NULL},
+    {"project-members", "project-member", &weir_project_member_resource, API "projects/{}/members",
+     NULL, NULL, "project", "name", "", 0, NULL},
+    {"group-members", "group-member", &weir_group_member_resource, API "groups/{}/members", NULL,
+     NULL, "group", "name", "", 0, NULL},
     {"members", "member", &weir_ion_member_resource, API "ions/{}/members", NULL, NULL, "ion",
      "person", "", 0, NULL},
 };

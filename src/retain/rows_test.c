@@ -274,6 +274,7 @@ static const char unswept[] =
     "'schema_migrations', 'counters', 'settings',"      /* of a fixed size */
     "'projects', 'queues', 'users', 'tokens', 'nodes'," /* made by people; a node by its token */
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
+    "'groups','group_members','project_members',"       /* few: people and their teams */
     "'node_joins',"              /* a new one removes those that have ended */
     "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "store/stmt.h"
 #include "store/table.h"
+#include "store/tenant.h"
 
 #include <string.h>
 
@@ -15,8 +16,9 @@ static const struct weir_field project_fields[] = {
 static const struct weir_field user_fields[] = {
     WEIR_FIELD(weir_user, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
     WEIR_FIELD(weir_user, kind,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "person or service"),
-    WEIR_FIELD(weir_user, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "viewer, operator, scientist, admin, agent or worker"),
+    WEIR_FIELD(weir_user, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "On the platform: member, viewer, approver, operator, data-scientist, ml-engineer, admin or agent"),
     WEIR_FIELD(weir_user, is_disabled, BOOL, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "May not log in"),
+    WEIR_FIELD(weir_user, password_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "Argon2id of the password"),
     WEIR_FIELD(weir_user, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
 };
 static const struct weir_field token_fields[] = {
@@ -25,9 +27,11 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, name,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What it is for"),
     WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role"),
     WEIR_FIELD(weir_token, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Of role agent: the node it speaks for"),
+    WEIR_FIELD(weir_token, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "The only project it is for; absent = all of its user's"),
     WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
     WEIR_FIELD(weir_token, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
     WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
+    WEIR_FIELD(weir_token, used_ms,     TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was shown last, by the hour"),
 };
 static const struct weir_field session_fields[] = {
     WEIR_FIELD(weir_session, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
@@ -63,43 +67,6 @@ const struct weir_resource weir_session_resource =
 const struct weir_resource weir_login_link_resource =
     WEIR_RESOURCE("login link", "login_links", weir_login_link, login_link_fields);
 
-static const char *const role_texts[] = {
-    [WEIR_ROLE_VIEWER] = "viewer",       [WEIR_ROLE_OPERATOR] = "operator",
-    [WEIR_ROLE_SCIENTIST] = "scientist", [WEIR_ROLE_ADMIN] = "admin",
-    [WEIR_ROLE_AGENT] = "agent",         [WEIR_ROLE_WORKER] = "worker",
-};
-
-const char *weir_role_text(enum weir_role role)
-{
-    return role_texts[role];
-}
-
-weir_status weir_role_from_text(const char *text, enum weir_role *out, struct weir_error *err)
-{
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(role_texts); i++) {
-        if (text != NULL && strcmp(text, role_texts[i]) == 0) {
-            *out = (enum weir_role)i;
-            return WEIR_OK;
-        }
-    }
-    return weir_error_set(err, WEIR_ERR_INVALID,
-                          "\"%s\" is not a role: viewer, operator, scientist, admin, agent, worker",
-                          text != NULL ? text : "");
-}
-
-static bool is_person_role(enum weir_role role)
-{
-    return role <= WEIR_ROLE_ADMIN;
-}
-
-bool weir_role_covers(enum weir_role role, enum weir_role needed)
-{
-    if (role == needed || role == WEIR_ROLE_ADMIN) {
-        return true;
-    }
-    return is_person_role(role) && is_person_role(needed) && role > needed;
-}
-
 void weir_secret_make(char out[WEIR_SECRET_BYTES])
 {
     static const char alphabet[] =
@@ -119,7 +86,7 @@ void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES])
     weir_sha256(secret, strlen(secret), out);
 }
 
-/** The user behind a secret, if they may still log in. */
+/** The user behind a secret, if they may still log in, with all that they may. */
 static weir_status load_user(struct weir_txn *txn, const char *name, struct weir_arena *arena,
                              struct weir_identity *out, struct weir_error *err)
 {
@@ -127,7 +94,9 @@ static weir_status load_user(struct weir_txn *txn, const char *name, struct weir
     if (out->user.is_disabled) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "user \"%s\" is disabled", name);
     }
-    return weir_role_from_text(out->user.role, &out->role, err);
+    WEIR_TRY(weir_role_from_text(out->user.role, &out->role, err));
+    out->rights = weir_role_rights(out->role);
+    return weir_grants_load(txn, name, arena, &out->grants, &out->n_grants, err);
 }
 
 /** The record (token, session, login link) that a secret opens; UNAUTH if there is none. */
@@ -143,20 +112,49 @@ static weir_status find_by_secret(struct weir_txn *txn, const struct weir_resour
                : weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", resource->name);
 }
 
-/** Lower the role to what `limit` may; UNAUTH if neither covers the other (agent and viewer). */
+/** Lower the rights to those of a role; UNAUTH if nothing is left (agent and viewer). */
 static weir_status limit_role(struct weir_identity *identity, const char *limit_text,
                               struct weir_error *err)
 {
     enum weir_role limit;
     WEIR_TRY(weir_role_from_text(limit_text, &limit, err));
-    if (weir_role_covers(identity->role, limit)) {
-        identity->role = limit;
-    } else if (!weir_role_covers(limit, identity->role)) {
+    weir_rights rights = weir_role_rights(limit);
+    bool is_of_people = weir_role_is_of_projects(limit) && identity->role == WEIR_ROLE_MEMBER;
+    if ((identity->rights & rights & ~WEIR_RIGHTS_OF(WEIR_RIGHT_SELF)) == 0 && !is_of_people &&
+        limit != identity->role) {
         return weir_error_set(err, WEIR_ERR_UNAUTH,
                               "this is for the role %s, which the user \"%s\" does not have",
                               limit_text, identity->user.name);
     }
+    identity->role = weir_role_covers(identity->role, limit) ? limit : identity->role;
+    identity->rights &= rights;
+    for (size_t i = 0; limit != WEIR_ROLE_MEMBER && i < identity->n_grants; i++) {
+        identity->grants[i].rights &= rights;
+    }
     return WEIR_OK;
+}
+
+/** Lower the rights to those in one project. */
+static void limit_project(struct weir_identity *identity, char *project, struct weir_arena *arena)
+{
+    weir_rights rights = 0, of_projects = 0;
+    if (project == NULL) {
+        return;
+    }
+    for (int right = 0; right < WEIR_RIGHT_COUNT; right++) {
+        of_projects |= weir_right_scope((enum weir_right)right) == WEIR_RIGHT_IS_OF_PROJECT
+                           ? WEIR_RIGHTS_OF(right)
+                           : 0;
+    }
+    for (size_t i = 0; i < identity->n_grants; i++) {
+        rights |=
+            strcmp(identity->grants[i].project, project) == 0 ? identity->grants[i].rights : 0;
+    }
+    rights |= identity->rights & of_projects;
+    identity->rights &= ~of_projects & weir_role_rights(WEIR_ROLE_VIEWER);
+    identity->grants = WEIR_ARENA_NEW(arena, struct weir_grant);
+    *identity->grants = (struct weir_grant){project, rights};
+    identity->n_grants = 1;
 }
 
 static weir_status identify_token(struct weir_txn *txn, const struct weir_token *token,
@@ -169,6 +167,7 @@ static weir_status identify_token(struct weir_txn *txn, const struct weir_token 
     struct weir_identity identity = {.token = token->id, .node = token->node};
     WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
     WEIR_TRY(limit_role(&identity, token->role, err));
+    limit_project(&identity, token->project, arena);
     *out = identity;
     return WEIR_OK;
 }
@@ -213,7 +212,9 @@ static weir_status limit_by_token(struct weir_txn *txn, const char *id, int64_t 
                               "the token this was made with has ended: log in again");
     }
     identity->token = token.id;
-    return limit_role(identity, weir_role_text(maker.role), err);
+    WEIR_TRY(limit_role(identity, token.role, err));
+    limit_project(identity, token.project, arena);
+    return WEIR_OK;
 }
 
 static weir_status identify_session(struct weir_txn *txn, const struct weir_session *session,
@@ -226,7 +227,9 @@ static weir_status identify_session(struct weir_txn *txn, const struct weir_sess
     struct weir_identity identity = {.csrf = session->csrf, .session = session->id};
     WEIR_TRY(load_user(txn, session->user, arena, &identity, err));
     WEIR_TRY(limit_role(&identity, session->role, err));
-    WEIR_TRY(limit_by_token(txn, session->token, now_ms, arena, &identity, err));
+    if (session->token != NULL) { /* else a password was given */
+        WEIR_TRY(limit_by_token(txn, session->token, now_ms, arena, &identity, err));
+    }
     *out = identity;
     return WEIR_OK;
 }
@@ -238,6 +241,16 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
     struct weir_session session;
     WEIR_TRY(find_by_secret(txn, &weir_session_resource, secret, arena, &session, err));
     return identify_session(txn, &session, now_ms, arena, out, err);
+}
+
+static bool has_same_rights(const struct weir_identity *a, const struct weir_identity *b)
+{
+    bool is_same = a->rights == b->rights && a->n_grants == b->n_grants;
+    for (size_t i = 0; is_same && i < a->n_grants; i++) {
+        is_same = a->grants[i].rights == b->grants[i].rights &&
+                  strcmp(a->grants[i].project, b->grants[i].project) == 0;
+    }
+    return is_same;
 }
 
 weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
@@ -256,7 +269,7 @@ weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity
         status = status == WEIR_OK ? identify_token(txn, &token, now_ms, arena, &now, err)
                                    : WEIR_ERR_UNAUTH;
     }
-    if (status != WEIR_OK || now.role != identity->role) {
+    if (status != WEIR_OK || !has_same_rights(&now, identity)) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "what proved who you are has ended or changed");
     }
     return WEIR_OK;

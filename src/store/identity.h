@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/record.h"
+#include "store/rights.h"
 #include "store/store.h"
 
 struct weir_project {
@@ -24,31 +25,12 @@ struct weir_project {
     int64_t created_ms;
 };
 
-/** Roles, each may do what the one before may; WORKER and AGENT are outside that order. */
-enum weir_role {
-    WEIR_ROLE_VIEWER,    /**< Read. */
-    WEIR_ROLE_OPERATOR,  /**< Review models, roll back, lists, alerts, cancel. */
-    WEIR_ROLE_SCIENTIST, /**< Datasets, jobs, IONs. */
-    WEIR_ROLE_ADMIN,     /**< Everything. */
-    WEIR_ROLE_AGENT,     /**< A node's agent: node, desired tasks, task status and logs. */
-    WEIR_ROLE_WORKER,    /**< A task's attempt: its own run, model, pipeline, decisions, health. No
-                            stored token has it. */
-};
-
-/** "viewer", "operator", "scientist", "admin", "agent", "worker". */
-const char *weir_role_text(enum weir_role role);
-weir_status weir_role_from_text(const char *text, enum weir_role *out,
-                                struct weir_error *err) WEIR_MUST_CHECK;
-
-/** Is `role` one that may do what `needed` may? AGENT and WORKER are met by themselves and ADMIN.
- */
-bool weir_role_covers(enum weir_role role, enum weir_role needed);
-
 struct weir_user {
     char *name;
     char *kind; /**< "person" or "service". */
     char *role;
     bool is_disabled;
+    char *password_hash; /**< password.h; NULL: the user logs in with links only. */
     int64_t created_ms;
 };
 
@@ -57,17 +39,19 @@ struct weir_token {
     char *user;
     char *name;
     char *role;
-    char *node; /**< Of role agent: the node it may speak for. NULL: the first it registers. */
+    char *node;    /**< Of role agent: the node it may speak for. NULL: the first it registers. */
+    char *project; /**< The only project it is for; NULL: all of its user's. */
     char *secret_hash;
     int64_t created_ms;
     int64_t expires_ms; /**< 0 = never. */
+    int64_t used_ms;    /**< When it was shown last, by the hour; 0: never. */
 };
 
 struct weir_session {
     char *id;
     char *user;
     char *role;    /**< At most this one. */
-    char *token;   /**< That the login link was made with. */
+    char *token;   /**< That the login link was made with; NULL: a password was given. */
     char *address; /**< From where it was opened; may be NULL. */
     char *secret_hash;
     char *csrf;
@@ -110,14 +94,23 @@ extern const struct weir_resource weir_login_link_resource;
 void weir_secret_make(char out[WEIR_SECRET_BYTES]);
 void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES]);
 
+/** What somebody may do in one project. */
+struct weir_grant {
+    char *project;
+    weir_rights rights;
+};
+
 /** What a shown secret proves. Text lies in the caller's arena. */
 struct weir_identity {
     struct weir_user user;
-    enum weir_role role; /**< The least of the user's, the token's and the session's. */
-    char *token;         /**< Identifier of the token that was shown, or that began the session. */
-    char *session;       /**< Identifier of the session; NULL for a token. */
-    char *csrf;          /**< Of a session; NULL for a token. */
-    char *node;          /**< That an agent's token is bound to; NULL if it is to none. */
+    enum weir_role role;       /**< The least of the user's, the token's and the session's. */
+    weir_rights rights;        /**< In all projects, and on the platform. */
+    struct weir_grant *grants; /**< In single projects, each once. */
+    size_t n_grants;
+    char *token;   /**< Identifier of the token that was shown, or that began the session. */
+    char *session; /**< Identifier of the session; NULL for a token. */
+    char *csrf;    /**< Of a session; NULL for a token. */
+    char *node;    /**< That an agent's token is bound to; NULL if it is to none. */
 };
 
 /** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
@@ -134,7 +127,7 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
                                   struct weir_arena *arena, struct weir_identity *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Would the secret behind this identity still be good, for the same role? UNAUTH if it is not. */
+/** Would the secret behind this identity still be good, for the same rights? UNAUTH if it is not. */
 weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
                                 int64_t now_ms, struct weir_arena *arena,
                                 struct weir_error *err) WEIR_MUST_CHECK;

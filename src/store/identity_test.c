@@ -84,7 +84,7 @@ END_TEST
 START_TEST(roles_cover_what_is_below_them)
 {
     static const enum weir_role order[] = {WEIR_ROLE_VIEWER, WEIR_ROLE_OPERATOR,
-                                           WEIR_ROLE_SCIENTIST, WEIR_ROLE_ADMIN};
+                                           WEIR_ROLE_ML_ENGINEER, WEIR_ROLE_ADMIN};
 
     for (size_t i = 0; i < 4; i++) {
         for (size_t k = 0; k < 4; k++) {
@@ -97,7 +97,7 @@ START_TEST(roles_cover_what_is_below_them)
     ck_assert(!weir_role_covers(WEIR_ROLE_WORKER, WEIR_ROLE_AGENT));
     enum weir_role role;
     ck_assert_int_eq(weir_role_from_text("scientist", &role, NULL), WEIR_OK);
-    ck_assert_int_eq(role, WEIR_ROLE_SCIENTIST);
+    ck_assert_int_eq(role, WEIR_ROLE_ML_ENGINEER);
     ck_assert_int_eq(weir_role_from_text("root", &role, NULL), WEIR_ERR_INVALID);
 }
 

@@ -15,18 +15,24 @@
 
 #define READERS_DEFAULT 4
 #define READERS_MAX     64
+#define SCOPED_READERS  2
 #define QUEUE_DEFAULT   1024
 
-/** Owned by whoever opened it; reader connections are lent to the reading thread. */
+/** Connections that are lent to reading threads. */
+struct readers {
+    pthread_mutex_t mutex; /**< Protects the two members below. */
+    pthread_cond_t freed;  /**< One came back. */
+    struct connection *free[READERS_MAX];
+    size_t n_free;
+    struct connection connections[READERS_MAX];
+    size_t n;
+};
+
+/** Owned by whoever opened it. */
 struct weir_store {
     int lock_fd;
     struct writer *writer;
-    pthread_mutex_t mutex; /**< Protects the two members below. */
-    pthread_cond_t freed;  /**< A reader came back. */
-    size_t free_readers[READERS_MAX];
-    size_t n_free;
-    struct connection *readers;
-    size_t n_readers;
+    struct readers readers, scoped_readers;
 };
 
 static weir_status open_lock(struct weir_store *store, const char *path, struct weir_error *err)
@@ -44,12 +50,42 @@ static weir_status open_lock(struct weir_store *store, const char *path, struct 
     return status;
 }
 
+static void readers_init(struct readers *readers)
+{
+    pthread_mutex_init(&readers->mutex, NULL);
+    pthread_cond_init(&readers->freed, NULL);
+}
+
+static weir_status readers_open(struct readers *readers, const char *path, size_t n,
+                                bool hides_rows, struct weir_error *err)
+{
+    while (readers->n < n) {
+        struct connection *connection = &readers->connections[readers->n];
+        WEIR_TRY(connection_open(path, 0, true, connection, err));
+        readers->free[readers->n_free++] = connection;
+        readers->n++;
+        WEIR_TRY(row_scope_prepare(connection, hides_rows, err));
+    }
+    return WEIR_OK;
+}
+
+static void readers_close(struct readers *readers)
+{
+    assert(readers->n_free == readers->n);
+    for (size_t i = 0; i < readers->n; i++) {
+        connection_close(&readers->connections[i]);
+    }
+    pthread_cond_destroy(&readers->freed);
+    pthread_mutex_destroy(&readers->mutex);
+}
+
 static weir_status open_connections(struct weir_store *store,
                                     const struct weir_store_config *config, struct weir_error *err)
 {
     struct connection writer;
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
     weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
+    status = status == WEIR_OK ? row_scope_prepare(&writer, false, err) : status;
     if (status != WEIR_OK) {
         connection_close(&writer);
         (void)weir_error_prefix(err, "database %s: ", config->path);
@@ -59,16 +95,9 @@ static weir_status open_connections(struct weir_store *store,
     WEIR_TRY(writer_start(&writer, config->max_queue != 0 ? config->max_queue : QUEUE_DEFAULT,
                           &store->writer, err));
     size_t n_readers = config->n_readers != 0 ? config->n_readers : READERS_DEFAULT;
-    n_readers = WEIR_MIN(n_readers, (size_t)READERS_MAX);
-    store->readers = calloc(n_readers, sizeof(*store->readers));
-    if (store->readers == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
-    }
-    for (; store->n_readers < n_readers; store->n_readers++) {
-        WEIR_TRY(connection_open(config->path, 0, true, &store->readers[store->n_readers], err));
-        store->free_readers[store->n_free++] = store->n_readers;
-    }
-    return WEIR_OK;
+    WEIR_TRY(readers_open(&store->readers, config->path, WEIR_MIN(n_readers, (size_t)READERS_MAX),
+                          false, err));
+    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, err);
 }
 
 weir_status weir_store_open(const struct weir_store_config *config, struct weir_store **out,
@@ -79,8 +108,8 @@ weir_status weir_store_open(const struct weir_store_config *config, struct weir_
         return weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
     }
     store->lock_fd = -1;
-    pthread_mutex_init(&store->mutex, NULL);
-    pthread_cond_init(&store->freed, NULL);
+    readers_init(&store->readers);
+    readers_init(&store->scoped_readers);
     weir_status status = open_lock(store, config->path, err);
     if (status == WEIR_OK) {
         status = open_connections(store, config, err);
@@ -98,18 +127,13 @@ void weir_store_close(struct weir_store *store)
     if (store == NULL) {
         return;
     }
-    assert(store->n_free == store->n_readers);
     /* Readers first: the last connection to close folds the log back into the file. */
-    for (size_t i = 0; i < store->n_readers; i++) {
-        connection_close(&store->readers[i]);
-    }
-    free(store->readers);
+    readers_close(&store->readers);
+    readers_close(&store->scoped_readers);
     writer_stop(store->writer);
     if (store->lock_fd >= 0) {
         close(store->lock_fd);
     }
-    pthread_cond_destroy(&store->freed);
-    pthread_mutex_destroy(&store->mutex);
     free(store);
 }
 
@@ -127,32 +151,76 @@ weir_status weir_store_write(struct weir_store *store, weir_txn_fn fn, void *con
     return writer_submit(store->writer, fn, context, err);
 }
 
-weir_status weir_store_read(struct weir_store *store, weir_txn_fn fn, void *context,
-                            struct weir_error *err)
+static struct connection *readers_take(struct readers *readers)
+{
+    pthread_mutex_lock(&readers->mutex);
+    while (readers->n_free == 0) {
+        pthread_cond_wait(&readers->freed, &readers->mutex);
+    }
+    struct connection *connection = readers->free[--readers->n_free];
+    pthread_mutex_unlock(&readers->mutex);
+    return connection;
+}
+
+static void readers_give_back(struct readers *readers, struct connection *connection)
+{
+    pthread_mutex_lock(&readers->mutex);
+    readers->free[readers->n_free++] = connection;
+    pthread_cond_signal(&readers->freed);
+    pthread_mutex_unlock(&readers->mutex);
+}
+
+static weir_status read_with(struct readers *readers, weir_txn_fn fn, void *context,
+                             struct weir_error *err)
 {
     if (txn_is_running()) {
         return refuse_nested(err);
     }
-    pthread_mutex_lock(&store->mutex);
-    while (store->n_free == 0) {
-        pthread_cond_wait(&store->freed, &store->mutex);
-    }
-    size_t i_reader = store->free_readers[--store->n_free];
-    pthread_mutex_unlock(&store->mutex);
-
-    struct connection *connection = &store->readers[i_reader];
+    struct connection *connection = readers_take(readers);
     struct weir_txn txn = {.connection = connection};
     weir_status status = connection_exec(connection, "BEGIN", err);
     if (status == WEIR_OK) {
         status = txn_run(&txn, fn, context, err);
         (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
     }
-
-    pthread_mutex_lock(&store->mutex);
-    store->free_readers[store->n_free++] = i_reader;
-    pthread_cond_signal(&store->freed);
-    pthread_mutex_unlock(&store->mutex);
+    readers_give_back(readers, connection);
     return status;
+}
+
+weir_status weir_store_read(struct weir_store *store, weir_txn_fn fn, void *context,
+                            struct weir_error *err)
+{
+    return read_with(&store->readers, fn, context, err);
+}
+
+/* ---- in a scope ------------------------------------------------------------------------------ */
+
+struct scoped {
+    const struct weir_row_scope *scope;
+    weir_txn_fn fn;
+    void *context;
+};
+
+static weir_status run_scoped(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct scoped *scoped = context;
+    return row_scope_run(scoped->scope, scoped->fn, txn, scoped->context, err);
+}
+
+weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                   weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    struct scoped scoped = {scope, fn, context};
+    return scope->is_all ? weir_store_read(store, fn, context, err)
+                         : read_with(&store->scoped_readers, run_scoped, &scoped, err);
+}
+
+weir_status weir_store_write_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                    weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    struct scoped scoped = {scope, fn, context};
+    return scope->is_all ? weir_store_write(store, fn, context, err)
+                         : weir_store_write(store, run_scoped, &scoped, err);
 }
 
 uint64_t weir_store_change(struct weir_store *store)

@@ -6,7 +6,9 @@
 #define WEIR_STORE_STORE_PRIVATE_H
 
 #include "base/buf.h"
+#include "base/record.h"
 #include "base/status.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/store.h"
 
@@ -29,6 +31,7 @@ struct connection {
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
+    bool hides_rows; /**< For scoped reads (row_scope.h). */
 };
 
 struct weir_txn {
@@ -53,6 +56,25 @@ void connection_release_stmts(struct connection *connection);
 /** What a SQLite result code means to the caller; `what` says what was tried. */
 weir_status connection_error(const struct connection *connection, int code, const char *what,
                              struct weir_error *err);
+
+/** Let statements ask what is in scope; hides_rows: hide the rows that are not, for good. */
+weir_status row_scope_prepare(struct connection *connection, bool hides_rows,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run a transaction function in a scope, on the thread of the connection. */
+weir_status row_scope_run(const struct weir_row_scope *scope, weir_txn_fn fn, struct weir_txn *txn,
+                          void *context, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** SQL for the project of a row, if statements must leave out rows themselves; else NULL. The
+ *  condition is weir_sees(SQL). */
+const char *row_scope_condition(const struct weir_txn *txn, const char *table);
+
+/** DENIED if the record is of a project outside of the scope. */
+weir_status row_scope_check_insert(const struct weir_resource *resource, const void *record,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does it know whether the table's rows belong to projects? */
+bool row_scope_knows(const char *table);
 
 /** A file of migrations/, embedded. */
 struct migration {

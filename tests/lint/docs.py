@@ -98,17 +98,23 @@ def load_statuses():
     return [(name, text, int(http), int(code), retry == "true") for name, text, http, code, retry in rows]
 
 
+def load_rights():
+    rows = re.findall(r'^X\((\w+), "([^"]+)", "([^"]+)", (\w+), "(\w*)"\)', read("src/store/rights.def"), re.M)
+    return {right: (noun, verb, scope.lower(), who) for right, noun, verb, scope, who in rows}
+
+
 def load_routes():
+    rights = {right: f"{verb} {noun}" for right, (noun, verb, *_) in load_rights().items()}
     text = without_comments(read("src/api/routes.c"))
     text = re.sub(r'\bAPI "', '"/api/v1', text)
     body = braces_after(text, text.index("api_routes[]"))
     routes = []
     for row in parts(body):
-        method, pattern, summary, role, also, _, flags, taken, given, query, *_ = parts(row[1:-1])
+        method, pattern, summary, right, _, flags, taken, given, query, *_ = parts(row[1:-1])
+        right = right[2:-1]
         routes.append({
             "method": string(method), "path": string(pattern), "summary": string(summary),
-            "role": "" if "API_OPEN" in flags else role.lower(),
-            "also": also.lower() if also in ("AGENT", "WORKER") and also != role else "",
+            "right": "" if "API_OPEN" in flags else rights[right],
             "flags": flags, "in": taken, "out": given, "query": string(query) or ""})
     return routes
 
@@ -274,14 +280,22 @@ def body_text(route, records):
     return f"[{name}](#{slug(name)})"
 
 
+def rights_part():
+    """The matrix of roles and rights."""
+    roles = [("v", "viewer"), ("a", "approver"), ("o", "operator"), ("d", "data-scientist"), ("m", "ml-engineer")]
+    rows = [(f"{verb} {noun}", scope, *("×" if letter in who else "" for letter, _ in roles), "×")
+            for noun, verb, scope, who in load_rights().values()]
+    return table(("right", "with what is of", *(role for _, role in roles), "admin"), rows)
+
+
 def routes_part(routes, records):
     rows = []
     for route in routes:
-        who = " or ".join(filter(None, [route["role"], route["also"]])) or "anybody"
+        who = route["right"] or "anybody"
         query = ", ".join(f"`{name}`" for name in route["query"].split())
         rows.append((f"`{route['method']} {route['path']}`", route["summary"], who, query,
                      body_text(route, records), answer_text(route, records)))
-    return table(("route", "what it does", "least role", "query", "body", "answer"), rows)
+    return table(("route", "what it does", "right", "query", "body", "answer"), rows)
 
 
 def records_part(routes, records):
@@ -390,7 +404,7 @@ def generated(statuses, routes, records, worker, kinds):
         "docs/reference/errors.md": {"statuses": table(
             ("status", "meaning", "HTTP", "exit", "tried again"),
             [(f"`{name}`", text, http, code, "yes" if retry else "") for name, text, http, code, retry in statuses])},
-        "docs/reference/rest.md": {"routes": routes_part(routes, records),
+        "docs/reference/rest.md": {"rights": rights_part(), "routes": routes_part(routes, records),
                                    "records": records_part(routes, records)},
         "docs/reference/health.md": {"alerts": alerts_part()},
         "docs/security.md": security_parts(),

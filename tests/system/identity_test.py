@@ -88,7 +88,7 @@ class Sessions(IdentityCase):
         self.assertIn('this session of "admin" has the role "viewer"', message)
         # Nor does a link that the session makes, or the session of that link.
         link = browser.request("POST", "/session/link", {})["url"]
-        self.browser_is_refused(Browser(self.server, link), 403, "GET", "/tokens")
+        self.browser_is_refused(Browser(self.server, link), 403, "GET", "/node-joins")
         message = self.refused(403, "POST", "/tokens", {"name": "evil"}, token=made["secret"])
         self.assertIn('this token of "admin" has the role "viewer"', message)
 
@@ -186,8 +186,8 @@ class Users(IdentityCase):
         self.assertEqual(caught.exception.code, 401)
 
     def test_a_role_counts_from_the_next_request_on(self):
-        self.server.post("/users", {"name": "carl", "kind": "person", "role": "scientist"})
-        secret = self.token("scientist", user="carl")["secret"]
+        self.server.post("/users", {"name": "carl", "kind": "person", "role": "ml-engineer"})
+        secret = self.token("ml-engineer", user="carl")["secret"]
         self.server.request("POST", "/api/v1/datasets", {"name": "of-carl"}, token=secret)
         self.server.weir("user", "role", "carl", "viewer")
         self.refused(403, "POST", "/datasets", {"name": "more"}, token=secret)
@@ -214,8 +214,8 @@ class Users(IdentityCase):
         self.server.request("GET", "/api/v1/jobs")
 
     def test_who_is_named_somewhere_is_not_deleted(self):
-        self.server.post("/users", {"name": "dora", "kind": "person", "role": "scientist"})
-        made = self.token("scientist", user="dora")
+        self.server.post("/users", {"name": "dora", "kind": "person", "role": "ml-engineer"})
+        made = self.token("ml-engineer", user="dora")
         job = {"name": "hers", "kind": "command", "spec": {"argv": ["true"]}}
         self.server.request("POST", "/api/v1/jobs", job, token=made["secret"])
         self.assertIn("tokens (1)", self.refused(409, "DELETE", "/users/dora"))
@@ -608,7 +608,7 @@ class Audit(IdentityCase):
         self.assertEqual(sum(counted), 60)
 
     def test_admins_read_it_where_they_ask_for_it_and_nobody_else_does(self):
-        self.assertIn("admin", self.refused(403, "GET", "/events?topic=audit", token=self.token("scientist")["secret"]))
+        self.assertIn("admin", self.refused(403, "GET", "/events?topic=audit", token=self.token("ml-engineer")["secret"]))
         self.assertNotIn("audit", {event["topic"] for event in self.server.get("/events?limit=1000")["items"]})
         self.assertEqual(self.server.get("/events?kind=token_created")["items"], [])
         self.assertTrue(self.audit(kind="token_created"))

@@ -1,5 +1,5 @@
 """What a task may reach: an agent that is root starts it as a user of its own, in a namespace of its own
-(src/agent/cell.h). Here a scientist's job tries what an attacker would."""
+(src/agent/cell.h). Here an ML engineer's job tries what an attacker would."""
 import json
 import os
 import pathlib
@@ -24,8 +24,8 @@ class Isolation(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
         wait_until(lambda: cls.server.get("/nodes")["items"], 20, "the node")
         cls.isolation = cls.server.get("/nodes")["items"][0]["inventory"]["isolation"]
-        cls.server.post("/users", {"name": "ada", "kind": "person", "role": "scientist"})
-        made = cls.server.weir("token", "create", "ada", "--role", "scientist", "--user", "ada", "-o", "json")[1]
+        cls.server.post("/users", {"name": "ada", "kind": "person", "role": "ml-engineer"})
+        made = cls.server.weir("token", "create", "ada", "--role", "ml-engineer", "--user", "ada", "-o", "json")[1]
         cls.scientist = json.loads(made)["secret"]
 
     def setUp(self):

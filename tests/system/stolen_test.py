@@ -25,7 +25,7 @@ import harness
 from harness import WEIR, Server, wait_until
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
-ROLES = ("viewer", "operator", "scientist", "admin")
+ROLES = ("viewer", "operator", "ml-engineer", "admin")
 STOLEN = (pathlib.Path(__file__).parent / "stolen_task.py").read_text()
 ZERO = "0" * 64
 METRICS = {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]}
@@ -34,14 +34,14 @@ METRICS = {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]}
 # that node, or the task that it belongs to, beside admins.
 REQUESTS = [
     ("viewer", "GET", "/session", None), ("viewer", "GET", "/sessions", None), ("viewer", "GET", "/projects", None),
-    ("viewer", "GET", "/users", None), ("admin", "GET", "/tokens", None), ("viewer", "GET", "/kinds", None),
+    ("viewer", "GET", "/users", None), ("viewer", "GET", "/tokens", None), ("viewer", "GET", "/kinds", None),
     ("viewer", "GET", "/nodes", None), ("viewer", "GET", "/health/summary", None), ("viewer", "GET", "/jobs", None),
     ("viewer", "GET", "/jobs/{job}", None), ("viewer", "GET", "/jobs/{job}/tasks", None),
     ("viewer", "GET", "/tasks/{task}/log", None), ("viewer", "GET", "/runs", None), ("viewer", "GET", "/runs/{run}", None),
     ("viewer", "GET", "/runs/{run}/metrics", None), ("viewer", "GET", "/models", None),
     ("viewer", "GET", "/models/{model}/versions/1", None), ("viewer", "GET", "/datasets", None),
     ("viewer", "GET", "/datasets/faces", None), ("viewer", "GET", "/datasets/faces/versions", None),
-    ("scientist", "GET", "/datasets/faces/freeze", None), ("viewer", "GET", "/ions", None),
+    ("ml-engineer", "GET", "/datasets/faces/freeze", None), ("viewer", "GET", "/ions", None),
     ("viewer", "GET", "/ions/doors", None), ("viewer", "GET", "/ions/doors/candidates", None),
     ("viewer", "GET", "/ions/doors/policy-decisions", None), ("viewer", "GET", "/ions/doors/replicas", None),
     ("viewer", "GET", "/ions/doors/members", None),
@@ -57,19 +57,19 @@ REQUESTS = [
     ("admin", "POST", "/tokens", {"name": "eve", "role": "agent", "node": "{node}"}),
     ("admin", "DELETE", "/tokens/{token}", None), ("admin", "POST", "/store/sweep", {}),
     ("admin", "PUT", "/retention", {"audit": "1d"}),
-    ("scientist", "POST", "/jobs", {"name": "x", "kind": "command", "spec": {"argv": ["true"]}}),
-    ("operator", "POST", "/jobs/{job}/cancel", {}), ("scientist", "POST", "/jobs/{job}/restart", {}),
-    ("scientist", "POST", "/jobs/{job}/resume", {}),
+    ("ml-engineer", "POST", "/jobs", {"name": "x", "kind": "command", "spec": {"argv": ["true"]}}),
+    ("operator", "POST", "/jobs/{job}/cancel", {}), ("ml-engineer", "POST", "/jobs/{job}/restart", {}),
+    ("ml-engineer", "POST", "/jobs/{job}/resume", {}),
     ("nobody", "PUT", "/nodes/{node}", {"cpu_slots": 1}), ("nobody", "PUT", "/nodes/a-first", {"cpu_slots": 999}),
     ("nobody", "PUT", "/tasks/{task}/status", {"attempt": 1, "state": "exited", "exit_code": 0}),
     ("nobody", "POST", "/tasks/{task}/log?offset=0&attempt=1", {"forged": True}),
-    ("scientist", "POST", "/datasets", {"name": "hers"}), ("scientist", "POST", "/datasets/faces/versions", {}),
-    ("scientist", "PUT", "/datasets/faces/files/eve/1.pgm", {}), ("scientist", "DELETE", "/datasets/faces/files/ann/1.pgm", None),
-    ("scientist", "DELETE", "/datasets/faces/files/ann", None), ("scientist", "PATCH", "/runs/{run}", {"status": "FAILED"}),
-    ("scientist", "POST", "/runs/{run}/metrics", METRICS),
-    ("scientist", "POST", "/models/{model}/versions", {"run": "{run}", "blob": "{blob}", "bytes": 7}),
-    ("scientist", "POST", "/ions", {"kind": "ion", "name": "hers", "pipelines": [], "links": []}),
-    ("scientist", "DELETE", "/ions/doors", None), ("operator", "POST", "/ions/doors/trigger", {"pipeline": "training"}),
+    ("ml-engineer", "POST", "/datasets", {"name": "hers"}), ("ml-engineer", "POST", "/datasets/faces/versions", {}),
+    ("ml-engineer", "PUT", "/datasets/faces/files/eve/1.pgm", {}), ("ml-engineer", "DELETE", "/datasets/faces/files/ann/1.pgm", None),
+    ("ml-engineer", "DELETE", "/datasets/faces/files/ann", None), ("ml-engineer", "PATCH", "/runs/{run}", {"status": "FAILED"}),
+    ("ml-engineer", "POST", "/runs/{run}/metrics", METRICS),
+    ("ml-engineer", "POST", "/models/{model}/versions", {"run": "{run}", "blob": "{blob}", "bytes": 7}),
+    ("ml-engineer", "POST", "/ions", {"kind": "ion", "name": "hers", "pipelines": [], "links": []}),
+    ("ml-engineer", "DELETE", "/ions/doors", None), ("operator", "POST", "/ions/doors/trigger", {"pipeline": "training"}),
     ("operator", "POST", "/ions/doors/approve", {}), ("operator", "POST", "/ions/doors/reject", {}),
     ("operator", "POST", "/ions/doors/rollback", {}),
     ("operator", "PUT", "/ions/doors/members/eve", {"list": "allow"}),
@@ -86,7 +86,7 @@ REQUESTS = [
     ("admin", "DELETE", "/nodes/{node}", None), ("viewer", "GET", "/devices", None), ("admin", "GET", "/node-joins", None),
     ("admin", "POST", "/node-joins", {}), ("viewer", "GET", "/models/{model}", None),
     ("viewer", "GET", "/models/{model}/versions", None), ("viewer", "GET", "/blobs/{blob}", None),
-    ("scientist", "PUT", "/blobs/{blob}", {}), ("viewer", "GET", "/decisions/{decision}/image", None),
+    ("ml-engineer", "PUT", "/blobs/{blob}", {}), ("viewer", "GET", "/decisions/{decision}/image", None),
 ]
 NO_PREFIX = ("/metrics",)
 UNLISTED = "?"
@@ -98,7 +98,7 @@ DEAD = ("no token", "a made-up token", "an API token that was revoked", "an API 
         "a login link, as a session", "an API token, as a session", "a session's CSRF value, as a token",
         "a token that a machine joins with", "the token of a job that is over", "a job's token, for another attempt", "a job's token, for another task")
 LIVING = (*OWN, "a viewer's token", "a viewer's session", "an operator's token", "an operator's session",
-          "a scientist's token", "a scientist's session", "an admin's session, without its CSRF value")
+          "an ml-engineer's token", "an ml-engineer's session", "an admin's session, without its CSRF value")
 
 
 def fill(value, names):
@@ -318,8 +318,8 @@ class Stolen(unittest.TestCase):
         living = {"a job's own token": {"token": own}, "the token of its node's agent": {"token": agent},
                   "the token of another node's agent": {"token": self.token("agent", user="agent", node="b")["secret"]}}
         for role in ROLES[:3]:
-            living[f"{'an' if role == 'operator' else 'a'} {role}'s token"] = {"token": self.token(role)["secret"]}
-            living[f"{'an' if role == 'operator' else 'a'} {role}'s session"] = self.cookie(self.token(role)["secret"])
+            living[f"{'an' if role in ('operator', 'ml-engineer') else 'a'} {role}'s token"] = {"token": self.token(role)["secret"]}
+            living[f"{'an' if role in ('operator', 'ml-engineer') else 'a'} {role}'s session"] = self.cookie(self.token(role)["secret"])
         admins = self.cookie(self.server.token)
         living["an admin's session, without its CSRF value"] = {"cookie": admins["cookie"]}
         self.assertEqual(set(living), set(LIVING))

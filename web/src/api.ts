@@ -40,6 +40,8 @@ export interface Alive {
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
+    projects: Record<string, string[]> // What the caller may in single projects, by name
+    rights: string[] // What the caller may on the platform and in all projects
     role: string // At most this role
     user: string // Who calls
     version: string // Version of the server
@@ -180,6 +182,21 @@ export interface Device {
 
 export interface ErrorBody {
     error: { status: string; message: string }
+}
+
+/** GET /groups */
+export interface Group {
+    created_ms: Time | null // When it was made (ms)
+    description: string | null // Who they are
+    name: string // Unique name
+}
+
+/** GET /groups/{name}/members */
+export interface GroupMember {
+    created_ms: Time | null // Since when (ms)
+    group: string | null // Group
+    name: string // GROUP/USER
+    user: string | null // Who is in it
 }
 
 export interface Health {
@@ -443,11 +460,22 @@ export interface PolicyDecision {
     version: number // Number of the model version
 }
 
-/** GET /projects */
+/** GET /projects, GET /projects/{name} */
 export interface Project {
     created_ms: Time // When it was made (ms)
     description: string | null // What it is for
     name: string // Unique name
+}
+
+/** GET /projects/{name}/members */
+export interface ProjectMember {
+    created_by: string | null // Who gave the role
+    created_ms: Time | null // Since when (ms)
+    group: string | null // A group whose members may
+    name: string // PROJECT/user/NAME or PROJECT/group/NAME
+    project: string | null // Project
+    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project
+    user: string | null // Who may; or a group
 }
 
 export interface RegisteredVersion {
@@ -600,7 +628,9 @@ export interface Token {
     id: string // Identifier
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
+    project: string | null // The only project it is for; absent = all of its user's
     role: string // At most this role
+    used_ms: Time | null // When it was shown last, by the hour (ms)
     user: string // Whose it is
 }
 
@@ -623,7 +653,7 @@ export interface User {
     is_disabled: boolean // May not log in
     kind: string // person or service
     name: string // Unique name
-    role: string // viewer, operator, scientist, admin, agent or worker
+    role: string // On the platform: member, viewer, approver, operator, data-scientist, ml-engineer, admin or agent
 }
 
 export interface VerdictCounts {

@@ -1,0 +1,234 @@
+/** Groups, members of projects, passwords: who may do what. */
+#include "api/api_private.h"
+
+#include "base/uuid.h"
+#include "store/password.h"
+#include "store/tenant.h"
+
+#include <string.h>
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+weir_status api_group_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_group group = {0};
+    WEIR_TRY(weir_record_from_json(&weir_group_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &group, err));
+    group.created_ms = call->now_ms;
+    WEIR_TRY(weir_txn_insert(txn, &weir_group_resource, &group, err));
+    WEIR_TRY(audit_act(call, txn, "group_created",
+                       weir_arena_printf(call->arena, "group/%s", group.name),
+                       weir_arena_printf(call->arena, "Group %s was made", group.name), err));
+    api_answer_record(call, &weir_group_resource, &group);
+    return WEIR_OK;
+}
+
+weir_status api_group_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const char *name = call->params[0];
+    WEIR_TRY(weir_txn_delete(txn, &weir_group_resource, name, err));
+    weir_http_response_empty(call->response);
+    return audit_act(
+        call, txn, "group_deleted", weir_arena_printf(call->arena, "group/%s", name),
+        weir_arena_printf(call->arena, "Group %s was deleted, and what it gave its members", name),
+        err);
+}
+
+/* All that match one field, in one page: as a list's answer. */
+static weir_status answer_matching(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_resource *resource, const char *field,
+                                   struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    char *next;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT(field, EQ, call->params[0])),
+                                     .cursor = weir_http_request_query(call->request, "cursor"),
+                                     .limit = 1000};
+    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
+    api_answer_list(call, resource, items, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_group_members(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_group group;
+    WEIR_TRY(weir_txn_get(txn, &weir_group_resource, call->params[0], call->arena, &group, err));
+    return answer_matching(call, txn, &weir_group_member_resource, "group", err);
+}
+
+weir_status api_group_add(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_group group;
+    struct weir_user user;
+    WEIR_TRY(weir_txn_get(txn, &weir_group_resource, call->params[0], call->arena, &group, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_user_resource, call->params[1], call->arena, &user, err));
+    const struct weir_group_member member = {
+        .name = weir_arena_printf(call->arena, "%s/%s", group.name, user.name),
+        .group = group.name,
+        .user = user.name,
+        .created_ms = call->now_ms};
+    WEIR_TRY(weir_txn_upsert(txn, &weir_group_member_resource, &member, err));
+    api_answer_record(call, &weir_group_member_resource, &member);
+    return audit_act(
+        call, txn, "group_joined", weir_arena_printf(call->arena, "user/%s", user.name),
+        weir_arena_printf(call->arena, "User %s was put into group %s", user.name, group.name),
+        err);
+}
+
+weir_status api_group_remove(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    char *name = weir_arena_printf(call->arena, "%s/%s", call->params[0], call->params[1]);
+    WEIR_TRY(weir_txn_delete(txn, &weir_group_member_resource, name, err));
+    weir_http_response_empty(call->response);
+    return audit_act(call, txn, "group_left",
+                     weir_arena_printf(call->arena, "user/%s", call->params[1]),
+                     weir_arena_printf(call->arena, "User %s was taken out of group %s",
+                                       call->params[1], call->params[0]),
+                     err);
+}
+
+/* ---- members of projects --------------------------------------------------------------------- */
+
+weir_status api_project_members(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_project project;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
+    return answer_matching(call, txn, &weir_project_member_resource, "project", err);
+}
+
+/* PROJECT, "user" or "group", and its name, from the path. */
+static weir_status read_member(struct api_call *call, struct weir_txn *txn,
+                               struct weir_project_member *out, struct weir_error *err)
+{
+    struct weir_project project;
+    const char *kind = call->params[1], *who = call->params[2];
+    bool is_user = strcmp(kind, "user") == 0;
+    if (!is_user && strcmp(kind, "group") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "expected …/members/user/NAME or group/NAME");
+    }
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
+    *out = (struct weir_project_member){
+        .name = weir_arena_printf(call->arena, "%s/%s/%s", project.name, kind, who),
+        .project = project.name,
+        .user = is_user ? weir_arena_strdup(call->arena, who) : NULL,
+        .group = is_user ? NULL : weir_arena_strdup(call->arena, who),
+        .created_by = weir_arena_strdup(call->arena, call->actor),
+        .created_ms = call->now_ms};
+    return WEIR_OK;
+}
+
+static weir_status act_on_member(const struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_project_member *member, const char *kind,
+                                 const char *what, struct weir_error *err)
+{
+    return audit_act(call, txn, kind, weir_arena_printf(call->arena, "project/%s", member->project),
+                     weir_arena_printf(call->arena, "%s %s was %s in project %s",
+                                       member->user != NULL ? "User" : "Group",
+                                       member->user != NULL ? member->user : member->group, what,
+                                       member->project),
+                     err);
+}
+
+weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const known[] = {"role", NULL};
+    struct weir_project_member member;
+    enum weir_role role;
+    const char *text;
+    WEIR_TRY(api_body_only(call, known, err));
+    WEIR_TRY(read_member(call, txn, &member, err));
+    WEIR_TRY(api_body_text(call, "role", &text, err));
+    WEIR_TRY(weir_role_from_text(text, &role, err));
+    if (!weir_role_is_of_projects(role)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.role: %s is no role in a project: viewer, approver, operator, "
+                              "data-scientist, ml-engineer or admin",
+                              text);
+    }
+    member.role = weir_arena_strdup(call->arena, weir_role_text(role));
+    WEIR_TRY(weir_txn_upsert(txn, &weir_project_member_resource, &member, err));
+    api_answer_record(call, &weir_project_member_resource, &member);
+    return act_on_member(call, txn, &member, "role_granted",
+                         weir_arena_printf(call->arena, "given the role %s", member.role), err);
+}
+
+weir_status api_project_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_project_member member;
+    WEIR_TRY(read_member(call, txn, &member, err));
+    WEIR_TRY(weir_txn_delete(txn, &weir_project_member_resource, member.name, err));
+    weir_http_response_empty(call->response);
+    return act_on_member(call, txn, &member, "role_revoked", "denied what the role gave", err);
+}
+
+/* ---- passwords ------------------------------------------------------------------------------- */
+
+struct password_change {
+    struct api_call *call;
+    struct weir_user user;
+};
+
+static weir_status load_user(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct password_change *change = context;
+    struct api_call *call = change->call;
+    return weir_txn_get(txn, &weir_user_resource, call->params[0], call->arena, &change->user, err);
+}
+
+static weir_status store_password(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct password_change *change = context;
+    struct api_call *call = change->call;
+    WEIR_TRY(weir_txn_update(txn, &weir_user_resource, &change->user, WEIR_FIELDS("password_hash"),
+                             err));
+    WEIR_TRY(weir_user_end_sessions(txn, change->user.name, err));
+    return audit_act(
+        call, txn, "password_set", weir_arena_printf(call->arena, "user/%s", change->user.name),
+        weir_arena_printf(call->arena, "The password of %s was set, and their sessions ended",
+                          change->user.name),
+        err);
+}
+
+/* One's own with the old one; another's as who may change users. */
+static weir_status check_may_set(const struct api_call *call, const struct weir_user *user,
+                                 struct weir_error *err)
+{
+    const char *current;
+    bool is_own = strcmp(user->name, call->actor) == 0;
+    WEIR_TRY(api_body_text(call, "current", &current, err));
+    if (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_USERS_CHANGE)) {
+        return WEIR_OK;
+    }
+    if (!is_own) {
+        return weir_error_set(err, WEIR_ERR_DENIED, "you may set your own password only");
+    }
+    if (user->password_hash == NULL || current == NULL) {
+        return weir_error_set(err, WEIR_ERR_DENIED,
+                              user->password_hash == NULL
+                                  ? "you have no password yet: an admin sets the first"
+                                  : "$.current: expected the password you have");
+    }
+    return weir_password_check(current, user->password_hash, err);
+}
+
+weir_status api_user_password(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const known[] = {"password", "current", NULL};
+    struct password_change change = {.call = call};
+    const char *password;
+    (void)txn;
+    WEIR_TRY(api_body_only(call, known, err));
+    WEIR_TRY(api_body_text(call, "password", &password, err));
+    if (password == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.password: expected text");
+    }
+    WEIR_TRY(api_read(call, load_user, &change, err));
+    WEIR_TRY(check_may_set(call, &change.user, err));
+    WEIR_TRY(weir_password_hash(password, call->arena, &change.user.password_hash, err));
+    WEIR_TRY(api_write(call, store_password, &change, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}

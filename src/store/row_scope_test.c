@@ -1,0 +1,197 @@
+/* What a transaction in a scope sees, by whatever SQL, against what is there. */
+#include "store/row_scope.h"
+
+#include "store/identity.h"
+#include "store/stmt.h"
+#include "store/store_fixture.h"
+#include "store/store_private.h"
+#include "store/table.h"
+
+#include "base/test_main.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct store_fixture fixture;
+static const char *const mine[] = {"red"};
+static const struct weir_row_scope red = {.projects = mine, .n_projects = 1};
+static const struct weir_row_scope nothing = {.is_all = false};
+static const struct weir_row_scope everything = {.is_all = true};
+
+#define CHECK(call) ck_assert_msg((call) == WEIR_OK, "%s", err->message)
+
+static weir_status populate(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const sql[] = {
+        "INSERT INTO projects (name, created_ms) VALUES ('red', 0), ('blue', 0)",
+        "INSERT INTO datasets (name, project, kind, path, is_uploaded, created_by, created_ms)"
+        " VALUES ('d-red', 'red', 'folder', '/r', 0, 'x', 0), ('d-blue', 'blue', 'folder', '/b', 0,"
+        " 'x', 0)",
+        "INSERT INTO models (name, project, created_ms) VALUES ('m-red', 'red', 0), ('m-blue',"
+        " 'blue', 0)",
+        "INSERT INTO events (seq, time_ms, topic, kind, subject, message) VALUES"
+        " (1, 0, 't', 'k', 'model/m-red/3', 'red'), (2, 0, 't', 'k', 'model/m-blue/1', 'blue'),"
+        " (3, 0, 't', 'k', 'dataset/d-red', 'red'), (4, 0, 't', 'k', 'node/n', 'platform'),"
+        " (5, 0, 't', 'k', 'dataset/d-blue', 'blue'), (6, 0, 't', 'k', NULL, 'nobody')",
+    };
+    (void)context;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(sql); i++) {
+        CHECK(weir_txn_exec(txn, sql[i], WEIR_NO_BINDS, NULL, err));
+    }
+    return WEIR_OK;
+}
+
+static void set_up(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture, (struct weir_store_config){0});
+    fixture_write(&fixture, populate, NULL);
+}
+
+static void tear_down(void)
+{
+    fixture_fini(&fixture);
+}
+
+/* ---- every table is in the table --------------------------------------------------------------- */
+
+static weir_status look_at_tables(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_arena arena;
+    char **names;
+    size_t n;
+    (void)context;
+    weir_arena_init(&arena, 0);
+    CHECK(weir_txn_query_texts(txn,
+                               "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT"
+                               " LIKE 'sqlite_%'",
+                               WEIR_NO_BINDS, &arena, &names, &n, err));
+    ck_assert_uint_gt(n, 20);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_msg(row_scope_knows(names[i]),
+                      "whose are the rows of %s? Say it in src/store/row_scope.c", names[i]);
+    }
+    weir_arena_fini(&arena);
+    return WEIR_OK;
+}
+
+START_TEST(every_table_says_whose_its_rows_are)
+{
+    struct weir_error err;
+    ck_assert_int_eq(weir_store_read(fixture.store, look_at_tables, NULL, &err), WEIR_OK);
+}
+
+END_TEST
+
+/* ---- reads ------------------------------------------------------------------------------------- */
+
+static int64_t count(struct weir_txn *txn, const char *sql, struct weir_error *err)
+{
+    int64_t n;
+    CHECK(weir_txn_query_int(txn, sql, WEIR_NO_BINDS, 0, &n, err));
+    return n;
+}
+
+struct seen {
+    int64_t projects, datasets, models, events, joined;
+};
+
+static weir_status look(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct seen *seen = context;
+    seen->projects = count(txn, "SELECT count(*) FROM projects WHERE name <> 'default'", err);
+    seen->datasets = count(txn, "SELECT count(*) FROM datasets", err);
+    seen->models = count(txn, "SELECT count(*) FROM models", err);
+    seen->events = count(txn, "SELECT count(*) FROM events", err);
+    seen->joined =
+        count(txn, "SELECT count(*) FROM datasets d JOIN models m ON m.project = d.project", err);
+    return WEIR_OK;
+}
+
+static struct seen look_as(const struct weir_row_scope *scope)
+{
+    struct seen seen;
+    struct weir_error err;
+    ck_assert_int_eq(weir_store_read_scoped(fixture.store, scope, look, &seen, &err), WEIR_OK);
+    return seen;
+}
+
+START_TEST(a_read_sees_its_projects_whatever_it_asks)
+{
+    struct seen all = look_as(&everything), one = look_as(&red), none = look_as(&nothing);
+    ck_assert_int_eq(all.projects, 2);
+    ck_assert_int_eq(all.joined, 2);
+    ck_assert_int_eq(all.events, 6);
+    ck_assert_int_eq(one.projects, 1);
+    ck_assert_int_eq(one.datasets, 1);
+    ck_assert_int_eq(one.models, 1);
+    ck_assert_int_eq(one.joined, 1);
+    ck_assert_int_eq(one.events, 2);
+    ck_assert_int_eq(none.projects + none.datasets + none.models + none.events, 0);
+    ck_assert_int_eq(look_as(&everything).events, 6); /* the scope has ended with its read */
+}
+
+END_TEST
+
+/* ---- writes ------------------------------------------------------------------------------------ */
+
+static weir_status write_as_red(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static char name[] = "blue", note[] = "mine now", own[] = "red";
+    struct weir_arena arena;
+    struct weir_project project;
+    const struct weir_project blue = {.name = name, .description = note};
+    void *items;
+    size_t n;
+    int64_t n_counted;
+    (void)context;
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(weir_txn_get(txn, &weir_project_resource, "blue", &arena, &project, err),
+                     WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(
+        weir_txn_update(txn, &weir_project_resource, &blue, WEIR_FIELDS("description"), err),
+        WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(weir_txn_delete(txn, &weir_project_resource, "blue", err), WEIR_ERR_NOT_FOUND);
+    CHECK(weir_txn_get(txn, &weir_project_resource, own, &arena, &project, err));
+    CHECK(weir_txn_list(txn, &weir_project_resource, NULL, &arena, &items, &n, NULL, err));
+    ck_assert_uint_eq(n, 1);
+    CHECK(weir_txn_count(txn, &weir_project_resource, NULL, &n_counted, err));
+    ck_assert_int_eq(n_counted, 1);
+    weir_arena_fini(&arena);
+    return WEIR_OK;
+}
+
+START_TEST(a_write_reaches_no_row_of_others)
+{
+    struct weir_error err;
+    ck_assert_int_eq(weir_store_write_scoped(fixture.store, &red, write_as_red, NULL, &err),
+                     WEIR_OK);
+}
+
+END_TEST
+
+START_TEST(a_scope_knows_its_projects)
+{
+    ck_assert(weir_row_scope_sees(NULL, "blue"));
+    ck_assert(weir_row_scope_sees(&everything, NULL));
+    ck_assert(weir_row_scope_sees(&red, "red"));
+    ck_assert(!weir_row_scope_sees(&red, "blue"));
+    ck_assert(!weir_row_scope_sees(&red, "re"));
+    ck_assert(!weir_row_scope_sees(&red, NULL));
+    ck_assert(!weir_row_scope_sees(&nothing, "red"));
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("row_scope");
+    TCase *tests = tcase_create("row_scope");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, every_table_says_whose_its_rows_are);
+    tcase_add_test(tests, a_read_sees_its_projects_whatever_it_asks);
+    tcase_add_test(tests, a_write_reaches_no_row_of_others);
+    tcase_add_test(tests, a_scope_knows_its_projects);
+    suite_add_tcase(suite, tests);
+    return weir_test_run(suite);
+}

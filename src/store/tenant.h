@@ -1,0 +1,42 @@
+/**
+ * Tenants: groups of users, and who may do what in which project.
+ *
+ * A member of a project is a user or a group, with a role there. What a user may in a project is
+ * what all of their roles there allow together.
+ */
+#ifndef WEIR_STORE_TENANT_H
+#define WEIR_STORE_TENANT_H
+
+#include "store/identity.h"
+
+struct weir_group {
+    char *name;
+    char *description;
+    int64_t created_ms;
+};
+
+struct weir_group_member {
+    char *name; /**< GROUP/USER */
+    char *group, *user;
+    int64_t created_ms;
+};
+
+struct weir_project_member {
+    char *name; /**< PROJECT/user/NAME or PROJECT/group/NAME */
+    char *project;
+    char *user, *group; /**< One of the two. */
+    char *role;
+    char *created_by;
+    int64_t created_ms;
+};
+
+extern const struct weir_resource weir_group_resource;
+extern const struct weir_resource weir_group_member_resource;
+extern const struct weir_resource weir_project_member_resource;
+
+/** What the user may in single projects, by name, each project once; in the arena. */
+weir_status weir_grants_load(struct weir_txn *txn, const char *user, struct weir_arena *arena,
+                             struct weir_grant **out, size_t *out_n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

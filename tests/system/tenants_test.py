@@ -1,0 +1,262 @@
+"""Two teams on one server: each route is asked by each role of one team for what the other has, and answers nothing of it; what
+a role may among its own is compared with a table written by hand. Passwords, groups, tokens of one project."""
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+import harness
+from harness import HttpError, Server, wait_until
+
+ROLES = ("viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin")
+ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
+TEAMS = ("red", "blue")
+NUMBER = {"red": "1", "blue": "2"}
+
+# Who may do what among their own: (what, method, path, body, roles). {team} and {id…} are filled in.
+OWN = [
+    ("read jobs", "GET", "/jobs/{job}", None, ROLES),
+    ("read a log", "GET", "/tasks/{task}/log", None, ROLES),
+    ("read a dataset", "GET", "/datasets/{team}-faces", None, ROLES),
+    ("see members", "GET", "/projects/{team}/members", None, ROLES),
+    ("make a dataset", "POST", "/datasets", {"name": "{role}-new"}, ("data-scientist", "ml-engineer", "admin")),
+    ("change a dataset", "PUT", "/datasets/{team}-faces/files/ann/9.pgm", b"P5\n1 1\n255\na", ("data-scientist", "ml-engineer", "admin")),
+    ("submit a job", "POST", "/jobs", {"name": "mine", "kind": "command", "spec": {"argv": ["true"]}},
+     ("data-scientist", "ml-engineer", "admin")),
+    ("cancel a job", "POST", "/jobs/{job}/cancel", {}, ("operator", "data-scientist", "ml-engineer", "admin")),
+    ("roll back", "POST", "/ions/{team}-door/rollback", {"version": 1}, ("operator", "ml-engineer", "admin")),
+    ("approve", "POST", "/ions/{team}-door/approve", {}, ("approver", "operator", "ml-engineer", "admin")),
+    ("bar somebody", "PUT", "/ions/{team}-door/members/ann", {"list": "deny"}, ("operator", "ml-engineer", "admin")),
+    ("start a training", "POST", "/ions/{team}-door/trigger", {"pipeline": "nothing"},
+     ("operator", "data-scientist", "ml-engineer", "admin")),
+    ("give a role", "PUT", "/projects/{team}/members/user/nobody-else", {"role": "viewer"}, ("admin",)),
+    ("make a project", "POST", "/projects", {"name": "{role}-own"}, ()),
+    ("make a user", "POST", "/users", {"name": "{role}-made", "kind": "person", "role": "viewer"}, ()),
+    ("drain a node", "PATCH", "/nodes/{node}", {"is_draining": False}, ()),
+    ("sweep the disk", "POST", "/store/sweep", {}, ()),
+    ("read the audit", "GET", "/events?topic=audit", None, ()),
+    ("read all users", "GET", "/users", None, ()),
+    ("read metrics of the platform", "GET", "!/metrics", None, ()),
+]
+BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {"argv": ["true"]}},
+          "/datasets": {"name": "stolen", "project": "blue"},
+          "/ions": {"kind": "ion", "name": "blue-door", "project": "blue", "pipelines": [], "links": []},
+          "/models/{name}/versions": {"blob": "{blob}", "bytes": 5, "run": "{run}"},
+          "/runs/{id}/metrics": {"metrics": [{"key": "loss", "step": 9, "value": 1}]},
+          "/runs/{id}": {"status": "FAILED"}, "/projects/{name}/members/{kind}/{who}": {"role": "admin"},
+          "/ions/{name}/members/{person}": {"list": "deny"}, "/users/{name}/password": {"password": "a long new one"},
+          "/ions/{name}/trigger": {"pipeline": "training"}, "/ions/{name}/approve": {},
+          "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1}}
+OPEN = {"/health", "/login", "/api/v1/join", "/api/v1/password-login"}
+
+
+class Tenants(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        cls.addClassCleanup(cls.server.stop)
+        wait_until(lambda: cls.server.get("/nodes")["items"], 30, "the node")
+        cls.node = cls.server.get("/nodes")["items"][0]["name"]
+        cls.document = cls.server.get("/openapi.json")
+        cls.tokens, cls.things = {}, {}
+        cls.server.post("/users", {"name": "nobody-else", "kind": "person", "role": "member"})
+        for team in TEAMS:
+            cls.server.post("/projects", {"name": team})
+            cls.things[team] = cls.fill(team)
+            for role in ROLES:
+                cls.tokens[team, role] = cls.make_member(f"{team}-{role}", team, role)
+
+    @classmethod
+    def make_member(cls, name, team, role):
+        cls.server.post("/users", {"name": name, "kind": "person", "role": "member"})
+        cls.server.request("PUT", f"/api/v1/projects/{team}/members/user/{name}", {"role": role})
+        return cls.server.post("/tokens", {"name": "t", "user": name, "role": role})["secret"]
+
+    @classmethod
+    def fill(cls, team):
+        """One of each thing; every identifier of it."""
+        server, post = cls.server, cls.server.post
+        post("/datasets", {"name": f"{team}-faces", "project": team})
+        for person in ("ann", "bob"):
+            server.request("PUT", f"/api/v1/datasets/{team}-faces/files/{person}/1.pgm", b"P5\n2 2\n255\nabcd")
+        post(f"/datasets/{team}-faces/versions")
+        job = post("/jobs", {"name": f"{team}-job", "kind": "command", "project": team,
+                             "spec": {"argv": ["echo", f"{team}-secret-words"]}})["id"]
+        wait_until(lambda: server.get(f"/jobs/{job}")["state"] in ENDED, 60, "the job's end")
+        train = post("/jobs", {"name": f"{team}-train", "kind": "train", "project": team,
+                               "spec": {"model": "lenet", "dataset": f"{team}-faces"}})["id"]
+        run = server.get(f"/jobs/{train}")["run"]
+        server.request("POST", f"/api/v1/runs/{run}/metrics", {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]})
+        post(f"/jobs/{train}/cancel")
+        wait_until(lambda: server.get(f"/jobs/{train}")["state"] in ENDED, 60, "the training's end")
+        model = f"{team} model".encode()
+        blob = hashlib.sha256(model).hexdigest()
+        server.request("PUT", "/api/v1/blobs/" + blob, model)
+        version = f"0190a0b0-0000-7000-8000-00000000000{NUMBER[team]}"
+        post(f"/models/{team}-model/versions", {"id": version, "blob": blob, "bytes": len(model), "run": run})
+        post("/ions", {"kind": "ion", "name": f"{team}-door", "project": team,
+                       "pipelines": [{"name": "training", "type": "training", "model": "face-embed", "dataset": f"{team}-faces"},
+                                     {"name": "entrance", "type": "prediction", "gallery": {"dataset": f"{team}-faces"},
+                                      "source": {"kind": "http", "listen": "127.0.0.1:0"}}],
+                       "links": [{"from": "training", "to": "entrance", "policy": "manual"}]})
+        post("/decisions", {"decisions": [{"ion": f"{team}-door", "pipeline": "entrance", "replica": "r", "camera": "c", "id": f"{team}-d",
+                                           "frame": 1, "time_ms": "2026-01-31T10:00:00.000Z", "verdict": "unknown", "score": 0.3,
+                                           "threshold": 0.6, "latency_us": 900}]})
+        task = server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
+        return {"job": job, "train": train, "run": run, "blob": blob, "task": task, "version": version}
+
+    def ask(self, method, path, token, body=None):
+        """(status, text)"""
+        path = path[1:] if path.startswith("!") else "/api/v1" + path
+        try:
+            return 200, self.server.request(method, path, body, token=token, raw=True).decode(errors="replace")
+        except HttpError as error:
+            return error.code, error.body
+
+    def path_of(self, pattern, team):
+        """The route's path for what the team has."""
+        things, noun = self.things[team], pattern.split("/")[3] if pattern.startswith("/api/v1/") else ""
+        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "projects": team, "nodes": self.node,
+                  "users": f"{team}-viewer", "groups": "all"}
+        ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d"}
+        fills = {"{name}": values.get(noun, "x"), "{id}": ids.get(noun, "x"), "{version}": "1", "{sha256}": things["blob"],
+                 "{class}": "ann", "{file}": "1.pgm", "{person}": "ann", "{pipeline}": "entrance", "{replica}": "r", "{kind}": "user",
+                 "{who}": "red-viewer", "{user}": "red-viewer"}
+        for name, value in fills.items():
+            pattern = pattern.replace(name, value)
+        return pattern
+
+    def marks(self, team):
+        """What only this team's things have in them."""
+        return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
+                f"{team}-job", f"{team}-train"]
+
+    def snapshot(self, team):
+        """All that an admin of the platform reads of a team's."""
+        paths = (f"/datasets/{team}-faces", f"/datasets/{team}-faces/versions", f"/jobs?project={team}", f"/runs?project={team}",
+                 f"/models/{team}-model/versions", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/projects/{team}/members",
+                 f"/runs/{self.things[team]['run']}/metrics")
+        return [re.sub(r'"(last_seen_ms|health|revision|used_ms)":[^,}]*', "", json.dumps(self.server.get(path))) for path in paths]
+
+    def test_1_no_route_shows_or_changes_what_another_team_has(self):
+        before, asked = self.snapshot("blue"), 0
+        for role in ROLES:
+            token = self.tokens["red", role]
+            for pattern, operations in self.document["paths"].items():
+                for method in ("get", "put", "post", "patch", "delete"):
+                    if method not in operations or pattern in OPEN or pattern.endswith(("/session", "/session/link", "/stream", "/openapi.json")):
+                        continue
+                    body = BODIES.get(pattern.removeprefix("/api/v1"), {}) if method != "get" else None
+                    if body:
+                        body = json.loads(json.dumps(body).replace("{blob}", self.things["blue"]["blob"]).replace("{run}", self.things["blue"]["run"]))
+                    status, text = self.ask(method.upper(), "!" + self.path_of(pattern, "blue"), token, body)
+                    asked += 1
+                    where = f"{role}: {method.upper()} {pattern}: {status} {text[:300]}"
+                    self.assertLess(status, 500, where)
+                    if status < 300:
+                        for mark in self.marks("blue"):
+                            self.assertNotIn(mark, text, where)
+                    if "{" in pattern and not pattern.startswith(("/api/v1/nodes", "/api/v1/users", "/api/v1/groups", "/api/v1/tokens",
+                                                                  "/api/v1/sessions", "/api/v1/alerts", "/api/v1/queues")):
+                        refusals = (403, 404, 422) if "blobs" in pattern and method == "put" else (403, 404)
+                        is_empty = method == "get" and status == 200 and json.loads(text).get("items") == []
+                        self.assertTrue(status in refusals or is_empty, where)
+        self.assertGreater(asked, 500)
+        self.assertEqual(before, self.snapshot("blue"))
+
+    def test_2_each_role_may_among_its_own_what_the_table_says(self):
+        things = {"team": "red", "node": self.node, **self.things["red"]}
+        for what, method, path, body, may in OWN:
+            for role in ROLES:
+                text = path
+                for name, value in things.items():
+                    text = text.replace("{" + name + "}", value)
+                sent = json.loads(json.dumps(body).replace("{role}", role)) if isinstance(body, dict) else body
+                status, answer = self.ask(method, text, self.tokens["red", role], sent)
+                self.assertEqual(status != 403, role in may, f"{role}: {what}: {status} {answer[:200]}")
+
+    def test_3_one_sees_ones_own_and_streams_tell_nothing_of_others(self):
+        token = self.tokens["red", "viewer"]
+        for path, own in (("/jobs", self.things["red"]["job"]), ("/runs", self.things["red"]["run"]), ("/datasets", "red-faces"),
+                          ("/ions", "red-door"), ("/models", "red-model"), ("/decisions", "red-d"), ("/projects", "red"),
+                          ("/events", "red-faces")):
+            status, text = self.ask("GET", path, token)
+            self.assertEqual(status, 200)
+            self.assertIn(own, text, path)
+        stream = subprocess.Popen(["curl", "-sN", "-H", "Authorization: Bearer " + token,
+                                   self.server.url + "/api/v1/stream?topics=events,jobs,runs,decisions,models,ions"], stdout=subprocess.PIPE)
+        self.addCleanup(stream.communicate)
+        self.addCleanup(stream.kill)
+        for team in ("blue", "red"):
+            self.server.post("/jobs", {"name": f"{team}-streamed", "kind": "command", "project": team, "spec": {"argv": ["true"]}})
+        self.server.post(f"/datasets/blue-faces/versions")
+        self.server.request("PUT", "/api/v1/ions/red-door/members/bob", {"list": "allow"})
+        seen = b""
+        while b"red-door" not in seen:
+            seen += stream.stdout.readline()
+        self.assertNotIn(b"blue", seen)
+
+    def test_4_groups_give_and_take_at_once(self):
+        weir = self.server.weir
+        self.server.post("/users", {"name": "gil", "kind": "person", "role": "member"})
+        token = self.server.post("/tokens", {"name": "t", "user": "gil", "role": "viewer"})["secret"]
+        self.assertEqual(self.ask("GET", "/jobs", token)[0], 403)
+        weir("group", "create", "night-shift")
+        weir("group", "add", "night-shift", "gil")
+        weir("project", "grant", "red", "night-shift", "--group", "--role", "ml-engineer")
+        self.assertEqual(self.ask("GET", f"/jobs/{self.things['red']['job']}", token)[0], 200)
+        self.assertEqual(self.ask("POST", "/datasets", token, {"name": "no"})[0], 403, "the token is a viewer's")
+        self.assertIn("night-shift", weir("get", "project-members", "red")[1])
+        weir("group", "remove", "night-shift", "gil")
+        self.assertEqual(self.ask("GET", "/jobs", token)[0], 403)
+        weir("group", "delete", "night-shift")
+        self.assertNotIn("night-shift", weir("get", "project-members", "red")[1])
+
+    def test_5_a_password_opens_a_session_or_makes_a_token(self):
+        self.make_member("pia", "red", "data-scientist")
+        file = self.server.root / "password"
+        file.write_text("correct horse battery\n")
+        self.server.weir("user", "password", "pia", "--password-file", str(file))
+        for user, password in (("pia", "wrong horse battery"), ("nobody", "correct horse battery"), ("pia", ""), ("pia", "x" * 300)):
+            with self.assertRaises(HttpError) as refused:
+                self.server.request("POST", "/api/v1/password-login", {"user": user, "password": password}, token="")
+            self.assertEqual(refused.exception.code, 401)
+            self.assertEqual(refused.exception.error["message"], "user and password do not fit")
+        made = json.loads(self.server.weir("login", "--user", "pia", "--password-file", str(file), "--project", "red", "-o", "json")[1])
+        self.assertEqual(self.ask("GET", f"/jobs/{self.things['red']['job']}", made["secret"])[0], 200)
+        self.assertEqual(self.ask("POST", "/jobs", made["secret"], {"name": "p", "kind": "command", "spec": {"argv": ["true"]}})[0], 200)
+        self.assertIn("in project red you may", self.server.weir("whoami", "--token", made["secret"])[1])
+        self.assertEqual(self.ask("PUT", "/users/pia/password", made["secret"], {"password": "another good one"})[0], 403)
+        self.assertEqual(self.ask("PUT", "/users/pia/password", made["secret"],
+                                  {"password": "another good one", "current": "correct horse battery"})[0], 200)
+        self.assertEqual(self.ask("PUT", "/users/gil/password", made["secret"], {"password": "mine now, is it"})[0] in (403, 404), True)
+        file.write_text("another good one\n")
+        self.assertEqual(self.server.weir("login", "--user", "pia", "--password-file", str(file), check=False)[0], 0)
+        self.server.weir("user", "disable", "pia")
+        self.assertNotEqual(self.server.weir("login", "--user", "pia", "--password-file", str(file), check=False)[0], 0)
+        self.assertEqual(self.ask("GET", "/jobs", made["secret"])[0], 401)
+        stored = (self.server.state / "weir.db").read_bytes() + (self.server.state / "weir.db-wal").read_bytes()
+        self.assertNotIn(b"another good one", stored)
+
+    def test_6_a_token_of_one_project_is_for_that_one(self):
+        self.make_member("max", "red", "ml-engineer")
+        self.server.request("PUT", "/api/v1/projects/blue/members/user/max", {"role": "viewer"})
+        both = self.server.post("/tokens", {"name": "both", "user": "max", "role": "ml-engineer"})["secret"]
+        blue = self.server.post("/tokens", {"name": "blue", "user": "max", "role": "ml-engineer", "project": "blue"})["secret"]
+        all_of_it = self.server.post("/tokens", {"name": "admins", "role": "admin", "project": "red"})["secret"]
+        paths = {team: f"/jobs/{self.things[team]['job']}" for team in TEAMS}
+        self.assertEqual([self.ask("GET", paths[team], both)[0] for team in TEAMS], [200, 200])
+        self.assertEqual([self.ask("GET", paths[team], blue)[0] for team in TEAMS], [404, 200])
+        self.assertEqual([self.ask("GET", paths[team], all_of_it)[0] for team in TEAMS], [200, 404])
+        self.assertEqual(self.ask("POST", "/users", all_of_it, {"name": "eve", "kind": "person", "role": "admin"})[0], 403)
+        for team, status in (("red", 200), ("blue", 403)):
+            self.assertEqual(self.ask("POST", "/datasets", both, {"name": f"max-{team}", "project": team})[0], status)
+        status, text = self.ask("POST", "/jobs", both, {"name": "x", "kind": "train", "project": "red",
+                                                        "spec": {"model": "lenet", "dataset": "blue-faces"}})
+        self.assertIn(status, (400, 403, 404, 422), text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
