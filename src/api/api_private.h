@@ -140,6 +140,7 @@ API_FN(api_group_add);
 API_FN(api_group_remove);
 API_FN(api_user_password);
 API_FN(api_login_password);
+API_FN(api_login_form);
 API_FN(api_token_list);
 API_FN(api_health);
 API_FN(api_prometheus); /**< metrics.h */

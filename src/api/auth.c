@@ -211,7 +211,7 @@ weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct w
     struct weir_login_link link;
     (void)err;
     if (secret == NULL) {
-        login_page_refuse(call, "This page opens with a one-time link.");
+        login_page_refuse(call, "With your name and password:");
     } else if (weir_login_link_look(txn, secret, call->now_ms, call->arena, &link, NULL) !=
                WEIR_OK) {
         login_page_refuse(call, "This link was used before or is too old.");
@@ -226,7 +226,7 @@ weir_status api_login(struct api_call *call, struct weir_txn *txn, struct weir_e
     char session_secret[WEIR_SECRET_BYTES];
     struct weir_login_link link;
     const char *secret;
-    WEIR_TRY(login_page_read_form(call, &secret, err));
+    WEIR_TRY(login_page_read_field(call, "link", &secret, err));
     if (weir_login_link_take(txn, secret, call->now_ms, call->arena, &link, NULL) != WEIR_OK) {
         login_page_refuse(call, "This link was used before or is too old.");
         return WEIR_OK;

@@ -11,6 +11,16 @@
     "<body style=\"font:16px system-ui;max-width:34rem;margin:4rem auto;padding:0 1rem\">"         \
     "<h1>Log in to Weir</h1>"
 
+#define FIELD_STYLE                                                                                \
+    "style=\"font:inherit;display:block;box-sizing:border-box;width:100%%;padding:.5rem;margin:."  \
+    "2rem 0 1rem\""
+#define PASSWORD_FORM                                                                              \
+    "<form method=post action=\"/login/password\"><label>Name<input name=user required "           \
+    "autocomplete=username " FIELD_STYLE "></label><label>Password<input name=password "           \
+    "type=password required autocomplete=current-password " FIELD_STYLE                            \
+    "></label><button id=log-in-with-password style=\"font:inherit;padding:.6rem 1.2rem\">"        \
+    "Log in</button></form>"
+
 static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
                              "frame-ancestors 'none'; base-uri 'none'";
 
@@ -26,7 +36,8 @@ void login_page_refuse(struct api_call *call, const char *why)
         weir_http_request_query(call->request, "link") != NULL || call->request->body_len > 0;
     answer_page(call, 401,
                 weir_arena_printf(call->arena,
-                                  PAGE_HEAD "<p>%s</p><p>Get a new link on the server's machine "
+                                  PAGE_HEAD "<p>%s</p>" PASSWORD_FORM
+                                            "<p>Or get a one-time link on the server's machine "
                                             "with</p><pre>weir login</pre>",
                                   why));
 }
@@ -80,18 +91,22 @@ weir_status login_check_origin(const struct api_call *call, struct weir_error *e
                                 "this login was sent by another site's page: open Weir's own");
 }
 
-weir_status login_page_read_form(struct api_call *call, const char **out_secret,
-                                 struct weir_error *err)
+weir_status login_page_read_field(struct api_call *call, const char *name, const char **out,
+                                  struct weir_error *err)
 {
-    static const char field[] = "link=";
-    const struct weir_http_request *request = call->request;
+    const char *at = call->request->body;
+    size_t len = strlen(name);
     WEIR_TRY(login_check_origin(call, err));
-    if (strncmp(request->body, field, strlen(field)) != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "expected a form with the field \"link\"");
+    while (at != NULL && (strncmp(at, name, len) != 0 || at[len] != '=')) {
+        at = strchr(at, '&');
+        at = at != NULL ? at + 1 : NULL;
     }
-    const char *value = request->body + strlen(field);
-    *out_secret = weir_http_percent_decode(call->arena, value, strcspn(value, "&"), true);
-    return *out_secret != NULL
+    if (at == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "expected a form with the field \"%s\"", name);
+    }
+    at += len + 1;
+    *out = weir_http_percent_decode(call->arena, at, strcspn(at, "&"), true);
+    return *out != NULL
                ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "the field \"link\" is malformed");
+               : weir_error_set(err, WEIR_ERR_INVALID, "the field \"%s\" is malformed", name);
 }

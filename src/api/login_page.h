@@ -8,17 +8,17 @@
 
 #include "api/api_private.h"
 
-/** 401: why there is no session, and how to get a link. */
+/** 401: why there is no session; a form for name and password, and how to get a link. */
 void login_page_refuse(struct api_call *call, const char *why);
 
 /** 200: the button that logs in as `user`. */
 void login_page_offer(struct api_call *call, const char *secret, const char *user);
 
 /**
- * The link's secret in the form that the page sent.
+ * A field of the form that the page sent.
  * @return DENIED if a browser says that another site's page sent it; INVALID if there is none.
  */
-weir_status login_page_read_form(struct api_call *call, const char **out_secret,
-                                 struct weir_error *err) WEIR_MUST_CHECK;
+weir_status login_page_read_field(struct api_call *call, const char *name, const char **out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 /** Logging in with a password: a browser's session, or a program's token. */
 #include "api/api_private.h"
 #include "api/login.h"
+#include "api/login_page.h"
 
 #include "base/uuid.h"
 #include "store/password.h"
@@ -18,6 +19,7 @@ struct password_login {
     const char *user, *password;
     const char *token_name, *role, *project; /* of a token; token_name NULL: a session */
     int64_t days;
+    bool is_form;           /* a browser is led to the console */
     struct weir_user found; /* password_hash NULL: nobody, or without a password */
 };
 
@@ -104,7 +106,11 @@ static weir_status log_in(struct weir_txn *txn, void *context, struct weir_error
     WEIR_TRY(login_begin_session(
         call, txn, &(struct weir_login_link){.user = login->found.name, .role = login->found.role},
         "a password", secret, err));
-    api_answer(call, json_pack("{s:s}", "user", login->found.name));
+    if (login->is_form) {
+        weir_http_response_redirect(call->response, "/");
+    } else {
+        api_answer(call, json_pack("{s:s}", "user", login->found.name));
+    }
     login_set_cookie(call, secret);
     return WEIR_OK;
 }
@@ -118,4 +124,19 @@ weir_status api_login_password(struct api_call *call, struct weir_txn *txn, stru
     WEIR_TRY(api_read(call, find_user, &login, err));
     WEIR_TRY(weir_password_check(login.password, login.found.password_hash, err));
     return api_write(call, log_in, &login, err);
+}
+
+weir_status api_login_form(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct password_login login = {.call = call, .is_form = true};
+    (void)txn;
+    WEIR_TRY(login_page_read_field(call, "user", &login.user, err));
+    WEIR_TRY(login_page_read_field(call, "password", &login.password, err));
+    WEIR_TRY(api_read(call, find_user, &login, err));
+    weir_status status = weir_password_check(login.password, login.found.password_hash, err);
+    if (status == WEIR_ERR_UNAUTH) {
+        login_page_refuse(call, "Name and password do not fit.");
+        return WEIR_OK;
+    }
+    return status == WEIR_OK ? api_write(call, log_in, &login, err) : status;
 }

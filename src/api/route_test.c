@@ -34,6 +34,7 @@ static const struct row {
     {.method = "GET", .pattern = "/metrics", .least = VIEWER},
     {.method = "GET", .pattern = "/login", .least = ANYBODY},
     {.method = "POST", .pattern = "/login", .least = ANYBODY},
+    {.method = "POST", .pattern = "/login/password", .least = ANYBODY},
     {.method = "GET", .pattern = API "/openapi.json", .least = VIEWER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/kinds", .least = VIEWER},
     {.method = "GET", .pattern = API "/session", .least = VIEWER, .speaker = TRAINING},

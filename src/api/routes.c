@@ -30,6 +30,8 @@ const struct api_route api_routes[] = {
      API_OPEN | API_BYTES_OUT, NULL, NULL, "link", 0, api_login_page},
     {"POST", "/login", "Log in with the form of that page", R(SELF), API_WRITE,
      API_OPEN | API_BYTES_IN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_login},
+    {"POST", "/login/password", "Log in with the page's form of name and password", R(SELF),
+     API_NONE, API_OPEN | API_BYTES_IN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_login_form},
     {"GET", API "/openapi.json", "This document", R(SELF_LOOK), API_NONE, API_FOR_TASKS, NULL, NULL,
      NULL, 0, api_openapi_get},
     {"GET", API "/kinds",

@@ -6,6 +6,9 @@ import pathlib
 import re
 import subprocess
 import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import harness
 from harness import HttpError, Server, wait_until
@@ -49,7 +52,7 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/ions/{name}/members/{person}": {"list": "deny"}, "/users/{name}/password": {"password": "a long new one"},
           "/ions/{name}/trigger": {"pipeline": "training"}, "/ions/{name}/approve": {},
           "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1}}
-OPEN = {"/health", "/login", "/api/v1/join", "/api/v1/password-login"}
+OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}
 
 
 class Tenants(unittest.TestCase):
@@ -224,6 +227,13 @@ class Tenants(unittest.TestCase):
                 self.server.request("POST", "/api/v1/password-login", {"user": user, "password": password}, token="")
             self.assertEqual(refused.exception.code, 401)
             self.assertEqual(refused.exception.error["message"], "user and password do not fit")
+        page = urllib.parse.urlencode({"password": "correct horse battery", "user": "pia"}).encode()
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        self.assertIn(b"Weir", opener.open(self.server.url + "/login/password", page).read())
+        self.assertEqual(json.load(opener.open(self.server.url + "/api/v1/session"))["user"], "pia")
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(self.server.url + "/login/password", page.replace(b"horse", b"house"))
+        self.assertIn(b"do not fit", refused.exception.read())
         made = json.loads(self.server.weir("login", "--user", "pia", "--password-file", str(file), "--project", "red", "-o", "json")[1])
         self.assertEqual(self.ask("GET", f"/jobs/{self.things['red']['job']}", made["secret"])[0], 200)
         self.assertEqual(self.ask("POST", "/jobs", made["secret"], {"name": "p", "kind": "command", "spec": {"argv": ["true"]}})[0], 200)
