@@ -17,6 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import cluster_test
 import decisions_test
 import fixture
 import frame_test
@@ -474,7 +475,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *decisions_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *cluster_test.CASES, *decisions_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -26,6 +26,7 @@ CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-
 LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 CSRF = "csrf-of-the-test"
+RIGHTS = ["read users", "change users", "create projects", "grant projects", "change tokens", "operate nodes", "cancel jobs"]
 COOKIE = "session-of-the-test"
 LINK = "link-of-the-test"
 REPLAY = 1000
@@ -58,6 +59,9 @@ class State:
         self.members = []  # of every ION
         self.policy_decisions = []  # of every ION
         self.audit = []
+        self.devices = []
+        self.members_of = {}
+        self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
         self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
@@ -119,6 +123,7 @@ class State:
             self.node("edge-door", now, "Intel N100", 4, 16, 0),
             self.node("rack1-b", now - 4000, "AMD EPYC 9354", 32, 256, 0, "lost"),
         ]
+        self.devices += [self.device("rack1-a", i, f"{made.ION}.training.5/{i}" if i == 0 else None) for i in range(2)]
         for i in range(60):
             self.decisions.append(made.decision(self.rng, i + 1, self.next_frame(), now - 90 + 1.5 * i, 2))
         for kind, subject, message in (
@@ -158,6 +163,13 @@ class State:
         return {"name": name, "cpu_slots": slots, "memory_bytes": memory_gib << 30, "n_accelerators": n_accelerators,
                 "inventory": {"cpu_model": cpu, "accelerators": accelerators}, "disk_bytes": 960 << 30, "disk_free_bytes": (80 * slots % 900) << 30, "agent_version": "0.1.0", "is_draining": False, "state": state,
                 "desired_revision": 3, "last_seen_ms": made.rfc3339(seen), "created_ms": made.rfc3339(seen - 90000)}
+
+    @staticmethod
+    def device(node, idx, holders, **more):
+        return {"name": f"{node}/{idx}", "node": node, "idx": idx, "id": f"GPU-{node}-{idx}", "kind": "gpu", "model": "NVIDIA L40S", "state": "ok",
+                "reason": None, "parent": -1, "profile": None, "numa": 0, "memory_bytes": 48 << 30, "memory_used_bytes": (7 + 13 * idx) << 30,
+                "temperature_c": 61.0 + idx, "power_w": 210.0, "utilisation_pct": 92.0 if holders else 0.0, "used_milli": 1000 if holders else 0,
+                "holders": holders, "ecc_errors": 0, "details": None, "changed_ms": made.rfc3339(0), **more}
 
     def fill_jobs(self, train_job, predict_job, now):
         common = {"project": "default", "ion": made.ION, "created_by": "system", "reason": None, "n_restarts": 0, "run": None, "finished_ms": None}
@@ -414,13 +426,16 @@ class Handler(BaseHTTPRequestHandler):
     def find(self, path, parts, query):
         state = self.state
         fixed = {
-            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0"},
+            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": RIGHTS},
+            "users": state.users, "groups": [], "tokens": [], "devices": state.devices,
             "projects": [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}],
             "health/summary": state.health(),
             "store/usage": made.usage(),
         }
         if path in fixed:
             return fixed[path]
+        if parts[0] == "projects" and parts[-1] == "members":
+            return state.members_of.get(parts[1], [])
         if path == "events" and query.get("topic") == "audit":
             return state.audit
         if parts[0] == "decisions" and len(parts) == 2 and parts[1] != "summary":
@@ -557,7 +572,7 @@ class Handler(BaseHTTPRequestHandler):
             self.state.decide(parts[-1], document)
         elif parts[0] == "alerts":
             self.state.acknowledge(parts[1])
-        elif parts[0] not in ("ions", "jobs", "session"):
+        elif parts[0] not in ("ions", "jobs", "session", "nodes", "projects"):
             self.error(404, "NOT_FOUND", "no such thing")
             return
         self.answer(200, {})

@@ -7,4 +7,5 @@ export const COMMANDS = {
     train: 'weir job submit -f job.yaml',
     startAgent: `weir agent --server ${location.origin}`,
     submitJob: 'weir job run NAME -- COMMAND',
+    makeToken: 'weir login --user NAME --name laptop',
 } as const

@@ -9,7 +9,7 @@ const BY_TONE: Record<Exclude<Tone, 'plain'>, string> = {
     good: 'ready serving succeeded finished active approved resolved',
     busy: 'running training starting deploying',
     warn: 'silent pending_review waiting restarting draining stopping acknowledged warning',
-    bad: 'failed deploy_failed lost killed rejected open critical error',
+    bad: 'unhealthy failed deploy_failed lost killed rejected open critical error',
     odd: '',
 }
 const TONES: Record<string, Tone> = {}

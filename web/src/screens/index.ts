@@ -14,6 +14,7 @@ import { ionsScreen } from './ions'
 import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
 import { nodesScreen } from './nodes'
+import { peopleScreen } from './people'
 import { runScreen } from './run'
 import { runsScreen } from './runs'
 import { storageScreen } from './storage'
@@ -35,5 +36,6 @@ export const screens: readonly Screen[] = [
     alertsScreen,
     eventsScreen,
     auditScreen,
+    peopleScreen,
     storageScreen,
 ]

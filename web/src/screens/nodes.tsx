@@ -1,19 +1,21 @@
 /** The machines: what they have, what is broken, when they were last heard of. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import type { Node } from '../api'
-import type { Accelerator } from '../types'
 import { COMMANDS } from '../commands'
-import { Ago, Choices, Command, Empty, Facts, Loaded, Meter, PageHead, Panel, Strip } from '../components/basics'
+import { Ago, Choices, Command, Empty, Facts, Loaded, Meter, Owner, PageHead, Panel, Strip } from '../components/basics'
+import { COLOURS, DeviceTiles, HeatMap, type Colour } from '../components/device_tiles'
 import { Drawer, WithDrawer } from '../components/drawer'
+import { DrainButton, Marks } from '../components/node_actions'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { bytes, millis, NONE, percent, plainValue, sentence, short, words } from '../format'
+import { bytes, millis, NONE, plainValue, sentence, short, words } from '../format'
 import type { Args, Screen } from '../screen'
+import { accelerators, devices, holdersOf } from '../state/devices'
 import { useResource } from '../state/resource'
 import { get } from '../state/http'
 import { href, hrefWith, param } from '../state/route'
-import { nodes, now } from '../state/store'
+import { jobs, nodes, now } from '../state/store'
 import { connection } from '../state/stream'
 import type { StoreUsage } from '../api'
 
@@ -27,14 +29,27 @@ export function nodeState(node: Node): string {
         return 'unknown'
     }
     const state = node.state ?? (now.value - millis(node.last_seen_ms) < SILENT_MS ? 'ready' : 'silent')
-    return state === 'ready' && node.is_draining ? 'draining' : state
+    return state === 'ready' && node.unhealthy ? 'unhealthy' : state === 'ready' && node.is_draining ? 'draining' : state
 }
 
-const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining')
+const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining', 'unhealthy')
 
-function accelerators(node: Node): Accelerator[] {
-    const found = node.inventory?.['accelerators']
-    return Array.isArray(found) ? (found as Accelerator[]) : []
+const devicesOf = (node: Node) => accelerators.value.get(node.name) ?? []
+
+/** Jobs that hold a device of the node; those on cores alone are not known here. */
+const jobsOn = (node: Node) => new Set(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name }) => name))).size
+
+/** What is wrong with it, in a sentence; undefined: nothing. */
+function wrongWith(node: Node): string | undefined {
+    const out = devicesOf(node).filter((one) => one.state !== 'ok')
+    return node.unhealthy ?? (out.length === 1 ? `device ${out[0]!.idx} is out: ${out[0]!.reason ?? 'no reason was told'}` : out.length > 1 ? `${out.length} devices are out` : undefined)
+}
+
+const COLOUR_NAMES: Record<Colour, string> = { owner: 'Owner', use: 'Use', heat: 'Temperature', memory: 'Memory' }
+
+function colourWanted(): Colour {
+    const wanted = param('by')
+    return COLOURS.find((one) => one === wanted) ?? 'owner'
 }
 
 /** The disk that the agent's folder lies on, if the agent tells of it; of a silent node nobody knows. */
@@ -56,12 +71,14 @@ const FILTER: FilterOf<Node> = {
     keys: {
         name: (node) => node.name,
         state: nodeState,
+        label: (node) => Object.entries(node.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`).join(' '),
         cpu: (node) => String(node.inventory?.['cpu_model'] ?? ''),
     },
 }
 
-const NEED = ['lost', 'silent', 'unknown', 'draining', 'ready']
-const byNeed = (a: Node, b: Node) => NEED.indexOf(nodeState(a)) - NEED.indexOf(nodeState(b)) || a.name.localeCompare(b.name)
+const NEED = ['lost', 'unhealthy', 'silent', 'unknown', 'draining', 'ready']
+const needOf = (node: Node) => (wrongWith(node) && nodeState(node) === 'ready' ? 1 : NEED.indexOf(nodeState(node)))
+const byNeed = (a: Node, b: Node) => needOf(a) - needOf(b) || a.name.localeCompare(b.name)
 
 const COLUMNS: Column<Node>[] = [
     {
@@ -110,7 +127,7 @@ const COLUMNS: Column<Node>[] = [
 ]
 
 function nodeAddress(node: Node): string {
-    return href(['nodes', node.name], { q: param('q'), sort: param('sort'), view: param('view') })
+    return href(['nodes', node.name], { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })
 }
 
 /** The single values of what the agent reported; lists and objects need more than a line. */
@@ -121,37 +138,12 @@ function inventoryFacts(node: Node): [string, string][] {
 }
 
 function Devices({ node }: { node: Node }) {
-    const items = accelerators(node)
+    const items = devicesOf(node)
     if (items.length === 0) {
         const count = node.n_accelerators ?? 0
         return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPU slots.'}</p>
     }
-    return (
-        <ul class="tiles" aria-label={`Accelerators of ${node.name}`}>
-            {items.map((one, i) => {
-                const part = one.memory_bytes && typeof one.used_bytes === 'number' ? one.used_bytes / one.memory_bytes : null
-                return (
-                    <li key={i} class="tile">
-                        <span class="t">
-                            <b>{one.index ?? i}</b>
-                            <span class="muted">{bytes(one.memory_bytes)}</span>
-                        </span>
-                        <span class="small clip" title={one.name ?? undefined}>
-                            {one.name ?? 'accelerator'}
-                        </span>
-                        {part !== null && (
-                            <>
-                                <span class="bar thin">
-                                    <i style={{ width: `${part * 100}%` }} />
-                                </span>
-                                <span class="small muted">{percent(part, 0)} of memory used</span>
-                            </>
-                        )}
-                    </li>
-                )
-            })}
-        </ul>
-    )
+    return <DeviceTiles node={node.name} items={items} colour={colourWanted()} />
 }
 
 /** What separates the jobs of a node, as its agent found out. */
@@ -183,6 +175,7 @@ function Isolation({ node }: { node: Node }) {
 
 function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
     const disk = diskOf(node)
+    const wrong = wrongWith(node)
     return (
         <section class={`panel node-card ${isChosen ? 'sel' : ''}`} data-node={node.name} aria-label={node.name}>
             <header class="panel-head">
@@ -196,14 +189,23 @@ function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
                     <Ago time={node.last_seen_ms} /> · {node.cpu_slots ?? NONE} cores · {bytes(node.memory_bytes)}
                     {node.inventory?.['cpu_model'] ? ` · ${String(node.inventory['cpu_model'])}` : ''}
                 </span>
-                {disk && (
-                    <span class="aside node-disk">
-                        <span class="small muted">Disk</span>
-                        <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} />
-                    </span>
-                )}
+                <Marks node={node} />
+                <span class="aside node-disk">
+                    {disk && (
+                        <>
+                            <span class="small muted">Disk</span>
+                            <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} />
+                        </>
+                    )}
+                    <DrainButton node={node} nTasks={jobsOn(node)} />
+                </span>
             </header>
-            {accelerators(node).length > 0 && (
+            {wrong && (
+                <p class="panel-body node-wrong tone-bad-text" role="note">
+                    {wrong}
+                </p>
+            )}
+            {devicesOf(node).length > 0 && (
                 <div class="panel-body">
                     <Devices node={node} />
                 </div>
@@ -214,8 +216,19 @@ function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
 
 function NodeDrawer({ node }: { node: Node }) {
     const disk = diskOf(node)
+    const wrong = wrongWith(node)
+    const holders = new Map(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name, job }) => [name, job] as const)))
     return (
-        <Drawer title={node.name} id="node-title" close={href('nodes', { q: param('q'), sort: param('sort'), view: param('view') })} state={<StateWord state={nodeState(node)} />}>
+        <Drawer title={node.name} id="node-title" close={href('nodes', { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })} state={<StateWord state={nodeState(node)} />}>
+            {wrong && (
+                <p class="tone-bad-text" role="note">
+                    {wrong}
+                </p>
+            )}
+            <p class="row wrap">
+                <DrainButton node={node} nTasks={jobsOn(node)} />
+                <Marks node={node} />
+            </p>
             <Facts
                 items={[
                     ['Last heard of', <Ago time={node.last_seen_ms} />],
@@ -228,6 +241,27 @@ function NodeDrawer({ node }: { node: Node }) {
             />
             <h3>Accelerators</h3>
             <Devices node={node} />
+            {holders.size > 0 && (
+                <>
+                    <h3>Jobs on its accelerators</h3>
+                    <ul class="list" aria-label={`Jobs on ${node.name}`}>
+                        {[...holders].map(([name, job]) => (
+                            <li key={name}>
+                                {job ? (
+                                    <>
+                                        <a class="main clip" href={href('jobs', { job: job.id })}>
+                                            {job.name}
+                                        </a>
+                                        <Owner project={job.project} />
+                                    </>
+                                ) : (
+                                    <span class="muted">{name}, of another project</span>
+                                )}
+                            </li>
+                        ))}
+                    </ul>
+                </>
+            )}
             <Isolation node={node} />
             <p>
                 <a href={href('events', { q: `subject:node/${node.name}` })}>What happened to it</a>
@@ -241,6 +275,10 @@ function Figures({ all }: { all: readonly Node[] }) {
     const heard = all.filter((node) => !isSilent(node))
     const sum = (of: (node: Node) => number) => heard.reduce((total, node) => total + of(node), 0)
     const store = usage.data.value
+    const given = heard.flatMap(devicesOf)
+    const used = given.filter((one) => one.used_milli > 0).length
+    const out = given.filter((one) => one.state !== 'ok').length
+    const watts = given.reduce((total, one) => total + (one.power_w ?? 0), 0)
     const lowest = heard.flatMap((node) => (diskOf(node) ? [{ node, ...diskOf(node)! }] : [])).sort((a, b) => a.free / a.bytes - b.free / b.bytes)[0]
     return (
         <Strip
@@ -248,7 +286,11 @@ function Figures({ all }: { all: readonly Node[] }) {
             items={[
                 { name: 'Nodes that report', value: heard.length, note: `of ${all.length}${heard.length < all.length ? ' · the others are silent' : ''}` },
                 { name: 'Cores', value: short(sum((node) => node.cpu_slots ?? 0)), note: 'of nodes that report' },
-                { name: 'Accelerators', value: short(sum((node) => node.n_accelerators ?? 0)), note: `memory ${bytes(sum((node) => node.memory_bytes ?? 0))}` },
+                {
+                    name: 'Accelerators in use',
+                    value: short(used),
+                    note: `of ${given.length}${out > 0 ? ` · ${out} out` : ''}${watts > 0 ? ` · ${short(watts)} W` : ''}`,
+                },
                 ...(lowest ? [{ name: 'Least free disk', value: bytes(lowest.free), note: `of ${bytes(lowest.bytes)} · ${lowest.node.name}` }] : []),
                 {
                     name: <a href={href('storage')}>Disk of the server</a>,
@@ -262,14 +304,24 @@ function Figures({ all }: { all: readonly Node[] }) {
 
 function Nodes({ args }: { args: Args }) {
     const beat = Math.floor(now.value / 1000 / REFRESH_S)
-    useEffect(() => nodes.loadSoon(0), [beat]) // reports are no news on the stream: their age is only as young as the list
+    useEffect(() => {
+        nodes.loadSoon(0)
+        devices.loadSoon(0)
+    }, [beat]) // reports are no news on the stream: their age is only as young as the list
     const wanted = args['node']
     const all = nodes.data.value ?? []
     const found = filtered(all, FILTER).sort(byNeed)
     const node = all.find((one) => one.name === wanted)
-    const isTable = (param('view') || (all.length > 40 ? 'table' : 'tiles')) === 'table'
+    const shown = param('view') || (all.length > 200 ? 'heat' : all.length > 40 ? 'table' : 'tiles')
+    const isTable = shown === 'table'
+    const colour = colourWanted()
+    const heatRows = useMemo(
+        () => found.map((one) => ({ name: one.name, state: nodeState(one), devices: devicesOf(one) })),
+        [nodes.data.value, devices.data.value, param('q'), connection.value.state],
+    )
     const silent = all.filter(isSilent).length
-    const close = href('nodes', { q: param('q'), sort: param('sort'), view: param('view') })
+    const wrong = all.filter(wrongWith).length
+    const close = href('nodes', { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })
     const missing = wanted && nodes.data.value && !node && (
         <Drawer title={wanted} id="node-title" close={close}>
             <p class="quiet">No node of this name has registered.</p>
@@ -278,13 +330,20 @@ function Nodes({ args }: { args: Args }) {
     return (
         <>
             <PageHead
-                title={silent > 0 ? `${silent} of ${all.length} nodes ${silent === 1 ? 'is' : 'are'} silent` : 'Nodes'}
+                title={
+                    silent > 0
+                        ? `${silent} of ${all.length} nodes ${silent === 1 ? 'is' : 'are'} silent`
+                        : wrong > 0
+                          ? `Something is wrong with ${wrong} of ${all.length} nodes`
+                          : 'Nodes'
+                }
                 sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} ${all.length - silent === 1 ? 'reports' : 'report'}`}
             >
                 <Choices
                     label="View"
                     items={[
-                        { name: 'Tiles', address: hrefWith({ view: 'tiles' }), isCurrent: !isTable },
+                        { name: 'Tiles', address: hrefWith({ view: 'tiles' }), isCurrent: shown === 'tiles' },
+                        { name: 'Heat map', address: hrefWith({ view: 'heat' }), isCurrent: shown === 'heat' },
                         { name: 'Table', address: hrefWith({ view: 'table' }), isCurrent: isTable },
                     ]}
                 />
@@ -300,6 +359,15 @@ function Nodes({ args }: { args: Args }) {
                     ) : (
                         <>
                             <Figures all={all} />
+                            {!isTable && heatRows.some((row) => row.devices.length > 0) && (
+                                <div class="row wrap small">
+                                    <span class="muted">Colour by</span>
+                                    <Choices
+                                        label="Colour by"
+                                        items={COLOURS.map((one) => ({ name: COLOUR_NAMES[one], address: hrefWith({ by: one === 'owner' ? undefined : one }), isCurrent: one === colour }))}
+                                    />
+                                </div>
+                            )}
                             <Filter label="Filter nodes" rows={all} of={FILTER} hint="name, or state:silent" />
                             <WithDrawer
                                 listName="nodes"
@@ -320,6 +388,12 @@ function Nodes({ args }: { args: Args }) {
                                                 hrefOf={nodeAddress}
                                                 chosen={wanted}
                                             />
+                                        </Panel>
+                                    ) : shown === 'heat' ? (
+                                        <Panel title="All nodes" window={`${found.length} · what is broken first`}>
+                                            <div class="panel-body">
+                                                <HeatMap rows={heatRows} colour={colour} chosen={wanted} />
+                                            </div>
                                         </Panel>
                                     ) : (
                                         <div class="stack node-grid">
@@ -346,9 +420,9 @@ export const nodesScreen: Screen = {
     title: 'Cluster',
     icon: 'nodes',
     address: 'nodes/:node?',
-    query: ['q', 'sort', 'view'],
+    query: ['q', 'sort', 'view', 'by'],
     group: { science: 'Share', operations: 'Cluster' },
-    load: [nodes],
+    load: [nodes, devices, jobs],
     badge: () => ({ count: (nodes.data.value ?? []).filter((node) => is(nodeState(node), 'silent', 'lost')).length, tone: 'bad', what: 'silent' }),
     letter: 'c',
     render: Nodes,

@@ -28,7 +28,7 @@ export const ions = new Resource<Ion[]>(async () => {
 export const models = new Resource<Model[]>(() => getAll<Model>('/models', { limit: KEEP_ROWS }))
 export const datasets = new Resource<Dataset[]>(() => getAll<Dataset>('/datasets', { limit: KEEP_ROWS }))
 export const platform = new Resource<HealthSummary>(() => get<HealthSummary>('/health/summary'))
-export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes'))
+export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes', { limit: 1000 }, 20))
 export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_ROWS })))
 export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { newest: 1, limit: KEEP_ROWS })))
 export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAll<Alert>('/alerts', { newest: 1, limit: KEEP_ROWS })))
