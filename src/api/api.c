@@ -369,7 +369,9 @@ static weir_status check_right(struct api_call *call, struct weir_error *err)
         find_projects(call);
     }
     if (call->rows.is_all || call->rows.n_projects > 0) {
-        return check_noun(call, err);
+        WEIR_TRY(check_noun(call, err));
+        call->rows.is_all = call->rows.is_all || (call->route->flags & API_WHOLE) != 0;
+        return WEIR_OK;
     }
     return weir_error_set(err, WEIR_ERR_DENIED,
                           "%s %s needs the right to %s %s%s; this %s of \"%s\" has the role "

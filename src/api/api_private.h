@@ -78,6 +78,8 @@ enum api_flags {
     API_BYTES_OUT = 1 << 4, /**< Answers bytes, not JSON. */
     API_NOTIFY = 1 << 5,    /**< The engine should look after it. */
     API_EVENTS = 1 << 6,    /**< Answers a stream of server-sent events. */
+    API_WHOLE = 1 << 7,     /**< Once the path's noun is found to be the caller's, it looks at the
+                               whole cluster, and answers about that noun alone. */
     /* What of the request must be the task's or the agent's own: scope.h. */
     API_FOR_TASKS = 1 << 8,      /**< Nothing: any task may call it. */
     API_OWN_RUN = 1 << 9,        /**< First parameter: the run. */
@@ -151,6 +153,17 @@ API_FN(api_list_numbered); /**< Records with `seq`: newest first, or from `after
 API_FN(api_event_list);
 API_FN(api_get);
 API_FN(api_delete);
+
+/* queue.c */
+API_FN(api_queue_list);
+API_FN(api_queue_get);
+API_FN(api_queue_put);
+API_FN(api_queue_delete);
+API_FN(api_what_if);
+API_FN(api_job_explain);
+API_FN(api_job_hold);
+API_FN(api_job_requeue);
+API_FN(api_job_release); /**< Also what resume does to a job that is held. */
 API_FN(api_dataset_create);
 API_FN(api_dataset_file_put);
 API_FN(api_dataset_file_delete);

@@ -179,8 +179,27 @@ weir_status api_job_restart(struct api_call *call, struct weir_txn *txn, struct 
     return start_again(call, false, err);
 }
 
+/* A job that is held goes on as it is; it is not over. */
+struct release {
+    struct api_call *call;
+    bool is_held;
+};
+
+static weir_status release_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct release *release = context;
+    struct api_call *call = release->call;
+    struct weir_job job;
+    json_array_clear(call->publish);
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    release->is_held = job.is_held;
+    return job.is_held ? api_job_release(call, txn, err) : WEIR_OK;
+}
+
 weir_status api_job_resume(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
-    return start_again(call, true, err);
+    struct release release = {call, false};
+    WEIR_TRY(weir_store_write(call->api->store, release_in, &release, err));
+    return release.is_held ? WEIR_OK : start_again(call, true, err);
 }

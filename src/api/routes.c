@@ -8,6 +8,7 @@
 #include "ion/threshold.h"
 #include "job/device.h"
 #include "job/job.h"
+#include "job/queue.h"
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/tenant.h"
@@ -147,8 +148,29 @@ const struct api_route api_routes[] = {
     {"POST", API "/jobs/{id}/restart", "Start a job that is over again, as a new one",
      R(JOBS_SUBMIT), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_restart},
     {"POST", API "/jobs/{id}/resume",
-     "Go on with a training that failed or was cancelled, as a new job from its last checkpoint",
+     "Let a held job go on; or go on with a training that failed or was cancelled, as a new job from "
+     "its last checkpoint",
      R(JOBS_SUBMIT), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_resume},
+    {"POST", API "/jobs/{id}/hold",
+     "Hold a job: it saves what it has, stops, and gets no node until it is resumed",
+     R(JOBS_CANCEL), API_WRITE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_hold},
+    {"POST", API "/jobs/{id}/requeue",
+     "Send a job back to its queue: it saves what it has, stops, and waits again", R(JOBS_CANCEL),
+     API_WRITE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_requeue},
+    {"GET", API "/jobs/{id}/explanation",
+     "Why a job waits, since when, until when, and what would help", R(JOBS_READ), API_READ,
+     API_WHOLE, NULL, NULL, NULL, 0, api_job_explain},
+    {"GET", API "/queues", "List queues: what is theirs, used, borrowed and waited for",
+     R(QUEUES_READ), API_READ, API_LIST, NULL, &weir_queue_resource, NULL, 0, api_queue_list},
+    {"GET", API "/queues/{name}", "Look at a queue", R(QUEUES_READ), API_READ, 0, NULL,
+     &weir_queue_resource, NULL, 0, api_queue_get},
+    {"PUT", API "/queues/{name}", "Make a queue, or set all of it anew", R(QUEUES_CHANGE), API_WRITE,
+     API_NOTIFY, &weir_queue_resource, &weir_queue_resource, NULL, 0, api_queue_put},
+    {"DELETE", API "/queues/{name}", "Delete a queue; its project's jobs go on without it",
+     R(QUEUES_CHANGE), API_WRITE, API_NOTIFY, NULL, NULL, NULL, 0, api_queue_delete},
+    {"POST", API "/what-if",
+     "What one more node, other shares of a queue, or a job that goes first would change",
+     R(QUEUES_READ), API_READ, 0, NULL, NULL, NULL, 0, api_what_if},
     {"GET", API "/jobs/{id}/tasks", "List the tasks of a job", R(JOBS_READ), API_READ, API_LIST,
      NULL, &weir_task_resource, NULL, 0, api_job_tasks},
     {"GET", API "/tasks/{id}/log",

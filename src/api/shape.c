@@ -5,6 +5,7 @@
 #include "ion/replica.h"
 #include "job/device.h"
 #include "job/job.h"
+#include "job/queue.h"
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/identity.h"
@@ -54,6 +55,59 @@ static const struct api_member health_summary_members[] = {
     OR_NULL("reason", "text", "Why, in a sentence"),
     OR_NULL("since", "time", "Since when"),
     ALWAYS("reasons", "list of health reason", "One for each alert that makes it so"),
+};
+static const struct api_member amount_members[] = {
+    ALWAYS("accelerators", "number",
+           "Devices, whatever their model; of each model with a share too"),
+    ALWAYS("cpus", "number", "CPUs"),
+    ALWAYS("memory", "integer", "Bytes"),
+};
+static const struct api_member queue_members[] = {
+    OR_NULL("shares", "map of any", "What is its: accelerators, cpus, memory, models"),
+    OR_NULL("times", "list of any", "Other shares at times of the week: days, from, until, shares"),
+    ALWAYS("is_set", "bool", "Somebody set it; else it is implied by a project with jobs"),
+    ALWAYS("fair_share", "amounts", "What it may have now, by all queues' shares"),
+    ALWAYS("used", "amounts", "What its jobs and those of its parts have"),
+    ALWAYS("borrowed", "amounts", "What of it is above the guarantee that holds now"),
+    ALWAYS("waiting", "amounts", "What jobs ask for that have no node"),
+    ALWAYS("n_running", "integer", "Jobs on nodes; a replica counts as one"),
+    ALWAYS("n_waiting", "integer", "Jobs that wait for one"),
+};
+static const struct api_member explanation_members[] = {
+    ALWAYS("id", "text", "Job"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("project", "text", "Its project"),
+    OR_NULL("queue", "text", "Queue that it waits in"),
+    ALWAYS("state", "text", "State of the job"),
+    OR_NULL("why", "text", "Why it waits, in a sentence"),
+    OR_NULL("since", "time", "Since when"),
+    OR_NULL("expected_start", "time", "Until when, if jobs end as expected"),
+    OR_NULL("code", "text", "Why, for programs: full, queue_limit, gang …"),
+    OR_NULL("resource", "text", "Of what: accelerators, cpus, memory, tasks, or a model"),
+    OR_NULL("need", "number", "How much of it is needed"),
+    OR_NULL("have", "number", "How much there is"),
+    ALWAYS("n_ahead", "integer", "Jobs that go before it in its queue"),
+    ALWAYS("helps", "list of help", "Changes with which it would not wait so"),
+};
+static const struct api_member help_members[] = {
+    ALWAYS("change", "text", "What would be otherwise"),
+    ALWAYS("outcome", "text", "What would become of the job then: starts …"),
+    ALWAYS("why", "text", "Where, or why"),
+};
+static const struct api_member what_if_members[] = {
+    ALWAYS("before", "map of integer", "Jobs by what the next cycle does with them"),
+    ALWAYS("after", "map of integer", "The same with the change"),
+    ALWAYS("jobs", "list of changed job", "Those that it makes a difference to"),
+};
+static const struct api_member changed_job_members[] = {
+    ALWAYS("id", "text", "Job"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("project", "text", "Its project"),
+    ALWAYS("queue", "text", "Its queue"),
+    ALWAYS("before", "text", "What the next cycle does with it: starts, waits, evicted, stays …"),
+    ALWAYS("after", "text", "The same with the change"),
+    ALWAYS("why_before", "text", "Why, or where"),
+    ALWAYS("why_after", "text", "The same with the change"),
 };
 static const struct api_member node_members[] = {
     MAY_MISS("state", "text", "ready, silent, lost, or left"),
@@ -227,6 +281,12 @@ const struct api_shape api_shapes[] = {
     SHAPE("joined node", NULL, "POST /api/v1/join", join_members),
     RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",
            node_join_members),
+    SHAPE("amounts", NULL, NULL, amount_members),
+    RECORD("queue", weir_queue_resource, "priority min_run_ms", queue_members),
+    SHAPE("help", NULL, NULL, help_members),
+    SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
+    SHAPE("changed job", NULL, NULL, changed_job_members),
+    SHAPE("what if", NULL, "POST /api/v1/what-if", what_if_members),
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
     SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),

@@ -30,6 +30,12 @@
     X(cli_job_cancel) \
     X(cli_job_restart) \
     X(cli_job_resume) \
+    X(cli_job_hold) \
+    X(cli_job_requeue) \
+    X(cli_queue_create) \
+    X(cli_queue_set) \
+    X(cli_queue_delete) \
+    X(cli_queue_list) \
     X(cli_login) \
     X(cli_whoami) \
     X(cli_project) \

@@ -150,6 +150,27 @@ static const struct {
                   "checkpoint."},
 };
 
+/* Since when and until when it waits, and with what it would not. */
+static void print_wait(struct cli_call *call, const json_t *why)
+{
+    const json_t *help;
+    size_t i;
+    if (!json_is_string(json_object_get(why, "code"))) {
+        return;
+    }
+    printf("It waits in queue %s since %s, behind %s others of it", cli_text(call, why, "queue"),
+           cli_text(call, why, "since"), cli_text(call, why, "n_ahead"));
+    if (json_is_string(json_object_get(why, "expected_start"))) {
+        printf(", and may start at %s", cli_text(call, why, "expected_start"));
+    }
+    printf(".\n");
+    json_array_foreach(json_object_get(why, "helps"), i, help)
+    {
+        printf("With %s: %s, %s\n", cli_text(call, help, "change"), cli_text(call, help, "outcome"),
+               cli_text(call, help, "why"));
+    }
+}
+
 /* Why a job is as it is, and what can be done. */
 static weir_status explain_job(struct cli_call *call, const char *word, struct weir_error *err)
 {
@@ -162,19 +183,22 @@ static weir_status explain_job(struct cli_call *call, const char *word, struct w
             meaning = job_states[i].meaning;
         }
     }
-    json_t *answer = json_pack("{s:O,s:O,s:O,s:O?,s:s}", "job", json_object_get(job, "id"), "state",
-                               json_object_get(job, "state"), "reason",
-                               json_object_get(job, "reason"), "expected_start_ms",
-                               json_object_get(job, "expected_start_ms"), "meaning", meaning);
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else {
-        bool has_reason = json_is_string(json_object_get(job, "reason"));
-        printf("%s is %s%s%s\n%s\n", cli_text(call, job, "name"), state, has_reason ? ": " : "",
-               has_reason ? cli_text(call, job, "reason") : "", meaning);
-    }
-    json_decref(answer);
+    json_t *why;
+    weir_status status = cli_rest(
+        call, "GET", cli_path1(call, "/api/v1/jobs/{}/explanation", cli_text(call, job, "id")),
+        NULL, &why, err);
     json_decref(job);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        json_object_set_new(why, "meaning", json_string(meaning));
+        cli_print_json(why);
+    } else {
+        bool has_reason = json_is_string(json_object_get(why, "why"));
+        printf("%s is %s%s%s\n%s\n", cli_text(call, why, "name"), state, has_reason ? ": " : "",
+               has_reason ? cli_text(call, why, "why") : "", meaning);
+        print_wait(call, why);
+    }
+    json_decref(why);
     return WEIR_OK;
 }
 

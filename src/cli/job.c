@@ -104,10 +104,49 @@ static weir_status run_restart(struct cli_call *call, struct weir_error *err)
 
 static weir_status run_resume(struct cli_call *call, struct weir_error *err)
 {
-    char *what =
-        weir_arena_printf(call->arena, "goes on from the last checkpoint of %s", call->words[0]);
-    return post_verb(call, "resume", what, err);
+    json_t *job;
+    char *id;
+    WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/jobs/{}", id), NULL, &job, err));
+    bool is_held = json_is_true(json_object_get(job, "is_held"));
+    json_decref(job);
+    return post_verb(call, "resume",
+                     is_held
+                         ? "is held no longer"
+                         : weir_arena_printf(call->arena, "goes on from the last checkpoint of %s",
+                                             call->words[0]),
+                     err);
 }
+
+static weir_status run_hold(struct cli_call *call, struct weir_error *err)
+{
+    return post_verb(call, "hold", "is held", err);
+}
+
+static weir_status run_requeue(struct cli_call *call, struct weir_error *err)
+{
+    return post_verb(call, "requeue", "saves what it has and goes back to its queue", err);
+}
+
+const struct cli_command cli_job_hold = {
+    .name = "job hold",
+    .usage = "JOB [-o json]",
+    .summary = "Stop a job, and give it no node until `weir job resume`; a training saves first",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_hold,
+};
+
+const struct cli_command cli_job_requeue = {
+    .name = "job requeue",
+    .usage = "JOB [-o json]",
+    .summary = "Stop a job and let it wait for nodes again; a training goes on from where it was",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_requeue,
+};
 
 const struct cli_command cli_job_cancel = {
     .name = "job cancel",
@@ -132,7 +171,8 @@ const struct cli_command cli_job_restart = {
 const struct cli_command cli_job_resume = {
     .name = "job resume",
     .usage = "JOB [-o json]",
-    .summary = "Go on with a training that failed or was cancelled, from its last checkpoint",
+    .summary = "Let a held job go on; or a training that failed or was cancelled, from its last "
+               "checkpoint",
     .min_words = 1,
     .max_words = 1,
     CLI_OPTIONS(plain_options, plain_options),

@@ -7,6 +7,7 @@
 #include "ion/ion.h"
 #include "job/device.h"
 #include "job/job.h"
+#include "job/queue.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/tenant.h"
@@ -36,6 +37,10 @@ const struct cli_noun cli_nouns[] = {
      1000, "state"},
     {"devices", "device", &weir_device_resource, API "devices", NULL, NULL, NULL, "name",
      "node kind model state", 1000, NULL},
+    {"queues", "queue", &weir_queue_resource, API "queues", NULL, API "queues/{}", NULL, "name", "",
+     1000,
+     "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
+     "used.accelerators borrowed.accelerators n_running n_waiting"},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
@@ -126,7 +131,7 @@ static char *title_of(struct cli_call *call, const char *member)
         }
     }
     for (char *p = title; *p != '\0'; p++) {
-        *p = *p == '_' ? ' ' : (char)toupper((unsigned char)*p);
+        *p = *p == '_' || *p == '.' ? ' ' : (char)toupper((unsigned char)*p);
     }
     return unit[0] != '\0' ? weir_arena_printf(call->arena, "%s%s", title, unit) : title;
 }

@@ -1,5 +1,6 @@
 /** weir what-if: the scheduler's next cycle as it is, and with a change. */
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/snapshot.h"
 
 #include "sim/replay.h"
@@ -12,7 +13,8 @@
 struct what_if_options {
     struct cli_common common;
     char *snapshot, *profile, *option, *job, *queue, *model, *accelerators, *priority, *quota,
-        *limit, *weight;
+        *limit, *weight, *add_node, *first, *shares, *set_quota;
+    int64_t n_nodes;
 };
 
 static const struct weir_option what_if_options[] = {
@@ -35,7 +37,17 @@ static const struct weir_option what_if_options[] = {
              "default or kai"),
     WEIR_OPT(what_if_options, option, "option", 0, LIST, NULL, 0, 0, "NAME=VALUE",
              "An option of the profile; may be repeated"),
-    CLI_OUTPUT_OPTIONS(what_if_options),
+    WEIR_OPT(what_if_options, add_node, "add-node", 0, TEXT, NULL, 0, 0, "NODE",
+             "Of the server: one more node like this one"),
+    WEIR_OPT(what_if_options, n_nodes, "nodes", 0, INT, "1", 1, 1000, "N",
+             "With --add-node: so many more"),
+    WEIR_OPT(what_if_options, set_quota, "set-quota", 0, TEXT, NULL, 0, 0, "QUEUE",
+             "Of the server: other shares of this queue"),
+    WEIR_OPT(what_if_options, shares, "shares", 0, TEXT, NULL, 0, 0, "JSON",
+             "With --set-quota: {\"cpus\": {\"guarantee\": 8}}"),
+    WEIR_OPT(what_if_options, first, "first", 0, TEXT, NULL, 0, 0, "JOB",
+             "Of the server: this job before the others of its queue"),
+    CLI_COMMON_OPTIONS(what_if_options),
 };
 
 /** A number that may be absent, times `scale`. */
@@ -134,6 +146,55 @@ static void print_answer(struct cli_call *call, json_t *answer)
     }
 }
 
+static void print_live(struct cli_call *call, json_t *answer)
+{
+    static const struct cli_column columns[] = {{"name", "JOB"},    {"project", "PROJECT"},
+                                                {"queue", "QUEUE"}, {"before", "BEFORE"},
+                                                {"after", "AFTER"}, {"why_after", "WHY"}};
+    json_t *jobs = json_object_get(answer, "jobs");
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+        return;
+    }
+    if (json_array_size(jobs) == 0) {
+        printf("Nothing changes in the next cycle.\n");
+        return;
+    }
+    print_counts(answer);
+    (void)json_object_set(answer, "items", jobs);
+    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+}
+
+/* Ask the server, of what it has now. */
+static weir_status ask_server(struct cli_call *call, struct weir_error *err)
+{
+    const struct what_if_options *options = call->options;
+    json_t *answer, *shares = NULL;
+    char *first = NULL;
+    if ((options->set_quota != NULL) != (options->shares != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--set-quota QUEUE and --shares JSON go together");
+    }
+    if (options->first != NULL) {
+        WEIR_TRY(cli_find(call, &find_job, options->first, &first, err));
+    }
+    if (options->shares != NULL) {
+        WEIR_TRY(
+            weir_json_parse(options->shares, strlen(options->shares), "--shares", &shares, err));
+    }
+    json_t *body = json_pack("{s:s*,s:s*,s:o*,s:s*}", "add_node", options->add_node, "queue",
+                             options->set_quota, "shares", shares, "first", first);
+    if (options->add_node != NULL) {
+        json_object_set_new(body, "n_nodes", json_integer(options->n_nodes));
+    }
+    weir_status status = cli_rest(call, "POST", "/api/v1/what-if", body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    print_live(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
 static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
 {
     const struct what_if_options *options = call->options;
@@ -142,7 +203,12 @@ static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
     struct weir_sim_change change;
     struct cli_snapshot snapshot;
     if (options->snapshot == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "of what? --snapshot FILE");
+        return ask_server(call, err);
+    }
+    if (options->add_node != NULL || options->set_quota != NULL || options->first != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--add-node, --set-quota and --first ask the server; of a snapshot "
+                              "ask --job and --queue");
     }
     WEIR_TRY(read_change(options, &change, err));
     WEIR_TRY(weir_sched_profile_named(options->profile, &sched, err));
@@ -158,12 +224,16 @@ static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_what_if = {
     .name = "what-if",
-    .usage = "--snapshot FILE (--job NAME --accelerators N | --queue NAME --quota N) …",
+    .usage = "--add-node NODE | --set-quota QUEUE --shares JSON | --first JOB | --snapshot FILE …",
     .summary = "Show what a change would do in the scheduler's next cycle",
-    .help = "Plans a snapshot as it is and with the change, and shows which jobs would start, wait "
-            "or be evicted\n"
-            "instead, and why. Nothing is changed. A running job that is asked about is asked for "
-            "anew.",
+    .help =
+        "Asks the server what its next cycle would do with one more node, other shares of a queue, "
+        "or a job first.\n"
+        "With --snapshot plans a snapshot as it is and with the change, and shows which jobs would "
+        "start, wait "
+        "or be evicted\n"
+        "instead, and why. Nothing is changed. A running job that is asked about is asked for "
+        "anew.",
     .max_words = 0,
     CLI_OPTIONS(what_if_options, what_if_options),
     .run = run_what_if,

@@ -98,6 +98,15 @@ int32_t queue_tree_find(const struct queue_tree *tree, const char *project)
     return is_there ? tree->projects[at].row : WEIR_SCHED_NONE;
 }
 
+weir_status queue_tree_rules(bool are_queues_set, struct weir_sched_profile *out,
+                             struct weir_error *err)
+{
+    WEIR_TRY(weir_sched_profile_named("default", out, err));
+    out->actions = are_queues_set ? "allocate,reclaim,preempt" : "allocate";
+    out->evict_grace_ms = -1;
+    return WEIR_OK;
+}
+
 /* ---- queues of the store --------------------------------------------------------------------- */
 
 static struct weir_sched_share share_of(const struct weir_queue_share *share)
@@ -120,6 +129,15 @@ static void put_shares(struct weir_arena *arena, const struct weir_queue_shares 
     }
     *out_models = models;
     *out_n_models = (int32_t)given->n_models;
+}
+
+weir_status queue_tree_put_shares(struct weir_sched_queue *row, const char *shares,
+                                  struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_queue_shares given;
+    WEIR_TRY(weir_queue_shares_read(shares, "$.shares", arena, &given, err));
+    put_shares(arena, &given, row->shares, &row->models, &row->n_models);
+    return WEIR_OK;
 }
 
 static weir_status put_times(struct queue_tree *tree, const struct weir_queue *queue,
@@ -146,14 +164,12 @@ static weir_status put_times(struct queue_tree *tree, const struct weir_queue *q
 static weir_status put_queue(struct queue_tree *tree, const struct weir_queue *queue,
                              int32_t parent, struct weir_error *err)
 {
-    struct weir_queue_shares shares;
     struct weir_sched_queue row = {.name = queue->name,
                                    .parent = parent,
                                    .priority = (int32_t)queue->priority,
                                    .preempt_min_run_ms = queue->min_run_ms,
                                    .reclaim_min_run_ms = queue->min_run_ms};
-    WEIR_TRY(weir_queue_shares_read(queue->shares, "$.shares", &tree->arena, &shares, err));
-    put_shares(&tree->arena, &shares, row.shares, &row.models, &row.n_models);
+    WEIR_TRY(queue_tree_put_shares(&row, queue->shares, &tree->arena, err));
     WEIR_TRY(put_times(tree, queue, &row, err));
     if (queue->project != NULL) {
         put_project(tree, queue->project, tree->n_rows);

@@ -49,6 +49,17 @@ void queue_tree_begin(struct queue_tree *tree);
 void queue_tree_add(struct queue_tree *tree, const char *project);
 void queue_tree_end(struct queue_tree *tree);
 
+/**
+ * The rules of the planner: the profile "default", where to be stopped is the request to save. Evictions
+ * begin with the first queue that is set.
+ */
+weir_status queue_tree_rules(bool are_queues_set, struct weir_sched_profile *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Give a row the shares that JSON says (weir_queue_shares_read); texts are put in the arena. */
+weir_status queue_tree_put_shares(struct weir_sched_queue *row, const char *shares,
+                                  struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The row of a project that was added. */
 int32_t queue_tree_find(const struct queue_tree *tree, const char *project);
 

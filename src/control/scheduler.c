@@ -51,16 +51,11 @@ struct scheduler {
 
 struct scheduler *scheduler_create(const struct scheduler_config *config)
 {
-    struct weir_error err;
     struct scheduler *scheduler = weir_xalloc(sizeof *scheduler);
     scheduler->config = *config;
     scheduler->replan_ms = INT64_MAX;
     snapshot_init(&scheduler->snapshot);
     weir_arena_init(&scheduler->arena, (size_t)4 << 30);
-    if (weir_sched_profile_named("default", &scheduler->profile, &err) != WEIR_OK) {
-        weir_log(WEIR_LOG_ERROR, "scheduler_has_no_profile", WEIR_KV_STR("error", err.message));
-    }
-    scheduler->profile.evict_grace_ms = -1; /* To be stopped is the request: it saves then. */
     return scheduler;
 }
 
@@ -220,13 +215,6 @@ static bool is_start_known(const struct weir_sched_snapshot *rows,
     return after->started_ms > 0 && rows->now_ms < after->started_ms + after->expected_run_ms;
 }
 
-/* While nobody has set a queue nothing is taken from anybody. */
-static void choose_actions(struct scheduler *scheduler)
-{
-    scheduler->profile.actions =
-        scheduler->snapshot.queues.n_set > 0 ? "allocate,reclaim,preempt" : "allocate";
-}
-
 static weir_status take_evictions(void *context, const struct weir_sched_part *part,
                                   struct weir_error *err)
 {
@@ -302,7 +290,7 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms, struct w
     }
     scheduler->replan_ms = snapshot->queues.is_timed ? now_ms + MINUTE_MS - now_ms % MINUTE_MS
                                                      : INT64_MAX; /* Shares may be others then. */
-    choose_actions(scheduler);
+    WEIR_TRY(queue_tree_rules(snapshot->queues.n_set > 0, &scheduler->profile, err));
     const struct weir_sched_snapshot *rows = snapshot_rows(snapshot, now_ms);
     if (snapshot->n_pending > 0) {
         WEIR_TRY(weir_sched_plan(rows, &scheduler->profile, &plan, err));

@@ -310,6 +310,11 @@ struct weir_sched_snapshot {
 int32_t weir_sched_models(const struct weir_sched_snapshot *snapshot,
                           const char *out[WEIR_SCHED_MODELS_MAX]);
 
+/** The first timed quota of a queue that holds at now_ms; NULL: the queue's own shares hold. */
+const struct weir_sched_timed_quota *
+weir_sched_timed_quota_now(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_queue *queue);
+
 /**
  * Look for anything of which no plan could be made: an index outside its array, a negative amount,
  * two jobs that hold one task, a loop in a tree. weir_sched_plan does this first.

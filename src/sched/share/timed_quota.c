@@ -36,3 +36,10 @@ const struct weir_sched_timed_quota *timed_quota_of(const struct weir_sched_snap
     }
     return NULL;
 }
+
+const struct weir_sched_timed_quota *
+weir_sched_timed_quota_now(const struct weir_sched_snapshot *snapshot,
+                           const struct weir_sched_queue *queue)
+{
+    return timed_quota_of(snapshot, queue);
+}

@@ -1,0 +1,275 @@
+/** weir queue create, set, delete, list: what of the cluster is whose. */
+#include "cli/command.h"
+#include "cli/noun.h"
+
+#include "base/quantity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct queue_options {
+    struct cli_common common;
+    char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(queue_options)};
+
+static const struct weir_option queue_options[] = {
+    CLI_COMMON_OPTIONS(queue_options),
+    WEIR_OPT(queue_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose jobs wait in it (else it only has parts)"),
+    WEIR_OPT(queue_options, parent, "parent", 0, TEXT, NULL, 0, 0, "QUEUE",
+             "What it is part of (else at the root)"),
+    WEIR_OPT(
+        queue_options, guarantee, "guarantee", 0, LIST, NULL, 0, 0, "WHAT=N",
+        "Never taken away while it is asked for; WHAT is cpus, accelerators, memory or a model "
+        "of accelerator, N a number, 64GiB, or all; may be repeated"),
+    WEIR_OPT(queue_options, limit, "limit", 0, LIST, NULL, 0, 0, "WHAT=N",
+             "Never more, though there is room; N may be none; may be repeated"),
+    WEIR_OPT(queue_options, weight, "weight", 0, LIST, NULL, 0, 0, "WHAT=N",
+             "Its part of what nobody is owed; 0: nothing beyond the guarantee; may be repeated"),
+    WEIR_OPT(queue_options, times, "times", 0, TEXT, NULL, 0, 0, "JSON",
+             "Other shares at times of the week: [{\"days\": [\"sat\"], \"from\": \"20:00\", "
+             "\"until\": \"06:00\", \"shares\": {…}}], by UTC"),
+    WEIR_OPT(queue_options, priority, "priority", 0, TEXT, NULL, 0, 0, "N",
+             "Among its siblings: the higher gets what is left over first; 100 if never said"),
+    WEIR_OPT(queue_options, min_run, "min-run", 0, TEXT, NULL, 0, 0, "TIME",
+             "A job of it is not stopped for others before it has run for so long: 30m"),
+};
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static bool is_resource(const char *name)
+{
+    return strcmp(name, "cpus") == 0 || strcmp(name, "accelerators") == 0 ||
+           strcmp(name, "memory") == 0;
+}
+
+/* The share of a resource or of a model, made if it is not there. Borrowed. */
+static json_t *share_of(json_t *shares, const char *name)
+{
+    json_t *in = shares;
+    if (!is_resource(name)) {
+        in = json_object_get(shares, "models");
+        if (in == NULL) {
+            in = json_object();
+            json_object_set_new(shares, "models", in);
+        }
+    }
+    json_t *share = json_object_get(in, name);
+    if (share == NULL) {
+        share = json_object();
+        json_object_set_new(in, name, share);
+    }
+    return share;
+}
+
+/* "all" and "none" are no bound. */
+static weir_status read_amount(const char *flag, const char *name, const char *text, json_t **out,
+                               struct weir_error *err)
+{
+    char *end;
+    int64_t bytes;
+    bool is_weight = strcmp(flag, "weight") == 0;
+    const char *unbounded = strcmp(flag, "limit") == 0 ? "none" : "all";
+    if (!is_weight && strcmp(text, unbounded) == 0) {
+        *out = json_null();
+        return WEIR_OK;
+    }
+    if (!is_weight && strcmp(name, "memory") == 0 && weir_bytes_parse(text, &bytes)) {
+        *out = json_integer((json_int_t)bytes);
+        return WEIR_OK;
+    }
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= 0 && value <= 1e15)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--%s %s=%.40s: expected a number%s%s", flag,
+                              name, text, is_weight ? "" : " or ", is_weight ? "" : unbounded);
+    }
+    bool is_whole = value == (double)(int64_t)value;
+    *out = is_whole ? json_integer((json_int_t)value) : json_real(value);
+    return WEIR_OK;
+}
+
+static weir_status add_shares(struct cli_call *call, const char *flag, const char *list,
+                              json_t *shares, struct weir_error *err)
+{
+    char *rest = weir_arena_strdup(call->arena, list), *word;
+    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+        char *equals = strchr(word, '=');
+        json_t *amount = NULL;
+        if (equals == NULL || equals == word) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--%s %.40s: expected WHAT=N, as in cpus=8", flag, word);
+        }
+        *equals = '\0';
+        WEIR_TRY(read_amount(flag, word, equals + 1, &amount, err));
+        json_object_set_new(share_of(shares, word), flag, amount);
+    }
+    return WEIR_OK;
+}
+
+/* ---- verbs ----------------------------------------------------------------------------------- */
+
+static weir_status change_numbers(const struct queue_options *options, json_t *queue,
+                                  struct weir_error *err)
+{
+    if (options->priority != NULL) {
+        char *end;
+        long long priority = strtoll(options->priority, &end, 10);
+        if (end == options->priority || *end != '\0') {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--priority: expected an integer");
+        }
+        json_object_set_new(queue, "priority", json_integer(priority));
+    }
+    if (options->min_run != NULL) {
+        int64_t min_run_ms;
+        if (!weir_span_parse(options->min_run, &min_run_ms)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--min-run: expected a time, as in 90s, 30m or 2h");
+        }
+        json_object_set_new(queue, "min_run_ms", json_integer((json_int_t)min_run_ms));
+    }
+    if (options->times != NULL) {
+        json_t *times;
+        WEIR_TRY(weir_json_parse(options->times, strlen(options->times), "--times", &times, err));
+        json_object_set_new(queue, "times", times);
+    }
+    return WEIR_OK;
+}
+
+static weir_status change(struct cli_call *call, json_t *queue, struct weir_error *err)
+{
+    const struct queue_options *options = call->options;
+    json_t *shares = json_object_get(queue, "shares");
+    if (!json_is_object(shares)) {
+        shares = json_object();
+        json_object_set_new(queue, "shares", shares);
+    }
+    WEIR_TRY(add_shares(call, "guarantee", options->guarantee, shares, err));
+    WEIR_TRY(add_shares(call, "limit", options->limit, shares, err));
+    WEIR_TRY(add_shares(call, "weight", options->weight, shares, err));
+    if (options->project != NULL) {
+        json_object_set_new(queue, "project", json_string(options->project));
+    }
+    if (options->parent != NULL) {
+        json_object_set_new(queue, "parent",
+                            options->parent[0] != '\0' ? json_string(options->parent)
+                                                       : json_null());
+    }
+    return change_numbers(options, queue, err);
+}
+
+static weir_status put(struct cli_call *call, json_t *queue, struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(change(call, queue, err));
+    WEIR_TRY(cli_rest(call, "PUT", cli_path1(call, "/api/v1/queues/{}", call->words[0]), queue,
+                      &answer, err));
+    cli_print_object(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status run_create(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer;
+    struct weir_error missing;
+    const char *path = cli_path1(call, "/api/v1/queues/{}", call->words[0]);
+    if (cli_rest(call, "GET", path, NULL, &answer, &missing) == WEIR_OK) {
+        bool is_set = json_is_true(json_object_get(answer, "is_set"));
+        json_decref(answer);
+        if (is_set) {
+            return weir_error_set(err, WEIR_ERR_EXISTS,
+                                  "queue %s is there already: `weir queue set %s` changes it",
+                                  call->words[0], call->words[0]);
+        }
+    }
+    json_t *queue = json_object();
+    weir_status status = put(call, queue, err);
+    json_decref(queue);
+    return status;
+}
+
+/* What is not said stays as it is. */
+static weir_status run_set(struct cli_call *call, struct weir_error *err)
+{
+    static const char *const kept[] = {"parent", "project", "priority",
+                                       "shares", "times",   "min_run_ms"};
+    json_t *old;
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
+                      err));
+    json_t *queue = json_object();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kept); i++) {
+        json_t *value = json_object_get(old, kept[i]);
+        if (value != NULL && !json_is_null(value)) {
+            json_object_set(queue, kept[i], value);
+        }
+    }
+    weir_status status = put(call, queue, err);
+    json_decref(queue);
+    json_decref(old);
+    return status;
+}
+
+static weir_status run_delete(struct cli_call *call, struct weir_error *err)
+{
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL,
+                      NULL, err));
+    printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n" : "%s: deleted\n",
+           call->words[0]);
+    return WEIR_OK;
+}
+
+static weir_status run_list(struct cli_call *call, struct weir_error *err)
+{
+    const struct cli_noun *noun = cli_noun_find("queues");
+    json_t *list;
+    size_t n;
+    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, noun->page, &list, err));
+    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
+    cli_print_table(call, list, columns, n);
+    json_decref(list);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_queue_create = {
+    .name = "queue create",
+    .usage = "NAME [--project NAME] [--parent QUEUE] [--guarantee WHAT=N …] [--limit WHAT=N …] "
+             "[--weight WHAT=N …]",
+    .summary = "Make a queue: what of the cluster is a project's, or a department's",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(queue_options, queue_options),
+    .run = run_create,
+};
+
+const struct cli_command cli_queue_set = {
+    .name = "queue set",
+    .usage = "NAME [--guarantee WHAT=N …] [--limit WHAT=N …] [--weight WHAT=N …] …",
+    .summary = "Change a queue; what is not said stays",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(queue_options, queue_options),
+    .run = run_set,
+};
+
+const struct cli_command cli_queue_delete = {
+    .name = "queue delete",
+    .usage = "NAME",
+    .summary = "Delete a queue; its project's jobs go on without a guarantee",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(queue_options, plain_options),
+    .run = run_delete,
+};
+
+const struct cli_command cli_queue_list = {
+    .name = "queue list",
+    .usage = "[-o wide|json]",
+    .summary = "List queues with what they are owed, use, borrow and wait for",
+    .flags = CLI_WIDE,
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(queue_options, plain_options),
+    .run = run_list,
+};

@@ -1,0 +1,305 @@
+/** Why a job waits, and what would help. */
+#include "control/live_private.h"
+
+#include "base/clock.h"
+#include "sim/what_if.h"
+#include "store/table.h"
+
+#include <string.h>
+
+#define NODES_TRIED 3
+
+struct explanation {
+    struct live *live;
+    int32_t row;                        /* The job's; of a service the first that waits. */
+    const struct weir_sched_wait *wait; /* NULL: the planner does not let it wait. */
+    json_t *helps;
+};
+
+/* ---- what would help ------------------------------------------------------------------------- */
+
+/* Plan with a change; keep it if the job then starts, or has a place that others leave. */
+static weir_status try_change(struct explanation *explanation, const struct live_change *change,
+                              const char *what, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *next = NULL;
+    WEIR_TRY(weir_sim_next(&change->rows, &explanation->live->profile, &next, err));
+    const json_t *effect = json_array_get(json_object_get(next, "jobs"), (size_t)explanation->row);
+    const char *outcome = json_string_value(json_object_get(effect, "outcome"));
+    if (strcmp(outcome, "waits") != 0) {
+        json_array_append_new(explanation->helps,
+                              json_pack("{s:s,s:s,s:O}", "change", what, "outcome", outcome, "why",
+                                        json_object_get(effect, "why")));
+    }
+    return WEIR_OK;
+}
+
+static weir_status try_first(struct explanation *explanation, struct weir_error *err)
+{
+    struct live_change change;
+    live_change_begin(explanation->live, 0, &change);
+    live_put_first(&change, explanation->row);
+    return try_change(explanation, &change, "go before the others of its queue", err);
+}
+
+static bool is_alike(const struct weir_sched_node *left, const struct weir_sched_node *right)
+{
+    bool is_same_model =
+        left->model == right->model ||
+        (left->model != NULL && right->model != NULL && strcmp(left->model, right->model) == 0);
+    return left->cpu_milli == right->cpu_milli && left->memory_bytes == right->memory_bytes &&
+           left->n_devices == right->n_devices && is_same_model;
+}
+
+/* One more of each of the first few sorts of nodes. */
+static weir_status try_nodes(struct explanation *explanation, struct weir_error *err)
+{
+    const struct weir_sched_snapshot *rows = explanation->live->rows;
+    int32_t tried[NODES_TRIED];
+    int32_t n = 0;
+    for (int32_t i = 0; i < rows->n_nodes && n < NODES_TRIED; i++) {
+        bool is_new = true;
+        for (int32_t k = 0; k < n; k++) {
+            is_new = is_new && !is_alike(&rows->nodes[i], &rows->nodes[tried[k]]);
+        }
+        if (!is_new) {
+            continue;
+        }
+        struct live_change change;
+        tried[n++] = i;
+        live_change_begin(explanation->live, 1, &change);
+        live_add_nodes(explanation->live, &change, i, 1);
+        WEIR_TRY(try_change(explanation, &change,
+                            weir_arena_printf(&explanation->live->arena, "one more node like %s",
+                                              rows->nodes[i].name),
+                            err));
+    }
+    return WEIR_OK;
+}
+
+static void add(int64_t *amount, int64_t more)
+{
+    *amount = *amount == WEIR_SCHED_UNLIMITED ? *amount : *amount + more;
+}
+
+/* What the job's tasks ask for in all. */
+static void sum_demand(const struct explanation *explanation, int64_t *out)
+{
+    const struct weir_sched_snapshot *rows = explanation->live->rows;
+    const struct weir_sched_job *job = &rows->jobs[explanation->row];
+    for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+        const struct weir_sched_demand *demand = &rows->tasks[t].demand;
+        int64_t of_each = demand->device_milli > 0 ? demand->device_milli : WEIR_SCHED_DEVICE;
+        out[WEIR_SCHED_ACCELERATOR] += demand->n_devices * of_each;
+        out[WEIR_SCHED_CPU] += demand->cpu_milli;
+        out[WEIR_SCHED_MEMORY] += demand->memory_bytes;
+    }
+}
+
+/* A guarantee that covers what its queue has and what it asks for. */
+static weir_status try_guarantee(struct explanation *explanation,
+                                 const struct weir_sched_plan *plan, struct weir_error *err)
+{
+    struct live *live = explanation->live;
+    int64_t demand[WEIR_SCHED_N_RESOURCES] = {0};
+    struct live_change change;
+    int32_t queue = live->rows->jobs[explanation->row].queue;
+    sum_demand(explanation, demand);
+    live_change_begin(live, 0, &change);
+    for (int32_t q = queue; q >= 0; q = change.queues[q].parent) {
+        change.queues[q].n_timed_quotas = 0;
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            int64_t *quota = &change.queues[q].shares[r].quota;
+            if (*quota != WEIR_SCHED_UNLIMITED) {
+                *quota = WEIR_MAX(*quota, plan->queues[q].allocated.of[r]);
+            }
+            add(quota, demand[r]);
+        }
+    }
+    const struct weir_sched_share *shares = change.queues[queue].shares;
+    struct weir_sched_profile profile = live->profile;
+    WEIR_TRY(queue_tree_rules(true, &live->profile, err));
+    weir_status status =
+        try_change(explanation, &change,
+                   weir_arena_printf(
+                       &live->arena, "a guarantee of queue %s of %.10g CPUs and %.10g accelerators",
+                       change.queues[queue].name, (double)shares[WEIR_SCHED_CPU].quota / 1000,
+                       (double)shares[WEIR_SCHED_ACCELERATOR].quota / 1000),
+                   err);
+    live->profile = profile;
+    return status;
+}
+
+static weir_status try_no_limit(struct explanation *explanation, struct weir_error *err)
+{
+    struct live *live = explanation->live;
+    struct live_change change;
+    live_change_begin(live, 0, &change);
+    for (int32_t q = live->rows->jobs[explanation->row].queue; q >= 0;
+         q = change.queues[q].parent) {
+        change.queues[q].n_timed_quotas = change.queues[q].n_models = 0;
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            change.queues[q].shares[r].limit = WEIR_SCHED_UNLIMITED;
+        }
+    }
+    return try_change(explanation, &change, "no limit of its queue and those above it", err);
+}
+
+static weir_status try_all(struct explanation *explanation, const struct weir_sched_plan *plan,
+                           struct weir_error *err)
+{
+    bool is_limited = explanation->wait->code == WEIR_SCHED_WAIT_QUEUE_LIMIT;
+    WEIR_TRY(try_first(explanation, err));
+    WEIR_TRY(try_nodes(explanation, err));
+    WEIR_TRY(try_guarantee(explanation, plan, err));
+    return is_limited ? try_no_limit(explanation, err) : WEIR_OK;
+}
+
+/* ---- why ------------------------------------------------------------------------------------- */
+
+/* Of the planner's resources by name; NULL: tasks. */
+static const char *resource_name(const struct explanation *explanation)
+{
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    const struct weir_sched_wait *wait = explanation->wait;
+    switch (wait->code) {
+    case WEIR_SCHED_WAIT_QUEUE_LIMIT:
+    case WEIR_SCHED_WAIT_QUEUE_QUOTA:
+    case WEIR_SCHED_WAIT_TOO_LARGE:
+    case WEIR_SCHED_WAIT_FULL:
+        break;
+    case WEIR_SCHED_WAIT_GANG:
+    case WEIR_SCHED_WAIT_TOPOLOGY:
+    case WEIR_SCHED_WAIT_MEMBERS:
+        return "tasks";
+    default:
+        return NULL;
+    }
+    if (wait->resource >= WEIR_SCHED_FIRST_MODEL) {
+        int32_t n = weir_sched_models(explanation->live->rows, models);
+        int32_t m = (int32_t)wait->resource - WEIR_SCHED_FIRST_MODEL;
+        return m < n ? models[m] : NULL;
+    }
+    return wait->resource == WEIR_SCHED_ACCELERATOR ? "accelerators"
+           : wait->resource == WEIR_SCHED_CPU       ? "cpus"
+                                                    : "memory";
+}
+
+static void tell_wait(const struct explanation *explanation, json_t *out)
+{
+    const struct weir_sched_wait *wait = explanation->wait;
+    const char *resource = resource_name(explanation);
+    bool is_plain =
+        resource != NULL && (strcmp(resource, "tasks") == 0 || strcmp(resource, "memory") == 0);
+    json_object_set_new(out, "code", json_string(weir_sched_wait_name(wait->code)));
+    if (resource == NULL) {
+        return;
+    }
+    json_object_set_new(out, "resource", json_string(resource));
+    json_object_set_new(out, "need", live_amount(wait->need, is_plain));
+    json_object_set_new(out, "have", live_amount(wait->have, is_plain));
+}
+
+static int64_t n_ahead(const struct explanation *explanation)
+{
+    const struct weir_sched_snapshot *rows = explanation->live->rows;
+    const struct weir_sched_job *job = &rows->jobs[explanation->row];
+    int64_t n = 0;
+    for (int32_t j = 0; j < rows->n_jobs; j++) {
+        const struct weir_sched_job *other = &rows->jobs[j];
+        bool is_before = other->priority > job->priority ||
+                         (other->priority == job->priority && other->created_ms < job->created_ms);
+        n += j != explanation->row && other->queue == job->queue && is_before &&
+             rows->tasks[other->first_task].state == WEIR_SCHED_PENDING;
+    }
+    return n;
+}
+
+static weir_status tell_plan(struct explanation *explanation, json_t *out, struct weir_error *err)
+{
+    struct weir_sched_plan *plan;
+    struct live *live = explanation->live;
+    WEIR_TRY(weir_sched_plan(live->rows, &live->profile, &plan, err));
+    for (int32_t i = 0; i < plan->n_waits; i++) {
+        if (strcmp(live_job(live, plan->waits[i].job)->id, live_job(live, explanation->row)->id) ==
+            0) {
+            explanation->wait = &plan->waits[i];
+            explanation->row = plan->waits[i].job;
+            break;
+        }
+    }
+    weir_status status = WEIR_OK;
+    if (explanation->wait != NULL) {
+        tell_wait(explanation, out);
+        json_object_set_new(out, "n_ahead", json_integer((json_int_t)n_ahead(explanation)));
+        if (explanation->wait->code != WEIR_SCHED_WAIT_ROOM_COMING) {
+            status = try_all(explanation, plan, err);
+        }
+    }
+    weir_sched_plan_destroy(plan);
+    return status;
+}
+
+static json_t *time_json(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (time_ms <= 0) {
+        return json_null();
+    }
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
+
+static const char *why_of(const struct weir_job *job, struct weir_arena *arena)
+{
+    if (job->is_held) {
+        return weir_arena_printf(arena, "%s: `weir job resume %s` lets it go on",
+                                 job->reason != NULL ? job->reason : "held", job->id);
+    }
+    return job->reason;
+}
+
+static json_t *begin(struct live *live, const struct weir_job *job)
+{
+    int64_t since_ms = strcmp(job->state, "PENDING") != 0 ? job->started_ms
+                       : job->queued_ms > 0               ? job->queued_ms
+                                                          : job->created_ms;
+    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:o,s:o,s:n,s:n,s:n,s:n,s:i,s:[]}", "id", job->id,
+                     "name", job->name, "project", job->project, "state", job->state, "why",
+                     why_of(job, &live->arena), "since", time_json(since_ms), "expected_start",
+                     time_json(job->expected_start_ms), "code", "resource", "need", "have",
+                     "n_ahead", 0, "helps");
+}
+
+static weir_status explain(struct live *live, struct weir_txn *txn, const char *id, json_t **out,
+                           struct weir_error *err)
+{
+    struct weir_job job;
+    struct explanation explanation = {.live = live, .row = -1};
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, id, &live->arena, &job, err));
+    for (int32_t j = 0; j < live->rows->n_jobs && explanation.row < 0; j++) {
+        explanation.row = strcmp(live_job(live, j)->id, id) == 0 ? j : -1;
+    }
+    json_t *answer = begin(live, &job);
+    int32_t queue = queue_tree_find(&live->snapshot.queues, job.project);
+    json_object_set_new(answer, "queue",
+                        queue >= 0 ? json_string(live->rows->queues[queue].name) : json_null());
+    explanation.helps = json_object_get(answer, "helps");
+    weir_status status = explanation.row >= 0 ? tell_plan(&explanation, answer, err) : WEIR_OK;
+    if (status != WEIR_OK) {
+        json_decref(answer);
+        return status;
+    }
+    *out = answer;
+    return WEIR_OK;
+}
+
+weir_status control_explain_job(struct weir_txn *txn, const struct control_live *at,
+                                const char *job, json_t **out, struct weir_error *err)
+{
+    struct live live;
+    WEIR_TRY(live_open(&live, txn, at, err));
+    weir_status status = explain(&live, txn, job, out, err);
+    live_close(&live);
+    return status;
+}

@@ -1,0 +1,89 @@
+#include "control/live_private.h"
+
+#include <string.h>
+
+weir_status live_open(struct live *live, struct weir_txn *txn, const struct control_live *at,
+                      struct weir_error *err)
+{
+    snapshot_init(&live->snapshot);
+    weir_arena_init(&live->arena, 0);
+    weir_status status = snapshot_read(&live->snapshot, txn, at->now_ms, at->since_ms, err);
+    if (status == WEIR_OK) {
+        status = queue_tree_rules(live->snapshot.queues.n_set > 0, &live->profile, err);
+    }
+    if (status != WEIR_OK) {
+        live_close(live);
+        return status;
+    }
+    live->rows = snapshot_rows(&live->snapshot, at->now_ms);
+    return WEIR_OK;
+}
+
+void live_close(struct live *live)
+{
+    snapshot_fini(&live->snapshot);
+    weir_arena_fini(&live->arena);
+}
+
+const struct weir_job *live_job(const struct live *live, int32_t row)
+{
+    return &live->snapshot.tasks[live->rows->jobs[row].first_task].job->state.job;
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+static void *copy_rows(struct weir_arena *arena, const void *rows, size_t n, size_t more,
+                       size_t row_bytes)
+{
+    void *copy = weir_arena_alloc(arena, (n + more + 1) * row_bytes);
+    if (n > 0) {
+        memcpy(copy, rows, n * row_bytes);
+    }
+    return copy;
+}
+
+void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *out)
+{
+    const struct weir_sched_snapshot *rows = live->rows;
+    struct weir_arena *arena = &live->arena;
+    out->rows = *rows;
+    out->rows.nodes = out->nodes =
+        copy_rows(arena, rows->nodes, (size_t)rows->n_nodes, (size_t)n_nodes, sizeof *out->nodes);
+    out->rows.queues = out->queues =
+        copy_rows(arena, rows->queues, (size_t)rows->n_queues, 0, sizeof *out->queues);
+    out->rows.jobs = out->jobs =
+        copy_rows(arena, rows->jobs, (size_t)rows->n_jobs, 0, sizeof *out->jobs);
+}
+
+void live_add_nodes(struct live *live, struct live_change *change, int32_t like, int64_t n)
+{
+    const struct weir_node *facts = &live->snapshot.nodes[like].facts;
+    for (int64_t i = 0; i < n; i++) {
+        struct weir_sched_node *node = &change->nodes[change->rows.n_nodes++];
+        *node = change->nodes[like];
+        node->name = weir_arena_printf(&live->arena, "another %s", facts->name);
+        node->cpu_milli = WEIR_MIN(node->cpu_milli, facts->cpu_slots * 1000);
+        node->is_cordoned = false;
+    }
+}
+
+void live_put_first(struct live_change *change, int32_t job)
+{
+    struct weir_sched_job *first = &change->jobs[job];
+    for (int32_t i = 0; i < change->rows.n_jobs; i++) {
+        if (change->jobs[i].queue == first->queue) {
+            first->priority = WEIR_MAX(first->priority, change->jobs[i].priority);
+        }
+    }
+    first->created_ms = 1;
+}
+
+json_t *live_amount(int64_t amount, bool is_memory)
+{
+    if (amount < 0) {
+        return json_null();
+    }
+    return is_memory || amount % 1000 == 0
+               ? json_integer((json_int_t)(is_memory ? amount : amount / 1000))
+               : json_real((double)amount / 1000);
+}

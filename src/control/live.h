@@ -1,0 +1,72 @@
+/**
+ * Live: what the scheduler would do now, asked by people. Each function reads a copy of its own in the
+ * caller's read transaction, plans on it, and throws it away: the state is not touched, and the engine
+ * does not wait.
+ *
+ * Cost: a reading of all open jobs and nodes, and one plan or, where it says so, several.
+ */
+#ifndef WEIR_CONTROL_LIVE_H
+#define WEIR_CONTROL_LIVE_H
+
+#include "base/json.h"
+#include "job/queue.h"
+
+/** When and by what clock nodes count as there. */
+struct control_live {
+    int64_t now_ms;
+    int64_t since_ms; /**< Since when nodes could report (struct weir_node_watch). */
+};
+
+/**
+ * All queues, those of projects without one too, as a list of
+ *     {…, "is_set", "fair_share": AMOUNTS, "used": AMOUNTS, "borrowed": AMOUNTS, "waiting": AMOUNTS,
+ *      "n_running", "n_waiting"}
+ * beside the record's members. AMOUNTS is {"accelerators", "cpus", "memory"}, and of each model with a
+ * share. `borrowed` is what is used above the guarantee that holds now; `waiting` what jobs ask for that
+ * have no node. What a department has is what its parts have. `n_…` count jobs; a replica counts as one.
+ *
+ * @param name  One alone, as a list of one; NULL: all. @return NOT_FOUND.
+ */
+weir_status control_queues(struct weir_txn *txn, const struct control_live *live, const char *name,
+                           json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A change that is asked about. What is NULL or 0 stays as it is. */
+struct control_change {
+    const char *like; /**< n_nodes more nodes like this one, empty and ready. */
+    int64_t n_nodes;
+    const char *queue; /**< Its shares are these, JSON. */
+    const char *shares;
+    const char
+        *first; /**< Identifier of a job that goes before all others that wait in its queue. */
+};
+
+#define CONTROL_NODES_ADDED_MAX 1000
+
+/**
+ * What the next cycle does, and what it would do with a change:
+ *     {"before": COUNTS, "after": COUNTS,
+ *      "jobs": [{"id", "name", "project", "queue", "before", "after", "why_before", "why_after"}]}
+ * Outcomes are those of weir_sim_next. `jobs` are those that the change makes a difference to, and the
+ * job that is first; of a service with several replicas each is one.
+ *
+ * @return NOT_FOUND: no such node, queue or open job; INVALID: shares that cannot be read, or nothing to
+ *         change; LIMIT: more nodes than CONTROL_NODES_ADDED_MAX.
+ */
+weir_status control_what_if(struct weir_txn *txn, const struct control_live *live,
+                            const struct control_change *change, json_t **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Why a job waits, since when, until when, and what would help:
+ *     {"id", "name", "project", "queue", "state", "why", "code", "resource", "need", "have", "since",
+ *      "expected_start", "n_ahead", "helps": [{"change", "outcome", "why"}]}
+ * `code`, `resource`, `need` and `have` are the planner's (sched/sched.h), null for a job that does not
+ * wait for it. `helps` are the changes, of those tried, with which it would start: one more node like
+ * one there is, first in its queue, a guarantee that covers it, no limit. At most 8 plans.
+ * @return NOT_FOUND: no such job.
+ */
+weir_status control_explain_job(struct weir_txn *txn, const struct control_live *live,
+                                const char *job, json_t **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,43 @@
+/** What the questions of live.h share. */
+#ifndef WEIR_CONTROL_LIVE_PRIVATE_H
+#define WEIR_CONTROL_LIVE_PRIVATE_H
+
+#include "control/live.h"
+#include "control/snapshot.h"
+
+/** A copy of the state, and the planner's rows of it. */
+struct live {
+    struct snapshot snapshot;
+    const struct weir_sched_snapshot *rows;
+    struct weir_sched_profile profile; /**< As the scheduler's. */
+    struct weir_arena arena;
+};
+
+/** In a read transaction. On error there is nothing to close. */
+weir_status live_open(struct live *live, struct weir_txn *txn, const struct control_live *at,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+void live_close(struct live *live);
+
+/** The job of a row. */
+const struct weir_job *live_job(const struct live *live, int32_t row);
+
+/** Rows that may be changed: copies of queues, jobs and nodes, with room for `n_nodes` more nodes. */
+struct live_change {
+    struct weir_sched_snapshot rows;
+    struct weir_sched_node *nodes;
+    struct weir_sched_queue *queues;
+    struct weir_sched_job *jobs;
+};
+
+void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *out);
+
+/** n more nodes like that of this index, empty and ready. There must be room. */
+void live_add_nodes(struct live *live, struct live_change *change, int32_t like, int64_t n);
+
+/** The job goes before all others of its queue that wait. */
+void live_put_first(struct live_change *change, int32_t job);
+
+/** An amount as people write it: thousandths as a number, bytes as an integer. */
+json_t *live_amount(int64_t amount, bool is_memory);
+
+#endif

@@ -1,0 +1,233 @@
+/* What people ask of the live state, and that it is not touched. */
+#include "control/live.h"
+#include "control/queue_fixture.h"
+
+static struct scheduler_fixture fixture;
+
+static void set_up(void)
+{
+    scheduler_fixture_make(&fixture);
+}
+
+static void tear_down(void)
+{
+    scheduler_fixture_fini(&fixture);
+}
+
+struct question {
+    const char *queue, *job;
+    const struct control_change *change;
+    json_t *answer;
+    weir_status status;
+};
+
+static weir_status ask_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct question *question = context;
+    const struct control_live live = {fixture.now_ms, fixture.since_ms};
+    question->status = question->change != NULL
+                           ? control_what_if(txn, &live, question->change, &question->answer, err)
+                       : question->job != NULL
+                           ? control_explain_job(txn, &live, question->job, &question->answer, err)
+                           : control_queues(txn, &live, question->queue, &question->answer, err);
+    return WEIR_OK;
+}
+
+static json_t *ask(struct question question)
+{
+    fixture_read(&fixture.store, ask_in, &question);
+    ck_assert_msg(question.status == WEIR_OK, "%s", fixture.store.err.message);
+    return question.answer;
+}
+
+static const json_t *find(const json_t *list, const char *key, const char *value)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (strcmp(json_string_value(json_object_get(item, key)), value) == 0) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+static json_int_t number(const json_t *item, const char *member, const char *inner)
+{
+    const json_t *value = json_object_get(item, member);
+    return json_integer_value(inner != NULL ? json_object_get(value, inner) : value);
+}
+
+static const char *text(const json_t *item, const char *member)
+{
+    const char *value = json_string_value(json_object_get(item, member));
+    return value != NULL ? value : "";
+}
+
+START_TEST(queues_say_what_they_use_borrow_and_wait_for)
+{
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "research", NULL, NULL, 6, "");
+    set_queue(&fixture, "blue", "default", "research", 4, "");
+    for (size_t i = 0; i < 9; i++) {
+        (void)gang_of(&fixture, i < 7 ? "default" : "other", 1, 1);
+    }
+    ck_assert_int_eq(cycle(&fixture), 8);
+    json_t *queues = ask((struct question){.queue = NULL});
+    ck_assert_uint_eq(json_array_size(queues), 3);
+    const json_t *blue = find(queues, "name", "blue"), *other = find(queues, "name", "other"),
+                 *research = find(queues, "name", "research");
+    ck_assert_int_eq(number(blue, "used", "cpus") + number(other, "used", "cpus"), 8);
+    ck_assert_int_eq(number(blue, "borrowed", "cpus"), number(blue, "used", "cpus") - 4);
+    ck_assert_int_eq(number(research, "used", "cpus"), number(blue, "used", "cpus"));
+    ck_assert_int_eq(number(blue, "n_running", NULL) + number(blue, "n_waiting", NULL), 7);
+    ck_assert_int_eq(number(blue, "waiting", "cpus") + number(other, "waiting", "cpus"), 1);
+    ck_assert(json_is_true(json_object_get(blue, "is_set")));
+    ck_assert(json_is_false(json_object_get(other, "is_set")));
+    json_decref(queues);
+    queues = ask((struct question){.queue = "blue"});
+    ck_assert_uint_eq(json_array_size(queues), 1);
+    json_decref(queues);
+}
+
+END_TEST
+
+START_TEST(what_if_tells_of_one_more_node_another_quota_and_a_job_first)
+{
+    char *jobs[10];
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    for (size_t i = 0; i < 10; i++) {
+        jobs[i] = gang_of(&fixture, i < 5 ? "default" : "other", 1, 2);
+    }
+    ck_assert_int_eq(cycle(&fixture), 4);
+    (void)play_agents(&fixture, jobs, 10);
+    ck_assert_uint_eq(n_in_state(&fixture, jobs, 5, "RUNNING"), 2);
+
+    struct control_change change = {.like = "a", .n_nodes = 1};
+    json_t *answer = ask((struct question){.change = &change});
+    ck_assert_int_eq(number(answer, "after", "starts") - number(answer, "before", "starts"), 4);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "jobs")), 4);
+    json_decref(answer);
+
+    change = (struct control_change){.queue = "green",
+                                     .shares = "{\"cpus\": {\"guarantee\": 0, \"limit\": 2}}"};
+    answer = ask((struct question){.change = &change});
+    ck_assert_int_eq(number(answer, "before", "evicted"), 0);
+    ck_assert_int_eq(number(answer, "after", "evicted"), 1); /* Fair are 2 of its 4 CPUs then. */
+    json_decref(answer);
+
+    change = (struct control_change){.queue = "blue", .shares = "{\"cpus\": {\"guarantee\": 6}}"};
+    set_queue(&fixture, "green", "other", NULL, 2, "");
+    answer = ask((struct question){.change = &change});
+    ck_assert_int_eq(number(answer, "after", "evicted"), 1);
+    json_decref(answer);
+
+    end_all(&fixture, jobs[0]);
+    change = (struct control_change){.first = jobs[4]};
+    set_queue(&fixture, "green", "other", NULL, 4, "");
+    answer = ask((struct question){.change = &change});
+    const json_t *first = find(json_object_get(answer, "jobs"), "id", jobs[4]);
+    ck_assert_str_eq(text(first, "before"), "waits");
+    ck_assert_str_eq(text(first, "after"), "starts");
+    json_decref(answer);
+    ck_assert_str_eq(job_state(&fixture, jobs[4]).job.state, "PENDING"); /* It was only asked. */
+}
+
+END_TEST
+
+START_TEST(what_cannot_be_asked_is_refused)
+{
+    static const struct {
+        struct control_change change;
+        weir_status status;
+    } bad[] = {
+        {{NULL, 0, NULL, NULL, NULL}, WEIR_ERR_INVALID},
+        {{"no", 1, NULL, NULL, NULL}, WEIR_ERR_NOT_FOUND},
+        {{"a", CONTROL_NODES_ADDED_MAX + 1, NULL, NULL, NULL}, WEIR_ERR_LIMIT},
+        {{NULL, 0, "no", "{}", NULL}, WEIR_ERR_NOT_FOUND},
+        {{NULL, 0, "blue", "[]", NULL}, WEIR_ERR_INVALID},
+        {{NULL, 0, NULL, NULL, "no"}, WEIR_ERR_NOT_FOUND},
+    };
+
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        struct question question = {.change = &bad[i].change};
+        fixture_read(&fixture.store, ask_in, &question);
+        ck_assert_int_eq(question.status, bad[i].status);
+    }
+    struct question question = {.job = "no"};
+    fixture_read(&fixture.store, ask_in, &question);
+    ck_assert_int_eq(question.status, WEIR_ERR_NOT_FOUND);
+    question = (struct question){.queue = "no"};
+    fixture_read(&fixture.store, ask_in, &question);
+    ck_assert_int_eq(question.status, WEIR_ERR_NOT_FOUND);
+}
+
+END_TEST
+
+START_TEST(a_waiting_job_is_explained_with_what_would_help)
+{
+    char *jobs[3];
+    heartbeat(&fixture, "a", 4);
+    set_queue(&fixture, "blue", "default", NULL, 2, "");
+    set_queue(&fixture, "green", "other", NULL, 2, "");
+    for (size_t i = 0; i < 3; i++) {
+        jobs[i] = gang_of(&fixture, "default", 1, 2);
+    }
+    char *other = gang_of(&fixture, "other", 1, 2);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    (void)play_agents(&fixture, jobs, 3);
+    (void)play_agents(&fixture, &other, 1);
+    json_t *answer = ask((struct question){.job = jobs[2]});
+    ck_assert_str_eq(text(answer, "state"), "PENDING");
+    ck_assert_str_eq(text(answer, "queue"), "blue");
+    ck_assert_str_ne(text(answer, "why"), "");
+    ck_assert_str_ne(text(answer, "since"), "");
+    ck_assert_str_ne(text(answer, "code"), "");
+    ck_assert_int_eq(number(answer, "n_ahead", NULL), 1);
+    const json_t *helps = json_object_get(answer, "helps");
+    const json_t *node = find(helps, "change", "one more node like a");
+    ck_assert_ptr_nonnull(node);
+    ck_assert_str_eq(text(node, "outcome"), "starts");
+    ck_assert_ptr_null(find(helps, "change", "go before the others of its queue"));
+    json_decref(answer);
+
+    set_queue(&fixture, "blue", "default", NULL, 0, ", \"limit\": 2");
+    end_all(&fixture, other);
+    answer = ask((struct question){.job = jobs[1]});
+    ck_assert_str_eq(text(answer, "code"), "queue_limit");
+    ck_assert_str_eq(text(answer, "resource"), "cpus");
+    ck_assert_int_eq(number(answer, "need", NULL), 4);
+    ck_assert_int_eq(number(answer, "have", NULL), 2);
+    ck_assert_ptr_nonnull(find(json_object_get(answer, "helps"), "change",
+                               "no limit of its queue and those above it"));
+    json_decref(answer);
+}
+
+END_TEST
+
+START_TEST(a_held_job_says_by_whom_and_how_it_goes_on)
+{
+    char *job = gang_of(&fixture, "default", 1, 2);
+    job_event(&fixture, job,
+              (struct weir_job_event){.type = WEIR_JOB_EVENT_HOLD, .text = "held by ann"});
+    heartbeat(&fixture, "a", 4);
+    ck_assert_int_eq(cycle(&fixture), 0);
+    json_t *answer = ask((struct question){.job = job});
+    ck_assert_ptr_nonnull(strstr(text(answer, "why"), "held by ann: `weir job resume"));
+    ck_assert(json_is_null(json_object_get(answer, "code")));
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "helps")), 0);
+    json_decref(answer);
+    job_event(&fixture, job, (struct weir_job_event){.type = WEIR_JOB_EVENT_RELEASE});
+    ck_assert_int_eq(cycle(&fixture), 1);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("live", set_up, tear_down, queues_say_what_they_use_borrow_and_wait_for,
+                    what_if_tells_of_one_more_node_another_quota_and_a_job_first,
+                    what_cannot_be_asked_is_refused,
+                    a_waiting_job_is_explained_with_what_would_help,
+                    a_held_job_says_by_whom_and_how_it_goes_on)

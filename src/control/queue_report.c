@@ -1,0 +1,161 @@
+/** What each queue has, is owed and waits for. */
+#include "control/live_private.h"
+
+#include <string.h>
+
+/* Of a queue and all below it. */
+struct counts {
+    int64_t n_running, n_waiting;
+};
+
+struct report {
+    struct live *live;
+    struct weir_sched_plan *plan; /* Of no action: what is. */
+    struct counts *counts;        /* Per row. */
+    struct weir_queue *queues;    /* Of the store. */
+    size_t n_queues;
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    int32_t n_models;
+};
+
+static void count_jobs(struct report *report)
+{
+    const struct weir_sched_snapshot *rows = report->live->rows;
+    for (int32_t j = 0; j < rows->n_jobs; j++) {
+        const struct weir_sched_job *job = &rows->jobs[j];
+        bool is_running = false;
+        for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
+            is_running = is_running || weir_sched_task_has_node(rows->tasks[t].state);
+        }
+        for (int32_t q = job->queue; q >= 0; q = rows->queues[q].parent) {
+            report->counts[q].n_running += is_running;
+            report->counts[q].n_waiting += !is_running;
+        }
+    }
+}
+
+static json_t *amounts(const struct report *report, const struct weir_sched_amount *amount)
+{
+    static const enum weir_sched_resource resources[WEIR_QUEUE_N_RESOURCES] = {
+        [WEIR_QUEUE_ACCELERATORS] = WEIR_SCHED_ACCELERATOR,
+        [WEIR_QUEUE_CPUS] = WEIR_SCHED_CPU,
+        [WEIR_QUEUE_MEMORY] = WEIR_SCHED_MEMORY};
+
+    json_t *object = json_object();
+    for (int r = 0; r < WEIR_QUEUE_N_RESOURCES; r++) {
+        json_object_set_new(object, weir_queue_amount_name((enum weir_queue_amount)r),
+                            live_amount(amount->of[resources[r]], r == WEIR_QUEUE_MEMORY));
+    }
+    for (int32_t m = 0; m < report->n_models; m++) {
+        json_object_set_new(object, report->models[m],
+                            live_amount(amount->of[WEIR_SCHED_FIRST_MODEL + m], false));
+    }
+    return object;
+}
+
+static const struct weir_sched_share *share_of(const struct report *report,
+                                               const struct weir_sched_queue *queue, int32_t r)
+{
+    const struct weir_sched_timed_quota *timed =
+        weir_sched_timed_quota_now(report->live->rows, queue);
+    const struct weir_sched_model_share *models = timed != NULL ? timed->models : queue->models;
+    int32_t n = timed != NULL ? timed->n_models : queue->n_models;
+    if (r < WEIR_SCHED_N_RESOURCES) {
+        return timed != NULL ? &timed->shares[r] : &queue->shares[r];
+    }
+    for (int32_t i = 0; i < n; i++) {
+        if (strcmp(models[i].model, report->models[r - WEIR_SCHED_FIRST_MODEL]) == 0) {
+            return &models[i].share;
+        }
+    }
+    return NULL; /* It has no share of the model, so it borrows none. */
+}
+
+static json_t *row_json(const struct report *report, int32_t row)
+{
+    const struct weir_sched_queue *queue = &report->live->rows->queues[row];
+    const struct weir_sched_queue_share *has = &report->plan->queues[row];
+    struct weir_sched_amount borrowed = {{0}}, waiting = {{0}};
+    for (int32_t r = 0; r < WEIR_SCHED_FIRST_MODEL + report->n_models; r++) {
+        const struct weir_sched_share *share = share_of(report, queue, r);
+        bool is_bounded = share != NULL && share->quota != WEIR_SCHED_UNLIMITED;
+        borrowed.of[r] = is_bounded ? WEIR_MAX(has->allocated.of[r] - share->quota, (int64_t)0) : 0;
+        waiting.of[r] = WEIR_MAX(has->requested.of[r] - has->allocated.of[r], (int64_t)0);
+    }
+    return json_pack("{s:o,s:o,s:o,s:o,s:I,s:I}", "fair_share", amounts(report, &has->fair_share),
+                     "used", amounts(report, &has->allocated), "borrowed",
+                     amounts(report, &borrowed), "waiting", amounts(report, &waiting), "n_running",
+                     (json_int_t)report->counts[row].n_running, "n_waiting",
+                     (json_int_t)report->counts[row].n_waiting);
+}
+
+static const struct weir_queue *record_of(struct report *report, int32_t row)
+{
+    const struct queue_tree *tree = &report->live->snapshot.queues;
+    for (size_t i = 0; row < tree->n_set && i < report->n_queues; i++) {
+        if (strcmp(report->queues[i].name, tree->rows[row].name) == 0) {
+            return &report->queues[i];
+        }
+    }
+    struct weir_queue *implied = WEIR_ARENA_NEW(&report->live->arena, struct weir_queue);
+    *implied = (struct weir_queue){.name = (char *)tree->rows[row].name,
+                                   .project = (char *)tree->rows[row].name,
+                                   .priority = tree->rows[row].priority,
+                                   .min_run_ms = -1};
+    return implied;
+}
+
+static json_t *queue_json(struct report *report, int32_t row)
+{
+    json_t *object = weir_record_to_json(&weir_queue_resource, record_of(report, row));
+    json_t *has = row_json(report, row);
+    json_object_set_new(object, "is_set", json_boolean(row < report->live->snapshot.queues.n_set));
+    json_object_update(object, has);
+    json_decref(has);
+    return object;
+}
+
+/* A plan of no action says what is, and what is fair. */
+static weir_status plan_nothing(struct report *report, struct weir_error *err)
+{
+    struct weir_sched_profile profile = report->live->profile;
+    profile.actions = "";
+    profile.backfill_depth = profile.forecast_depth = 0;
+    return weir_sched_plan(report->live->rows, &profile, &report->plan, err);
+}
+
+static weir_status report_in(struct report *report, struct weir_txn *txn, const char *name,
+                             json_t **out, struct weir_error *err)
+{
+    struct live *live = report->live;
+    WEIR_TRY(weir_queue_list(txn, &live->arena, &report->queues, &report->n_queues, err));
+    WEIR_TRY(plan_nothing(report, err));
+    report->n_models = weir_sched_models(live->rows, report->models);
+    report->counts =
+        WEIR_ARENA_ARRAY(&live->arena, (size_t)live->rows->n_queues + 1, struct counts);
+    count_jobs(report);
+    json_t *list = json_array();
+    for (int32_t q = 0; q < live->rows->n_queues; q++) {
+        if (name == NULL || strcmp(live->rows->queues[q].name, name) == 0) {
+            json_array_append_new(list, queue_json(report, q));
+        }
+    }
+    weir_sched_plan_destroy(report->plan);
+    if (name != NULL && json_array_size(list) == 0) {
+        json_decref(list);
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "queue \"%.60s\" not found", name);
+    }
+    *out = list;
+    return WEIR_OK;
+}
+
+weir_status control_queues(struct weir_txn *txn, const struct control_live *at, const char *name,
+                           json_t **out, struct weir_error *err)
+{
+    struct live live;
+    struct report report = {.live = &live};
+    WEIR_TRY(live_open(&live, txn, at, err));
+    weir_status status = report_in(&report, txn, name, out, err);
+    live_close(&live);
+    return status;
+}
