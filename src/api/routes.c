@@ -148,7 +148,8 @@ const struct api_route api_routes[] = {
     {"POST", API "/jobs/{id}/restart", "Start a job that is over again, as a new one",
      R(JOBS_SUBMIT), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_restart},
     {"POST", API "/jobs/{id}/resume",
-     "Let a held job go on; or go on with a training that failed or was cancelled, as a new job from "
+     "Let a held job go on; or go on with a training that failed or was cancelled, as a new job "
+     "from "
      "its last checkpoint",
      R(JOBS_SUBMIT), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_resume},
     {"POST", API "/jobs/{id}/hold",
@@ -164,8 +165,8 @@ const struct api_route api_routes[] = {
      R(QUEUES_READ), API_READ, API_LIST, NULL, &weir_queue_resource, NULL, 0, api_queue_list},
     {"GET", API "/queues/{name}", "Look at a queue", R(QUEUES_READ), API_READ, 0, NULL,
      &weir_queue_resource, NULL, 0, api_queue_get},
-    {"PUT", API "/queues/{name}", "Make a queue, or set all of it anew", R(QUEUES_CHANGE), API_WRITE,
-     API_NOTIFY, &weir_queue_resource, &weir_queue_resource, NULL, 0, api_queue_put},
+    {"PUT", API "/queues/{name}", "Make a queue, or set all of it anew", R(QUEUES_CHANGE),
+     API_WRITE, API_NOTIFY, &weir_queue_resource, &weir_queue_resource, NULL, 0, api_queue_put},
     {"DELETE", API "/queues/{name}", "Delete a queue; its project's jobs go on without it",
      R(QUEUES_CHANGE), API_WRITE, API_NOTIFY, NULL, NULL, NULL, 0, api_queue_delete},
     {"POST", API "/what-if",

@@ -37,6 +37,12 @@ export interface Alive {
     version: string // Version of the server
 }
 
+export interface Amounts {
+    accelerators: number // Devices, whatever their model; of each model with a share too
+    cpus: number // CPUs
+    memory: number // Bytes
+}
+
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
@@ -64,6 +70,17 @@ export interface Candidate {
     state: string // PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK
     updated_ms: Time | null // Last change of its state (ms)
     version: number // Number of the model version
+}
+
+export interface ChangedJob {
+    after: string // The same with the change
+    before: string // What the next cycle does with it: starts, waits, evicted, stays …
+    id: string // Job
+    name: string // Its name
+    project: string // Its project
+    queue: string // Its queue
+    why_after: string // The same with the change
+    why_before: string // Why, or where
 }
 
 /** GET /datasets, GET /datasets/{name} */
@@ -184,6 +201,24 @@ export interface ErrorBody {
     error: { status: string; message: string }
 }
 
+/** GET /jobs/{id}/explanation */
+export interface Explanation {
+    code: string | null // Why, for programs: full, queue_limit, gang …
+    expected_start: Time | null // Until when, if jobs end as expected
+    have: number | null // How much there is
+    helps: Help[] // Changes with which it would not wait so
+    id: string // Job
+    n_ahead: number // Jobs that go before it in its queue
+    name: string // Its name
+    need: number | null // How much of it is needed
+    project: string // Its project
+    queue: string | null // Queue that it waits in
+    resource: string | null // Of what: accelerators, cpus, memory, tasks, or a model
+    since: Time | null // Since when
+    state: string // State of the job
+    why: string | null // Why it waits, in a sentence
+}
+
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -221,6 +256,12 @@ export interface HealthSummary {
     reasons: HealthReason[] // One for each alert that makes it so
     since: Time | null // Since when
     status: string // ok, waiting (for a first model), degraded or down
+}
+
+export interface Help {
+    change: string // What would be otherwise
+    outcome: string // What would become of the job then: starts …
+    why: string // Where, or why
 }
 
 /** GET /ions, GET /ions/{name} */
@@ -478,6 +519,26 @@ export interface ProjectMember {
     user: string | null // Who may; or a group
 }
 
+/** GET /queues, GET /queues/{name} */
+export interface Queue {
+    borrowed: Amounts // What of it is above the guarantee that holds now
+    created_ms: Time | null // When it was made (ms)
+    fair_share: Amounts // What it may have now, by all queues' shares
+    is_set: boolean // Somebody set it; else it is implied by a project with jobs
+    /** A job of it is not stopped for others before it has run for so long; -1: as the parent says (ms) */
+    min_run_ms: number
+    n_running: number // Jobs on nodes; a replica counts as one
+    n_waiting: number // Jobs that wait for one
+    name: string // Name
+    parent: string | null // Queue that it is part of; null: at the root
+    priority: number // Among its siblings: the higher gets what is left over first
+    project: string | null // Project whose jobs wait in it; null: it only has parts
+    shares: Record<string, unknown> | null // What is its: accelerators, cpus, memory, models
+    times: unknown[] | null // Other shares at times of the week: days, from, until, shares
+    used: Amounts // What its jobs and those of its parts have
+    waiting: Amounts // What jobs ask for that have no node
+}
+
 export interface RegisteredVersion {
     model: string // Model
     version: number // Its version
@@ -674,4 +735,11 @@ export interface WeirEvent {
     subject: string | null // To what: ion/NAME, job/ID …
     time_ms: Time // When it happened (ms)
     topic: string // Area: ions, jobs, runs, alerts, system …
+}
+
+/** POST /what-if */
+export interface WhatIf {
+    after: Record<string, number> // The same with the change
+    before: Record<string, number> // Jobs by what the next cycle does with them
+    jobs: ChangedJob[] // Those that it makes a difference to
 }

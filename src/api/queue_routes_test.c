@@ -1,0 +1,96 @@
+/* Queues, and jobs that stop and go on, as people see them. */
+#include "api/caller_fixture.h"
+
+#include "base/test_main.h"
+
+#define JOB  "00000000-0000-4000-8000-0000000000b1"
+#define TASK "00000000-0000-4000-8000-0000000000a1"
+
+static void set_up(void)
+{
+    callers_open();
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
+}
+
+static void tear_down(void)
+{
+    callers_close();
+}
+
+START_TEST(a_queue_is_as_it_was_set_and_says_what_it_has)
+{
+    EXPECT(404, "GET " API "/queues/blue");
+    EXPECT(200, "PUT " API "/queues/blue\n\n{\"project\":\"default\",\"shares\":"
+                "{\"cpus\":{\"guarantee\":2,\"limit\":3}},\"min_run_ms\":60000}");
+    ck_assert_str_eq(said_text("project"), "default");
+    ck_assert_int_eq(json_integer_value(said("shares.cpus.guarantee")), 2);
+    ck_assert_int_eq(json_integer_value(said("min_run_ms")), 60000);
+    ck_assert_int_eq(json_integer_value(said("priority")), 100);
+    ck_assert(json_is_true(said("is_set")));
+    ck_assert_int_eq(json_integer_value(said("used.cpus")), 0);
+    EXPECT(200, "GET " API "/queues");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "PUT " API "/queues/blue\n\n{\"project\":\"default\"}");
+    ck_assert(json_is_null(said("shares")));
+    EXPECT(204, "DELETE " API "/queues/blue");
+    EXPECT(404, "DELETE " API "/queues/blue");
+}
+
+END_TEST
+
+START_TEST(a_queue_that_makes_no_sense_is_refused)
+{
+    EXPECT(404, "PUT " API "/queues/blue\n\n{\"project\":\"none\"}");
+    EXPECT(404, "PUT " API "/queues/blue\n\n{\"parent\":\"none\"}");
+    EXPECT(400, "PUT " API "/queues/blue\n\n{\"name\":\"green\"}");
+    EXPECT(400, "PUT " API "/queues/No!\n\n{}");
+    EXPECT(400, "PUT " API "/queues/blue\n\n{\"shares\":{\"gpus\":{}}}");
+    ck_assert_str_eq(said_text("error.message"), "$.shares: \"gpus\" is not known here");
+    EXPECT(400, "PUT " API "/queues/blue\n\n{\"shares\":7}");
+    EXPECT(400, "PUT " API "/queues/blue\n\n{\"created_ms\":7}");
+    EXPECT(400, "PUT " API "/queues/blue\n\n{\"min_run_ms\":-2}");
+}
+
+END_TEST
+
+START_TEST(what_if_needs_a_change)
+{
+    EXPECT(400, "POST " API "/what-if\n\n{}");
+    EXPECT(400, "POST " API "/what-if\n\n{\"queue\":\"blue\"}");
+    EXPECT(400, "POST " API "/what-if\n\n{\"n_nodes\":2}");
+    EXPECT(400, "POST " API "/what-if\n\n{\"node\":\"n\"}");
+    EXPECT(404, "POST " API "/what-if\n\n{\"add_node\":\"m\"}");
+    EXPECT(200, "POST " API "/what-if\n\n{\"add_node\":\"n\",\"n_nodes\":3}");
+    ck_assert_uint_eq(json_array_size(said("jobs")), 0);
+    ck_assert_int_eq(json_integer_value(said("after.starts")), 0);
+}
+
+END_TEST
+
+START_TEST(a_job_is_held_and_goes_on_and_is_sent_back)
+{
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "command", .node = "n", .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT(200, "POST " API "/jobs/" JOB "/requeue");
+    ck_assert_str_eq(said_text("state"), "STOPPING");
+    ck_assert_str_eq(said_text("outcome"), "PENDING");
+    ck_assert_int_eq(json_integer_value(said("n_evictions")), 1);
+    EXPECT(409, "POST " API "/jobs/" JOB "/requeue");
+    EXPECT(200, "POST " API "/jobs/" JOB "/hold");
+    ck_assert(json_is_true(said("is_held")));
+    ck_assert_str_eq(said_text("reason"), "held by ann");
+    EXPECT(200, "GET " API "/jobs/" JOB "/explanation");
+    ck_assert_ptr_nonnull(strstr(said_text("why"), "held by ann"));
+    EXPECT(200, "POST " API "/jobs/" JOB "/resume");
+    ck_assert(json_is_false(said("is_held")));
+    ck_assert_str_eq(said_text("id"), JOB); /* The same job, not another. */
+    EXPECT(404, "POST " API "/jobs/none/hold");
+    EXPECT(404, "GET " API "/jobs/none/explanation");
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("queue_routes", set_up, tear_down,
+                    a_queue_is_as_it_was_set_and_says_what_it_has,
+                    a_queue_that_makes_no_sense_is_refused, what_if_needs_a_change,
+                    a_job_is_held_and_goes_on_and_is_sent_back)
