@@ -1,6 +1,7 @@
 #include "control/control.h"
 
 #include "base/uuid.h"
+#include "job/elastic.h"
 #include "job/task_device.h"
 #include "store/table.h"
 
@@ -177,7 +178,7 @@ static size_t match_binds(struct control *control, const struct weir_job_state *
         out_devices[i] = bind != NULL ? bind->devices : NULL;
         n_given += bind != NULL;
     }
-    bool is_enough = weir_job_is_service(state) ? n_given > 0 : n_given == n_wants;
+    bool is_enough = n_given > 0 && n_given >= weir_job_least(state, n_wants);
     return is_enough ? n_wants : 0;
 }
 

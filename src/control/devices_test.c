@@ -85,7 +85,7 @@ struct asked {
     size_t n_tasks;
     int64_t n, milli, memory_bytes;
     const char *model, *mig_profile, *placement;
-    int64_t time_limit_ms;
+    int64_t time_limit_ms, min_tasks;
     char *id;
 };
 
@@ -114,6 +114,7 @@ static weir_status submit_in(struct weir_txn *txn, void *context, struct weir_er
                                  .priority = 50,
                                  .is_preemptible = true,
                                  .time_limit_ms = asked->time_limit_ms,
+                                 .min_tasks = asked->min_tasks,
                                  .placement = (char *)asked->placement};
     return weir_job_create(txn, &job, tasks, asked->n_tasks, fixture.now_ms - 1000 + fixture.n_jobs,
                            err);
@@ -403,6 +404,35 @@ START_TEST(a_time_limit_stops_a_gang_with_a_reason)
 
 END_TEST
 
+START_TEST(an_elastic_gang_begins_with_its_least_and_grows_as_there_is_room)
+{
+    node_has("a", "4*H100", NULL);
+    char *other = submit((struct asked){.n = 2});
+    ck_assert_int_eq(cycle(&fixture), 1);
+    char *gang = submit((struct asked){.n_tasks = 4, .n = 1, .min_tasks = 2});
+    char *large = submit((struct asked){.n_tasks = 8, .n = 1, .min_tasks = 5});
+    next_cycle(10);
+    ck_assert_str_eq(given(gang), "a:2 a:3 - -");
+    ck_assert_str_eq(given(large), "- - - - - - - -");
+    run_all(&fixture, gang);
+    ck_assert_str_eq(job_state(&fixture, gang).job.state, "RUNNING");
+    cancel(&fixture, large);
+    ends(other, 0, 1);
+    next_cycle(10);
+    ck_assert_ptr_null(strchr(given(gang), '-'));
+    job_event(&fixture, gang,
+              (struct weir_job_event){.type = WEIR_JOB_EVENT_EVICT,
+                                      .task = job_state(&fixture, gang).tasks[3].id,
+                                      .text = "reclaimed"});
+    ends(gang, 3, 1);
+    ck_assert_str_eq(job_state(&fixture, gang).job.state, "RUNNING");
+    ck_assert_int_eq(job_state(&fixture, gang).job.n_restarts, 0);
+    next_cycle(10); /* nobody else wants it: it comes back */
+    ck_assert_int_eq(job_state(&fixture, gang).tasks[3].attempt, 2);
+}
+
+END_TEST
+
 /* ---- the law ---------------------------------------------------------------------------------- */
 
 #define LAW_SEEDS WEIR_TEST_TIMES(12, 3)
@@ -445,6 +475,7 @@ static void submit_any(struct law *law)
                               .memory_bytes = is_by_memory ? (5 + below(law, 60)) * GIB : 0,
                               .model = models[below(law, 4)],
                               .mig_profile = below(law, 5) == 0 ? "1g.10gb" : NULL};
+        asked.min_tasks = below(law, 3);
         asked.milli = asked.mig_profile != NULL ? 1000 : asked.milli;
         asked.memory_bytes = asked.mig_profile != NULL ? 0 : asked.memory_bytes;
         law->jobs[law->n_jobs++] = submit(asked);
@@ -596,6 +627,7 @@ int main(void)
         a_bad_device_is_given_to_nobody_and_what_has_it_moves,
         a_device_that_went_bad_since_the_plan_is_not_given,
         a_time_limit_stops_a_gang_with_a_reason,
+        an_elastic_gang_begins_with_its_least_and_grows_as_there_is_room,
         no_device_has_more_than_it_is_whatever_is_submitted_lost_and_killed};
     return weir_test_run(
         weir_test_suite_with("devices", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));

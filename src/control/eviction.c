@@ -1,5 +1,7 @@
 #include "control/eviction.h"
 
+#include "job/elastic.h"
+
 void evictions_begin(struct evictions *evictions, const struct weir_sched_plan *plan,
                      struct weir_arena *arena)
 {
@@ -25,18 +27,29 @@ static const char *tell_why(const struct snapshot *snapshot, const struct weir_s
     }
 }
 
+/* Does an elastic gang only lose some of its tasks? */
+static bool shrinks(const struct weir_sched_part *part, const struct snapshot_job *job)
+{
+    int64_t n_left = 0;
+    for (size_t i = 0; i < job->state.n_tasks; i++) {
+        n_left += job->phases[i] == WEIR_TASK_STARTING || job->phases[i] == WEIR_TASK_RUNNING;
+    }
+    n_left -= part->n_actions;
+    return weir_job_is_elastic(&job->state) && n_left >= job->state.job.min_tasks;
+}
+
 void evictions_take(struct evictions *evictions, const struct snapshot *snapshot,
                     const struct weir_sched_part *part, struct weir_arena *arena)
 {
     struct snapshot_job *job = snapshot->tasks[part->actions[0]->task].job;
-    bool is_service = weir_job_is_service(&job->state);
-    int32_t n = is_service ? part->n_actions : 1;
+    bool is_single = weir_job_is_service(&job->state) || shrinks(part, job);
+    int32_t n = is_single ? part->n_actions : 1;
     for (int32_t i = 0; i < n; i++) {
         const struct weir_sched_action *action = part->actions[i];
         int32_t task = snapshot->tasks[action->task].task;
         evictions->items[evictions->n++] =
             (struct eviction){.job = job,
-                              .task = is_service ? job->state.tasks[task].id : NULL,
+                              .task = is_single ? job->state.tasks[task].id : NULL,
                               .text = tell_why(snapshot, action, arena)};
     }
 }

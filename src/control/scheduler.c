@@ -4,6 +4,7 @@
 #include "control/eviction.h"
 #include "control/explain.h"
 #include "job/changes.h"
+#include "job/elastic.h"
 #include "job/task_device.h"
 #include "sched/apply.h"
 
@@ -180,7 +181,8 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     (void)err;
     struct taking *taking = context;
     struct scheduler *scheduler = taking->scheduler;
-    if (!weir_sched_part_is_bound(part)) {
+    const struct snapshot_job *job = scheduler->snapshot.tasks[part->actions[0]->task].job;
+    if (!weir_sched_part_is_bound(part) && !weir_job_is_elastic(&job->state)) {
         return WEIR_OK; /* It has a place that others still leave: it waits. */
     }
     if (!has_room_for_text(scheduler, part)) {
@@ -190,6 +192,9 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     struct binding *binding = binding_of(scheduler, part->actions[0]->task);
     for (int32_t i = 0; i < part->n_actions; i++) {
         const struct weir_sched_action *action = part->actions[i];
+        if (action->kind != WEIR_SCHED_BIND) {
+            continue; /* An elastic gang begins without it. */
+        }
         int32_t task = scheduler->snapshot.tasks[action->task].task;
         struct snapshot_node *node = &scheduler->snapshot.nodes[action->node];
         const struct weir_task *asks = &binding->job->state.tasks[task];

@@ -1,6 +1,7 @@
 /* The planner's rows, made of the copy. */
 #include "control/snapshot_private.h"
 
+#include "job/elastic.h"
 #include "job/task_device.h"
 
 #include <stdlib.h>
@@ -263,6 +264,12 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
         if (chosen[i] != 0) {
             row = row == NULL || is_service ? add_row_job(snapshot, job, now_ms) : row;
             add_row_task(snapshot, row, job, i);
+        }
+    }
+    if (row != NULL && weir_job_is_elastic(&job->state)) {
+        row->min_member = (int32_t)WEIR_MIN(job->state.job.min_tasks, (int64_t)row->n_tasks);
+        for (int32_t i = 0; i < row->n_groups; i++) {
+            ((struct weir_sched_group *)row->groups)[i].min_member = row->min_member;
         }
     }
 }

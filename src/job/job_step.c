@@ -1,5 +1,6 @@
 #include "job/job_step.h"
 
+#include "job/elastic.h"
 #include "job/restart.h"
 
 #include <inttypes.h>
@@ -94,25 +95,11 @@ static void restart_gang(struct step *step)
     set_phase(step, WEIR_JOB_PENDING);
 }
 
-/** Have all tasks that do the work ended well? Parameter servers only serve them. */
-static bool is_work_done(const struct weir_job_state *state)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        const struct weir_task *task = &state->tasks[i];
-        if (strcmp(task->role, "parameter_server") != 0 &&
-            !(weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 &&
-              task->signal == 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /** A gang that was evicted, or is held, has ended. */
 static void requeue_gang(struct step *step)
 {
     struct weir_job *job = &step->state->job;
-    if (job->has_known_exits && is_work_done(step->state)) {
+    if (job->has_known_exits && weir_job_work_is_done(step->state)) {
         finish(step, WEIR_JOB_SUCCEEDED);
         return;
     }
@@ -217,17 +204,11 @@ static void refresh_service(struct step *step)
     }
 }
 
-/** A gang runs when each of its tasks has run. */
+/** A gang runs when each of its tasks has run; an elastic one when as many have as it needs. */
 static void refresh_gang(struct step *step)
 {
-    for (size_t i = 0; i < step->state->n_tasks; i++) {
-        enum weir_task_phase phase = weir_task_phase_of(&step->state->tasks[i]);
-        if (phase != WEIR_TASK_RUNNING && phase != WEIR_TASK_EXITED) {
-            return;
-        }
-    }
     struct weir_job *job = &step->state->job;
-    if (weir_job_phase_of(step->state) == WEIR_JOB_STARTING) {
+    if (weir_job_phase_of(step->state) == WEIR_JOB_STARTING && weir_job_has_begun(step->state)) {
         set_phase(step, WEIR_JOB_RUNNING);
         job->started_ms = job->started_ms == 0 ? step->now_ms : job->started_ms;
         tell(step, "job_running",
@@ -266,6 +247,26 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     }
 }
 
+/** A task of an elastic gang has ended: the others go on, or all wait again. @return false: it has
+ *  failed the gang. */
+static bool let_go(struct step *step, struct weir_task *task)
+{
+    struct weir_job *job = &step->state->job;
+    bool was_asked = strcmp(task->desired, "stopped") == 0;
+    bool may_lose = weir_job_may_lose(step->state, task);
+    if (was_asked && may_lose) {
+        requeue_replica(step, task);
+    } else if (was_asked) {
+        stop_job(step, WEIR_JOB_PENDING);
+    } else if (!may_lose || !weir_job_may_restart(job, task)) {
+        return false;
+    } else {
+        job->n_restarts += weir_task_phase_of(task) != WEIR_TASK_LOST;
+        restart_replica(step, task, weir_task_describe_end(task, step->arena));
+    }
+    return true;
+}
+
 /** What follows for the job from tasks that have just ended; `task` is the one to name. */
 static void after_end(struct step *step, struct weir_task *task)
 {
@@ -287,11 +288,14 @@ static void after_end(struct step *step, struct weir_task *task)
             restart_replica(step, task, weir_task_describe_end(task, step->arena));
         }
         refresh_service(step);
+    } else if (weir_job_is_elastic(step->state) &&
+               (!has_succeeded || strcmp(task->desired, "stopped") == 0) && let_go(step, task)) {
+        return; /* it goes on without, or has all stopped */
     } else if (!has_succeeded) {
         fail_gang(step, task, weir_task_describe_end(task, step->arena));
     } else {
         refresh_gang(step);
-        if (is_work_done(step->state)) {
+        if (weir_job_work_is_done(step->state)) {
             stop_job(step, WEIR_JOB_SUCCEEDED);
         }
     }
@@ -301,8 +305,9 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
 {
     struct weir_job *job = &step->state->job;
     bool is_service = weir_job_is_service(step->state);
-    if (!is_service) {
-        job->attempt++;
+    bool begins = !is_service && weir_job_phase_of(step->state) == WEIR_JOB_PENDING;
+    if (begins) {
+        job->attempt = weir_job_last_attempt(step->state) + 1;
         job->reason = job->eviction = NULL;
         set_phase(step, WEIR_JOB_STARTING);
     }
@@ -315,7 +320,7 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
         task->devices = step->event->devices != NULL
                             ? weir_arena_strdup(step->arena, step->event->devices[i])
                             : NULL;
-        task->attempt = is_service ? task->attempt + 1 : job->attempt;
+        task->attempt = begins ? job->attempt : task->attempt + 1;
         task->desired = "running";
         task->pid = 0;
         task->exit_code = -1;
@@ -378,19 +383,17 @@ static void on_node_lost(struct step *step)
             named = named == NULL ? task : named;
         }
     }
-    if (named != NULL) {
-        after_end(step, named);
-    }
-}
-
-static struct weir_task *find_task(struct weir_job_state *state, const char *id)
-{
-    for (size_t i = 0; i < state->n_tasks; i++) {
-        if (strcmp(state->tasks[i].id, id) == 0) {
-            return &state->tasks[i];
+    for (size_t i = 0; weir_job_is_elastic(step->state) && i < step->state->n_tasks; i++) {
+        struct weir_task *task = &step->state->tasks[i];
+        bool is_of_now = weir_task_phase_of(task) == WEIR_TASK_LOST && task->node != NULL &&
+                         task->finished_ms == step->now_ms;
+        if (is_of_now) {
+            after_end(step, task);
         }
     }
-    return NULL;
+    if (named != NULL && !weir_job_is_elastic(step->state)) {
+        after_end(step, named);
+    }
 }
 
 /** A device is no longer fit to be used: what has it moves, which is no failure of its own. */
@@ -410,12 +413,17 @@ static void on_device_lost(struct step *step, struct weir_task *task)
         refresh_service(step);
         return;
     }
+    if (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task)) {
+        stop_task(step, task);
+        return;
+    }
     job->due_ms = step->now_ms;
     set_phase(step, WEIR_JOB_RESTARTING);
     stop_alive(step);
 }
 
-/** Stop it, or one task of a service, so that it waits again. @return false: nothing of it runs. */
+/** Stop it, or one task of a service or an elastic gang, so that it waits again. @return false:
+ *  nothing of it runs. */
 static bool send_back(struct step *step, struct weir_task *replica)
 {
     enum weir_job_phase phase = weir_job_phase_of(step->state);
@@ -426,6 +434,11 @@ static bool send_back(struct step *step, struct weir_task *replica)
     }
     if (!is_active) {
         return false;
+    }
+    if (weir_job_is_elastic(step->state) && replica != NULL &&
+        weir_job_may_lose(step->state, replica)) {
+        stop_task(step, replica);
+        return true;
     }
     if (!is_service) {
         stop_job(step, WEIR_JOB_PENDING);
@@ -444,7 +457,7 @@ static weir_status on_evict(struct step *step, struct weir_error *err)
 {
     struct weir_job *job = &step->state->job;
     struct weir_task *replica =
-        step->event->task != NULL ? find_task(step->state, step->event->task) : NULL;
+        step->event->task != NULL ? weir_job_find_task(step->state, step->event->task) : NULL;
     if (!send_back(step, replica)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "job %s is %s: only what runs can go back to its queue", job->name,
@@ -513,27 +526,10 @@ static void on_cancel(struct step *step)
     stop_job(step, WEIR_JOB_CANCELLED);
 }
 
-/** BIND must name a node for every task of a gang, and as many as are wanted. */
-static weir_status check_bind(const struct step *step, size_t n_wants, struct weir_error *err)
-{
-    if (step->event->n_place != n_wants || n_wants == 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "job %s: %zu nodes for %zu tasks that want one",
-                              step->state->job.name, step->event->n_place, n_wants);
-    }
-    for (size_t i = 0; i < n_wants; i++) {
-        if (step->event->place[i] == NULL && !weir_job_is_service(step->state)) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "job %s: task %zu has no node",
-                                  step->state->job.name, i);
-        }
-    }
-    return WEIR_OK;
-}
-
 /** What is said of one task. */
 static weir_status on_report(struct step *step, struct weir_error *err)
 {
-    struct weir_task *task = find_task(step->state, step->event->task);
+    struct weir_task *task = weir_job_find_task(step->state, step->event->task);
     if (task == NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "job %s has no task \"%s\"",
                               step->state->job.name, step->event->task);
@@ -555,7 +551,7 @@ static weir_status on_bind(struct step *step, struct weir_error *err)
 {
     size_t *wants = WEIR_ARENA_ARRAY(step->arena, step->state->n_tasks + 1, size_t);
     size_t n_wants = weir_job_wants(step->state, step->now_ms, wants);
-    WEIR_TRY(check_bind(step, n_wants, err));
+    WEIR_TRY(weir_job_check_bind(step->state, step->event, n_wants, err));
     bind_tasks(step, wants, n_wants);
     return WEIR_OK;
 }

@@ -72,6 +72,9 @@ bool weir_task_is_alive(const struct weir_task *task);
 /** How a task that has ended did, for people: "worker 0 was killed by signal 9". In the arena. */
 char *weir_task_describe_end(const struct weir_task *task, struct weir_arena *arena);
 
+/** The task of this identifier; NULL: the job has none. */
+struct weir_task *weir_job_find_task(struct weir_job_state *state, const char *id);
+
 /** Is none of its tasks alive? */
 bool weir_job_none_is_alive(const struct weir_job_state *state);
 
@@ -159,7 +162,8 @@ enum weir_job_event_type {
     WEIR_JOB_EVENT_NODE_LOST,    /**< node. */
     WEIR_JOB_EVENT_DEVICE_LOST,  /**< task, attempt, text: a device that it has is bad or gone. */
     WEIR_JOB_EVENT_CANCEL,       /**< text: by whom and why. */
-    WEIR_JOB_EVENT_EVICT,        /**< text: for whom; task: a service's replica; NULL: all. */
+    WEIR_JOB_EVENT_EVICT,        /**< text: for whom; task: a service's replica, or one of
+                                      an elastic gang; NULL: all. */
     WEIR_JOB_EVENT_HOLD,         /**< text: by whom. */
     WEIR_JOB_EVENT_RELEASE,      /**< Hold it no longer. */
     WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
@@ -202,7 +206,8 @@ struct weir_job_actions {
 
 /**
  * Which tasks want a node now. For a gang: all or none; for a service: each replica whose back-off
- * is over (bind them one by one).
+ * is over (bind them one by one). For an elastic gang (job/elastic.h): all while it waits, of which
+ * min_tasks at least are bound together; then each that it has not, or has lost, one by one.
  *
  * @param out_tasks  Indices into state->tasks, room for n_tasks.
  * @return Their number.

@@ -112,3 +112,13 @@ char *weir_task_describe_end(const struct weir_task *task, struct weir_arena *ar
     return weir_arena_printf(arena, "%s %" PRId64 " exited with %" PRId64 "%s", task->role,
                              task->rank, task->exit_code, meaning_of(task->exit_code));
 }
+
+struct weir_task *weir_job_find_task(struct weir_job_state *state, const char *id)
+{
+    for (size_t i = 0; i < state->n_tasks; i++) {
+        if (strcmp(state->tasks[i].id, id) == 0) {
+            return &state->tasks[i];
+        }
+    }
+    return NULL;
+}

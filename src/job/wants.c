@@ -1,4 +1,5 @@
 /* What a job wants, and when: which tasks a node, and until when it may run. */
+#include "job/elastic.h"
 #include "job/restart.h"
 
 int64_t weir_gang_due_ms(const struct weir_job *job, int64_t now_ms)
@@ -32,19 +33,29 @@ int64_t weir_job_limit_end_ms(const struct weir_job_state *state)
                                                         : INT64_MAX;
 }
 
+/** Does an elastic gang that runs take more tasks? */
+static bool may_grow(const struct weir_job_state *state)
+{
+    enum weir_job_phase phase = weir_job_phase_of(state);
+    return weir_job_is_elastic(state) && !weir_job_is_ending(state) &&
+           (phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING);
+}
+
 size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
 {
     enum weir_job_phase phase = weir_job_phase_of(state);
     bool is_service = weir_job_is_service(state);
+    bool is_growing = may_grow(state);
     size_t n = 0;
     if (state->job.is_held || phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
-        (!is_service && phase != WEIR_JOB_PENDING)) {
+        (!is_service && !is_growing && phase != WEIR_JOB_PENDING)) {
         return 0;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
         bool is_due = replica_due_ms(task, now_ms) <= now_ms;
-        if (weir_task_phase_of(task) == WEIR_TASK_WAITING && (!is_service || is_due)) {
+        if (weir_task_phase_of(task) == WEIR_TASK_WAITING &&
+            (is_due || !(is_service || is_growing))) {
             out_tasks[n++] = i;
         }
     }
@@ -60,7 +71,10 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
     }
     if (!weir_job_is_service(state)) {
         bool waits = phase == WEIR_JOB_RESTARTING && weir_job_none_is_alive(state);
-        return waits ? weir_gang_due_ms(&state->job, now_ms) : weir_job_limit_end_ms(state);
+        next_ms = waits ? weir_gang_due_ms(&state->job, now_ms) : weir_job_limit_end_ms(state);
+    }
+    if (!weir_job_is_service(state) && !may_grow(state)) {
+        return next_ms;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
