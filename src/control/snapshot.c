@@ -251,7 +251,7 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
         size += text_size(state->tasks[i].id) + text_size(state->tasks[i].node) +
                 text_size(state->tasks[i].state) + text_size(state->tasks[i].devices) +
                 text_size(state->tasks[i].accelerator_model) +
-                text_size(state->tasks[i].mig_profile);
+                text_size(state->tasks[i].mig_profile) + text_size(state->tasks[i].desired);
     }
     struct snapshot_job *copy =
         weir_xalloc(sizeof *copy + n * (sizeof(struct weir_task) + sizeof(int32_t) + 1) + size);
@@ -283,6 +283,7 @@ static struct snapshot_job *copy_job(const struct weir_job_state *state)
         tasks[i].devices = put_text(&at, state->tasks[i].devices);
         tasks[i].accelerator_model = put_text(&at, state->tasks[i].accelerator_model);
         tasks[i].mig_profile = put_text(&at, state->tasks[i].mig_profile);
+        tasks[i].desired = put_text(&at, state->tasks[i].desired);
         phases[i] = (uint8_t)(phase < 0 ? WEIR_TASK_LOST : phase);
     }
     return copy;

@@ -14,7 +14,7 @@
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
     " t.accelerator_model, t.accelerator_milli, t.accelerator_memory_bytes, t.mig_profile,"        \
-    " t.devices"
+    " t.devices, t.desired"
 
 static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                " LEFT JOIN tasks t ON t.job = j.id"
@@ -82,6 +82,7 @@ enum {
     TASK_ACCELERATOR_MEMORY,
     TASK_MIG_PROFILE,
     TASK_DEVICES,
+    TASK_DESIRED,
 };
 
 /* The job whose rows are read at the moment. */
@@ -170,6 +171,7 @@ static void add_task(struct reading *reading, const struct weir_stmt *row)
         .accelerator_memory_bytes = weir_stmt_int(row, TASK_ACCELERATOR_MEMORY),
         .mig_profile = weir_stmt_text(row, TASK_MIG_PROFILE, arena),
         .devices = weir_stmt_text(row, TASK_DEVICES, arena),
+        .desired = weir_stmt_text(row, TASK_DESIRED, arena),
     };
 }
 

@@ -239,11 +239,12 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     task->desired = "stopped";
     set_task_phase(task, WEIR_TASK_WAITING);
     step->state->job.reason =
-        weir_arena_printf(step->arena, "replica %" PRId64 " restarts: %s", task->rank, why);
+        weir_arena_printf(step->arena, "%s %" PRId64 " restarts: %s", task->role, task->rank, why);
     if (weir_replica_restart_is_told(task->n_restarts)) {
         tell(step, "replica_restarting",
-             weir_arena_printf(step->arena, "Replica %" PRId64 " of job %s restarts in %.1f s: %s.",
-                               task->rank, step->state->job.name, (double)backoff_ms / 1000, why));
+             weir_arena_printf(step->arena, "The %s %" PRId64 " of job %s restarts in %.1f s: %s.",
+                               task->role, task->rank, step->state->job.name,
+                               (double)backoff_ms / 1000, why));
     }
 }
 

@@ -21,7 +21,7 @@ static const struct {
     {"train", 2, "epochs", "FAILED", "worker 0: epochs (exit 2)"},
     {"command", 2, "usage", "RESTARTING", "worker 0: usage (exit 2)"},
     {"predict", 127, "no", "RESTARTING",
-     "replica 0 restarts: worker 0: no (exit 127: there is no such program)"},
+     "worker 0 restarts: worker 0: no (exit 127: there is no such program)"},
 };
 
 START_TEST(only_what_a_second_try_may_mend_is_tried_again)
