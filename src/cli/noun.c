@@ -335,7 +335,12 @@ weir_status cli_noun_get(struct cli_call *call, const struct cli_noun *noun, con
                               noun->singular, noun->plural, noun->of != NULL ? " NAME" : "");
     }
     WEIR_TRY(cli_noun_key(call, noun, word, &key, err));
-    return noun->one != NULL
-               ? cli_rest(call, "GET", cli_path1(call, noun->one, key), NULL, out, err)
-               : pick(call, noun, key, out, err);
+    if (noun->one == NULL) {
+        return pick(call, noun, key, out, err);
+    }
+    weir_status status = cli_rest(call, "GET", cli_path1(call, noun->one, key), NULL, out, err);
+    return status == WEIR_ERR_NOT_FOUND && find_kind_of(noun->singular) == NULL
+               ? weir_error_set(err, status, "there is no %s \"%.60s\"; `weir get %s` lists them",
+                                noun->singular, word, noun->plural)
+               : status;
 }

@@ -70,13 +70,18 @@ static weir_status check_program(const struct job_command *command, struct weir_
 }
 
 /* As the agent reads it: "sha256:HEX", or a name. */
-static weir_status check_image(const char *image, struct weir_error *err)
+static weir_status check_image(const json_t *given, struct weir_error *err)
 {
+    const char *image = json_string_value(given);
     static const char blob[] = "sha256:", hex[] = "0123456789abcdef";
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789._-+";
-    if (image == NULL) {
+    if (given == NULL) {
         return WEIR_OK;
+    }
+    if (image == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.image: expected a string: put the value into quotes");
     }
     const char *digits = image + sizeof blob - 1;
     bool is_blob = strncmp(image, blob, sizeof blob - 1) == 0 && strlen(digits) == 64 &&
@@ -125,7 +130,6 @@ static weir_status check_values(const struct job_command *command, struct weir_e
                               "$.spec.network: expected \"host\" or \"none\", not \"%.60s\"",
                               command->network);
     }
-    WEIR_TRY(check_image(command->image, err));
     return command->image != NULL ? WEIR_OK : check_program(command, err);
 }
 
@@ -134,6 +138,7 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
 {
     struct weir_configured read;
     WEIR_TRY(weir_kind_read(&weir_job_command, spec, "$.spec", arena, &read, err));
+    WEIR_TRY(check_image(json_object_get(spec, "image"), err));
     return check_values(read.options, err);
 }
 

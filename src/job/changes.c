@@ -280,8 +280,7 @@ weir_status weir_node_look(struct weir_txn *txn, const char *name, struct weir_a
     WEIR_TRY(weir_stmt_open(txn, sql_node, WEIR_BINDS(WEIR_BIND_TEXT("name", name)), &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
     if (!has_row) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "there is no node \"%.60s\"; `weir get nodes` lists them", name);
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no node \"%.60s\"", name);
     }
     *out = node_of(row, arena);
     return WEIR_OK;

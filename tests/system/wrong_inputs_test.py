@@ -131,6 +131,7 @@ FILES = [
     ("job submit", COMMAND + "  env: {PORT: 80}\n", 2, "$.spec.env.PORT: expected a string"),
     ("job submit", COMMAND + "  cpu_slots: 99999999\n", 2, "0 … 4096"),
     ("job submit", COMMAND + "  image: 7\n", 2, "$.spec.image: expected a string"),
+    ("job submit", COMMAND + "  image: ../x\n", 2, "name of an image on the nodes"),
     ("job submit", COMMAND.replace('["true"]', "true"), 2, "$.spec.argv: expected an array"),
     ("apply", ION.replace("kind: ion", "kind: iron"), 2, "$.kind"),
     ("apply", ION.replace("name: door", "name: Door 1"), 2, "$.name"),
