@@ -48,8 +48,8 @@ static const char *const refused[] = {
     "\"devices\":[{\"id\":\"a\",\"kind\":\"toaster\",\"state\":\"ok\"}]",
     "\"devices\":[{\"id\":\"\",\"kind\":\"gpu\",\"state\":\"ok\"}]",
     "\"devices\":[{\"id\":7,\"kind\":\"gpu\",\"state\":\"ok\"}]",
-    "\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"},"
-    "{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"}]",
+    ("\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"},"
+     "{\"id\":\"a\",\"kind\":\"gpu\",\"state\":\"ok\"}]"),
     "\"unhealthy\":3",
     "\"time_ms\":\"noon\"",
 };
