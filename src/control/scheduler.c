@@ -175,6 +175,16 @@ static bool name_devices(struct scheduler *scheduler, const struct weir_sched_ac
     return is_enough;
 }
 
+/* Can something of it start now? An elastic gang begins without what has to wait for its place. */
+static bool is_begun(const struct weir_sched_part *part, const struct snapshot_job *job)
+{
+    bool has_bind = false;
+    for (int32_t i = 0; i < part->n_actions; i++) {
+        has_bind = has_bind || part->actions[i]->kind == WEIR_SCHED_BIND;
+    }
+    return weir_job_is_elastic(&job->state) ? has_bind : weir_sched_part_is_bound(part);
+}
+
 static weir_status take_places(void *context, const struct weir_sched_part *part,
                                struct weir_error *err)
 {
@@ -182,7 +192,7 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     struct taking *taking = context;
     struct scheduler *scheduler = taking->scheduler;
     const struct snapshot_job *job = scheduler->snapshot.tasks[part->actions[0]->task].job;
-    if (!weir_sched_part_is_bound(part) && !weir_job_is_elastic(&job->state)) {
+    if (!is_begun(part, job)) {
         return WEIR_OK; /* It has a place that others still leave: it waits. */
     }
     if (!has_room_for_text(scheduler, part)) {
@@ -193,7 +203,7 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     for (int32_t i = 0; i < part->n_actions; i++) {
         const struct weir_sched_action *action = part->actions[i];
         if (action->kind != WEIR_SCHED_BIND) {
-            continue; /* An elastic gang begins without it. */
+            continue;
         }
         int32_t task = scheduler->snapshot.tasks[action->task].task;
         struct snapshot_node *node = &scheduler->snapshot.nodes[action->node];
