@@ -11,9 +11,11 @@
 #define PROJECT_BIT 0x80000000U
 #define BLOCK_BYTES 1024 /* of the kernel's limits */
 
-static int call(int fd, int command, uint32_t project, void *data)
+/* QCMD shifts an int beyond its sign. */
+static int call(int fd, unsigned command, uint32_t project, void *data)
 {
-    return (int)syscall(SYS_quotactl_fd, fd, QCMD(command, PRJQUOTA), project, data);
+    unsigned whole = command << SUBCMDSHIFT | PRJQUOTA;
+    return (int)syscall(SYS_quotactl_fd, fd, (int)whole, project, data);
 }
 
 static int open_dir(const char *dir)
