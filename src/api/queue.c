@@ -42,7 +42,7 @@ static weir_status act_on_queue(struct api_call *call, struct weir_txn *txn, con
 
 weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_queue queue = {.priority = 100, .min_run_ms = -1};
+    struct weir_queue queue = {.priority = 100, .min_run_ms = -1, .idle_after_ms = -1};
     const char *name = json_string_value(json_object_get(call->body, "name"));
     if (name != NULL && strcmp(name, call->params[0]) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.name: the path names queue %s",

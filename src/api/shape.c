@@ -282,7 +282,7 @@ const struct api_shape api_shapes[] = {
     RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",
            node_join_members),
     SHAPE("amounts", NULL, NULL, amount_members),
-    RECORD("queue", weir_queue_resource, "priority min_run_ms", queue_members),
+    RECORD("queue", weir_queue_resource, "priority min_run_ms idle_after_ms", queue_members),
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),

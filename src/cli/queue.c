@@ -9,7 +9,7 @@
 
 struct queue_options {
     struct cli_common common;
-    char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run;
+    char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run, *idle_after;
 };
 
 static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(queue_options)};
@@ -35,6 +35,8 @@ static const struct weir_option queue_options[] = {
              "Among its siblings: the higher gets what is left over first; 100 if never said"),
     WEIR_OPT(queue_options, min_run, "min-run", 0, TEXT, NULL, 0, 0, "TIME",
              "A job of it is not stopped for others before it has run for so long: 30m"),
+    WEIR_OPT(queue_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+             "A job of it is held when its devices have been idle for so long: 1h; 0: never"),
 };
 
 /* ---- shares ---------------------------------------------------------------------------------- */
@@ -110,6 +112,21 @@ static weir_status add_shares(struct cli_call *call, const char *flag, const cha
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
+static weir_status change_span(const char *flag, const char *text, json_t *queue,
+                               const char *member, struct weir_error *err)
+{
+    int64_t span_ms;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    if (!weir_span_parse(text, &span_ms)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--%s: expected a time, as in 90s, 30m or 2h",
+                              flag);
+    }
+    json_object_set_new(queue, member, json_integer((json_int_t)span_ms));
+    return WEIR_OK;
+}
+
 static weir_status change_numbers(const struct queue_options *options, json_t *queue,
                                   struct weir_error *err)
 {
@@ -121,14 +138,8 @@ static weir_status change_numbers(const struct queue_options *options, json_t *q
         }
         json_object_set_new(queue, "priority", json_integer(priority));
     }
-    if (options->min_run != NULL) {
-        int64_t min_run_ms;
-        if (!weir_span_parse(options->min_run, &min_run_ms)) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "--min-run: expected a time, as in 90s, 30m or 2h");
-        }
-        json_object_set_new(queue, "min_run_ms", json_integer((json_int_t)min_run_ms));
-    }
+    WEIR_TRY(change_span("min-run", options->min_run, queue, "min_run_ms", err));
+    WEIR_TRY(change_span("idle-after", options->idle_after, queue, "idle_after_ms", err));
     if (options->times != NULL) {
         json_t *times;
         WEIR_TRY(weir_json_parse(options->times, strlen(options->times), "--times", &times, err));
@@ -193,8 +204,8 @@ static weir_status run_create(struct cli_call *call, struct weir_error *err)
 /* What is not said stays as it is. */
 static weir_status run_set(struct cli_call *call, struct weir_error *err)
 {
-    static const char *const kept[] = {"parent", "project", "priority",
-                                       "shares", "times",   "min_run_ms"};
+    static const char *const kept[] = {"parent", "project",    "priority",     "shares",
+                                       "times",  "min_run_ms", "idle_after_ms"};
     json_t *old;
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
                       err));

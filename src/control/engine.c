@@ -5,6 +5,7 @@
 #include "base/uuid.h"
 #include "control/aside.h"
 #include "control/control.h"
+#include "control/idle.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
 #include "job/device.h"
@@ -16,13 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTBOX_LEASE_MS  30000 /* Like the retry, within WEIR_OUTBOX_DELAY_MAX_MS. */
-#define OUTBOX_RETRY_MS  1000
-#define OUTBOX_MAX_TRIES 20
-#define OUTBOX_BATCH     32
-#define IDLE_MAX_MS      1000
-#define EXPIRE_EVERY_MS  600000
-#define UNIT_MAX_BYTES   ((size_t)256 << 20) /* of one job or ION in memory */
+#define OUTBOX_LEASE_MS    30000 /* Like the retry, within WEIR_OUTBOX_DELAY_MAX_MS. */
+#define OUTBOX_RETRY_MS    1000
+#define OUTBOX_MAX_TRIES   20
+#define OUTBOX_BATCH       32
+#define IDLE_MAX_MS        1000
+#define EXPIRE_EVERY_MS    600000
+#define IDLE_LOOK_EVERY_MS 10000               /* for jobs that use nothing of what they have */
+#define UNIT_MAX_BYTES     ((size_t)256 << 20) /* of one job or ION in memory */
 
 struct engine {
     struct engine_config config;
@@ -32,7 +34,7 @@ struct engine {
     pthread_cond_t woken;
     bool is_notified, is_stopping;
     struct weir_node_watch watch;
-    int64_t next_expire_mono_ms;
+    int64_t next_expire_mono_ms, next_idle_mono_ms;
     struct watcher watcher;
     struct aside aside;
     struct scheduler *scheduler;
@@ -56,6 +58,8 @@ struct work {
     size_t n_actions;
     char **ids;
     size_t n_ids;
+    struct control_idle_job *idle;
+    size_t n_idle;
     int64_t next_ms;     /**< Out: when to look again. */
     char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
     const char *problem; /**< Why it cannot be loaded. */
@@ -321,6 +325,26 @@ static bool notice_jobs(struct work *work)
     return is_any;
 }
 
+static weir_status list_idle(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_idle_jobs(&work->control, txn, &work->idle, &work->n_idle, err);
+}
+
+/* Devices that are not used are taken back: their jobs are held. */
+static void hold_idle(struct work *work)
+{
+    struct weir_error err;
+    work->fn = list_idle;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return; /* tried again with the next look */
+    }
+    for (size_t i = 0; i < work->n_idle; i++) {
+        const struct weir_job_event hold = {.type = WEIR_JOB_EVENT_HOLD,
+                                            .text = work->idle[i].text};
+        tell_job(work, work->idle[i].id, &hold);
+    }
+}
+
 /* A job could or could not be bound: one that cannot be loaded is set aside, as by any other step. */
 static int64_t note_bind(void *context, const char *job, weir_status status,
                          const struct weir_error *err)
@@ -427,6 +451,10 @@ static int64_t run_round(struct engine *engine)
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     int64_t due = run_ions(&work);
     int64_t outbox_due = run_outbox(&work);
+    if (weir_mono_ms() >= engine->next_idle_mono_ms) {
+        hold_idle(&work);
+        engine->next_idle_mono_ms = weir_mono_ms() + IDLE_LOOK_EVERY_MS;
+    }
     int64_t jobs_due = run_jobs(&work);
     if (weir_mono_ms() >= engine->next_expire_mono_ms) {
         (void)run_write(&work, expire_identities);

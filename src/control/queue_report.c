@@ -101,7 +101,8 @@ static const struct weir_queue *record_of(struct report *report, int32_t row)
     *implied = (struct weir_queue){.name = (char *)tree->rows[row].name,
                                    .project = (char *)tree->rows[row].name,
                                    .priority = tree->rows[row].priority,
-                                   .min_run_ms = -1};
+                                   .min_run_ms = -1,
+                                   .idle_after_ms = -1};
     return implied;
 }
 

@@ -29,6 +29,7 @@ static const struct weir_field device_fields[] = {
     WEIR_FIELD(weir_device, utilisation_pct,   F64,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "%", "Share of the time that it computes"),
     WEIR_FIELD(weir_device, memory_used_bytes, INT,  WEIR_FIELD_READ_ONLY, "bytes", "Memory in use; -1: not told"),
     WEIR_FIELD(weir_device, ecc_errors,        INT,  WEIR_FIELD_READ_ONLY, "", "Memory errors that could not be corrected; -1: not told"),
+    WEIR_FIELD(weir_device, idle_since_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it has computed for less than 5 % of the time; null: it does, or does not tell"),
     WEIR_FIELD(weir_device, used_milli,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What of it is given to tasks, in thousandths"),
     WEIR_FIELD_SIZED(weir_device, holders, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, DETAILS_MAX_BYTES, "", "Those tasks: JOB/RANK"),
     WEIR_FIELD_SIZED(weir_device, details, JSON, WEIR_FIELD_READ_ONLY, DETAILS_MAX_BYTES, "", "What its kind tells besides: links, processes, speed"),
@@ -102,7 +103,8 @@ static bool is_same(const struct weir_device *left, const struct weir_device *ri
            is_same_number(left->power_w, right->power_w) &&
            is_same_number(left->utilisation_pct, right->utilisation_pct) &&
            left->memory_used_bytes == right->memory_used_bytes &&
-           left->ecc_errors == right->ecc_errors && is_same_text(left->details, right->details);
+           left->ecc_errors == right->ecc_errors && left->idle_since_ms == right->idle_since_ms &&
+           is_same_text(left->details, right->details);
 }
 
 static weir_status check_reports(const struct update *update, struct weir_error *err)
@@ -284,6 +286,14 @@ static void look_for_news(struct update *update, const struct weir_device *known
         update->is_news || (computes && (known == NULL || !is_same_to_placement(known, device)));
 }
 
+static int64_t idle_since(const struct weir_device *device, const struct weir_device *known,
+                          int64_t now_ms)
+{
+    bool is_idle = device->utilisation_pct < WEIR_DEVICE_IDLE_PCT; /* NaN is not */
+    bool was_idle = known != NULL && known->idle_since_ms > 0;
+    return !is_idle ? 0 : was_idle ? known->idle_since_ms : now_ms;
+}
+
 static weir_status put_reported(struct update *update, size_t i, struct weir_error *err)
 {
     const struct weir_device_report *report = &update->reports[i];
@@ -296,6 +306,7 @@ static weir_status put_reported(struct update *update, size_t i, struct weir_err
     look_for_news(update, known, &device);
     device.used_milli = known != NULL ? known->used_milli : 0;
     device.holders = known != NULL ? known->holders : NULL;
+    device.idle_since_ms = idle_since(&device, known, update->now_ms);
     WEIR_TRY(change_state(update, &device, known, err));
     if (known != NULL && is_same(known, &device)) {
         return WEIR_OK;
@@ -315,6 +326,7 @@ static weir_status put_gone(struct update *update, struct weir_device *known,
     device.reason = "its node's agent does not see it any more: look at the machine and its driver";
     device.temperature_c = device.power_w = device.utilisation_pct = NAN;
     device.memory_used_bytes = WEIR_DEVICE_NOT_TOLD;
+    device.idle_since_ms = 0;
     look_for_news(update, known, &device);
     WEIR_TRY(change_state(update, &device, known, err));
     return weir_txn_upsert(update->txn, &weir_device_resource, &device, err);

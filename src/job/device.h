@@ -33,6 +33,8 @@
 
 #define WEIR_DEVICE_NOT_TOLD (-1)
 
+#define WEIR_DEVICE_IDLE_PCT 5
+
 struct weir_device {
     char *name; /**< "NODE/INDEX" */
     char *node;
@@ -51,6 +53,8 @@ struct weir_device {
     double utilisation_pct;
     int64_t memory_used_bytes; /**< -1: not told. */
     int64_t ecc_errors;        /**< That could not be corrected, since the driver started; -1. */
+    int64_t idle_since_ms;     /**< Since when it has computed for less than WEIR_DEVICE_IDLE_PCT of
+                                    the time in each report; 0: it has not, or does not tell. */
     int64_t used_milli;        /**< Given to tasks, in thousandths (job/task_device.h). */
     char *holders;             /**< Those tasks: "JOB/RANK, …"; NULL: none. */
     char *details;             /**< JSON object: links, processes, speed … by kind; or NULL. */

@@ -25,6 +25,7 @@ static const struct weir_field fields[] = {
     WEIR_FIELD_SIZED(weir_queue, shares, JSON, 0, SHARES_MAX_BYTES, "", "What is its: {accelerators, cpus, memory, models}, each {guarantee, weight, limit}"),
     WEIR_FIELD_SIZED(weir_queue, times,  JSON, 0, SHARES_MAX_BYTES, "", "Other shares at times of the week: [{days, from, until, shares}], by UTC"),
     WEIR_FIELD(weir_queue, min_run_ms, INT,  0, "ms", "A job of it is not stopped for others before it has run for so long; -1: as the parent says"),
+    WEIR_FIELD(weir_queue, idle_after_ms, INT, 0, "ms", "A job of it whose devices have been idle for so long is held; 0: none is; -1: as the parent says"),
     WEIR_FIELD(weir_queue, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
 };
 // clang-format on
@@ -370,6 +371,11 @@ static weir_status check_queue(const struct weir_queue *queue, const struct weir
     }
     if (queue->min_run_ms < -1 || queue->min_run_ms > MIN_RUN_MAX_MS) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.min_run_ms: expected -1 to %lld (30 days)",
+                              (long long)MIN_RUN_MAX_MS);
+    }
+    if (queue->idle_after_ms < -1 || queue->idle_after_ms > MIN_RUN_MAX_MS) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.idle_after_ms: expected -1 to %lld (30 days)",
                               (long long)MIN_RUN_MAX_MS);
     }
     WEIR_TRY(count_models(queue, arena, names, &n_names, err));

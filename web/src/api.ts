@@ -179,6 +179,8 @@ export interface Device {
     ecc_errors: number // Memory errors that could not be corrected; -1: not told
     holders: string | null // Those tasks: JOB/RANK
     id: string // What it is known by: a GPU's UUID, a network card's name
+    /** Since when it has computed for less than 5 % of the time; null: it does, or does not tell (ms) */
+    idle_since_ms: Time | null
     idx: number // Its index there, which it keeps
     kind: string // cpu, memory, disk, nic, gpu, mig or declared
     memory_bytes: number // Memory; a disk's size; 0: none, or not told (bytes)
@@ -524,6 +526,8 @@ export interface Queue {
     borrowed: Amounts // What of it is above the guarantee that holds now
     created_ms: Time | null // When it was made (ms)
     fair_share: Amounts // What it may have now, by all queues' shares
+    /** A job of it whose devices have been idle for so long is held; 0: none is; -1: as the parent says (ms) */
+    idle_after_ms: number
     is_set: boolean // Somebody set it; else it is implied by a project with jobs
     /** A job of it is not stopped for others before it has run for so long; -1: as the parent says (ms) */
     min_run_ms: number

@@ -19,6 +19,7 @@ CREATE TABLE devices (
     utilisation_pct   DOUBLE PRECISION,
     memory_used_bytes BIGINT NOT NULL,
     ecc_errors        BIGINT NOT NULL,
+    idle_since_ms     BIGINT NOT NULL,
     details           TEXT,
     changed_ms        BIGINT NOT NULL,
     PRIMARY KEY (node, idx)

@@ -8,8 +8,9 @@ CREATE TABLE queues (
     priority   BIGINT NOT NULL,
     shares     TEXT,
     times      TEXT,
-    min_run_ms BIGINT NOT NULL,
-    created_ms BIGINT NOT NULL
+    min_run_ms    BIGINT NOT NULL,
+    idle_after_ms BIGINT NOT NULL,
+    created_ms    BIGINT NOT NULL
 );
 
 -- queued_ms: since when the job waits, again if it was evicted; 0: since it was made.

@@ -1,0 +1,86 @@
+#include "control/idle.h"
+
+#include "job/device.h"
+#include "job/queue.h"
+#include "store/stmt.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A job with a device that is busy, or that its node no longer names, is not in the list. */
+static const char sql_idle[] =
+    "SELECT j.id, j.project,"
+    " max(CASE WHEN t.started_ms > d.idle_since_ms THEN t.started_ms ELSE d.idle_since_ms END)"
+    " FROM task_devices x JOIN tasks t ON t.id = x.task AND t.attempt = x.attempt"
+    " JOIN jobs j ON j.id = t.job"
+    " LEFT JOIN devices d ON d.node = x.node AND d.idx = x.idx"
+    " WHERE x.is_left = 0 AND t.state = 'RUNNING' AND j.is_service = 0 AND j.is_held = 0"
+    " GROUP BY j.id, j.project"
+    " HAVING min(CASE WHEN d.idle_since_ms > 0 THEN 1 ELSE 0 END) = 1 ORDER BY j.id";
+
+static const struct weir_queue *find_queue(const struct weir_queue *queues, size_t n,
+                                           const char *name, const char *project)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *is = name != NULL ? queues[i].name : queues[i].project;
+        if (is != NULL && strcmp(is, name != NULL ? name : project) == 0) {
+            return &queues[i];
+        }
+    }
+    return NULL;
+}
+
+/* How long jobs of a project may be idle: its queue's word, else its parents'. 0: for ever. */
+static int64_t bound_of(const struct weir_queue *queues, size_t n, const char *project)
+{
+    const struct weir_queue *queue = find_queue(queues, n, NULL, project);
+    while (queue != NULL && queue->idle_after_ms < 0 && queue->parent != NULL) {
+        queue = find_queue(queues, n, queue->parent, NULL);
+    }
+    return queue != NULL ? WEIR_MAX(queue->idle_after_ms, (int64_t)0) : 0;
+}
+
+static weir_status read_jobs(const struct control *control, struct weir_txn *txn,
+                             const struct weir_queue *queues, size_t n_queues,
+                             struct control_idle_job **out, size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    struct weir_arena *arena = control->arena;
+    size_t cap = 0;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_idle, WEIR_NO_BINDS, &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    while (has_row) {
+        int64_t after_ms = bound_of(queues, n_queues, weir_stmt_text(row, 1, arena));
+        if (after_ms > 0 && control->now_ms - weir_stmt_int(row, 2) >= after_ms) {
+            if (*out_n == cap) {
+                struct control_idle_job *grown =
+                    WEIR_ARENA_ARRAY(arena, 2 * cap + 8, struct control_idle_job);
+                memcpy(grown, *out, *out_n * sizeof *grown);
+                *out = grown;
+                cap = 2 * cap + 8;
+            }
+            (*out)[(*out_n)++] = (struct control_idle_job){
+                weir_stmt_text(row, 0, arena),
+                weir_arena_printf(arena, "held: its devices have been idle for %" PRId64 " s",
+                                  after_ms / 1000)};
+        }
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+weir_status control_idle_jobs(const struct control *control, struct weir_txn *txn,
+                              struct control_idle_job **out, size_t *out_n, struct weir_error *err)
+{
+    struct weir_queue *queues;
+    size_t n_queues;
+    bool is_bounded = false;
+    *out = WEIR_ARENA_ARRAY(control->arena, 1, struct control_idle_job);
+    *out_n = 0;
+    WEIR_TRY(weir_queue_list(txn, control->arena, &queues, &n_queues, err));
+    for (size_t i = 0; i < n_queues; i++) {
+        is_bounded = is_bounded || queues[i].idle_after_ms > 0;
+    }
+    return is_bounded ? read_jobs(control, txn, queues, n_queues, out, out_n, err) : WEIR_OK;
+}
