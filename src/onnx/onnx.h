@@ -1,0 +1,65 @@
+/**
+ * onnx: runs models that lie in ONNX files.
+ *
+ *     struct weir_onnx *onnx;
+ *     WEIR_TRY(weir_onnx_load(bytes, n, NULL, &onnx, err));
+ *     struct weir_tensor *in[] = {picture}, *out[1];
+ *     WEIR_TRY(weir_onnx_run(onnx, in, out, err));
+ *     weir_tensor_release(out[0]);
+ *     weir_onnx_free(onnx);
+ *
+ * Operators of ONNX's own domain, opsets 7 and later. What a model needs and this library does not
+ * have is UNSUPPORTED when it is loaded: operator, opset and node are named. What depends on
+ * constants alone is computed once, at load.
+ *
+ * Shapes are those of each run's inputs, so that a free dimension, as the batch, may be another in
+ * each run. Elements have the types that the standard says; sums are made in f32 or wider.
+ *
+ * Memory of a run is bounded (struct weir_onnx_limits). A hostile file ends in an error, never in
+ * the process's end.
+ *
+ * Threads: one runs a model at a time. Models are independent of each other.
+ */
+#ifndef WEIR_ONNX_ONNX_H
+#define WEIR_ONNX_ONNX_H
+
+#include "tensor/tensor.h"
+
+struct weir_onnx;
+
+struct weir_onnx_limits {
+    size_t run_bytes; /**< Of all tensors that live at once in a run; 0: 8 GiB. */
+};
+
+/** A tensor that goes in or comes out. */
+struct weir_onnx_port {
+    const char *name;
+    enum weir_dtype dtype;              /**< NONE: the file does not say. */
+    int32_t rank;                       /**< -1: the file does not say. */
+    int64_t dims[WEIR_TENSOR_RANK_MAX]; /**< -1: free. */
+};
+
+/**
+ * Loads a model. The bytes are not needed any more then.
+ * @param limits  NULL: the defaults.
+ * @return CORRUPT, INVALID, UNSUPPORTED, LIMIT, NOMEM.
+ */
+weir_status weir_onnx_load(const void *bytes, size_t n, const struct weir_onnx_limits *limits,
+                           struct weir_onnx **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** NULL is accepted. */
+void weir_onnx_free(struct weir_onnx *onnx);
+
+/** What is to be given to a run, in this order. Borrowed from the model. */
+const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n);
+const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, size_t *out_n);
+
+/**
+ * Runs the model.
+ * @param in   A tensor for each input; not changed, but the outputs may refer to them.
+ * @param out  A reference for each output, which the caller releases.
+ * @return INVALID for inputs that do not fit, or a shape that the model cannot have; LIMIT; NOMEM.
+ */
+weir_status weir_onnx_run(struct weir_onnx *onnx, struct weir_tensor *const *in,
+                          struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

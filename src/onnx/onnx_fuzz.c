@@ -1,0 +1,45 @@
+/* Any bytes: the reader refuses them, or the model runs on zeros, or a run is refused. */
+#include "onnx/onnx.h"
+
+#include <stdlib.h>
+
+#define INPUTS_MAX 16
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void run(struct weir_onnx *onnx)
+{
+    struct weir_tensor *in[INPUTS_MAX] = {NULL}, *out[INPUTS_MAX] = {NULL};
+    struct weir_error err;
+    size_t n_in, n_out;
+    const struct weir_onnx_port *ports = weir_onnx_inputs(onnx, &n_in);
+    (void)weir_onnx_outputs(onnx, &n_out);
+    weir_status status = n_in <= INPUTS_MAX && n_out <= INPUTS_MAX ? WEIR_OK : WEIR_ERR_LIMIT;
+    for (size_t i = 0; status == WEIR_OK && i < n_in; i++) {
+        int64_t dims[WEIR_TENSOR_RANK_MAX];
+        for (int32_t k = 0; k < ports[i].rank; k++) {
+            dims[k] = ports[i].dims[k] < 0 ? 2 : WEIR_MIN(ports[i].dims[k], (int64_t)64);
+        }
+        status = weir_tensor_create(ports[i].dtype, WEIR_MAX(ports[i].rank, 0), dims, &in[i], &err);
+    }
+    if (status == WEIR_OK && weir_onnx_run(onnx, in, out, &err) == WEIR_OK) {
+        for (size_t i = 0; i < n_out; i++) {
+            weir_tensor_release(out[i]);
+        }
+    }
+    for (size_t i = 0; i < INPUTS_MAX; i++) {
+        weir_tensor_release(in[i]);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct weir_onnx *onnx = NULL;
+    struct weir_error err;
+    const struct weir_onnx_limits limits = {.run_bytes = (size_t)1 << 20};
+    if (weir_onnx_load(data, size, &limits, &onnx, &err) == WEIR_OK) {
+        run(onnx);
+        weir_onnx_free(onnx);
+    }
+    return 0;
+}
