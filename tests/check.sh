@@ -4,7 +4,8 @@
 # Three builds of the same tests: dev (warnings are errors), asan (address and undefined behaviour)
 # and tsan (our own threads, with the reference back-end). A step that fails counts as one failure
 # and the rest still runs, so that one look shows everything. The tests of the whole system mostly
-# wait, one after the other: meanwhile the sanitizers' tests are built, with what CPU they leave.
+# wait: meanwhile the sanitizers' tests are built, and the tests that only compute are run, with what
+# CPU the former leave. Tests with threads have deadlines, and run when nothing else does.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -24,19 +25,23 @@ count_junit() {
     passed=$((passed + tests - failures - skips)) failed=$((failed + failures)) skipped=$((skipped + skips))
 }
 
-# step NAME COMMAND…: one check that is not ctest's; exit status 77 means skipped.
-step() {
-    local name=$1 log rc
-    shift
-    log=build/check-$name.log
-    printf '== %s\n' "$name"
-    "$@" >"$log" 2>&1
-    rc=$?
+# count_step NAME STATUS: counts a check that is not ctest's; exit status 77 means skipped.
+count_step() {
+    local name=$1 rc=$2 log=build/check-$1.log
     case $rc in
     0) passed=$((passed + 1)) ;;
     77) skipped=$((skipped + 1)); printf 'skipped: %s\n' "$(tail -n 1 "$log")" ;;
     *) failed=$((failed + 1)); printf 'FAILED %s (status %d):\n' "$name" "$rc"; tail -n 60 "$log" ;;
     esac
+}
+
+# step NAME COMMAND…: one such check, now.
+step() {
+    local name=$1
+    shift
+    printf '== %s\n' "$name"
+    "$@" >"build/check-$name.log" 2>&1
+    count_step "$name" $?
 }
 
 # build PRESET TARGET: configure and build; a failure counts as one.
@@ -65,6 +70,14 @@ run_tests() {
         tee "build/check-$name.txt" | grep -vE '^ *Start +[0-9]+|^Test project|^Internal ctest'
 }
 
+# slowest NAME…: the tests that took longest in these runs.
+slowest() {
+    local name
+    for name in "$@"; do
+        [ ! -f "build/check-$name.xml" ] || sed -nE "s/.*<testcase name=\"([^\"]+)\".* time=\"([0-9.]+)\".*/\2 s  $name: \1/p" "build/check-$name.xml"
+    done | sort -rn | head -n 15
+}
+
 # flaky NAME: the tests of this run that failed first and then passed, one a line.
 flaky() {
     [ -f "build/check-$1.txt" ] || return 0
@@ -85,16 +98,26 @@ suite() {
     count_tests "$1"
 }
 
+# nice_suite …: the same, with what CPU others leave.
+nice_suite() {
+    (renice -n 10 "$BASHPID" >/dev/null; run_tests "$@")
+    count_tests "$1"
+}
+
 if [ $is_long = no ]; then
     # Some tests wait for others' processes: one more than there are processors.
     slots=$((jobs + 1))
     step format tests/lint/format.sh
-    is_dev=no is_asan=no is_tsan=no
+    is_dev=no is_asan=no is_tsan=no system_job= bare_job=
     if build dev all; then
         is_dev=yes
         run_tests system dev -j 2 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
+        system_job=$!
     fi
     build asan unit-tests && is_asan=yes
+    # It builds too, and then waits as the system tests do.
+    nice tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
+    bare_job=$!
     build tsan thread-tests && is_tsan=yes
     step tidy nice tests/lint/tidy.sh build/dev
     step man tests/lint/man.sh
@@ -102,23 +125,26 @@ if [ $is_long = no ]; then
     step docs tests/lint/docs.py
     step words tests/lint/words.py
     step bundle web/check-bundle.sh
-    # It builds, and then waits as the system tests do; beside those it costs least.
-    step bare-debian nice tests/bare_debian.sh
+    [ $is_dev = no ] || nice_suite dev dev -j "$jobs" -LE 'slow|browser|system|threads'
+    [ $is_asan = no ] || nice_suite asan asan -j "$jobs" -LE 'slow|browser|system|threads'
+    wait "$bare_job"
+    count_step bare-debian $?
     if [ $is_dev = yes ]; then
-        wait
+        wait "$system_job"
         cat build/check-system.log
         count_tests system
-        suite dev dev -j "$slots" -LE 'slow|browser|system'
+        suite dev-threads dev -j "$slots" -L threads -LE slow
     fi
-    [ $is_asan = yes ] && suite asan asan -j "$slots" -LE 'slow|browser|system'
+    [ $is_asan = yes ] && suite asan-threads asan -j "$slots" -L threads -LE slow
     [ $is_tsan = yes ] && suite tsan tsan -j "$slots" -L threads -LE slow
+    printf 'The slowest:\n%s\n' "$(slowest system dev dev-threads asan asan-threads tsan)"
 else
     build dev all && suite dev dev -j 1 -L slow
     build asan unit-tests && suite asan asan -j 1 -L slow
     step fuzz tests/lint/fuzz.sh 60
 fi
 
-retried=$(for name in system dev asan tsan; do flaky $name; done)
+retried=$(for name in system dev dev-threads asan asan-threads tsan; do flaky $name; done)
 [ -z "$retried" ] || printf 'FLAKY, passed at the second try:\n%s\n' "$retried"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]
