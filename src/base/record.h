@@ -9,9 +9,9 @@
  *     struct weir_project { char *id; char *name; int64_t created_ms; };
  *     static const struct weir_field project_fields[] = {
  *         WEIR_FIELD(weir_project, id, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_KEY, "",
- * "Identifier"), WEIR_FIELD(weir_project, name, TEXT, WEIR_FIELD_REQUIRED, "", "Unique name"),
- *         WEIR_FIELD(weir_project, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was
- * made"),
+ *                    "Identifier"),
+ *         WEIR_FIELD(weir_project, name, TEXT, WEIR_FIELD_REQUIRED, "", "Unique name"),
+ *         WEIR_FIELD(weir_project, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "Creation"),
  *     };
  *     const struct weir_resource weir_project_resource =
  *         WEIR_RESOURCE("project", "projects", weir_project, project_fields);

@@ -10,10 +10,10 @@
  *   *spread* (log ratio of their variances, which sees a collapse or a stuck sensor that similarity
  *   scores reward) and *shape* (likelihood ratio over all bins). The largest is the test statistic.
  * - Its p-value comes from permutation: if nothing drifted, baseline and window are one sample
- * divided by chance, so the window's counts are a draw from the pooled counts (multivariate
- * hypergeometric). Draws are repeated, keyed by the seed and the number of the window, until 10 are
- * as extreme as what was seen (Besag and Clifford, Biometrika 78, 1991) or 10/rate are done. Under
- * no drift P(p ≤ rate) ≤ rate by construction.
+ *   divided by chance, so the window's counts are a draw from the pooled counts (multivariate
+ *   hypergeometric). Draws are repeated, keyed by the seed and the number of the window, until 10
+ *   are as extreme as what was seen (Besag and Clifford, Biometrika 78, 1991) or 10/rate are done.
+ *   Under no drift P(p ≤ rate) ≤ rate by construction.
  * - Huge windows make trifles significant, so an effect is asked for as well: the bias-corrected
  *   size w = sqrt(max(0, G − degrees of freedom) / (nm/(n+m))), where w = 0.1 (the default floor,
  *   Cohen's "small") is about a mean shift of 0.1 σ.

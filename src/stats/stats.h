@@ -2,10 +2,10 @@
  * stats: what a signal looks like, and whether it still looks like that. Pure: no files, no clock,
  * no threads; every function is deterministic and every object is a plain struct in caller memory.
  *
- *   histogram  fixed bins with streaming mean and variance; travels with a model as JSON
- * histogram.h distance   how far two histograms lie apart, by the measures other products use
- * distance.h quantile   exact on arrays; bounded-memory sketch for latencies quantile.h drift does
- * a window of live values differ from the training baseline?             drift.h
+ *   histogram.h  fixed bins with streaming mean and variance; travels with a model as JSON
+ *   distance.h   how far two histograms lie apart, by the measures that other products use
+ *   quantile.h   exact on arrays; a sketch of bounded memory for latencies
+ *   drift.h      does a window of live values differ from the training's baseline?
  *
  * Drift in four lines:
  *

@@ -5,8 +5,8 @@
  *     struct weir_project project;
  *     WEIR_TRY(weir_txn_get(txn, &weir_project_resource, id, arena, &project, err));
  *     project.description = "…";
- *     WEIR_TRY(weir_txn_update(txn, &weir_project_resource, &project, WEIR_FIELDS("description"),
- * err));
+ *     WEIR_TRY(weir_txn_update(txn, &weir_project_resource, &project,
+ *                              WEIR_FIELDS("description"), err));
  *
  * Absent text (NULL) and NaN are SQL NULL; integers, times and booleans are never NULL. Text of a
  * record that comes out lives in the arena. Messages use the resource's singular: "project \"x\"
