@@ -6,11 +6,14 @@
  * `n_handlers` threads takes it and calls the one handler function, which reads the request and
  * fills the response. Nothing here knows routes, users or JSON schemas.
  *
- * A handler has three ways to end:
+ * A handler has four ways to end:
  *  - an answer: weir_http_response_json, _text, _static, _file, _error …;
  *  - "wait" (long poll): weir_http_response_wait. No thread is held; the handler is called again
  *    for the same request after weir_http_wake of one of its topics, or when its time is up
  *    (then request->is_expired is set and it must answer). Thousands of waits are cheap;
+ *  - "later" (another thread works on it): weir_http_response_later. No thread is held; the handler
+ *    is called again for the same request after weir_http_later_resume. Work that ends goes before
+ *    requests that begin;
  *  - a stream of server-sent events: weir_http_response_events. The pull function is called on a
  *    handler thread at the start, after each wake, and again after bytes it gave have been sent.
  *
@@ -143,6 +146,30 @@ void weir_http_response_header(struct weir_http_response *response, const char *
 void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
                              int64_t timeout_ms);
 
+struct weir_http_later;
+
+/**
+ * Answer when another thread has done its part. The handler is called again for this request, on
+ * some handler thread, after weir_http_later_resume, which may come before the handler has returned.
+ * Calling "later" again is allowed, "wait" too. Only in a handler that the server called.
+ *
+ * The handler that took a handle must return so, and whoever has the handle must resume it exactly once, in the end: weir_http_server_stop waits for
+ * that without a limit. How many may be in the works is for the caller to bound.
+ *
+ * @return A handle that is good until it is resumed.
+ */
+struct weir_http_later *weir_http_response_later(struct weir_http_response *response);
+
+/** Have the handler called again. The handle is gone. Any thread, also the handler's own. */
+void weir_http_later_resume(struct weir_http_later *later);
+
+/**
+ * Has the client closed its side of the connection? Then nobody reads the answer. A client that
+ * only ends its sending (shutdown) looks the same, as it does to most proxies. Any thread, before
+ * the handle is resumed. Cost: a system call.
+ */
+bool weir_http_later_is_gone(const struct weir_http_later *later);
+
 #define WEIR_HTTP_EVENTS_MAX_BYTES (256 * 1024)
 
 /**
@@ -230,8 +257,9 @@ void weir_http_wake(struct weir_http_server *server, uint64_t topics);
 
 /**
  * Stop: no new connections; waits are called a last time with is_expired; streams end; requests in
- * handlers finish. After deadline_ms what is still being sent is cut. Returns when every thread has
- * ended, so a handler must not run without end. Frees the server; NULL is accepted.
+ * handlers finish, and those that are answered later. After deadline_ms what is still being sent is
+ * cut. Returns when every thread has ended, so a handler must not run without end. Frees the server;
+ * NULL is accepted.
  */
 void weir_http_server_stop(struct weir_http_server *server, int64_t deadline_ms);
 

@@ -5,8 +5,10 @@
 #include "base/deadline.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,6 +25,19 @@ static void list_push(struct http_list *list, struct http_exchange *x)
         list->head = x;
     }
     list->tail = x;
+    list->n++;
+}
+
+static void list_push_front(struct http_list *list, struct http_exchange *x)
+{
+    x->previous = NULL;
+    x->next = list->head;
+    if (list->head != NULL) {
+        list->head->previous = x;
+    } else {
+        list->tail = x;
+    }
+    list->head = x;
     list->n++;
 }
 
@@ -145,6 +160,74 @@ static bool handle_wait(struct http_exchange *x)
     return true;
 }
 
+/* Work that ends goes before requests that begin. Lock held. */
+static void enqueue_resumed(struct http_exchange *x)
+{
+    x->phase = PHASE_QUEUED;
+    x->job = JOB_HANDLE;
+    list_push_front(&x->server->queue, x);
+    pthread_cond_signal(&x->server->work_ready);
+}
+
+void pool_begin_later(struct http_exchange *x)
+{
+    pthread_mutex_lock(&x->server->lock);
+    x->server->n_later += !x->is_counted_later;
+    x->is_counted_later = true;
+    x->is_later = true;
+    x->is_resumed = false;
+    pthread_mutex_unlock(&x->server->lock);
+}
+
+/* The handler has returned with "later": the handle may have come back already. */
+static void handle_later(struct http_exchange *x)
+{
+    pthread_mutex_lock(&x->server->lock);
+    x->phase = PHASE_LATER;
+    if (x->is_resumed) {
+        enqueue_resumed(x);
+    }
+    pthread_mutex_unlock(&x->server->lock);
+}
+
+/* The handler was called with what it waited for, and does not wait for more. */
+static void end_later(struct http_exchange *x)
+{
+    if (!x->is_counted_later) {
+        return;
+    }
+    assert(!x->is_later); /* a handler that holds a handle returns with "later" */
+    pthread_mutex_lock(&x->server->lock);
+    x->is_counted_later = false;
+    if (--x->server->n_later == 0) {
+        pthread_cond_broadcast(&x->server->idle);
+    }
+    pthread_mutex_unlock(&x->server->lock);
+}
+
+void weir_http_later_resume(struct weir_http_later *later)
+{
+    struct http_exchange *x = (struct http_exchange *)later;
+    struct weir_http_server *server = x->server;
+    pthread_mutex_lock(&server->lock);
+    assert(x->is_later);
+    x->is_later = false;
+    x->is_resumed = true;
+    if (x->phase == PHASE_LATER) {
+        enqueue_resumed(x);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+bool weir_http_later_is_gone(const struct weir_http_later *later)
+{
+    const struct http_exchange *x = (const struct http_exchange *)later;
+    /* The connection is suspended, so that its descriptor stays. */
+    struct pollfd poll_fd = {.fd = x->watch != NULL ? x->watch->fd : -1, .events = POLLRDHUP};
+    return poll_fd.fd >= 0 && poll(&poll_fd, 1, 0) > 0 &&
+           (poll_fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 static void start_events(struct http_exchange *x)
 {
     events_make_response(x);
@@ -165,8 +248,13 @@ static void run_handler(struct http_exchange *x, bool is_late)
         weir_http_handler_fn call = is_admission ? server->config.admit : server->handler;
         call(server->context, &x->request, &x->response);
     }
-    if (x->response.kind == ANSWER_WAIT && !is_admission && handle_wait(x)) {
+    if (x->response.kind == ANSWER_LATER && !is_admission) {
+        handle_later(x);
         return; /* not ours any more */
+    }
+    end_later(x);
+    if (x->response.kind == ANSWER_WAIT && !is_admission && handle_wait(x)) {
+        return;
     }
     enum exchange_phase phase = PHASE_ANSWERED;
     if (x->response.kind == ANSWER_EVENTS && !is_admission) {

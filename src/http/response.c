@@ -236,6 +236,15 @@ void weir_http_response_wait(struct weir_http_response *response, uint64_t topic
     response->wait_ms = timeout_ms;
 }
 
+struct weir_http_later *weir_http_response_later(struct weir_http_response *response)
+{
+    struct http_exchange *x = WEIR_CONTAINER_OF(response, struct http_exchange, response);
+    drop_answer(response);
+    response->kind = ANSWER_LATER;
+    pool_begin_later(x);
+    return (struct weir_http_later *)x;
+}
+
 void weir_http_response_events(struct weir_http_response *response, uint64_t topics,
                                weir_http_next_fn next_fn, void (*free_fn)(void *state), void *state)
 {

@@ -250,6 +250,9 @@ static void drain(struct weir_http_server *server, int64_t deadline_ms)
     while (server->n_inflight > 0 && weir_mono_ms() < until_ms) {
         (void)pthread_cond_timedwait(&server->idle, &server->lock, &until);
     }
+    while (server->n_later > 0) { /* somebody holds their handles, and gives them back */
+        pthread_cond_wait(&server->idle, &server->lock);
+    }
     size_t n_left = server->n_inflight;
     pthread_mutex_unlock(&server->lock);
     if (n_left > 0) {

@@ -4,11 +4,13 @@
  *   phase           owner                     leaves it by
  *   HEADERS, BODY   its I/O thread            the body is whole: suspend, put in the queue
  *   QUEUED          the queue (server->lock)  a handler thread takes it
- *   RUNNING         that handler thread       answer: resume; wait: WAITING; no event: WAITING
+ *   RUNNING         that handler thread       answer: resume; wait: WAITING; no event: WAITING;
+ *                                             later: LATER
+ *   LATER           who has the handle        weir_http_later_resume: QUEUED
  *   WAITING         waiting list (lock)       wake or time: QUEUED
  *   ANSWERED        its I/O thread            the answer was sent, or the connection broke
  *
- * From QUEUED to WAITING the connection is suspended, so libmicrohttpd does not touch the exchange.
+ * From QUEUED to LATER the connection is suspended, so libmicrohttpd does not touch the exchange.
  * A stream of events goes ANSWERED → QUEUED each time the I/O thread has sent what it had.
  * Lock order: server->lock, then whatever libmicrohttpd locks inside suspend and resume.
  */
@@ -38,6 +40,7 @@ enum exchange_phase {
     PHASE_QUEUED,
     PHASE_RUNNING,
     PHASE_WAITING,
+    PHASE_LATER,
     PHASE_ANSWERED,
 };
 
@@ -53,7 +56,7 @@ struct http_pairs {
     struct http_pair *head, *tail;
 };
 
-enum answer_kind { ANSWER_NONE, ANSWER_READY, ANSWER_WAIT, ANSWER_EVENTS };
+enum answer_kind { ANSWER_NONE, ANSWER_READY, ANSWER_WAIT, ANSWER_LATER, ANSWER_EVENTS };
 
 struct weir_http_response {
     enum answer_kind kind;
@@ -89,6 +92,9 @@ struct http_exchange {
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
     uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */
 
+    bool is_counted_later;     /* in n_later, until a call of the handler ends otherwise */
+    bool is_later;             /* a handle is out; lock */
+    bool is_resumed;           /* it came back before the handler returned; lock */
     enum exchange_phase phase; /* server->lock, or its I/O thread while that owns it */
     enum exchange_job job;
     bool is_fresh;    /* counts against max_queued */
@@ -158,12 +164,12 @@ struct weir_http_server {
     pthread_mutex_t lock;
     pthread_cond_t work_ready;  /* the queue is not empty, or is_shutdown */
     pthread_cond_t timer_ready; /* next_deadline_ms became earlier, or is_shutdown */
-    pthread_cond_t idle;        /* n_inflight became 0 */
+    pthread_cond_t idle;        /* n_inflight or n_later became 0 */
     struct http_list queue, waiting;
     struct http_watch *watches;
     struct http_peer *peers[PEER_BUCKETS];
     uint64_t n_body_bytes; /* of all bodies in memory */
-    size_t n_fresh, n_inflight, n_streams, n_connections, n_busy;
+    size_t n_fresh, n_inflight, n_later, n_streams, n_connections, n_busy;
     int64_t n_requests, n_refused;
     uint64_t generation, topic_generation[64];
     int64_t next_deadline_ms;
@@ -182,6 +188,8 @@ void pool_stop(struct weir_http_server *server);
 bool pool_submit(struct http_exchange *x, enum exchange_job job);
 /** Suspend a stream whose events are sent and queue it for the next pull. Lock held. */
 void pool_submit_pull(struct http_exchange *x);
+/** A handle of the exchange goes out: it counts until it is resumed. */
+void pool_begin_later(struct http_exchange *x);
 /** No more requests; waits expire, streams end. */
 void pool_begin_stop(struct weir_http_server *server);
 

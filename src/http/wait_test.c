@@ -17,6 +17,9 @@ struct fixture {
     atomic_int value, n_calls, n_pulls, n_freed, n_open_streams;
     atomic_int batch; /* events of one pull */
     atomic_int padding;
+    pthread_mutex_t lock;
+    struct weir_http_later *laters[N_MANY]; /* under lock */
+    size_t n_laters;
 };
 
 static struct fixture f;
@@ -76,11 +79,36 @@ static void free_stream(void *state)
     free(state);
 }
 
+/* "/later/N" hands itself out N times; "/later/1?at_once=1" comes back before it has returned. */
+static void handle_later(struct weir_http_request *request, struct weir_http_response *response)
+{
+    int *n_calls = request->state;
+    if (n_calls == NULL) {
+        n_calls = request->state = weir_arena_alloc(request->arena, sizeof *n_calls);
+    }
+    if ((*n_calls)++ < number(request->segments[1], 0)) {
+        struct weir_http_later *later = weir_http_response_later(response);
+        if (weir_http_request_query(request, "at_once") != NULL) {
+            weir_http_later_resume(later);
+        } else {
+            pthread_mutex_lock(&f.lock);
+            f.laters[f.n_laters++] = later;
+            pthread_mutex_unlock(&f.lock);
+        }
+        return;
+    }
+    char text[32];
+    (void)snprintf(text, sizeof text, "called %d", *n_calls);
+    weir_http_response_text(response, 200, "text/plain", text);
+}
+
 static void handle(void *context, struct weir_http_request *request,
                    struct weir_http_response *response)
 {
     (void)context;
-    if (strcmp(request->segments[0], "wait") == 0) {
+    if (strcmp(request->segments[0], "later") == 0) {
+        handle_later(request, response);
+    } else if (strcmp(request->segments[0], "wait") == 0) {
         handle_wait(request, response);
     } else if (strcmp(request->segments[0], "events") == 0) {
         struct stream *stream = calloc(1, sizeof *stream);
@@ -97,6 +125,7 @@ static void start(void)
     memset(&f, 0, sizeof f);
     f.batch = 10;
     f.padding = 1;
+    pthread_mutex_init(&f.lock, NULL);
     f.server = serve(&(struct weir_http_config){.n_handlers = 4,
                                                 .max_queued = 2 * N_MANY,
                                                 .max_connections = 3000,
@@ -350,6 +379,97 @@ START_TEST(no_event_is_lost_or_doubled_under_a_storm_of_wakes)
 
 END_TEST
 
+/* The handles that are out, when there are n. */
+static void take_laters(size_t n, struct weir_http_later **out)
+{
+    int64_t give_up_ms = weir_mono_ms() + 20000;
+    for (bool are_there = false; !are_there;) {
+        ck_assert_int_lt(weir_mono_ms(), give_up_ms);
+        pthread_mutex_lock(&f.lock);
+        are_there = f.n_laters >= n;
+        if (are_there) {
+            memcpy(out, f.laters, n * sizeof *out);
+            f.n_laters = 0;
+        }
+        pthread_mutex_unlock(&f.lock);
+        (void)usleep(1000); /* only to leave the processor to the server */
+    }
+}
+
+START_TEST(what_is_answered_later_holds_no_thread)
+{
+    static int fds[200];
+    static struct weir_http_later *laters[200];
+    for (int i = 0; i < 200; i++) {
+        fds[i] = ask("/later/1", "");
+    }
+    take_laters(200, laters);
+    expect_answer(ask("/other", ""), "other");
+    for (int i = 199; i >= 0; i--) {
+        weir_http_later_resume(laters[i]);
+    }
+    for (int i = 0; i < 200; i++) {
+        expect_answer(fds[i], "called 2");
+    }
+}
+
+END_TEST
+
+START_TEST(a_later_may_come_back_before_the_handler_has_returned)
+{
+    for (int i = 0; i < 200; i++) {
+        expect_answer(ask("/later/3?at_once=1", ""), "called 4");
+    }
+}
+
+END_TEST
+
+START_TEST(who_has_the_handle_sees_that_the_client_left)
+{
+    struct weir_http_later *later;
+    int fd = ask("/later/1", "");
+    take_laters(1, &later);
+    ck_assert(!weir_http_later_is_gone(later));
+    close(fd);
+    int64_t give_up_ms = weir_mono_ms() + 20000;
+    while (!weir_http_later_is_gone(later)) {
+        ck_assert_int_lt(weir_mono_ms(), give_up_ms);
+    }
+    weir_http_later_resume(later);
+}
+
+END_TEST
+
+static void *resume_twice(void *context)
+{
+    struct weir_http_later *later;
+    (void)context;
+    for (int i = 0; i < 2; i++) {
+        take_laters(1, &later);
+        (void)usleep(20000); /* so that stop waits already */
+        weir_http_later_resume(later);
+    }
+    return NULL;
+}
+
+START_TEST(stop_waits_for_those_who_are_answered_later)
+{
+    pthread_t thread;
+    int fd = ask("/later/2", "");
+    struct weir_http_later *later;
+    take_laters(1, &later);
+    ck_assert_int_eq(pthread_create(&thread, NULL, resume_twice, NULL), 0);
+    pthread_mutex_lock(&f.lock);
+    f.laters[f.n_laters++] = later;
+    pthread_mutex_unlock(&f.lock);
+    weir_http_server_stop(f.server, 1000);
+    pthread_join(thread, NULL);
+    expect_answer(fd, "called 3");
+    f.server = NULL;
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("http waits and events", start, stop,
                     a_thousand_waiting_requests_hold_no_thread_and_wake_together,
                     a_wait_ends_when_its_time_is_over, a_wait_outlives_the_idle_timeout,
@@ -358,4 +478,8 @@ WEIR_TEST_MAIN_WITH("http waits and events", start, stop,
                     events_stream_as_they_come_and_resume_after_the_last_id,
                     a_quiet_stream_gets_comments_and_notices_that_its_reader_left,
                     a_slow_reader_is_not_pulled_ahead_and_is_cut,
-                    no_event_is_lost_or_doubled_under_a_storm_of_wakes)
+                    no_event_is_lost_or_doubled_under_a_storm_of_wakes,
+                    what_is_answered_later_holds_no_thread,
+                    a_later_may_come_back_before_the_handler_has_returned,
+                    who_has_the_handle_sees_that_the_client_left,
+                    stop_waits_for_those_who_are_answered_later)
