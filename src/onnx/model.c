@@ -34,10 +34,10 @@ enum {
     DIM_SYMBOL = 2,
 };
 
-weir_status read_name(struct reader *reader, const struct wire *bytes, const char **out,
+weir_status read_name(struct reader *reader, const struct weir_protobuf *bytes, const char **out,
                       struct weir_error *err)
 {
-    size_t len = wire_len(bytes);
+    size_t len = weir_protobuf_len(bytes);
     if (len > ONNX_NAME_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "a name of %zu bytes: %d are the most", len,
                               ONNX_NAME_MAX);
@@ -49,13 +49,14 @@ weir_status read_name(struct reader *reader, const struct wire *bytes, const cha
     return WEIR_OK;
 }
 
-weir_status count_fields(struct wire bytes, uint32_t number, size_t *out, struct weir_error *err)
+weir_status count_fields(struct weir_protobuf bytes, uint32_t number, size_t *out,
+                         struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     size_t n = 0;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        n += field.number == number && field.type == WIRE_BYTES;
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        n += field.number == number && field.type == WEIR_PROTOBUF_BYTES;
     }
     *out = n;
     return status == WEIR_ERR_END ? WEIR_OK : status;
@@ -63,10 +64,10 @@ weir_status count_fields(struct wire bytes, uint32_t number, size_t *out, struct
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static weir_status read_dim(struct reader *reader, struct wire bytes, struct onnx_value *value,
-                            struct weir_error *err)
+static weir_status read_dim(struct reader *reader, struct weir_protobuf bytes,
+                            struct onnx_value *value, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     if (value->rank == WEIR_TENSOR_RANK_MAX) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "more than %d dimensions",
@@ -75,39 +76,39 @@ static weir_status read_dim(struct reader *reader, struct wire bytes, struct onn
     int32_t i = value->rank++;
     value->dims[i] = -1;
     value->symbols[i] = "";
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == DIM_VALUE && field.type == WIRE_VARINT) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == DIM_VALUE && field.type == WEIR_PROTOBUF_VARINT) {
             value->dims[i] = (int64_t)field.value > 0 ? (int64_t)field.value : -1;
-        } else if (field.number == DIM_SYMBOL && field.type == WIRE_BYTES) {
+        } else if (field.number == DIM_SYMBOL && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_name(reader, &field.bytes, &value->symbols[i], err));
         }
     }
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_shape(struct reader *reader, struct wire bytes, struct onnx_value *value,
-                              struct weir_error *err)
+static weir_status read_shape(struct reader *reader, struct weir_protobuf bytes,
+                              struct onnx_value *value, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     value->has_shape = true;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == SHAPE_DIM && field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == SHAPE_DIM && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_dim(reader, field.bytes, value, err));
         }
     }
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_tensor_type(struct reader *reader, struct wire bytes,
+static weir_status read_tensor_type(struct reader *reader, struct weir_protobuf bytes,
                                     struct onnx_value *value, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == TENSOR_TYPE_DTYPE && field.type == WIRE_VARINT) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == TENSOR_TYPE_DTYPE && field.type == WEIR_PROTOBUF_VARINT) {
             value->dtype = weir_dtype_of((int64_t)field.value);
-        } else if (field.number == TENSOR_TYPE_SHAPE && field.type == WIRE_BYTES) {
+        } else if (field.number == TENSOR_TYPE_SHAPE && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_shape(reader, field.bytes, value, err));
         }
     }
@@ -115,29 +116,29 @@ static weir_status read_tensor_type(struct reader *reader, struct wire bytes,
 }
 
 /* A type that is no tensor leaves the dtype at NONE. */
-static weir_status read_type(struct reader *reader, struct wire bytes, struct onnx_value *value,
-                             struct weir_error *err)
+static weir_status read_type(struct reader *reader, struct weir_protobuf bytes,
+                             struct onnx_value *value, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == TYPE_TENSOR && field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == TYPE_TENSOR && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_tensor_type(reader, field.bytes, value, err));
         }
     }
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_value(struct reader *reader, struct wire bytes, struct onnx_value *value,
-                              struct weir_error *err)
+static weir_status read_value(struct reader *reader, struct weir_protobuf bytes,
+                              struct onnx_value *value, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     value->name = "";
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == VALUE_NAME && field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == VALUE_NAME && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_name(reader, &field.bytes, &value->name, err));
-        } else if (field.number == VALUE_TYPE && field.type == WIRE_BYTES) {
+        } else if (field.number == VALUE_TYPE && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_type(reader, field.bytes, value, err));
         }
     }
@@ -146,8 +147,8 @@ static weir_status read_value(struct reader *reader, struct wire bytes, struct o
 
 /* ---- graphs --------------------------------------------------------------------------------- */
 
-static weir_status make_room(struct reader *reader, struct wire bytes, struct onnx_graph *graph,
-                             struct weir_error *err)
+static weir_status make_room(struct reader *reader, struct weir_protobuf bytes,
+                             struct onnx_graph *graph, struct weir_error *err)
 {
     struct weir_arena *arena = &reader->model->arena;
     size_t n_nodes, n_initializers, n_inputs, n_outputs;
@@ -167,7 +168,7 @@ static weir_status make_room(struct reader *reader, struct wire bytes, struct on
     return weir_arena_check(arena, "an ONNX model", err);
 }
 
-static weir_status take_graph_field(struct reader *reader, const struct wire_field *field,
+static weir_status take_graph_field(struct reader *reader, const struct weir_protobuf_field *field,
                                     struct onnx_graph *graph, struct weir_error *err)
 {
     switch (field->number) {
@@ -190,10 +191,10 @@ static weir_status take_graph_field(struct reader *reader, const struct wire_fie
     }
 }
 
-weir_status read_graph(struct reader *reader, struct wire bytes, struct onnx_graph *graph,
+weir_status read_graph(struct reader *reader, struct weir_protobuf bytes, struct onnx_graph *graph,
                        struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     if (++reader->depth > ONNX_NESTING_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "graphs are nested more than %d deep",
@@ -201,8 +202,8 @@ weir_status read_graph(struct reader *reader, struct wire bytes, struct onnx_gra
     }
     graph->name = "";
     WEIR_TRY(make_room(reader, bytes, graph, err));
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(take_graph_field(reader, &field, graph, err));
         }
     }
@@ -212,10 +213,11 @@ weir_status read_graph(struct reader *reader, struct wire bytes, struct onnx_gra
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-static weir_status read_opset(struct reader *reader, struct wire bytes, struct weir_error *err)
+static weir_status read_opset(struct reader *reader, struct weir_protobuf bytes,
+                              struct weir_error *err)
 {
     struct onnx_model *model = reader->model;
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     if (model->n_opsets == ONNX_OPSETS_MAX) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "more than %d sets of operators",
@@ -223,35 +225,36 @@ static weir_status read_opset(struct reader *reader, struct wire bytes, struct w
     }
     struct onnx_opset *opset = &model->opsets[model->n_opsets++];
     opset->domain = "";
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == OPSET_DOMAIN && field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == OPSET_DOMAIN && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_name(reader, &field.bytes, &opset->domain, err));
-        } else if (field.number == OPSET_VERSION && field.type == WIRE_VARINT) {
+        } else if (field.number == OPSET_VERSION && field.type == WEIR_PROTOBUF_VARINT) {
             opset->version = (int64_t)field.value;
         }
     }
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_model(struct reader *reader, struct wire bytes, struct weir_error *err)
+static weir_status read_model(struct reader *reader, struct weir_protobuf bytes,
+                              struct weir_error *err)
 {
     struct onnx_model *model = reader->model;
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     bool has_graph = false;
     model->producer = "";
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.number == MODEL_IR_VERSION && field.type == WIRE_VARINT) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.number == MODEL_IR_VERSION && field.type == WEIR_PROTOBUF_VARINT) {
             model->ir_version = (int64_t)field.value;
-        } else if (field.number == MODEL_PRODUCER && field.type == WIRE_BYTES) {
+        } else if (field.number == MODEL_PRODUCER && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_name(reader, &field.bytes, &model->producer, err));
-        } else if (field.number == MODEL_OPSET && field.type == WIRE_BYTES) {
+        } else if (field.number == MODEL_OPSET && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(read_opset(reader, field.bytes, err));
         } else if (field.number == MODEL_FUNCTIONS) {
             return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                                   "it defines operators of its own (functions): inline them, as "
                                   "onnx.inliner does");
-        } else if (field.number == MODEL_GRAPH && field.type == WIRE_BYTES) {
+        } else if (field.number == MODEL_GRAPH && field.type == WEIR_PROTOBUF_BYTES) {
             if (has_graph) {
                 return weir_error_set(err, WEIR_ERR_CORRUPT, "it has two graphs");
             }
@@ -278,7 +281,7 @@ weir_status onnx_model_read(const void *bytes, size_t n, struct onnx_model **out
     }
     weir_arena_init(&model->arena, ARENA_BYTES);
     struct reader reader = {.model = model};
-    weir_status status = read_model(&reader, (struct wire){at, at + n}, err);
+    weir_status status = read_model(&reader, (struct weir_protobuf){at, at + n}, err);
     if (status != WEIR_OK) {
         onnx_model_free(model);
         return status;

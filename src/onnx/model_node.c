@@ -30,9 +30,9 @@ struct numbers {
     size_t n, cap;
 };
 
-static weir_status take_numbers(struct reader *reader, struct wire_field *field,
-                                enum wire_type type, size_t n_message, struct numbers *numbers,
-                                struct weir_error *err)
+static weir_status take_numbers(struct reader *reader, struct weir_protobuf_field *field,
+                                enum weir_protobuf_type type, size_t n_message,
+                                struct numbers *numbers, struct weir_error *err)
 {
     weir_status status;
     uint64_t value;
@@ -41,7 +41,7 @@ static weir_status take_numbers(struct reader *reader, struct wire_field *field,
         numbers->values = WEIR_ARENA_ARRAY(&reader->model->arena, n_message, uint64_t);
         WEIR_TRY(weir_arena_check(&reader->model->arena, "an ONNX model", err));
     }
-    while ((status = wire_number(field, type, &value, err)) == WEIR_OK) {
+    while ((status = weir_protobuf_number(field, type, &value, err)) == WEIR_OK) {
         if (numbers->n == numbers->cap) {
             return weir_error_set(err, WEIR_ERR_CORRUPT, "more numbers than bytes");
         }
@@ -56,21 +56,21 @@ struct attribute_lists {
     size_t n_strings, n_message;
 };
 
-static struct onnx_bytes copy_bytes(struct reader *reader, const struct wire *bytes)
+static struct onnx_bytes copy_bytes(struct reader *reader, const struct weir_protobuf *bytes)
 {
-    size_t len = wire_len(bytes);
+    size_t len = weir_protobuf_len(bytes);
     return (struct onnx_bytes){
         len > 0 ? weir_arena_memdup(&reader->model->arena, bytes->at, len) : "", len};
 }
 
-static weir_status take_graph(struct reader *reader, struct wire bytes, struct onnx_attribute *to,
-                              struct weir_error *err)
+static weir_status take_graph(struct reader *reader, struct weir_protobuf bytes,
+                              struct onnx_attribute *to, struct weir_error *err)
 {
     to->graph = WEIR_ARENA_NEW(&reader->model->arena, struct onnx_graph);
     return read_graph(reader, bytes, to->graph, err);
 }
 
-static weir_status take_attribute_field(struct reader *reader, struct wire_field *field,
+static weir_status take_attribute_field(struct reader *reader, struct weir_protobuf_field *field,
                                         struct onnx_attribute *to, struct attribute_lists *lists,
                                         struct weir_error *err)
 {
@@ -78,7 +78,7 @@ static weir_status take_attribute_field(struct reader *reader, struct wire_field
     case ATTRIBUTE_NAME:
         return read_name(reader, &field->bytes, &to->name, err);
     case ATTRIBUTE_F:
-        to->f = wire_float(field->value);
+        to->f = weir_protobuf_float(field->value);
         return WEIR_OK;
     case ATTRIBUTE_I:
         to->i = (int64_t)field->value;
@@ -94,9 +94,11 @@ static weir_status take_attribute_field(struct reader *reader, struct wire_field
     case ATTRIBUTE_G:
         return take_graph(reader, field->bytes, to, err);
     case ATTRIBUTE_FLOATS:
-        return take_numbers(reader, field, WIRE_FIXED32, lists->n_message, &lists->floats, err);
+        return take_numbers(reader, field, WEIR_PROTOBUF_FIXED32, lists->n_message, &lists->floats,
+                            err);
     case ATTRIBUTE_INTS:
-        return take_numbers(reader, field, WIRE_VARINT, lists->n_message, &lists->ints, err);
+        return take_numbers(reader, field, WEIR_PROTOBUF_VARINT, lists->n_message, &lists->ints,
+                            err);
     case ATTRIBUTE_STRINGS:
         lists->strings[lists->n_strings++] = copy_bytes(reader, &field->bytes);
         return weir_arena_check(&reader->model->arena, "an ONNX model", err);
@@ -111,27 +113,27 @@ static float *as_floats(struct reader *reader, const struct numbers *numbers)
 {
     float *floats = WEIR_ARENA_ARRAY(&reader->model->arena, numbers->n, float);
     for (size_t i = 0; i < numbers->n; i++) {
-        floats[i] = wire_float(numbers->values[i]);
+        floats[i] = weir_protobuf_float(numbers->values[i]);
     }
     return floats;
 }
 
-static weir_status read_attribute(struct reader *reader, struct wire bytes,
+static weir_status read_attribute(struct reader *reader, struct weir_protobuf bytes,
                                   struct onnx_attribute *to, struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
-    struct attribute_lists lists = {.n_message = wire_len(&bytes)};
+    struct attribute_lists lists = {.n_message = weir_protobuf_len(&bytes)};
     size_t n_strings;
     WEIR_TRY(count_fields(bytes, ATTRIBUTE_STRINGS, &n_strings, err));
     lists.strings = WEIR_ARENA_ARRAY(&reader->model->arena, n_strings, struct onnx_bytes);
     to->name = "";
     to->s.at = "";
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
         bool wants_bytes = field.number == ATTRIBUTE_NAME || field.number == ATTRIBUTE_S ||
                            field.number == ATTRIBUTE_T || field.number == ATTRIBUTE_G ||
                            field.number == ATTRIBUTE_STRINGS;
-        if (wants_bytes && field.type != WIRE_BYTES) {
+        if (wants_bytes && field.type != WEIR_PROTOBUF_BYTES) {
             return weir_error_set(err, WEIR_ERR_CORRUPT, "an attribute's field %u has no bytes",
                                   field.number);
         }
@@ -147,8 +149,8 @@ static weir_status read_attribute(struct reader *reader, struct wire bytes,
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status make_room(struct reader *reader, struct wire bytes, struct onnx_node *node,
-                             struct weir_error *err)
+static weir_status make_room(struct reader *reader, struct weir_protobuf bytes,
+                             struct onnx_node *node, struct weir_error *err)
 {
     struct weir_arena *arena = &reader->model->arena;
     size_t n_in, n_out, n_attributes;
@@ -161,7 +163,7 @@ static weir_status make_room(struct reader *reader, struct wire bytes, struct on
     return weir_arena_check(arena, "an ONNX model", err);
 }
 
-static weir_status take_node_field(struct reader *reader, const struct wire_field *field,
+static weir_status take_node_field(struct reader *reader, const struct weir_protobuf_field *field,
                                    struct onnx_node *node, struct weir_error *err)
 {
     switch (field->number) {
@@ -186,15 +188,15 @@ static weir_status take_node_field(struct reader *reader, const struct wire_fiel
     }
 }
 
-weir_status read_node(struct reader *reader, struct wire bytes, struct onnx_node *node,
+weir_status read_node(struct reader *reader, struct weir_protobuf bytes, struct onnx_node *node,
                       struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     node->name = node->type = node->domain = "";
     WEIR_TRY(make_room(reader, bytes, node, err));
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (field.type != WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (field.type != WEIR_PROTOBUF_BYTES) {
             continue;
         }
         status = take_node_field(reader, &field, node, err);

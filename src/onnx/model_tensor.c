@@ -27,17 +27,17 @@ struct tensor_head {
     int32_t rank;
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     bool is_external;
-    struct wire raw;
+    struct weir_protobuf raw;
     bool has_raw;
-    struct wire name;
+    struct weir_protobuf name;
 };
 
-static weir_status take_dims(struct wire_field *field, struct tensor_head *head,
+static weir_status take_dims(struct weir_protobuf_field *field, struct tensor_head *head,
                              struct weir_error *err)
 {
     weir_status status;
     uint64_t dim;
-    while ((status = wire_number(field, WIRE_VARINT, &dim, err)) == WEIR_OK) {
+    while ((status = weir_protobuf_number(field, WEIR_PROTOBUF_VARINT, &dim, err)) == WEIR_OK) {
         if (head->rank == WEIR_TENSOR_RANK_MAX) {
             return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "more than %d dimensions",
                                   WEIR_TENSOR_RANK_MAX);
@@ -47,11 +47,12 @@ static weir_status take_dims(struct wire_field *field, struct tensor_head *head,
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status read_head(struct wire bytes, struct tensor_head *head, struct weir_error *err)
+static weir_status read_head(struct weir_protobuf bytes, struct tensor_head *head,
+                             struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
         switch (field.number) {
         case FIELD_DIMS:
             WEIR_TRY(take_dims(&field, head, err));
@@ -64,7 +65,7 @@ static weir_status read_head(struct wire bytes, struct tensor_head *head, struct
             break;
         case FIELD_RAW_DATA:
             head->raw = field.bytes;
-            head->has_raw = field.type == WIRE_BYTES;
+            head->has_raw = field.type == WEIR_PROTOBUF_BYTES;
             break;
         case FIELD_DATA_LOCATION:
             head->is_external = field.value != 0;
@@ -109,10 +110,10 @@ static weir_status take_raw(const struct tensor_head *head, struct weir_tensor *
     if (n_bits == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "strings may not be in raw_data");
     }
-    if (wire_len(&head->raw) != n_bytes) {
+    if (weir_protobuf_len(&head->raw) != n_bytes) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "%s elements of %s take %zu bytes, not %zu",
                               weir_tensor_dims_text(head->rank, head->dims, text),
-                              weir_dtype_name(head->dtype), n_bytes, wire_len(&head->raw));
+                              weir_dtype_name(head->dtype), n_bytes, weir_protobuf_len(&head->raw));
     }
     if (n_bits < 8) {
         unpack(tensor, head->raw.at);
@@ -123,28 +124,29 @@ static weir_status take_raw(const struct tensor_head *head, struct weir_tensor *
 }
 
 /* Where the elements of a type stand that are not raw, and how they are encoded. */
-static void typed_field(enum weir_dtype dtype, uint32_t *out_number, enum wire_type *out_type)
+static void typed_field(enum weir_dtype dtype, uint32_t *out_number,
+                        enum weir_protobuf_type *out_type)
 {
     switch (dtype) {
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_COMPLEX64:
         *out_number = FIELD_FLOAT_DATA;
-        *out_type = WIRE_FIXED32;
+        *out_type = WEIR_PROTOBUF_FIXED32;
         return;
     case WEIR_DTYPE_DOUBLE:
     case WEIR_DTYPE_COMPLEX128:
         *out_number = FIELD_DOUBLE_DATA;
-        *out_type = WIRE_FIXED64;
+        *out_type = WEIR_PROTOBUF_FIXED64;
         return;
     case WEIR_DTYPE_INT64:
     case WEIR_DTYPE_UINT32:
     case WEIR_DTYPE_UINT64:
         *out_number = dtype == WEIR_DTYPE_INT64 ? FIELD_INT64_DATA : FIELD_UINT64_DATA;
-        *out_type = WIRE_VARINT;
+        *out_type = WEIR_PROTOBUF_VARINT;
         return;
     default:
         *out_number = FIELD_INT32_DATA;
-        *out_type = WIRE_VARINT;
+        *out_type = WEIR_PROTOBUF_VARINT;
     }
 }
 
@@ -161,12 +163,12 @@ struct filling {
     size_t unit, n, most; /* bytes of a number; numbers so far, and at most */
 };
 
-static weir_status fill(struct filling *filling, struct wire_field *field, enum wire_type type,
-                        struct weir_error *err)
+static weir_status fill(struct filling *filling, struct weir_protobuf_field *field,
+                        enum weir_protobuf_type type, struct weir_error *err)
 {
     weir_status status;
     uint64_t value;
-    while ((status = wire_number(field, type, &value, err)) == WEIR_OK) {
+    while ((status = weir_protobuf_number(field, type, &value, err)) == WEIR_OK) {
         if (filling->n == filling->most) {
             return weir_error_set(err, WEIR_ERR_CORRUPT, "more elements than its dimensions say");
         }
@@ -175,23 +177,24 @@ static weir_status fill(struct filling *filling, struct wire_field *field, enum 
     return status == WEIR_ERR_END ? WEIR_OK : status;
 }
 
-static weir_status put_string(struct filling *filling, const struct wire *bytes,
+static weir_status put_string(struct filling *filling, const struct weir_protobuf *bytes,
                               struct weir_error *err)
 {
     struct weir_tensor_string *to = filling->tensor->data;
     if (filling->n == filling->most) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "more strings than its dimensions say");
     }
-    struct weir_tensor_string from = {(char *)(uintptr_t)bytes->at, wire_len(bytes)};
+    struct weir_tensor_string from = {(char *)(uintptr_t)bytes->at, weir_protobuf_len(bytes)};
     return weir_elems_copy(WEIR_DTYPE_STRING, &to[filling->n++], &from, 1);
 }
 
-static weir_status take_typed(struct wire bytes, struct weir_tensor *tensor, struct weir_error *err)
+static weir_status take_typed(struct weir_protobuf bytes, struct weir_tensor *tensor,
+                              struct weir_error *err)
 {
-    struct wire_field field;
+    struct weir_protobuf_field field;
     weir_status status;
     uint32_t number;
-    enum wire_type type;
+    enum weir_protobuf_type type;
     size_t n_bits = weir_dtype_bits(tensor->dtype);
     bool is_packed = n_bits > 0 && n_bits < 8, is_string = tensor->dtype == WEIR_DTYPE_STRING;
     size_t n_packed = (tensor->n_elems * n_bits + 7) / 8;
@@ -202,8 +205,8 @@ static weir_status take_typed(struct wire bytes, struct weir_tensor *tensor, str
     filling.most = is_string   ? tensor->n_elems
                    : is_packed ? n_packed
                                : tensor->n_elems * weir_dtype_bytes(tensor->dtype) / filling.unit;
-    while ((status = wire_next(&bytes, &field, err)) == WEIR_OK) {
-        if (is_string && field.number == FIELD_STRING_DATA && field.type == WIRE_BYTES) {
+    while ((status = weir_protobuf_next(&bytes, &field, err)) == WEIR_OK) {
+        if (is_string && field.number == FIELD_STRING_DATA && field.type == WEIR_PROTOBUF_BYTES) {
             WEIR_TRY(put_string(&filling, &field.bytes, err));
         } else if (!is_string && field.number == number) {
             WEIR_TRY(fill(&filling, &field, type, err));
@@ -228,21 +231,22 @@ static weir_status take_typed(struct wire bytes, struct weir_tensor *tensor, str
 }
 
 /* Can the message hold so many elements? Before memory is taken for them. */
-static weir_status check_room(const struct tensor_head *head, const struct wire *bytes,
+static weir_status check_room(const struct tensor_head *head, const struct weir_protobuf *bytes,
                               struct weir_error *err)
 {
     size_t n, n_bits = weir_dtype_bits(head->dtype);
     char text[WEIR_TENSOR_TEXT_BYTES];
     WEIR_TRY(weir_tensor_count(head->rank, head->dims, weir_dtype_bytes(head->dtype), &n, err));
     size_t least = n_bits > 0 && n_bits < 8 ? n / (8 / n_bits) : n;
-    if (least > wire_len(bytes)) {
+    if (least > weir_protobuf_len(bytes)) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "%s elements do not fit in %zu bytes",
-                              weir_tensor_dims_text(head->rank, head->dims, text), wire_len(bytes));
+                              weir_tensor_dims_text(head->rank, head->dims, text),
+                              weir_protobuf_len(bytes));
     }
     return WEIR_OK;
 }
 
-static weir_status read_elements(struct wire bytes, struct tensor_head *head,
+static weir_status read_elements(struct weir_protobuf bytes, struct tensor_head *head,
                                  struct weir_tensor **out, struct weir_error *err)
 {
     struct weir_tensor *tensor;
@@ -264,10 +268,10 @@ weir_status onnx_tensor_read(const void *bytes, size_t n, struct weir_tensor **o
 {
     struct tensor_head head = {.rank = 0};
     const uint8_t *at = bytes;
-    return read_elements((struct wire){at, at + n}, &head, out, err);
+    return read_elements((struct weir_protobuf){at, at + n}, &head, out, err);
 }
 
-weir_status read_tensor(struct reader *reader, struct wire bytes, const char **out_name,
+weir_status read_tensor(struct reader *reader, struct weir_protobuf bytes, const char **out_name,
                         struct weir_tensor **out, struct weir_error *err)
 {
     struct onnx_model *model = reader->model;
@@ -280,7 +284,8 @@ weir_status read_tensor(struct reader *reader, struct wire bytes, const char **o
     weir_status status = read_elements(bytes, &head, &tensor, err);
     if (status != WEIR_OK) {
         return weir_error_prefix(
-            err, "tensor \"%.*s\": ", (int)WEIR_MIN(wire_len(&head.name), (size_t)ONNX_NAME_SHOWN),
+            err, "tensor \"%.*s\": ",
+            (int)WEIR_MIN(weir_protobuf_len(&head.name), (size_t)ONNX_NAME_SHOWN),
             (const char *)head.name.at);
     }
     model->tensors[model->n_tensors++] = tensor;
