@@ -11,7 +11,7 @@
 #define USAGE_HALF_LIFE_MS (84.0 * 3600000)   /**< Of past use: half a window of a week. */
 
 struct cycle {
-    struct engine *engine;
+    struct timeline *timeline;
     const struct weir_sched_profile *profile;
     struct ledger ledger;
     struct weir_sched_queue *queues;
@@ -55,11 +55,11 @@ static void *grown(void *old, int32_t *cap, int32_t n, size_t size)
 
 static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched_job *row)
 {
-    const struct engine_job *job = &cycle->engine->jobs[index];
-    const struct weir_sim_job *given = &cycle->engine->trace->jobs[index];
-    int64_t every = cycle->engine->checkpoint_every_ms, checkpoint_ms = 0;
-    if (job->state == ENGINE_RUNNING && every > 0 && cycle->engine->now_ms > job->since_ms) {
-        int64_t worked_ms = cycle->engine->now_ms - job->since_ms;
+    const struct timeline_job *job = &cycle->timeline->jobs[index];
+    const struct weir_sim_job *given = &cycle->timeline->trace->jobs[index];
+    int64_t every = cycle->timeline->checkpoint_every_ms, checkpoint_ms = 0;
+    if (job->state == TIMELINE_RUNNING && every > 0 && cycle->timeline->now_ms > job->since_ms) {
+        int64_t worked_ms = cycle->timeline->now_ms - job->since_ms;
         checkpoint_ms = EPOCH_MS + job->since_ms + worked_ms / every * every;
     }
     *row = (struct weir_sched_job){
@@ -73,15 +73,15 @@ static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched
         .min_member = job->min_tasks,
         .created_ms = EPOCH_MS + job->submit_ms,
         .queued_ms = EPOCH_MS + job->queued_ms,
-        .started_ms = job->state == ENGINE_RUNNING ? EPOCH_MS + job->started_ms : 0,
+        .started_ms = job->state == TIMELINE_RUNNING ? EPOCH_MS + job->started_ms : 0,
         .stale_since_ms =
-            job->state == ENGINE_WAITING && job->n_running > 0 ? EPOCH_MS + job->queued_ms : 0,
+            job->state == TIMELINE_WAITING && job->n_running > 0 ? EPOCH_MS + job->queued_ms : 0,
         .stale_grace_ms = INT64_MIN,
         .time_limit_ms = given->time_limit_ms,
-        .expected_run_ms = cycle->engine->options->is_duration_known ? given->duration_ms : 0,
+        .expected_run_ms = cycle->timeline->options->is_duration_known ? given->duration_ms : 0,
         .checkpoint_ms = checkpoint_ms,
-        .served_ms = (int64_t)(engine_attained_s(cycle->engine, index) * 1000),
-        .waited_ms = engine_waited_ms(cycle->engine, index),
+        .served_ms = (int64_t)(timeline_attained_s(cycle->timeline, index) * 1000),
+        .waited_ms = timeline_waited_ms(cycle->timeline, index),
         .utilisation_pct = -1,
     };
 }
@@ -89,8 +89,8 @@ static void fill_job(const struct cycle *cycle, int32_t index, struct weir_sched
 static void fill_task(const struct cycle *cycle, int32_t index, int32_t task,
                       struct weir_sched_task *row)
 {
-    const struct weir_sim_job *given = &cycle->engine->trace->jobs[index];
-    const struct engine_job *job = &cycle->engine->jobs[index];
+    const struct weir_sim_job *given = &cycle->timeline->trace->jobs[index];
+    const struct timeline_job *job = &cycle->timeline->jobs[index];
     int32_t node = ledger_node(&cycle->ledger, index, task);
     /* What a job asks for as a whole is divided evenly. */
     int64_t parts = given->n_tasks == 0 ? job->n_tasks : 1;
@@ -102,7 +102,7 @@ static void fill_task(const struct cycle *cycle, int32_t index, int32_t task,
         .devices = node >= 0 ? ledger_devices(&cycle->ledger, index, task) : NULL,
         .demand = {.cpu_milli = given->cpu_milli / parts,
                    .memory_bytes = given->memory_bytes / parts,
-                   .n_devices = engine_task_devices(cycle->engine, index, task),
+                   .n_devices = timeline_task_devices(cycle->timeline, index, task),
                    .device_milli = given->device_milli},
     };
     row->demand.device_milli = row->demand.n_devices > 0 ? given->device_milli : 0;
@@ -116,9 +116,9 @@ static void fill(struct cycle *cycle)
     int32_t n = 0, n_tasks = 0, cap = cycle->jobs_cap;
     for (int32_t i = 0; i < cycle->n_live; i++) {
         int32_t job = cycle->live[i];
-        if (cycle->engine->jobs[job].state != ENGINE_DONE) {
+        if (cycle->timeline->jobs[job].state != TIMELINE_DONE) {
             cycle->live[n++] = job;
-            n_tasks += cycle->engine->jobs[job].n_tasks;
+            n_tasks += cycle->timeline->jobs[job].n_tasks;
         }
     }
     cycle->n_live = n;
@@ -130,7 +130,7 @@ static void fill(struct cycle *cycle)
         int32_t job = cycle->live[i];
         fill_job(cycle, job, &cycle->jobs[i]);
         cycle->jobs[i].first_task = cycle->first_task[i] = t;
-        for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++, t++) {
+        for (int32_t k = 0; k < cycle->timeline->jobs[job].n_tasks; k++, t++) {
             fill_task(cycle, job, k, &cycle->tasks[t]);
         }
     }
@@ -139,9 +139,9 @@ static void fill(struct cycle *cycle)
 /** Past use decays by half every USAGE_HALF_LIFE_MS. */
 static void fill_usage(struct cycle *cycle)
 {
-    double span = (double)(cycle->engine->now_ms - cycle->usage_ms);
+    double span = (double)(cycle->timeline->now_ms - cycle->usage_ms);
     double decay = pow(0.5, span / USAGE_HALF_LIFE_MS);
-    const struct metrics *metrics = &cycle->engine->metrics;
+    const struct metrics *metrics = &cycle->timeline->metrics;
     cycle->usage_capacity = cycle->usage_capacity * decay + (double)metrics->capacity_milli * span;
     for (int32_t q = 0; q < cycle->n_queues; q++) {
         cycle->usage[q] = cycle->usage[q] * decay + (double)metrics->queues[q].held_milli * span;
@@ -149,7 +149,7 @@ static void fill_usage(struct cycle *cycle)
             cycle->usage_capacity > 0 ? (int64_t)(cycle->usage[q] / cycle->usage_capacity * 1e6)
                                       : 0;
     }
-    cycle->usage_ms = cycle->engine->now_ms;
+    cycle->usage_ms = cycle->timeline->now_ms;
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -159,11 +159,11 @@ static int32_t count_placed(const struct cycle *cycle, int32_t job, int64_t *out
 {
     int32_t n = 0;
     *out_milli = 0;
-    for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+    for (int32_t k = 0; k < cycle->timeline->jobs[job].n_tasks; k++) {
         if (ledger_node(&cycle->ledger, job, k) >= 0) {
             n++;
-            *out_milli += (int64_t)engine_task_devices(cycle->engine, job, k) *
-                          cycle->engine->trace->jobs[job].device_milli;
+            *out_milli += (int64_t)timeline_task_devices(cycle->timeline, job, k) *
+                          cycle->timeline->trace->jobs[job].device_milli;
         }
     }
     return n;
@@ -183,7 +183,7 @@ static weir_status evict(void *context, const struct weir_sched_part *part, stru
         ledger_free(&cycle->ledger, job, part->actions[i]->task - cycle->first_task[part->job]);
     }
     int32_t n = count_placed(cycle, job, &milli);
-    engine_evict(cycle->engine, job, n, milli);
+    timeline_evict(cycle->timeline, job, n, milli);
     return WEIR_OK;
 }
 
@@ -198,8 +198,8 @@ static bool is_free(const struct cycle *cycle, const struct weir_sched_action *a
 /** A job whose nominated placement is not free yet waits on, whole. */
 static void put_off(struct cycle *cycle, int32_t job)
 {
-    if (cycle->engine->jobs[job].state == ENGINE_WAITING) {
-        for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+    if (cycle->timeline->jobs[job].state == TIMELINE_WAITING) {
+        for (int32_t k = 0; k < cycle->timeline->jobs[job].n_tasks; k++) {
             ledger_free(&cycle->ledger, job, k);
         }
     }
@@ -220,8 +220,8 @@ static weir_status place(void *context, const struct weir_sched_part *part, stru
         WEIR_TRY(ledger_take(&cycle->ledger, job, k, action, err));
     }
     int32_t n = count_placed(cycle, job, &milli);
-    if (n != cycle->engine->jobs[job].n_running) {
-        engine_grow(cycle->engine, job, n, milli);
+    if (n != cycle->timeline->jobs[job].n_running) {
+        timeline_grow(cycle->timeline, job, n, milli);
     }
     return WEIR_OK;
 }
@@ -233,13 +233,13 @@ static weir_status carry_out(struct cycle *cycle, const struct weir_sched_snapsh
     const struct weir_sched_executor executor = {.evict = evict, .place = place, .context = cycle};
     cycle->is_dirty = plan->n_actions > 0;
     WEIR_TRY(weir_sched_apply(snapshot, plan, &executor, err));
-    metrics_parts(&cycle->engine->metrics, cycle->ledger.parts_milli);
+    metrics_parts(&cycle->timeline->metrics, cycle->ledger.parts_milli);
     return WEIR_OK;
 }
 
 static void remember_time(struct cycle *cycle, uint64_t start_ns)
 {
-    uint64_t (*mono_ns)(void) = cycle->engine->options->mono_ns;
+    uint64_t (*mono_ns)(void) = cycle->timeline->options->mono_ns;
     if (mono_ns != NULL) {
         cycle->took_ms =
             grown(cycle->took_ms, &cycle->took_cap, cycle->n_took + 1, sizeof *cycle->took_ms);
@@ -252,7 +252,7 @@ static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
     fill(cycle);
     fill_usage(cycle);
     struct weir_sched_snapshot snapshot = {
-        .now_ms = EPOCH_MS + cycle->engine->now_ms,
+        .now_ms = EPOCH_MS + cycle->timeline->now_ms,
         .nodes = cycle->ledger.nodes,
         .n_nodes = cycle->ledger.n_nodes,
         .queues = cycle->queues,
@@ -265,11 +265,11 @@ static weir_status run_cycle(struct cycle *cycle, struct weir_error *err)
                                      : 0,
     };
     struct weir_sched_plan *plan;
-    uint64_t (*mono_ns)(void) = cycle->engine->options->mono_ns;
+    uint64_t (*mono_ns)(void) = cycle->timeline->options->mono_ns;
     uint64_t start_ns = mono_ns != NULL ? mono_ns() : 0;
     WEIR_TRY(weir_sched_plan(&snapshot, cycle->profile, &plan, err));
     remember_time(cycle, start_ns);
-    cycle->last_ms = cycle->engine->now_ms;
+    cycle->last_ms = cycle->timeline->now_ms;
     cycle->n_cycles++;
     cycle->n_decisions += plan->n_decisions;
     if (plan->n_waits > 0) {
@@ -294,31 +294,31 @@ static void arrive(void *self, int32_t job)
 static void leave(void *self, int32_t job)
 {
     struct cycle *cycle = self;
-    for (int32_t k = 0; k < cycle->engine->jobs[job].n_tasks; k++) {
+    for (int32_t k = 0; k < cycle->timeline->jobs[job].n_tasks; k++) {
         ledger_free(&cycle->ledger, job, k);
     }
     ledger_close(&cycle->ledger, job);
-    metrics_parts(&cycle->engine->metrics, cycle->ledger.parts_milli);
+    metrics_parts(&cycle->timeline->metrics, cycle->ledger.parts_milli);
     cycle->is_dirty = true;
 }
 
 static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *err)
 {
     struct cycle *cycle = self;
-    const struct engine *engine = cycle->engine;
-    int64_t now_ms = engine->now_ms;
-    int64_t cycle_ms = (int64_t)(engine->options->cycle_s * 1000),
-            recheck_ms = (int64_t)(engine->options->recheck_s * 1000);
+    const struct timeline *timeline = cycle->timeline;
+    int64_t now_ms = timeline->now_ms;
+    int64_t cycle_ms = (int64_t)(timeline->options->cycle_s * 1000),
+            recheck_ms = (int64_t)(timeline->options->recheck_s * 1000);
     bool is_due = cycle->last_ms < 0 || now_ms >= cycle->last_ms + cycle_ms;
-    bool is_stale = engine->metrics.n_waiting > 0 && recheck_ms > 0 && cycle->last_ms >= 0 &&
+    bool is_stale = timeline->metrics.n_waiting > 0 && recheck_ms > 0 && cycle->last_ms >= 0 &&
                     now_ms >= cycle->last_ms + recheck_ms;
     if (is_due && (cycle->is_dirty || is_stale)) {
         WEIR_TRY(run_cycle(cycle, err));
     }
-    bool may_change = engine->metrics.n_running > 0 || engine_has_more(engine);
+    bool may_change = timeline->metrics.n_running > 0 || timeline_has_more(timeline);
     if (cycle->is_dirty) {
         *out_wake_ms = WEIR_MAX(cycle->last_ms + WEIR_MAX(cycle_ms, 1), now_ms);
-    } else if (engine->metrics.n_waiting > 0 && recheck_ms > 0 && may_change) {
+    } else if (timeline->metrics.n_waiting > 0 && recheck_ms > 0 && may_change) {
         *out_wake_ms = cycle->last_ms + recheck_ms;
     } else {
         *out_wake_ms = INT64_MAX;
@@ -326,25 +326,25 @@ static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *e
     return WEIR_OK;
 }
 
-struct engine_driver cycle_driver(struct cycle *cycle)
+struct timeline_driver cycle_driver(struct cycle *cycle)
 {
-    return (struct engine_driver){cycle, arrive, leave, decide};
+    return (struct timeline_driver){cycle, arrive, leave, decide};
 }
 
-weir_status cycle_create(struct engine *engine, const struct weir_sim_cluster *cluster,
+weir_status cycle_create(struct timeline *timeline, const struct weir_sim_cluster *cluster,
                          const struct weir_sched_queue *queues, int32_t n_queues,
                          const struct weir_sched_profile *profile, struct cycle **out,
                          struct weir_error *err)
 {
-    struct cycle *cycle = WEIR_ARENA_NEW(engine->arena, struct cycle);
-    cycle->engine = engine;
+    struct cycle *cycle = WEIR_ARENA_NEW(timeline->arena, struct cycle);
+    cycle->timeline = timeline;
     cycle->profile = profile;
     cycle->last_ms = -1;
     cycle->n_queues = n_queues;
-    cycle->queues = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, struct weir_sched_queue);
+    cycle->queues = WEIR_ARENA_ARRAY(timeline->arena, (size_t)n_queues, struct weir_sched_queue);
     memcpy(cycle->queues, queues, (size_t)n_queues * sizeof *queues);
-    cycle->usage = WEIR_ARENA_ARRAY(engine->arena, (size_t)n_queues, double);
-    WEIR_TRY(ledger_init(&cycle->ledger, engine, cluster, err));
+    cycle->usage = WEIR_ARENA_ARRAY(timeline->arena, (size_t)n_queues, double);
+    WEIR_TRY(ledger_init(&cycle->ledger, timeline, cluster, err));
     *out = cycle;
     return WEIR_OK;
 }
@@ -372,7 +372,7 @@ void cycle_report(const struct cycle *cycle, struct weir_sim_report *report)
 {
     report->n_cycles = cycle->n_cycles;
     report->n_decisions = cycle->n_decisions;
-    if (cycle->engine->metrics.n_waiting > 0 && cycle->never_reason[0] != '\0') {
+    if (cycle->timeline->metrics.n_waiting > 0 && cycle->never_reason[0] != '\0') {
         report->never_reason = weir_arena_strdup(&report->arena, cycle->never_reason);
     }
     if (cycle->n_took > 0) {

@@ -37,7 +37,7 @@ const struct weir_sched_label *ledger_selector(const struct ledger *ledger, cons
 
 static void collect_models(struct ledger *ledger)
 {
-    const struct weir_sim_trace *trace = ledger->engine->trace;
+    const struct weir_sim_trace *trace = ledger->timeline->trace;
     int32_t cap = 64;
     ledger->models = weir_xalloc((size_t)cap * sizeof *ledger->models);
     for (int32_t j = 0; j < trace->n_jobs; j++) {
@@ -54,7 +54,7 @@ static void collect_models(struct ledger *ledger)
         }
         ledger->models[ledger->n_models++] = (struct ledger_model){
             .text = text,
-            .selector = {.key = weir_arena_printf(ledger->engine->arena, "models:%s", text)}};
+            .selector = {.key = weir_arena_printf(ledger->timeline->arena, "models:%s", text)}};
     }
 }
 
@@ -62,7 +62,7 @@ static void collect_models(struct ledger *ledger)
 static void label_node(struct ledger *ledger, struct weir_sched_node *node)
 {
     struct weir_sched_label *labels =
-        WEIR_ARENA_ARRAY(ledger->engine->arena, (size_t)(node->n_labels + ledger->n_models),
+        WEIR_ARENA_ARRAY(ledger->timeline->arena, (size_t)(node->n_labels + ledger->n_models),
                          struct weir_sched_label);
     if (node->n_labels > 0) {
         memcpy(labels, node->labels, (size_t)node->n_labels * sizeof *labels);
@@ -76,13 +76,13 @@ static void label_node(struct ledger *ledger, struct weir_sched_node *node)
     node->labels = labels;
 }
 
-weir_status ledger_init(struct ledger *ledger, const struct engine *engine,
+weir_status ledger_init(struct ledger *ledger, const struct timeline *timeline,
                         const struct weir_sim_cluster *cluster, struct weir_error *err)
 {
-    struct weir_arena *arena = engine->arena;
+    struct weir_arena *arena = timeline->arena;
     size_t n_nodes = (size_t)cluster->n_nodes;
-    *ledger = (struct ledger){.engine = engine, .n_nodes = cluster->n_nodes};
-    ledger->jobs = WEIR_ARENA_ARRAY(arena, (size_t)engine->trace->n_jobs, struct ledger_job);
+    *ledger = (struct ledger){.timeline = timeline, .n_nodes = cluster->n_nodes};
+    ledger->jobs = WEIR_ARENA_ARRAY(arena, (size_t)timeline->trace->n_jobs, struct ledger_job);
     ledger->nodes = WEIR_ARENA_ARRAY(arena, n_nodes, struct weir_sched_node);
     memcpy(ledger->nodes, cluster->nodes, n_nodes * sizeof *ledger->nodes);
     ledger->first_device = WEIR_ARENA_ARRAY(arena, n_nodes, int32_t);
@@ -107,7 +107,7 @@ weir_status ledger_init(struct ledger *ledger, const struct engine *engine,
 
 void ledger_fini(struct ledger *ledger)
 {
-    for (int32_t j = 0; ledger->jobs != NULL && j < ledger->engine->trace->n_jobs; j++) {
+    for (int32_t j = 0; ledger->jobs != NULL && j < ledger->timeline->trace->n_jobs; j++) {
         free(ledger->jobs[j].tasks);
     }
     free(ledger->models);
@@ -116,14 +116,14 @@ void ledger_fini(struct ledger *ledger)
 /** Places of a task: its node, then room for its devices. */
 static int32_t *row_of(const struct ledger *ledger, int32_t job, int32_t task)
 {
-    const struct engine_job *state = &ledger->engine->jobs[job];
+    const struct timeline_job *state = &ledger->timeline->jobs[job];
     int64_t width = 1 + state->devices_per_task + (state->devices_rest > 0);
     return &ledger->jobs[job].tasks[width * task];
 }
 
 void ledger_open(struct ledger *ledger, int32_t job)
 {
-    const struct engine_job *state = &ledger->engine->jobs[job];
+    const struct timeline_job *state = &ledger->timeline->jobs[job];
     size_t width = (size_t)(1 + state->devices_per_task + (state->devices_rest > 0));
     ledger->jobs[job].tasks = weir_xalloc((size_t)state->n_tasks * width * sizeof(int32_t));
     for (int32_t k = 0; k < state->n_tasks; k++) {
@@ -149,7 +149,8 @@ const int32_t *ledger_devices(const struct ledger *ledger, int32_t job, int32_t 
 
 static int64_t parts_of(const struct ledger *ledger, int32_t job)
 {
-    return ledger->engine->trace->jobs[job].n_tasks == 0 ? ledger->engine->jobs[job].n_tasks : 1;
+    return ledger->timeline->trace->jobs[job].n_tasks == 0 ? ledger->timeline->jobs[job].n_tasks
+                                                           : 1;
 }
 
 /** What is free of a device of which something is taken. */
@@ -161,9 +162,9 @@ static int64_t free_part(int32_t taken_milli)
 /** Add a task to its node, or take it away. @return Whether all of it was there. */
 static bool charge(struct ledger *ledger, int32_t job, int32_t task, int sign)
 {
-    const struct weir_sim_job *given = &ledger->engine->trace->jobs[job];
+    const struct weir_sim_job *given = &ledger->timeline->trace->jobs[job];
     const int32_t *row = row_of(ledger, job, task);
-    int32_t node = row[0], n_devices = engine_task_devices(ledger->engine, job, task);
+    int32_t node = row[0], n_devices = timeline_task_devices(ledger->timeline, job, task);
     int64_t parts = parts_of(ledger, job);
     bool fits = true;
     ledger->free_cpu[node] -= sign * (given->cpu_milli / parts);
@@ -181,7 +182,7 @@ static bool charge(struct ledger *ledger, int32_t job, int32_t task, int sign)
 bool ledger_is_free(const struct ledger *ledger, int32_t job, int32_t task,
                     const struct weir_sched_action *action)
 {
-    const struct weir_sim_job *given = &ledger->engine->trace->jobs[job];
+    const struct weir_sim_job *given = &ledger->timeline->trace->jobs[job];
     int64_t parts = parts_of(ledger, job);
     if (*row_of(ledger, job, task) >= 0 || action->node < 0 || action->node >= ledger->n_nodes ||
         ledger->free_cpu[action->node] < given->cpu_milli / parts ||
@@ -202,7 +203,7 @@ bool ledger_is_free(const struct ledger *ledger, int32_t job, int32_t task,
 weir_status ledger_take(struct ledger *ledger, int32_t job, int32_t task,
                         const struct weir_sched_action *action, struct weir_error *err)
 {
-    const char *name = ledger->engine->trace->jobs[job].name;
+    const char *name = ledger->timeline->trace->jobs[job].name;
     int32_t *row = row_of(ledger, job, task);
     bool is_known = action->node >= 0 && action->node < ledger->n_nodes;
     for (int32_t i = 0; is_known && i < action->n_devices; i++) {
@@ -210,7 +211,7 @@ weir_status ledger_take(struct ledger *ledger, int32_t job, int32_t task,
             action->devices[i] >= 0 && action->devices[i] < ledger->nodes[action->node].n_devices;
     }
     if (row[0] >= 0 || !is_known ||
-        action->n_devices != engine_task_devices(ledger->engine, job, task)) {
+        action->n_devices != timeline_task_devices(ledger->timeline, job, task)) {
         return weir_error_set(err, WEIR_ERR_INTERNAL,
                               "the plan places job \"%.80s\" twice, or where nothing is", name);
     }

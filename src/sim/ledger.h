@@ -6,7 +6,7 @@
 #ifndef WEIR_SIM_LEDGER_H
 #define WEIR_SIM_LEDGER_H
 
-#include "sim/engine.h"
+#include "sim/timeline.h"
 
 struct ledger_job {
     int32_t *tasks; /**< Per task: node or -1, then its devices. NULL: not in the cluster. */
@@ -18,7 +18,7 @@ struct ledger_model {
 };
 
 struct ledger {
-    const struct engine *engine;
+    const struct timeline *timeline;
     struct weir_sched_node *nodes; /**< The cluster's, with labels for models. */
     int32_t n_nodes;
     struct ledger_job *jobs; /**< As in the trace. */
@@ -31,9 +31,9 @@ struct ledger {
 };
 
 /**
- * Begin an empty ledger. Borrows the engine; ledger_fini frees. LIMIT: too many distinct models.
+ * Begin an empty ledger. Borrows the timeline; ledger_fini frees. LIMIT: too many distinct models.
  */
-weir_status ledger_init(struct ledger *ledger, const struct engine *engine,
+weir_status ledger_init(struct ledger *ledger, const struct timeline *timeline,
                         const struct weir_sim_cluster *cluster,
                         struct weir_error *err) WEIR_MUST_CHECK;
 void ledger_fini(struct ledger *ledger);

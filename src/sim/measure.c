@@ -65,34 +65,34 @@ struct room {
 };
 
 /** From submission to its end, of its run time. Who is not at its end has that to come. */
-static double slowdown_of(const struct engine *engine, int32_t index)
+static double slowdown_of(const struct timeline *timeline, int32_t index)
 {
-    const struct engine_job *job = &engine->jobs[index];
-    int64_t duration_ms = engine->trace->jobs[index].duration_ms;
-    int64_t took_ms = job->state == ENGINE_DONE
+    const struct timeline_job *job = &timeline->jobs[index];
+    int64_t duration_ms = timeline->trace->jobs[index].duration_ms;
+    int64_t took_ms = job->state == TIMELINE_DONE
                           ? job->result.end_ms - job->submit_ms
-                          : engine->now_ms - job->submit_ms - job->result.ran_ms + duration_ms;
+                          : timeline->now_ms - job->submit_ms - job->result.ran_ms + duration_ms;
     return (double)took_ms / (double)duration_ms;
 }
 
-static struct totals total(const struct engine *engine, const struct filter *filter,
+static struct totals total(const struct timeline *timeline, const struct filter *filter,
                            const struct room *room)
 {
     struct totals totals = {0};
     int32_t n_slowdowns = 0;
-    for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
-        const struct engine_job *job = &engine->jobs[j];
+    for (int32_t j = 0; j < timeline->trace->n_jobs; j++) {
+        const struct timeline_job *job = &timeline->jobs[j];
         if (job->milli < filter->low || job->milli > filter->high ||
             (filter->queue >= 0 && job->queue != filter->queue)) {
             continue;
         }
         totals.n_jobs++;
         totals.n_evictions += job->result.n_evictions;
-        totals.asked += (double)job->milli * (double)engine->trace->jobs[j].duration_ms;
-        if (job->state != ENGINE_FUTURE && engine->trace->jobs[j].duration_ms > 0) {
-            room->slowdown[n_slowdowns++] = slowdown_of(engine, j);
+        totals.asked += (double)job->milli * (double)timeline->trace->jobs[j].duration_ms;
+        if (job->state != TIMELINE_FUTURE && timeline->trace->jobs[j].duration_ms > 0) {
+            room->slowdown[n_slowdowns++] = slowdown_of(timeline, j);
         }
-        if (job->state == ENGINE_DONE) {
+        if (job->state == TIMELINE_DONE) {
             int64_t took_ms = job->result.end_ms - job->submit_ms;
             room->completion[totals.n_finished] = (double)took_ms / 1000;
             room->to_start[totals.n_finished] =
@@ -107,14 +107,14 @@ static struct totals total(const struct engine *engine, const struct filter *fil
     return totals;
 }
 
-static void measure_classes(const struct engine *engine, struct weir_sim_report *report,
+static void measure_classes(const struct timeline *timeline, struct weir_sim_report *report,
                             const struct room *room)
 {
     report->classes =
         WEIR_ARENA_ARRAY(&report->arena, WEIR_ARRAY_LEN(size_classes), struct weir_sim_class);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(size_classes); i++) {
         struct filter filter = {size_classes[i].low, size_classes[i].high, -1};
-        struct totals totals = total(engine, &filter, room);
+        struct totals totals = total(timeline, &filter, room);
         if (totals.n_jobs > 0 || i == 0) {
             report->classes[report->n_classes++] = (struct weir_sim_class){
                 .name = size_classes[i].name,
@@ -130,7 +130,7 @@ static void measure_classes(const struct engine *engine, struct weir_sim_report 
     }
 }
 
-static void measure_queues(const struct engine *engine, const struct weir_sched_queue *queues,
+static void measure_queues(const struct timeline *timeline, const struct weir_sched_queue *queues,
                            int32_t n_queues, struct weir_sim_report *report,
                            const struct room *room)
 {
@@ -139,9 +139,9 @@ static void measure_queues(const struct engine *engine, const struct weir_sched_
     report->queues = WEIR_ARENA_ARRAY(&report->arena, (size_t)n_queues, struct weir_sim_queue);
     report->n_queues = n_queues;
     for (int32_t q = 0; q < n_queues; q++) {
-        const struct metrics_queue *metrics = &engine->metrics.queues[q];
+        const struct metrics_queue *metrics = &timeline->metrics.queues[q];
         struct filter filter = {0, INT64_MAX, q};
-        struct totals totals = total(engine, &filter, room);
+        struct totals totals = total(timeline, &filter, room);
         double served = metrics->entitled > 0 ? metrics->served / metrics->entitled : 1;
         report->queues[q] = (struct weir_sim_queue){
             .name = weir_arena_strdup(&report->arena, queues[q].name),
@@ -188,14 +188,14 @@ static double part_pct(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void measure_whole(const struct engine *engine, struct weir_sim_report *report)
+static void measure_whole(const struct timeline *timeline, struct weir_sim_report *report)
 {
-    const struct metrics *metrics = &engine->metrics;
+    const struct metrics *metrics = &timeline->metrics;
     double capacity = (double)metrics->capacity_milli;
-    report->n_jobs = engine->trace->n_jobs;
-    report->n_submitted = engine->n_submitted;
-    report->n_finished = engine->n_done;
-    report->n_cut = engine->n_cut;
+    report->n_jobs = timeline->trace->n_jobs;
+    report->n_submitted = timeline->n_submitted;
+    report->n_finished = timeline->n_done;
+    report->n_cut = timeline->n_cut;
     report->n_running = metrics->n_running;
     report->n_never = report->n_submitted - report->n_finished - report->n_running;
     report->n_devices = capacity / WEIR_SCHED_DEVICE;
@@ -205,27 +205,27 @@ static void measure_whole(const struct engine *engine, struct weir_sim_report *r
         part_pct(metrics->held_until_arrivals, capacity * (double)metrics->arrivals_ms);
     report->allocation_all_pct = part_pct(metrics->held, capacity * (double)metrics->now_ms);
     report->utilisation_pct =
-        part_pct(metrics->busy - engine->wasted_busy, capacity * (double)metrics->now_ms);
-    report->n_evictions = engine->n_evictions;
-    report->lost_device_hours = engine->lost / MILLI_MS_PER_DEVICE_HOUR;
-    report->overhead_device_hours = engine->overhead / MILLI_MS_PER_DEVICE_HOUR;
+        part_pct(metrics->busy - timeline->wasted_busy, capacity * (double)metrics->now_ms);
+    report->n_evictions = timeline->n_evictions;
+    report->lost_device_hours = timeline->lost / MILLI_MS_PER_DEVICE_HOUR;
+    report->overhead_device_hours = timeline->overhead / MILLI_MS_PER_DEVICE_HOUR;
     report->held_device_hours = metrics->held / MILLI_MS_PER_DEVICE_HOUR;
 }
 
-void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
-             struct weir_sim_report *report)
+void measure(const struct timeline *timeline, const struct weir_sched_queue *queues,
+             int32_t n_queues, struct weir_sim_report *report)
 {
-    size_t n = (size_t)engine->trace->n_jobs;
-    struct room room = {.completion = WEIR_ARENA_ARRAY(engine->arena, n, double),
-                        .to_start = WEIR_ARENA_ARRAY(engine->arena, n, double),
-                        .waiting = WEIR_ARENA_ARRAY(engine->arena, n, double),
-                        .slowdown = WEIR_ARENA_ARRAY(engine->arena, n, double)};
+    size_t n = (size_t)timeline->trace->n_jobs;
+    struct room room = {.completion = WEIR_ARENA_ARRAY(timeline->arena, n, double),
+                        .to_start = WEIR_ARENA_ARRAY(timeline->arena, n, double),
+                        .waiting = WEIR_ARENA_ARRAY(timeline->arena, n, double),
+                        .slowdown = WEIR_ARENA_ARRAY(timeline->arena, n, double)};
     report->jobs = WEIR_ARENA_ARRAY(&report->arena, n, struct weir_sim_job_result);
     for (size_t j = 0; j < n; j++) {
-        report->jobs[j] = engine->jobs[j].result;
+        report->jobs[j] = timeline->jobs[j].result;
     }
-    measure_whole(engine, report);
-    measure_classes(engine, report, &room);
-    measure_queues(engine, queues, n_queues, report, &room);
-    measure_samples(&engine->metrics, report);
+    measure_whole(timeline, report);
+    measure_classes(timeline, report, &room);
+    measure_queues(timeline, queues, n_queues, report, &room);
+    measure_samples(&timeline->metrics, report);
 }

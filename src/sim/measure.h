@@ -2,11 +2,11 @@
 #ifndef WEIR_SIM_MEASURE_H
 #define WEIR_SIM_MEASURE_H
 
-#include "sim/engine.h"
+#include "sim/timeline.h"
 
 /** Fill all of a report but what the driver adds. The texts live in the report's arena. */
-void measure(const struct engine *engine, const struct weir_sched_queue *queues, int32_t n_queues,
-             struct weir_sim_report *report);
+void measure(const struct timeline *timeline, const struct weir_sched_queue *queues,
+             int32_t n_queues, struct weir_sim_report *report);
 
 /** The spread of `n` values, which it sorts. Percentiles are interpolated. */
 struct weir_sim_spread measure_spread(double *values, int32_t n);

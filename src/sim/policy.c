@@ -40,7 +40,7 @@ struct link {
 };
 
 struct policy {
-    struct engine *engine;
+    struct timeline *timeline;
     enum kind kind;
     struct bucket *buckets;
     int32_t n_buckets;
@@ -73,13 +73,13 @@ void policy_list(struct weir_names *out)
 static bool is_first(const struct policy *d, int32_t left, int32_t right)
 {
     if (d->kind == KIND_SJF) {
-        int64_t a = d->engine->trace->jobs[left].duration_ms,
-                b = d->engine->trace->jobs[right].duration_ms;
+        int64_t a = d->timeline->trace->jobs[left].duration_ms,
+                b = d->timeline->trace->jobs[right].duration_ms;
         if (a != b) {
             return a < b;
         }
     }
-    return engine_is_earlier(d->engine, left, right);
+    return timeline_is_earlier(d->timeline, left, right);
 }
 
 static void heap_push(struct policy *d, struct bucket *bucket, int32_t job)
@@ -115,22 +115,22 @@ static int32_t heap_pop(struct policy *d, struct bucket *bucket)
 
 static int64_t free_milli(const struct policy *d)
 {
-    return d->engine->metrics.capacity_milli - d->engine->metrics.held_milli;
+    return d->timeline->metrics.capacity_milli - d->timeline->metrics.held_milli;
 }
 
 static void start(struct policy *d, int32_t job)
 {
-    engine_grow(d->engine, job, d->engine->jobs[job].n_tasks, d->engine->jobs[job].milli);
+    timeline_grow(d->timeline, job, d->timeline->jobs[job].n_tasks, d->timeline->jobs[job].milli);
 }
 
 static void dispatch_static(struct policy *d)
 {
     for (int32_t q = 0; q < d->n_buckets; q++) {
         struct bucket *bucket = &d->buckets[q];
-        const struct metrics_queue *queue = &d->engine->metrics.queues[q];
+        const struct metrics_queue *queue = &d->timeline->metrics.queues[q];
         while (bucket->n > 0) {
             int64_t room = bucket->milli - queue->held_milli;
-            if (d->engine->jobs[bucket->heap[0]].milli > WEIR_MIN(room, free_milli(d))) {
+            if (d->timeline->jobs[bucket->heap[0]].milli > WEIR_MIN(room, free_milli(d))) {
                 break;
             }
             start(d, heap_pop(d, bucket));
@@ -164,7 +164,7 @@ static void list_insert(struct policy *d, int32_t job, int level)
 {
     struct bucket *bucket = &d->buckets[d->bucket_of[job]];
     int32_t before = bucket->last[level];
-    while (before >= 0 && engine_is_earlier(d->engine, job, before)) {
+    while (before >= 0 && timeline_is_earlier(d->timeline, job, before)) {
         before = d->links[before].previous;
     }
     int32_t after = before >= 0 ? d->links[before].next : bucket->first[level];
@@ -196,12 +196,12 @@ static void forget_running(struct policy *d, int32_t job)
 /** Move who passed the threshold down. @return When the next one will. */
 static int64_t demote(struct policy *d)
 {
-    double threshold_s = d->engine->options->las_threshold_s;
+    double threshold_s = d->timeline->options->las_threshold_s;
     int64_t wake_ms = INT64_MAX;
     for (int32_t i = 0; i < d->n_running; i++) {
         int32_t job = d->running[i];
-        int64_t milli = WEIR_MAX(1, d->engine->jobs[job].milli);
-        double left_s = threshold_s - engine_attained_s(d->engine, job);
+        int64_t milli = WEIR_MAX(1, d->timeline->jobs[job].milli);
+        double left_s = threshold_s - timeline_attained_s(d->timeline, job);
         if (d->links[job].level != 0) {
             continue;
         }
@@ -210,7 +210,7 @@ static int64_t demote(struct policy *d)
             list_insert(d, job, 1);
         } else {
             int64_t in_ms = (int64_t)(left_s * 1e6 / (double)milli) + 1;
-            wake_ms = WEIR_MIN(wake_ms, d->engine->now_ms + in_ms);
+            wake_ms = WEIR_MIN(wake_ms, d->timeline->now_ms + in_ms);
         }
     }
     return wake_ms;
@@ -223,7 +223,8 @@ static int32_t next_of_level(struct policy *d, int level, int64_t room)
     for (int32_t b = 0; b < d->n_buckets; b++) {
         struct bucket *bucket = &d->buckets[b];
         if (bucket->at[level] >= 0 && bucket->milli <= room &&
-            (best == NULL || engine_is_earlier(d->engine, bucket->at[level], best->at[level]))) {
+            (best == NULL ||
+             timeline_is_earlier(d->timeline, bucket->at[level], best->at[level]))) {
             best = bucket;
         }
     }
@@ -237,7 +238,7 @@ static int32_t next_of_level(struct policy *d, int level, int64_t room)
 
 static int32_t pick(struct policy *d)
 {
-    int64_t room = d->engine->metrics.capacity_milli;
+    int64_t room = d->timeline->metrics.capacity_milli;
     int32_t n = 0;
     for (int32_t b = 0; b < d->n_buckets; b++) {
         for (int level = 0; level < N_LEVELS; level++) {
@@ -247,7 +248,7 @@ static int32_t pick(struct policy *d)
     for (int level = 0; level < N_LEVELS; level++) {
         for (int32_t job = next_of_level(d, level, room); job >= 0;
              job = next_of_level(d, level, room)) {
-            room -= d->engine->jobs[job].milli;
+            room -= d->timeline->jobs[job].milli;
             d->links[job].is_picked = true;
             d->picked[n++] = job;
         }
@@ -265,14 +266,14 @@ static void dispatch_attained(struct policy *d, int64_t *out_wake_ms)
         if (d->links[job].is_picked) {
             d->running[n_kept++] = job;
         } else {
-            engine_evict(d->engine, job, 0, 0);
+            timeline_evict(d->timeline, job, 0, 0);
         }
     }
     d->n_running = n_kept;
     for (int32_t i = 0; i < n_picked; i++) {
         int32_t job = d->picked[i];
         d->links[job].is_picked = false;
-        if (d->engine->jobs[job].state == ENGINE_WAITING) {
+        if (d->timeline->jobs[job].state == TIMELINE_WAITING) {
             start(d, job);
             d->running[d->n_running++] = job;
         }
@@ -286,8 +287,8 @@ static void arrive(void *self, int32_t job)
 {
     struct policy *d = self;
     struct bucket *bucket = &d->buckets[d->bucket_of[job]];
-    int64_t most = d->kind == KIND_STATIC ? bucket->milli : d->engine->metrics.capacity_milli;
-    if (d->engine->jobs[job].milli > most && d->kind != KIND_FIFO) {
+    int64_t most = d->kind == KIND_STATIC ? bucket->milli : d->timeline->metrics.capacity_milli;
+    if (d->timeline->jobs[job].milli > most && d->kind != KIND_FIFO) {
         return; /* never fits: it waits for ever */
     }
     if (d->kind == KIND_LAS) {
@@ -321,9 +322,9 @@ static weir_status decide(void *self, int64_t *out_wake_ms, struct weir_error *e
     return WEIR_OK;
 }
 
-struct engine_driver policy_driver(struct policy *policy)
+struct timeline_driver policy_driver(struct policy *policy)
 {
-    return (struct engine_driver){policy, arrive, leave, decide};
+    return (struct timeline_driver){policy, arrive, leave, decide};
 }
 
 static int compare_milli(const void *left, const void *right)
@@ -332,12 +333,12 @@ static int compare_milli(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/** One bucket per queue, as the engine numbers them. */
+/** One bucket per queue, as the timeline numbers them. */
 static void make_queue_buckets(struct policy *d)
 {
-    const struct metrics *metrics = &d->engine->metrics;
-    struct weir_arena *arena = d->engine->arena;
-    int32_t n_jobs = d->engine->trace->n_jobs;
+    const struct metrics *metrics = &d->timeline->metrics;
+    struct weir_arena *arena = d->timeline->arena;
+    int32_t n_jobs = d->timeline->trace->n_jobs;
     d->n_buckets = metrics->n_queues;
     d->buckets = WEIR_ARENA_ARRAY(arena, (size_t)d->n_buckets, struct bucket);
     for (int32_t q = 0; q < d->n_buckets; q++) {
@@ -346,18 +347,18 @@ static void make_queue_buckets(struct policy *d)
     }
     d->bucket_of = WEIR_ARENA_ARRAY(arena, (size_t)n_jobs, int32_t);
     for (int32_t j = 0; j < n_jobs; j++) {
-        d->bucket_of[j] = d->engine->jobs[j].queue;
+        d->bucket_of[j] = d->timeline->jobs[j].queue;
     }
 }
 
 /** One bucket per size that occurs. */
 static void make_buckets(struct policy *d)
 {
-    struct weir_arena *arena = d->engine->arena;
-    int32_t n_jobs = d->engine->trace->n_jobs;
+    struct weir_arena *arena = d->timeline->arena;
+    int32_t n_jobs = d->timeline->trace->n_jobs;
     int64_t *sizes = WEIR_ARENA_ARRAY(arena, (size_t)n_jobs + 1, int64_t);
     for (int32_t j = 0; j < n_jobs; j++) {
-        sizes[j] = d->engine->jobs[j].milli;
+        sizes[j] = d->timeline->jobs[j].milli;
     }
     qsort(sizes, (size_t)n_jobs, sizeof *sizes, compare_milli);
     for (int32_t j = 0; j < n_jobs; j++) {
@@ -371,16 +372,16 @@ static void make_buckets(struct policy *d)
     }
     d->bucket_of = WEIR_ARENA_ARRAY(arena, (size_t)n_jobs, int32_t);
     for (int32_t j = 0; j < n_jobs; j++) {
-        const int64_t *size = bsearch(&d->engine->jobs[j].milli, sizes, (size_t)d->n_buckets,
+        const int64_t *size = bsearch(&d->timeline->jobs[j].milli, sizes, (size_t)d->n_buckets,
                                       sizeof *sizes, compare_milli);
         d->bucket_of[j] = (int32_t)(size - sizes);
     }
 }
 
-struct policy *policy_create(const char *name, struct engine *engine)
+struct policy *policy_create(const char *name, struct timeline *timeline)
 {
-    struct policy *d = WEIR_ARENA_NEW(engine->arena, struct policy);
-    d->engine = engine;
+    struct policy *d = WEIR_ARENA_NEW(timeline->arena, struct policy);
+    d->timeline = timeline;
     while (strcmp(kind_names[d->kind], name) != 0) {
         d->kind++;
     }
@@ -390,10 +391,10 @@ struct policy *policy_create(const char *name, struct engine *engine)
         make_buckets(d);
     }
     if (d->kind == KIND_LAS) {
-        size_t n = (size_t)engine->trace->n_jobs;
-        d->links = WEIR_ARENA_ARRAY(engine->arena, n, struct link);
-        d->running = WEIR_ARENA_ARRAY(engine->arena, n, int32_t);
-        d->picked = WEIR_ARENA_ARRAY(engine->arena, n, int32_t);
+        size_t n = (size_t)timeline->trace->n_jobs;
+        d->links = WEIR_ARENA_ARRAY(timeline->arena, n, struct link);
+        d->running = WEIR_ARENA_ARRAY(timeline->arena, n, int32_t);
+        d->picked = WEIR_ARENA_ARRAY(timeline->arena, n, int32_t);
     }
     return d;
 }

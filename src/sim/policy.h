@@ -3,7 +3,7 @@
 #define WEIR_SIM_POLICY_H
 
 #include "base/names.h"
-#include "sim/engine.h"
+#include "sim/timeline.h"
 
 struct policy;
 
@@ -13,9 +13,9 @@ bool policy_is_known(const char *name);
 /** The names of all, for a message. */
 void policy_list(struct weir_names *out);
 
-/** Make a policy that decides for the engine, which it borrows. policy_destroy frees it. */
-struct policy *policy_create(const char *name, struct engine *engine);
+/** Make a policy that decides for the timeline, which it borrows. policy_destroy frees it. */
+struct policy *policy_create(const char *name, struct timeline *timeline);
 void policy_destroy(struct policy *policy);
-struct engine_driver policy_driver(struct policy *policy);
+struct timeline_driver policy_driver(struct policy *policy);
 
 #endif

@@ -180,9 +180,9 @@ static bool has_children(const struct queues *queues, int32_t queue)
     return false;
 }
 
-static void add_queue(struct queues *queues, const struct engine *engine, const char *name)
+static void add_queue(struct queues *queues, const struct timeline *timeline, const char *name)
 {
-    int64_t min_run_ms = (int64_t)(engine->options->min_run_s * 1000);
+    int64_t min_run_ms = (int64_t)(timeline->options->min_run_s * 1000);
     queues->list[queues->n++] = (struct weir_sched_queue){
         .name = name,
         .parent = WEIR_SCHED_NONE,
@@ -195,20 +195,20 @@ static void add_queue(struct queues *queues, const struct engine *engine, const 
     };
 }
 
-static weir_status assign_queues(struct queues *queues, struct engine *engine,
+static weir_status assign_queues(struct queues *queues, struct timeline *timeline,
                                  const struct weir_sim_cluster *cluster, struct weir_error *err)
 {
-    const struct weir_sim_trace *trace = engine->trace;
+    const struct weir_sim_trace *trace = timeline->trace;
     const char *last_name = NULL;
     int32_t last = WEIR_SCHED_NONE, cap = cluster->n_queues + 4096;
-    queues->list = WEIR_ARENA_ARRAY(engine->arena, (size_t)cap, struct weir_sched_queue);
-    queues->texts = WEIR_ARENA_ARRAY(engine->arena, (size_t)cap, const char *);
+    queues->list = WEIR_ARENA_ARRAY(timeline->arena, (size_t)cap, struct weir_sched_queue);
+    queues->texts = WEIR_ARENA_ARRAY(timeline->arena, (size_t)cap, const char *);
     if (cluster->n_queues > 0) {
         memcpy(queues->list, cluster->queues, (size_t)cluster->n_queues * sizeof *queues->list);
     }
     queues->n = queues->n_listed = cluster->n_queues;
     for (int32_t j = 0; j < trace->n_jobs; j++) {
-        const char *name = engine->options->is_one_queue ? "all" : trace->jobs[j].queue;
+        const char *name = timeline->options->is_one_queue ? "all" : trace->jobs[j].queue;
         if (name != last_name) {
             last = find_queue(queues, name);
             last_name = name;
@@ -217,36 +217,37 @@ static weir_status assign_queues(struct queues *queues, struct engine *engine,
             if (queues->n == cap) {
                 return weir_error_set(err, WEIR_ERR_LIMIT, "more than 4096 queues in the trace");
             }
-            add_queue(queues, engine, name);
+            add_queue(queues, timeline, name);
             last = queues->n - 1;
         }
         queues->texts[last] = name;
-        engine->jobs[j].queue = engine->jobs[j].result.queue = last;
+        timeline->jobs[j].queue = timeline->jobs[j].result.queue = last;
     }
     for (int32_t j = 0; j < trace->n_jobs; j++) {
-        if (has_children(queues, engine->jobs[j].queue)) {
+        if (has_children(queues, timeline->jobs[j].queue)) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "job \"%.80s\" is in queue \"%.80s\", which has queues below it: "
                                   "jobs belong into the lowest ones",
-                                  trace->jobs[j].name, queues->list[engine->jobs[j].queue].name);
+                                  trace->jobs[j].name, queues->list[timeline->jobs[j].queue].name);
         }
     }
     return WEIR_OK;
 }
 
 /** Whole devices to the queues that the cluster does not list, so that they use it up together. */
-static void give_quotas(struct queues *queues, const struct engine *engine, int64_t capacity_milli)
+static void give_quotas(struct queues *queues, const struct timeline *timeline,
+                        int64_t capacity_milli)
 {
-    const char *rule = engine->options->quota;
+    const char *rule = timeline->options->quota;
     int32_t n = queues->n - queues->n_listed;
-    double *demand = WEIR_ARENA_ARRAY(engine->arena, (size_t)queues->n, double), total = 0;
+    double *demand = WEIR_ARENA_ARRAY(timeline->arena, (size_t)queues->n, double), total = 0;
     if (strcmp(rule, "none") == 0 || queues->n_listed > 0 || n == 0) {
         return;
     }
-    for (int32_t j = 0; j < engine->trace->n_jobs; j++) {
+    for (int32_t j = 0; j < timeline->trace->n_jobs; j++) {
         double milli_ms =
-            (double)engine->jobs[j].milli * (double)engine->trace->jobs[j].duration_ms;
-        demand[engine->jobs[j].queue] += milli_ms;
+            (double)timeline->jobs[j].milli * (double)timeline->trace->jobs[j].duration_ms;
+        demand[timeline->jobs[j].queue] += milli_ms;
         total += milli_ms;
     }
     for (int32_t q = 0; q < queues->n; q++) {
@@ -268,22 +269,22 @@ static void metrics_queues(const struct queues *queues, struct metrics *metrics)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static weir_status run_cycles(struct engine *engine, const struct weir_sim_cluster *cluster,
+static weir_status run_cycles(struct timeline *timeline, const struct weir_sim_cluster *cluster,
                               const struct queues *queues, struct weir_sim_report *report,
                               struct weir_error *err)
 {
     struct weir_sched_profile profile;
     struct cycle *cycle = NULL;
-    if (engine->options->sched != NULL) {
-        profile = *engine->options->sched;
+    if (timeline->options->sched != NULL) {
+        profile = *timeline->options->sched;
     } else {
-        WEIR_TRY(weir_sched_profile_named(engine->options->profile, &profile, err));
+        WEIR_TRY(weir_sched_profile_named(timeline->options->profile, &profile, err));
     }
     weir_status status =
-        cycle_create(engine, cluster, queues->list, queues->n, &profile, &cycle, err);
+        cycle_create(timeline, cluster, queues->list, queues->n, &profile, &cycle, err);
     if (status == WEIR_OK) {
-        struct engine_driver driver = cycle_driver(cycle);
-        status = engine_run(engine, &driver, err);
+        struct timeline_driver driver = cycle_driver(cycle);
+        status = timeline_run(timeline, &driver, err);
     }
     if (status == WEIR_OK) {
         cycle_report(cycle, report);
@@ -292,11 +293,11 @@ static weir_status run_cycles(struct engine *engine, const struct weir_sim_clust
     return status;
 }
 
-static weir_status run_policy(struct engine *engine, struct weir_error *err)
+static weir_status run_policy(struct timeline *timeline, struct weir_error *err)
 {
-    struct policy *policy = policy_create(engine->options->profile, engine);
-    struct engine_driver driver = policy_driver(policy);
-    weir_status status = engine_run(engine, &driver, err);
+    struct policy *policy = policy_create(timeline->options->profile, timeline);
+    struct timeline_driver driver = policy_driver(policy);
+    weir_status status = timeline_run(timeline, &driver, err);
     policy_destroy(policy);
     return status;
 }
@@ -305,7 +306,7 @@ static weir_status run(const struct weir_sim_trace *trace, const struct weir_sim
                        const struct weir_sim_options *options, struct weir_arena *arena,
                        struct weir_sim_report *report, struct weir_error *err)
 {
-    struct engine engine;
+    struct timeline timeline;
     struct queues queues = {0};
     int64_t capacity_milli = 0;
     int32_t node_devices = 0;
@@ -313,19 +314,19 @@ static weir_status run(const struct weir_sim_trace *trace, const struct weir_sim
         capacity_milli += (int64_t)cluster->nodes[n].n_devices * WEIR_SCHED_DEVICE;
         node_devices = WEIR_MAX(node_devices, cluster->nodes[n].n_devices);
     }
-    WEIR_TRY(engine_init(&engine, trace, options, arena, node_devices, err));
-    WEIR_TRY(assign_queues(&queues, &engine, cluster, err));
-    give_quotas(&queues, &engine, capacity_milli);
-    metrics_init(&engine.metrics, arena, queues.n, trace->n_jobs, capacity_milli);
-    metrics_queues(&queues, &engine.metrics);
+    WEIR_TRY(timeline_init(&timeline, trace, options, arena, node_devices, err));
+    WEIR_TRY(assign_queues(&queues, &timeline, cluster, err));
+    give_quotas(&queues, &timeline, capacity_milli);
+    metrics_init(&timeline.metrics, arena, queues.n, trace->n_jobs, capacity_milli);
+    metrics_queues(&queues, &timeline.metrics);
     weir_status status = policy_is_known(options->profile)
-                             ? run_policy(&engine, err)
-                             : run_cycles(&engine, cluster, &queues, report, err);
+                             ? run_policy(&timeline, err)
+                             : run_cycles(&timeline, cluster, &queues, report, err);
     if (status == WEIR_OK) {
-        measure(&engine, queues.list, queues.n, report);
+        measure(&timeline, queues.list, queues.n, report);
         report->n_nodes = cluster->n_nodes;
     }
-    engine_fini(&engine);
+    timeline_fini(&timeline);
     return status;
 }
 

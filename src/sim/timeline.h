@@ -6,21 +6,21 @@
  * Work is counted in milliseconds of one task. A job with r tasks running does r of it each
  * millisecond; it ends when duration × n_tasks is done.
  */
-#ifndef WEIR_SIM_ENGINE_H
-#define WEIR_SIM_ENGINE_H
+#ifndef WEIR_SIM_TIMELINE_H
+#define WEIR_SIM_TIMELINE_H
 
 #include "sim/metrics.h"
 
-enum engine_state {
-    ENGINE_FUTURE, /**< Not submitted yet: its time, or the end of the job it follows, is to come.
+enum timeline_state {
+    TIMELINE_FUTURE, /**< Not submitted yet: its time, or the end of the job it follows, is to come.
                     */
-    ENGINE_WAITING,
-    ENGINE_RUNNING,
-    ENGINE_DONE,
+    TIMELINE_WAITING,
+    TIMELINE_RUNNING,
+    TIMELINE_DONE,
 };
 
-struct engine_job {
-    enum engine_state state;
+struct timeline_job {
+    enum timeline_state state;
     int32_t queue;
     int32_t n_tasks, min_tasks, n_running;
     int32_t devices_per_task, devices_rest; /**< The first devices_rest tasks have one more. */
@@ -36,21 +36,21 @@ struct engine_job {
 };
 
 /** A job in the future is submitted then, any other one ends. */
-struct engine_event {
+struct timeline_event {
     int64_t at_ms;
     int32_t job;
     uint32_t version;
 };
 
-struct engine {
+struct timeline {
     const struct weir_sim_trace *trace;
     const struct weir_sim_options *options;
     struct weir_arena *arena;
-    struct engine_job *jobs;
+    struct timeline_job *jobs;
     struct metrics metrics;
     int64_t now_ms;
     int64_t preempt_cost_ms, checkpoint_every_ms, resize_cost_ms;
-    struct engine_event *events; /**< A heap, the next one first. */
+    struct timeline_event *events; /**< A heap, the next one first. */
     int32_t n_events;
     size_t events_cap;
     int32_t i_next; /**< The next job to be submitted of those that follow none. */
@@ -60,8 +60,8 @@ struct engine {
     double wasted_busy;    /**< Both, times how busy the devices were kept. */
 };
 
-/** What decides which jobs run. The engine calls it back. */
-struct engine_driver {
+/** What decides which jobs run. The timeline calls it back. */
+struct timeline_driver {
     void *self;
     void (*arrive)(void *self, int32_t job);
     void (*leave)(void *self, int32_t job); /**< It is done and holds nothing any more. */
@@ -72,39 +72,39 @@ struct engine_driver {
 
 /**
  * Begin a replay. `node_devices`: of the largest node; it decides into how many tasks a job is
- * split. INVALID as weir_sim_run. engine_fini frees.
+ * split. INVALID as weir_sim_run. timeline_fini frees.
  */
-weir_status engine_init(struct engine *engine, const struct weir_sim_trace *trace,
-                        const struct weir_sim_options *options, struct weir_arena *arena,
-                        int32_t node_devices, struct weir_error *err) WEIR_MUST_CHECK;
-void engine_fini(struct engine *engine);
+weir_status timeline_init(struct timeline *timeline, const struct weir_sim_trace *trace,
+                          const struct weir_sim_options *options, struct weir_arena *arena,
+                          int32_t node_devices, struct weir_error *err) WEIR_MUST_CHECK;
+void timeline_fini(struct timeline *timeline);
 
 /** Whether something is still to come: a submission or the end of a job. */
-bool engine_has_more(const struct engine *engine);
+bool timeline_has_more(const struct timeline *timeline);
 
 /** Whether a job was submitted before another one. */
-bool engine_is_earlier(const struct engine *engine, int32_t left, int32_t right);
+bool timeline_is_earlier(const struct timeline *timeline, int32_t left, int32_t right);
 
 /** Devices of one task of a job. */
-int32_t engine_task_devices(const struct engine *engine, int32_t job, int32_t task);
+int32_t timeline_task_devices(const struct timeline *timeline, int32_t job, int32_t task);
 
 /** Let a job have n_running tasks that hold `milli`, from n_running 0 up: it starts or grows. */
-void engine_grow(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
+void timeline_grow(struct timeline *timeline, int32_t job, int32_t n_running, int64_t milli);
 
 /** Take tasks from a job. The rest keeps its work if it is still enough to run. */
-void engine_evict(struct engine *engine, int32_t job, int32_t n_running, int64_t milli);
+void timeline_evict(struct timeline *timeline, int32_t job, int32_t n_running, int64_t milli);
 
 /** Device seconds that a job has held so far. */
-double engine_attained_s(const struct engine *engine, int32_t job);
+double timeline_attained_s(const struct timeline *timeline, int32_t job);
 
 /** Time since its submission without its minimum running. */
-int64_t engine_waited_ms(const struct engine *engine, int32_t job);
+int64_t timeline_waited_ms(const struct timeline *timeline, int32_t job);
 
 /**
  * Play from event to event until nothing happens any more, or the options say to end. The driver's
  * error.
  */
-weir_status engine_run(struct engine *engine, const struct engine_driver *driver,
-                       struct weir_error *err) WEIR_MUST_CHECK;
+weir_status timeline_run(struct timeline *timeline, const struct timeline_driver *driver,
+                         struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif
