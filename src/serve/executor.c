@@ -1,0 +1,309 @@
+#include "executor_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SNIFF_BYTES ((size_t)64)
+
+static const struct weir_kind *const kinds[] = {
+#define WEIR_KIND(name) &weir_executor_##name##_kind,
+#include "executors.def"
+#undef WEIR_KIND
+};
+
+const struct weir_registry weir_executors = {
+    .noun = "executor",
+    .plural = "executors",
+    .doc = "What runs a model file.",
+    .kinds = kinds,
+    .n_kinds = WEIR_ARRAY_LEN(kinds),
+};
+
+static const struct executor_ops *ops_of(const struct weir_kind *kind)
+{
+    return kind->ops;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+/* safetensors: the length of the header in 8 bytes, then JSON. A protobuf message of ONNX begins
+ * with a field of ModelProto, of which the first ones are below 16. */
+enum model_format model_format_sniff(const void *bytes, size_t n, uint64_t file_bytes)
+{
+    const uint8_t *at = bytes;
+    if (n >= 9 && at[8] == '{') {
+        uint64_t header = 0;
+        for (int i = 7; i >= 0; i--) {
+            header = header << 8 | at[i];
+        }
+        if (header >= 2 && header <= file_bytes - 8) {
+            return MODEL_FORMAT_WEIR;
+        }
+    }
+    if (n < 4) {
+        return MODEL_FORMAT_UNKNOWN;
+    }
+    static const uint8_t firsts[] = {
+        1 << 3, 2 << 3 | 2, 3 << 3 | 2, 4 << 3 | 2, 6 << 3 | 2, 7 << 3 | 2, 8 << 3 | 2,
+    };
+    bool is_version = at[0] == firsts[0] && at[1] >= 1 && at[1] < 100; /* ir_version */
+    bool is_other = memchr(firsts + 1, at[0], sizeof firsts - 1) != NULL;
+    return is_version || is_other ? MODEL_FORMAT_ONNX : MODEL_FORMAT_UNKNOWN;
+}
+
+const char *model_format_text(enum model_format format)
+{
+    static const char *const texts[] = {"unknown", "weir", "onnx"};
+    return texts[format];
+}
+
+static weir_status map_open(const char *path, int fd, struct model_bytes *out,
+                            struct weir_error *err)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0) {
+        return weir_error_set_errno(err, errno, "%s", path);
+    }
+    if (!S_ISREG(facts.st_mode) || facts.st_size == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: %s, expected a model", path,
+                              S_ISREG(facts.st_mode) ? "an empty file" : "not a file");
+    }
+    if ((uint64_t)facts.st_size > SERVE_MODEL_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%s: %lld bytes, a model has at most %zu", path,
+                              (long long)facts.st_size, SERVE_MODEL_MAX_BYTES);
+    }
+    void *at = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED) {
+        return weir_error_set_errno(err, errno, "%s: cannot be mapped", path);
+    }
+    *out = (struct model_bytes){.at = at, .n = (size_t)facts.st_size};
+    return WEIR_OK;
+}
+
+weir_status model_bytes_map(const char *path, struct model_bytes *out, struct weir_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "%s", path);
+    }
+    weir_status status = map_open(path, fd, out, err);
+    (void)close(fd);
+    return status;
+}
+
+void model_bytes_unmap(struct model_bytes *bytes)
+{
+    if (bytes->at != NULL) {
+        (void)munmap((void *)bytes->at, bytes->n);
+    }
+    *bytes = (struct model_bytes){0};
+}
+
+static weir_status sniff(const char *path, enum model_format *out, struct weir_error *err)
+{
+    struct model_bytes bytes;
+    WEIR_TRY(model_bytes_map(path, &bytes, err));
+    *out = model_format_sniff(bytes.at, WEIR_MIN(bytes.n, SNIFF_BYTES), bytes.n);
+    model_bytes_unmap(&bytes);
+    return WEIR_OK;
+}
+
+/* ---- load ------------------------------------------------------------------------------------- */
+
+int32_t executor_threads(const struct executor_options *options)
+{
+    if (options->n_threads > 0) {
+        return options->n_threads;
+    }
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? WEIR_MAX(CPU_COUNT(&set), 1) : 1;
+}
+
+static weir_status check_ports(const struct serve_model *model, const char *path,
+                               struct weir_error *err)
+{
+    if (model->n_inputs > SERVE_PORTS_MAX || model->n_outputs > SERVE_PORTS_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "%s: %zu inputs and %zu outputs, at most %d of each are served", path,
+                              model->n_inputs, model->n_outputs, SERVE_PORTS_MAX);
+    }
+    return model->n_outputs > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s: the model has no outputs", path);
+}
+
+weir_status executor_load(const char *name, const char *path,
+                          const struct executor_options *options, struct serve_model **out,
+                          struct weir_error *err)
+{
+    static const struct executor_options defaults;
+    const struct weir_kind *kind;
+    WEIR_TRY(weir_registry_find(&weir_executors, name, "executor", &kind, err));
+    struct serve_model *model;
+    WEIR_TRY(ops_of(kind)->load(path, options != NULL ? options : &defaults, &model, err));
+    model->kind = kind;
+    weir_status status = check_ports(model, path, err);
+    if (status != WEIR_OK) {
+        serve_model_unload(model);
+        return status;
+    }
+    *out = model;
+    return WEIR_OK;
+}
+
+/* Our own could not run an ONNX file: `lacks` says why. */
+static weir_status choose_other(const char *path, const struct executor_options *options,
+                                const struct weir_error *lacks, struct serve_model **out,
+                                char why[EXECUTOR_WHY_BYTES], struct weir_error *err)
+{
+    struct weir_error other;
+    if (weir_registry_get(&weir_executors, "onnxruntime") == NULL) {
+        return weir_error_set(err, lacks->status, "%s", lacks->message);
+    }
+    weir_status status = executor_load("onnxruntime", path, options, out, &other);
+    if (status == WEIR_OK) {
+        (void)snprintf(why, EXECUTOR_WHY_BYTES,
+                       "onnxruntime runs it, because Weir's own cannot: %s", lacks->message);
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%.260s; onnxruntime: %s", lacks->message,
+                          other.message);
+}
+
+weir_status executor_choose(const char *path, const struct executor_options *options,
+                            struct serve_model **out, char why[EXECUTOR_WHY_BYTES],
+                            struct weir_error *err)
+{
+    enum model_format format;
+    WEIR_TRY(sniff(path, &format, err));
+    if (format == MODEL_FORMAT_UNKNOWN) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: neither a model that Weir trained (safetensors) nor ONNX", path);
+    }
+    if (format == MODEL_FORMAT_WEIR) {
+        WEIR_TRY(executor_load("weir", path, options, out, err));
+        (void)snprintf(why, EXECUTOR_WHY_BYTES, "Weir runs it, because Weir trained it");
+        return WEIR_OK;
+    }
+    struct weir_error lacks;
+    weir_status status = executor_load("onnx", path, options, out, &lacks);
+    if (status == WEIR_OK) {
+        (void)snprintf(why, EXECUTOR_WHY_BYTES,
+                       "Weir runs it, because Weir has all of its operators");
+        return WEIR_OK;
+    }
+    if (status != WEIR_ERR_UNSUPPORTED) {
+        return weir_error_set(err, status, "%s", lacks.message);
+    }
+    return choose_other(path, options, &lacks, out, why, err);
+}
+
+/* ---- a loaded model --------------------------------------------------------------------------- */
+
+static const char *dtype_text(enum weir_dtype dtype)
+{
+    return dtype == WEIR_DTYPE_NONE ? "any type" : weir_dtype_name(dtype);
+}
+
+weir_status serve_port_check(const struct serve_port *port, const struct weir_tensor *tensor,
+                             struct weir_error *err)
+{
+    bool fits = (port->dtype == WEIR_DTYPE_NONE || port->dtype == tensor->dtype) &&
+                (port->rank < 0 || port->rank == tensor->rank);
+    for (int32_t i = 0; fits && i < port->rank; i++) {
+        fits = port->dims[i] < 0 || port->dims[i] == tensor->dims[i];
+    }
+    if (fits) {
+        return WEIR_OK;
+    }
+    char wanted[WEIR_TENSOR_TEXT_BYTES] = "any shape", given[WEIR_TENSOR_TEXT_BYTES];
+    return weir_error_set(
+        err, WEIR_ERR_INVALID, "input \"%.80s\" is %s of %s, expected %s of %s (-1: any)",
+        port->name, weir_tensor_dims_text(tensor->rank, tensor->dims, given),
+        weir_dtype_name(tensor->dtype),
+        port->rank < 0 ? wanted : weir_tensor_dims_text(port->rank, port->dims, wanted),
+        dtype_text(port->dtype));
+}
+
+weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const *in,
+                            struct weir_tensor **out, struct weir_error *err)
+{
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        WEIR_TRY(serve_port_check(&model->inputs[i], in[i], err));
+    }
+    return ops_of(model->kind)->run(model, in, out, err);
+}
+
+void serve_model_unload(struct serve_model *model)
+{
+    if (model != NULL) {
+        ops_of(model->kind)->unload(model);
+    }
+}
+
+const char *serve_model_metadata(struct serve_model *model, const char *key)
+{
+    const struct executor_ops *ops = ops_of(model->kind);
+    return ops->metadata != NULL ? ops->metadata(model, key) : NULL;
+}
+
+static bool are_batched(const struct serve_port *ports, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ports[i].rank < 1 || ports[i].dims[0] >= 0) {
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+bool serve_model_is_batched(const struct serve_model *model)
+{
+    return are_batched(model->inputs, model->n_inputs) &&
+           are_batched(model->outputs, model->n_outputs);
+}
+
+static weir_status zeros_of(const struct serve_port *port, int64_t batch, struct weir_tensor **out,
+                            struct weir_error *err)
+{
+    if (port->dtype == WEIR_DTYPE_NONE || port->rank < 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "the model does not say type and shape of input \"%.80s\"",
+                              port->name);
+    }
+    int64_t dims[WEIR_TENSOR_RANK_MAX];
+    for (int32_t i = 0; i < port->rank; i++) {
+        int64_t free_dim = i == 0 ? batch : 1;
+        dims[i] = port->dims[i] >= 0 ? port->dims[i] : free_dim;
+    }
+    return weir_tensor_create(port->dtype, port->rank, dims, out, err);
+}
+
+weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
+                              struct weir_tensor **out, struct weir_error *err)
+{
+    struct weir_tensor *made[SERVE_PORTS_MAX] = {NULL};
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        weir_status status = zeros_of(&model->inputs[i], batch, &made[i], err);
+        if (status != WEIR_OK) {
+            serve_tensors_release(made, model->n_inputs);
+            return status;
+        }
+    }
+    memcpy(out, made, model->n_inputs * sizeof *made);
+    return WEIR_OK;
+}
+
+void serve_tensors_release(struct weir_tensor **tensors, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        weir_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}

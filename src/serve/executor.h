@@ -1,0 +1,145 @@
+/**
+ * Executor: what runs a model file. Each kind of executor is one file, src/serve/executor/NAME.c.
+ *
+ *     weir         Weir's own net files (nn/net_file.h)
+ *     onnx         ONNX files, by src/onnx
+ *     onnxruntime  ONNX files, by a library that is loaded at run time
+ *
+ *     struct serve_model *model;
+ *     char why[EXECUTOR_WHY_BYTES];
+ *     WEIR_TRY(executor_choose("model.onnx", &options, &model, why, err));
+ *     struct weir_tensor *out[1];
+ *     WEIR_TRY(serve_model_run(model, in, out, err));
+ *     serve_model_unload(model);
+ *
+ * A loaded model has ports, which are the tensors that go in and come out. A free dimension is -1.
+ * Where the first dimension of every port is free, it means the batch (serve_model_is_batched), and
+ * a run may have any batch.
+ *
+ * A model file is treated as hostile: its form and sizes are checked, and a run's memory is bounded.
+ *
+ * Threads: one thread at a time uses a serve_model. Models are independent of each other.
+ */
+#ifndef WEIR_SERVE_EXECUTOR_H
+#define WEIR_SERVE_EXECUTOR_H
+
+#include "base/kind.h"
+#include "base/status.h"
+#include "tensor/tensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** More ports than any model has that serves requests. A file with more is LIMIT. */
+#define SERVE_PORTS_MAX       64
+#define SERVE_MODEL_MAX_BYTES ((size_t)16 << 30)
+#define EXECUTOR_WHY_BYTES    1024
+
+struct executor_options {
+    int32_t n_threads;            /**< Computing threads; 0: one per CPU. */
+    size_t memory_max_bytes;      /**< What a run may take; 0: 8 GiB. */
+    const char *onnxruntime_path; /**< File of the library; NULL: found as onnxruntime.h says. */
+    int32_t batch_max;            /**< The largest batch to plan for; 0: 1. A larger one is run in
+                                       parts by executors that plan. */
+};
+
+/** A tensor that goes in or comes out. */
+struct serve_port {
+    const char *name;                   /**< Owned by the model. */
+    enum weir_dtype dtype;              /**< NONE: the file does not say. */
+    int32_t rank;                       /**< -1: the file does not say. */
+    int64_t dims[WEIR_TENSOR_RANK_MAX]; /**< -1: free. */
+};
+
+struct executor_ops;
+
+/** A loaded model: the head of an executor's own struct. */
+struct serve_model {
+    const struct weir_kind *kind; /**< Of its executor. */
+    const struct serve_port *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+};
+
+/** What a kind of executor does. Others call serve_model_… below. */
+struct executor_ops {
+    weir_status (*load)(const char *path, const struct executor_options *options,
+                        struct serve_model **out, struct weir_error *err);
+    weir_status (*run)(struct serve_model *model, struct weir_tensor *const *in,
+                       struct weir_tensor **out, struct weir_error *err);
+    void (*unload)(struct serve_model *model);
+    const char *(*metadata)(struct serve_model *model, const char *key); /**< NULL: has none. */
+};
+
+extern const struct weir_registry weir_executors;
+
+/** Is a file Weir's own or ONNX, by its first bytes? */
+enum model_format { MODEL_FORMAT_UNKNOWN, MODEL_FORMAT_WEIR, MODEL_FORMAT_ONNX };
+
+enum model_format model_format_sniff(const void *bytes, size_t n, uint64_t file_bytes);
+/** "weir", "onnx", "unknown". */
+const char *model_format_text(enum model_format format);
+
+/**
+ * Loads a model with the executor of this name.
+ *
+ * @param options  NULL: the defaults. Borrowed until the call returns.
+ * @param out      The caller owns the model: serve_model_unload.
+ * @return INVALID (no such executor; the file is not what it runs), NOT_FOUND, DENIED, IO, CORRUPT,
+ *         UNSUPPORTED (names operator, opset and node; or says how to install onnxruntime), LIMIT,
+ *         NOMEM.
+ */
+weir_status executor_load(const char *kind, const char *path,
+                          const struct executor_options *options, struct serve_model **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Loads a model with the executor that suits it: Weir's own if it can run the file, else
+ * onnxruntime if its library is found.
+ *
+ * @param why  A sentence: which executor it is, and why.
+ * @return As executor_load. UNSUPPORTED names what Weir's own lacks, and what to install or set.
+ */
+weir_status executor_choose(const char *path, const struct executor_options *options,
+                            struct serve_model **out, char why[EXECUTOR_WHY_BYTES],
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Runs the model.
+ *
+ * @param in   A tensor for each input, in the order of the ports. Borrowed; not changed.
+ * @param out  A reference for each output, which the caller releases. Outputs may refer to inputs.
+ *             Written only on success.
+ * @return INVALID: an input does not fit its port, or the model cannot have this shape. LIMIT,
+ *         NOMEM. INTERNAL: the executor failed. The model can be used again after each.
+ */
+weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const *in,
+                            struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** NULL is accepted. */
+void serve_model_unload(struct serve_model *model);
+
+/**
+ * A text that the file carries: "weir.picture" and "weir.labels" (JSON, signature.h),
+ * "weir.output_kind". NULL: it does not carry it. Owned by the model, until the next call.
+ */
+const char *serve_model_metadata(struct serve_model *model, const char *key);
+
+/** Is the first dimension of every input and output free (and there is an input)? */
+bool serve_model_is_batched(const struct serve_model *model);
+
+/**
+ * Inputs of zeros (strings: empty) for a run; free dimensions are 1, but the first is `batch`.
+ * @param out  n_inputs references, which the caller releases. Written only on success.
+ */
+weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
+                              struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does a tensor fit a port? INVALID, naming the port and what it expects. */
+weir_status serve_port_check(const struct serve_port *port, const struct weir_tensor *tensor,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Releases n references and sets them to NULL; NULLs are accepted. */
+void serve_tensors_release(struct weir_tensor **tensors, size_t n);
+
+#endif
