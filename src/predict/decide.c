@@ -5,7 +5,7 @@
 
 const char *verdict_text(enum verdict verdict)
 {
-    static const char *const texts[] = {"grant", "deny", "unknown", "error"};
+    static const char *const texts[] = {"grant", "deny", "unknown", "error", "label"};
     return texts[verdict];
 }
 
@@ -50,4 +50,9 @@ enum verdict decide(double score, const char *name, const struct thresholds *thr
         return VERDICT_GRANT;
     }
     return lists->fallback;
+}
+
+enum verdict decide_label(double score, double threshold, bool is_rejected)
+{
+    return score >= threshold && !is_rejected ? VERDICT_LABEL : VERDICT_UNKNOWN;
 }

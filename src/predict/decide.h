@@ -4,11 +4,12 @@
 
 #include "predict/matcher.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum verdict { VERDICT_GRANT, VERDICT_DENY, VERDICT_UNKNOWN, VERDICT_ERROR };
+enum verdict { VERDICT_GRANT, VERDICT_DENY, VERDICT_UNKNOWN, VERDICT_ERROR, VERDICT_LABEL };
 
-/** "grant", "deny", "unknown", "error". */
+/** "grant", "deny", "unknown", "error", "label". */
 const char *verdict_text(enum verdict verdict);
 
 /** Names in strcmp order (lists_sort). */
@@ -38,5 +39,9 @@ double decide_threshold(const char *name, const struct thresholds *thresholds,
  */
 enum verdict decide(double score, const char *name, const struct thresholds *thresholds,
                     const struct lists *lists);
+
+/** Of a classifier's likeliest label: below the threshold (or without a score), or a label that
+ *  stands for none of the others: unknown. Else: label. */
+enum verdict decide_label(double score, double threshold, bool is_rejected);
 
 #endif

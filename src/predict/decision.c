@@ -15,7 +15,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *decision_to_json(const struct decision *decision)
+json_t *decision_to_json(struct decision *decision)
 {
     char time[WEIR_TIME_TEXT_BYTES];
     weir_time_format(decision->time_ms, time);
@@ -29,6 +29,9 @@ json_t *decision_to_json(const struct decision *decision)
     json_object_set_new(json, "time_ms", text(time));
     json_object_set_new(json, "verdict", text(verdict_text(decision->verdict)));
     json_object_set_new(json, "person", text(decision->person));
+    json_object_set_new(json, "label", text(decision->label));
+    json_object_set_new(json, "labels", decision->labels != NULL ? decision->labels : json_null());
+    decision->labels = NULL;
     json_object_set_new(json, "score", number(decision->score));
     json_object_set_new(json, "threshold", number(decision->threshold));
     json_object_set_new(json, "model_version", json_integer(decision->model_version));

@@ -15,6 +15,8 @@ struct decision {
     int64_t time_ms; /**< When the frame was there. */
     enum verdict verdict;
     const char *person;      /**< Recognised; NULL if unknown. */
+    const char *label;       /**< Of a classifier; NULL if unknown, or there is none. */
+    json_t *labels;          /**< The likeliest, [{"label","score"}]; NULL: not asked for. Taken. */
     double score, threshold; /**< NaN: none. */
     int64_t model_version, gallery_version, list_revision;
     int64_t
@@ -25,8 +27,8 @@ struct decision {
 
 /**
  * New object with every field of the record but "durable_us", which is known later. "image" is
- * null. Text that is not UTF-8 becomes "?".
+ * null. Text that is not UTF-8 becomes "?". Takes the reference to `labels`.
  */
-json_t *decision_to_json(const struct decision *decision);
+json_t *decision_to_json(struct decision *decision);
 
 #endif

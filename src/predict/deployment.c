@@ -176,7 +176,12 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
                                const struct serving *old, const struct model *model,
                                struct gallery **out, struct weir_error *err)
 {
-    if (old != NULL && old->model == model && old->gallery->version == wanted->gallery_version &&
+    if (!wanted->has_gallery) {
+        *out = NULL;
+        return WEIR_OK;
+    }
+    if (old != NULL && old->model == model && old->gallery != NULL &&
+        old->gallery->version == wanted->gallery_version &&
         strcmp(old->gallery->blob, wanted->gallery_blob) == 0 &&
         old->gallery->impostors_version == wanted->impostors_version &&
         is_same_blob(old->gallery->impostors_blob, wanted->impostors_blob) &&
@@ -188,9 +193,25 @@ static weir_status get_gallery(struct deployer *deployer, const struct deploymen
     return build_gallery(deployer, wanted, out, err);
 }
 
+static void log_classifier_ready(const struct serving *serving, const struct timing *timing)
+{
+    weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
+             WEIR_KV_STR("model", serving->model->name),
+             WEIR_KV_INT("model_version", serving->model->version),
+             WEIR_KV_INT("labels", (int64_t)serving->model->dim),
+             WEIR_KV_F64("threshold", serving_threshold(serving)),
+             WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
+             WEIR_KV_F64("load_ms", (double)timing->load_ns / 1e6),
+             WEIR_KV_F64("switch_ms", (double)timing->switch_ns / 1e6));
+}
+
 static void log_ready(const struct serving *serving, const struct timing *timing)
 {
     const struct gallery *gallery = serving->gallery;
+    if (gallery == NULL) {
+        log_classifier_ready(serving, timing);
+        return;
+    }
     weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
              WEIR_KV_STR("model", serving->model->name),
              WEIR_KV_INT("model_version", serving->model->version),
@@ -209,6 +230,9 @@ static void log_ready(const struct serving *serving, const struct timing *timing
 static void tell_threshold(struct deployer *deployer, const struct serving *serving)
 {
     const struct gallery *gallery = serving->gallery;
+    if (gallery == NULL) {
+        return; /* The document says it. */
+    }
     const struct calibration *found = &gallery->calibration;
     weir_log(WEIR_LOG_INFO, "threshold_set", WEIR_KV_INT("revision", serving->revision),
              WEIR_KV_F64("threshold", found->threshold),
@@ -249,26 +273,39 @@ static void report_threshold(struct deployer *deployer)
     deployer->unreported = NULL;
 }
 
+/* Model, stages that fit it, and the gallery if they compare with one. */
+static weir_status make_serving(struct deployer *deployer, const struct deployment *wanted,
+                                const struct serving *old, struct timing *timing,
+                                struct serving **out, struct weir_error *err)
+{
+    struct model *model;
+    struct stages *stages = NULL;
+    struct gallery *gallery;
+    WEIR_TRY(get_model(deployer, wanted, old, timing, &model, err));
+    weir_status status = stages_create(wanted->stages, model, &stages, err);
+    if (status == WEIR_OK) {
+        uint64_t start_ns = weir_mono_ns();
+        status = get_gallery(deployer, wanted, old, model, &gallery, err);
+        timing->embed_ns = weir_mono_ns() - start_ns;
+    }
+    if (status != WEIR_OK) {
+        stages_destroy(stages);
+        model_unref(model);
+        return status;
+    }
+    *out = serving_create(model, gallery, stages, &wanted->lists, wanted->revision,
+                          wanted->list_revision);
+    return WEIR_OK;
+}
+
 static weir_status apply_parsed(struct deployer *deployer, const struct deployment *wanted,
                                 struct weir_error *err)
 {
     struct timing timing = {0};
-    struct model *model;
-    struct gallery *gallery;
-    struct serving *old = serving_slot_get(deployer->config.slot);
-    weir_status status = get_model(deployer, wanted, old, &timing, &model, err);
-    if (status == WEIR_OK) {
-        uint64_t start_ns = weir_mono_ns();
-        status = get_gallery(deployer, wanted, old, model, &gallery, err);
-        timing.embed_ns = weir_mono_ns() - start_ns;
-        if (status != WEIR_OK) {
-            model_unref(model);
-        }
-    }
+    struct serving *serving, *old = serving_slot_get(deployer->config.slot);
+    weir_status status = make_serving(deployer, wanted, old, &timing, &serving, err);
     serving_unref(old);
     WEIR_TRY(status);
-    struct serving *serving =
-        serving_create(model, gallery, &wanted->lists, wanted->revision, wanted->list_revision);
     serving_ref(serving);
     uint64_t start_ns = weir_mono_ns();
     serving_slot_publish(deployer->config.slot, serving);
@@ -287,7 +324,8 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
 static void note_models(struct deployer *deployer, const struct deployment *wanted)
 {
     const char *impostors = wanted->impostors_blob != NULL ? wanted->impostors_blob : "";
-    bool is_new_gallery = strcmp(deployer->last.gallery, wanted->gallery_blob) != 0 ||
+    const char *gallery = wanted->gallery_blob != NULL ? wanted->gallery_blob : "";
+    bool is_new_gallery = strcmp(deployer->last.gallery, gallery) != 0 ||
                           strcmp(deployer->last.impostors, impostors) != 0;
     if (strcmp(deployer->last.model, wanted->model.blob) != 0) {
         deployer->before = deployer->last;
@@ -296,8 +334,7 @@ static void note_models(struct deployer *deployer, const struct deployment *want
         deployer->before.gallery[0] = '\0';
     }
     (void)snprintf(deployer->last.model, sizeof deployer->last.model, "%s", wanted->model.blob);
-    (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s",
-                   wanted->gallery_blob);
+    (void)snprintf(deployer->last.gallery, sizeof deployer->last.gallery, "%s", gallery);
     (void)snprintf(deployer->last.impostors, sizeof deployer->last.impostors, "%s", impostors);
 }
 
@@ -305,7 +342,7 @@ static bool is_kept(const struct deployer *deployer, const char *file)
 {
     const struct served *last = &deployer->last, *before = &deployer->before;
     if (file[0] == '.' || strstr(file, last->model) != NULL ||
-        strstr(file, last->gallery) != NULL ||
+        (last->gallery[0] != '\0' && strstr(file, last->gallery) != NULL) ||
         (last->impostors[0] != '\0' && strstr(file, last->impostors) != NULL)) {
         return true;
     }

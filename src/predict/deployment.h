@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "endpoint/stage.h"
 #include "predict/intake.h"
 #include "predict/serving.h"
 #include "predict/spec.h"
@@ -30,10 +31,13 @@ struct deployment {
     int64_t impostors_version;
     const char *impostors_path, *impostors_blob; /**< The blob is NULL without impostors. */
     struct lists lists;
-    struct calibration_rates rates;
+    struct calibration_rates rates; /**< Of a gallery; 0 without. */
+    const json_t *stages;           /**< Borrowed from what was read; NULL: recognise people. */
+    bool has_gallery;               /**< A stage compares with it. */
 };
 
-/** @return NOT_FOUND if nothing is deployed yet; INVALID; UNSUPPORTED without a gallery. */
+/** @return NOT_FOUND if nothing is deployed yet; INVALID; UNSUPPORTED without a gallery that a stage
+ *          needs, and for a stage that is not there. */
 weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -120,26 +120,45 @@ static weir_status read_rate(const json_t *value, const char *name, double *out,
     return WEIR_OK;
 }
 
+static weir_status read_rates(const json_t *json, struct calibration_rates *out,
+                              struct weir_error *err)
+{
+    const json_t *deny_rate = json_object_get(json, "false_deny_rate");
+    out->deny = FALSE_DENY_RATE;
+    WEIR_TRY(read_rate(json_object_get(json, "false_accept_rate"), "false_accept_rate",
+                       &out->accept, err));
+    return deny_rate != NULL ? read_rate(deny_rate, "false_deny_rate", &out->deny, err) : WEIR_OK;
+}
+
+/* A server that does not name them has recognisers only. */
+static weir_status read_stages(const json_t *json, struct weir_arena *arena, struct deployment *out,
+                               struct weir_error *err)
+{
+    struct weir_stage_chain chain;
+    const json_t *stages = json_object_get(json, "stages");
+    WEIR_TRY(weir_stages_read(stages, true, "deployment: $.stages", arena, &chain, err));
+    out->stages = json_is_null(stages) ? NULL : stages;
+    out->has_gallery = weir_stages_need_gallery(&chain);
+    return WEIR_OK;
+}
+
 weir_status deployment_parse(const json_t *json, struct weir_arena *arena, struct deployment *out,
                              struct weir_error *err)
 {
     struct deployment found = {
         .revision = json_integer_value(json_object_get(json, "revision")),
         .list_revision = json_integer_value(json_object_get(json, "list_revision")),
-        .rates = {.deny = FALSE_DENY_RATE},
     };
     if (!json_is_object(json_object_get(json, "model"))) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "nothing is deployed yet");
     }
-    const json_t *deny_rate = json_object_get(json, "false_deny_rate");
-    WEIR_TRY(read_rate(json_object_get(json, "false_accept_rate"), "false_accept_rate",
-                       &found.rates.accept, err));
-    if (deny_rate != NULL) {
-        WEIR_TRY(read_rate(deny_rate, "false_deny_rate", &found.rates.deny, err));
-    }
     const json_t *lists = json_object_get(json, "lists");
     WEIR_TRY(read_model(json, arena, &found.model, err));
-    WEIR_TRY(read_gallery(json, arena, &found, err));
+    WEIR_TRY(read_stages(json, arena, &found, err));
+    if (found.has_gallery) {
+        WEIR_TRY(read_rates(json, &found.rates, err));
+        WEIR_TRY(read_gallery(json, arena, &found, err));
+    }
     WEIR_TRY(read_list(lists, "allow", arena, &found.lists.allow, &found.lists.n_allow, err));
     WEIR_TRY(read_list(lists, "deny", arena, &found.lists.deny, &found.lists.n_deny, err));
     WEIR_TRY(read_fallback(json, &found.lists.fallback, err));

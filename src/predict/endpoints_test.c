@@ -1,6 +1,7 @@
-/* Every source and sink that an ION may name has code here. */
+/* Every source, sink and stage that an ION may name has code here. */
 #include "predict/sink.h"
 #include "predict/source.h"
+#include "predict/stage.h"
 
 #include "base/test_main.h"
 
@@ -19,6 +20,11 @@ START_TEST(every_kind_has_its_code)
         ck_assert_msg(ops != NULL && ops->start != NULL && ops->stop != NULL, "%s",
                       weir_sinks.kinds[i]->name);
     }
+    for (size_t i = 0; i < weir_stages.n_kinds; i++) {
+        const struct stage_ops *ops = stage_ops_of(weir_stages.kinds[i]);
+        ck_assert_msg(ops != NULL && ops->run != NULL, "%s", weir_stages.kinds[i]->name);
+    }
+    ck_assert_ptr_null(stage_ops_of(weir_sinks.kinds[0]));
     ck_assert_ptr_null(source_ops_of(weir_sinks.kinds[0]));
     ck_assert_ptr_null(sink_ops_of(weir_sources.kinds[0]));
 }

@@ -31,43 +31,10 @@ static void complain(struct engine *engine, const struct frame *frame, const cha
     engine->n_unsaid = 0;
 }
 
-static weir_status decode(const struct frame *frame, struct weir_image *out, struct weir_error *err)
-{
-    if (frame->damage != NULL) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "%s", frame->damage);
-    }
-    if (frame->n_bytes == 0) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "the frame is empty");
-    }
-    return weir_image_decode_within(frame->bytes, frame->n_bytes, &weir_image_limits_frame, out,
-                                    err);
-}
-
-/* Fill the decision; *image is the decoded picture, zeroed if there is none. */
-static weir_status recognise(const struct frame *frame, struct serving *serving,
-                             struct decision *decision, struct weir_image *image,
-                             struct weir_error *err)
-{
-    const float *embedding;
-    const struct gallery *gallery = serving->gallery;
-    WEIR_TRY(decode(frame, image, err));
-    WEIR_TRY(model_embed(serving->model, image, &embedding, &decision->brightness, err));
-    struct match match = match_best(&gallery->templates, embedding);
-    const char *person = match.person >= 0 ? gallery->persons[match.person] : NULL;
-    const struct thresholds thresholds = {.known = gallery->calibration.threshold,
-                                          .barred = gallery->calibration.deny_threshold};
-    decision->score = match.score;
-    decision->threshold = decide_threshold(person, &thresholds, &serving->lists);
-    decision->verdict = decide(match.score, person, &thresholds, &serving->lists);
-    decision->person = match.score >= decision->threshold ? person : NULL;
-    return WEIR_OK;
-}
-
 static void process(struct engine *engine, struct frame *frame, struct serving *serving)
 {
     const struct predict_spec *spec = engine->config.spec;
     struct weir_error err;
-    struct weir_image image = {0};
     struct decision decision = {
         .ion = spec->ion,
         .pipeline = spec->pipeline,
@@ -76,13 +43,14 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         .frame = frame->number,
         .time_ms = frame->received_ms,
         .score = NAN,
-        .threshold = serving->gallery->calibration.threshold,
+        .threshold = serving_threshold(serving),
         .brightness = NAN,
         .model_version = serving->model->version,
-        .gallery_version = serving->gallery->version,
+        .gallery_version = serving->gallery != NULL ? serving->gallery->version : 0,
         .list_revision = serving->list_revision,
     };
-    if (recognise(frame, serving, &decision, &image, &err) != WEIR_OK) {
+    struct stage_frame at = {.frame = frame, .serving = serving, .decision = &decision};
+    if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
         decision.verdict = VERDICT_ERROR;
         decision.error = err.message;
         complain(engine, frame, err.message);
@@ -96,7 +64,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     decision.latency_us = (int64_t)((weir_mono_ns() - frame->received_ns) / 1000);
     struct outbox_item item = {.record = decision_to_json(&decision),
                                .received_ns = frame->received_ns,
-                               .picture = image,
+                               .picture = at.image,
                                .ticket = frame};
     outbox_put(engine->config.outbox, &item);
 }

@@ -1,9 +1,10 @@
 /**
  * Engine: one thread that takes frames and decides them.
  *
- *   decode ▸ tensor ▸ embed ▸ match ▸ decide ▸ outbox
+ *   intake ▸ stages (stage.h: decode … decide) ▸ outbox
  *
- * Each frame is decided by the serving of the moment it was taken. A frame that cannot be decoded
+ * Each frame is decided by the serving of the moment it was taken, from the first stage to the
+ * last. A frame that cannot be decoded
  * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. A
  * frame whose decision is remembered is acknowledged again and not decided again.
  */

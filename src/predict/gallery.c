@@ -88,6 +88,12 @@ weir_status gallery_build(const struct gallery_request *request, struct gallery 
     return status;
 }
 
+struct thresholds gallery_thresholds(const struct gallery *gallery)
+{
+    return (struct thresholds){.known = gallery->calibration.threshold,
+                               .barred = gallery->calibration.deny_threshold};
+}
+
 struct gallery *gallery_ref(struct gallery *gallery)
 {
     atomic_fetch_add(&gallery->n_refs, 1);

@@ -13,6 +13,7 @@
 #define WEIR_PREDICT_GALLERY_H
 
 #include "predict/calibrate.h"
+#include "predict/decide.h"
 #include "predict/photo_set.h"
 
 #include <stdatomic.h>
@@ -48,6 +49,9 @@ struct gallery_request {
  */
 weir_status gallery_build(const struct gallery_request *request, struct gallery **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** From which scores on its people count as recognised. */
+struct thresholds gallery_thresholds(const struct gallery *gallery);
 
 struct gallery *gallery_ref(struct gallery *gallery);
 void gallery_unref(struct gallery *gallery);

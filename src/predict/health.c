@@ -100,9 +100,16 @@ static void begin_anew(struct health *health, struct serving *serving)
     struct weir_histogram kept;
     double cut = 0;
     const struct model *model = serving->model;
-    bool has_score = model->has_score_baseline &&
-                     health_score_baseline(&model->score_baseline,
-                                           serving->gallery->calibration.threshold, &kept, &cut);
+    bool has_score = model->has_score_baseline;
+    if (has_score && serving->gallery == NULL) {
+        /* Labels: a picture that the model is unsure of is what is looked for. */
+        kept = model->score_baseline;
+        cut = -INFINITY;
+        has_score = kept.n >= WEIR_DRIFT_MIN_VALUES;
+    } else if (has_score) {
+        has_score =
+            health_score_baseline(&model->score_baseline, serving_threshold(serving), &kept, &cut);
+    }
     serving_unref(health->serving);
     health->serving = serving_ref(serving);
     watch(health, &health->score, "score", has_score ? &kept : NULL, cut);
@@ -184,7 +191,8 @@ static void look_at(struct health *health, const struct sample *sample)
 {
     const struct serving *now = health->serving;
     if (now == NULL || now->model != sample->serving->model ||
-        now->gallery->calibration.threshold != sample->serving->gallery->calibration.threshold) {
+        (now->gallery != NULL) != (sample->serving->gallery != NULL) ||
+        (now->gallery != NULL && serving_threshold(now) != serving_threshold(sample->serving))) {
         begin_anew(health, sample->serving);
     }
     if (is_camera_due(health, sample)) {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "nn/net_embed.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,43 @@ static weir_status warm_up(struct model *model)
     return weir_net_forward(model->net, 1, NULL);
 }
 
+/* Labels travel with the net; output i is label i. */
+static weir_status copy_labels(struct model *model, const struct weir_net_file_info *info,
+                               struct weir_error *err)
+{
+    if (info->n_labels != model->dim) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "model %s version %lld has %zu outputs and %zu labels", model->name,
+                              (long long)model->version, model->dim, info->n_labels);
+    }
+    model->labels = weir_xalloc(model->dim * sizeof *model->labels);
+    for (size_t i = 0; i < model->dim; i++) {
+        model->labels[i] = weir_xstrdup(info->labels[i]);
+    }
+    return WEIR_OK;
+}
+
+static struct model *make(const struct model_name *name, struct weir_net *net,
+                          const struct weir_net_file *file)
+{
+    const struct weir_graph *graph = weir_net_file_graph(file);
+    struct weir_shape shape = weir_graph_output_shape(graph);
+    struct model *model = weir_xalloc(sizeof *model);
+    *model = (struct model){.name = weir_xstrdup(name->name),
+                            .id = weir_xstrdup(name->id),
+                            .blob = weir_xstrdup(name->blob),
+                            .version = name->version,
+                            .net = net,
+                            .input = model_data_input(&weir_net_file_info(file)->input),
+                            .net_input = weir_net_file_info(file)->input,
+                            .gives = weir_graph_is_embedding(graph) ? WEIR_STAGE_MODEL_EMBEDS
+                                                                    : WEIR_STAGE_MODEL_CLASSIFIES,
+                            .dim = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
+    atomic_init(&model->n_refs, 1);
+    model->output = weir_xalloc(model->dim * sizeof *model->output);
+    return model;
+}
+
 weir_status model_load(const char *path, const struct model_name *name, struct model **out,
                        struct weir_error *err)
 {
@@ -56,34 +94,21 @@ weir_status model_load(const char *path, const struct model_name *name, struct m
     const struct weir_net_config config = {.batch = 1, .n_threads = 1};
     WEIR_TRY(weir_net_file_load(path, &config, &net, &file, err));
     const struct weir_net_file_info *info = weir_net_file_info(file);
-    const struct weir_graph *graph = weir_net_file_graph(file);
-    if (!weir_graph_is_embedding(graph)) {
-        weir_net_file_close(file);
-        weir_net_destroy(net);
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "model %s version %lld is a classifier: a gallery needs a model that "
-                              "gives embeddings (loss: margin)",
-                              name->name, (long long)name->version);
-    }
-    struct weir_shape shape = weir_graph_output_shape(graph);
-    struct model *model = weir_xalloc(sizeof *model);
-    *model = (struct model){.name = weir_xstrdup(name->name),
-                            .id = weir_xstrdup(name->id),
-                            .blob = weir_xstrdup(name->blob),
-                            .version = name->version,
-                            .net = net,
-                            .input = model_data_input(&info->input),
-                            .net_input = info->input,
-                            .dim = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
-    atomic_init(&model->n_refs, 1);
-    model->embedding = weir_xalloc(model->dim * sizeof *model->embedding);
+    struct model *model = make(name, net, file);
+    weir_status status =
+        model->gives == WEIR_STAGE_MODEL_CLASSIFIES ? copy_labels(model, info, err) : WEIR_OK;
     read_baseline(model, info->baseline);
     weir_net_file_close(file);
-    weir_status status = warm_up(model);
+    if (status == WEIR_OK) {
+        status = warm_up(model);
+        if (status != WEIR_OK) {
+            weir_error_set(err, status, "model %s cannot be run: %s", name->name,
+                           weir_status_text(status));
+        }
+    }
     if (status != WEIR_OK) {
         model_unref(model);
-        return weir_error_set(err, status, "model %s cannot be run: %s", name->name,
-                              weir_status_text(status));
+        return status;
     }
     *out = model;
     return WEIR_OK;
@@ -101,25 +126,53 @@ void model_unref(struct model *model)
         return;
     }
     weir_net_destroy(model->net);
-    free(model->embedding);
+    for (size_t i = 0; model->labels != NULL && i < model->dim; i++) {
+        free(model->labels[i]);
+    }
+    free(model->labels);
+    free(model->output);
     free(model->name);
     free(model->id);
     free(model->blob);
     free(model);
 }
 
-weir_status model_embed(struct model *model, const struct weir_image *image,
-                        const float **out_embedding, double *out_brightness, struct weir_error *err)
+/* Exponentials of the distances to the largest, so that none overflows. */
+static void softmax(const float *logits, size_t n, float *out)
+{
+    double largest = (double)logits[0], sum = 0;
+    for (size_t i = 1; i < n; i++) {
+        largest = fmax(largest, (double)logits[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)logits[i] - largest);
+    }
+    for (size_t i = 0; i < n; i++) {
+        out[i] = (float)(exp((double)logits[i] - largest) / sum);
+    }
+}
+
+static weir_status run_net(struct model *model)
+{
+    if (model->gives == WEIR_STAGE_MODEL_EMBEDS) {
+        return weir_net_embed(model->net, &model->net_input.shape, 1, model->dim, model->output);
+    }
+    WEIR_TRY(weir_net_forward(model->net, 1, NULL));
+    softmax(weir_net_output(model->net), model->dim, model->output);
+    return WEIR_OK;
+}
+
+weir_status model_run(struct model *model, const struct weir_image *image, const float **out,
+                      double *out_brightness, struct weir_error *err)
 {
     float *tensor = weir_net_input(model->net);
     WEIR_TRY(weir_image_to_tensor(image, &model->input, tensor, err));
     double brightness = weir_net_input_brightness(&model->net_input, tensor);
-    weir_status status =
-        weir_net_embed(model->net, &model->net_input.shape, 1, model->dim, model->embedding);
+    weir_status status = run_net(model);
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "the net failed: %s", weir_status_text(status));
     }
     *out_brightness = brightness;
-    *out_embedding = model->embedding;
+    *out = model->output;
     return WEIR_OK;
 }

@@ -12,12 +12,15 @@ static const char **copy_names(struct weir_arena *arena, const char *const *name
     return copies;
 }
 
-struct serving *serving_create(struct model *model, struct gallery *gallery,
+struct serving *serving_create(struct model *model, struct gallery *gallery, struct stages *stages,
                                const struct lists *lists, int64_t revision, int64_t list_revision)
 {
     struct serving *serving = weir_xalloc(sizeof *serving);
-    *serving = (struct serving){
-        .model = model, .gallery = gallery, .revision = revision, .list_revision = list_revision};
+    *serving = (struct serving){.model = model,
+                                .gallery = gallery,
+                                .stages = stages,
+                                .revision = revision,
+                                .list_revision = list_revision};
     atomic_init(&serving->n_refs, 1);
     weir_arena_init(&serving->arena, 0);
     serving->lists = (struct lists){
@@ -44,8 +47,15 @@ void serving_unref(struct serving *serving)
     }
     model_unref(serving->model);
     gallery_unref(serving->gallery);
+    stages_destroy(serving->stages);
     weir_arena_fini(&serving->arena);
     free(serving);
+}
+
+double serving_threshold(const struct serving *serving)
+{
+    return serving->gallery != NULL ? serving->gallery->calibration.threshold
+                                    : stages_threshold(serving->stages);
 }
 
 void serving_slot_init(struct serving_slot *slot)

@@ -11,6 +11,7 @@
 #include "predict/decide.h"
 #include "predict/gallery.h"
 #include "predict/model.h"
+#include "predict/stage.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,15 +19,20 @@
 struct serving {
     atomic_int n_refs;
     struct model *model;     /**< Counted. */
-    struct gallery *gallery; /**< Counted; made by this model. */
+    struct gallery *gallery; /**< Counted; made by this model. NULL: no stage compares with one. */
+    struct stages *stages;   /**< Its own; they fit the model. */
     struct lists lists;
     struct weir_arena arena; /**< Of the lists. */
     int64_t revision, list_revision;
 };
 
-/** Takes the references to model and gallery; lists are copied and sorted. */
-struct serving *serving_create(struct model *model, struct gallery *gallery,
+/** Takes the references to model and gallery (may be NULL), and the stages; lists are copied and
+ *  sorted. */
+struct serving *serving_create(struct model *model, struct gallery *gallery, struct stages *stages,
                                const struct lists *lists, int64_t revision, int64_t list_revision);
+
+/** The score that is needed of people on no list, or of labels. */
+double serving_threshold(const struct serving *serving);
 struct serving *serving_ref(struct serving *serving);
 void serving_unref(struct serving *serving);
 

@@ -2,6 +2,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "endpoint/stage.h"
 #include "http/http.h"
 #include "predict/test_support.h"
 
@@ -338,4 +339,17 @@ json_t *test_deployment(struct test_server *server, const struct test_dir *dir, 
                      with_path ? test_path(dir, "people") : "/nowhere", "digest", manifest_digest,
                      "blob", manifest_digest, "list_revision", 1, "lists", "allow", "deny",
                      "default", "allow", "false_accept_rate", 0.01);
+}
+
+json_t *test_classifier_deployment(struct test_server *server, const char *model,
+                                   int64_t model_version, const char *stages)
+{
+    char digest[65];
+    test_server_blob(server, model, digest);
+    json_t *chain = json_loads(stages != NULL ? stages : weir_stages_default(false), 0, NULL);
+    ck_assert_ptr_nonnull(chain);
+    return json_pack("{s:{s:s,s:I,s:s,s:s},s:n,s:o,s:i,s:{s:[],s:[]},s:s}", "model", "name",
+                     "sorter", "version", (json_int_t)model_version, "id", digest, "blob", digest,
+                     "gallery", "stages", chain, "list_revision", 1, "lists", "allow", "deny",
+                     "default", "unknown");
 }

@@ -91,6 +91,17 @@ void test_write_model(const char *path, uint64_t seed, const char *baseline)
     ck_assert_msg(test_model_save(path, text, seed, baseline, &err) == WEIR_OK, "%s", err.message);
 }
 
+void test_write_classifier(const char *path, uint64_t seed, const char *baseline)
+{
+    static const char text[] = "{\"input\":[1,16,16],\"layers\":["
+                               "{\"name\":\"fc1\",\"type\":\"linear\",\"k\":8},"
+                               "{\"name\":\"act\",\"type\":\"relu\"},"
+                               "{\"name\":\"fc2\",\"type\":\"linear\",\"k\":\"classes\"}],"
+                               "\"loss\":{\"type\":\"softmax\"}}";
+    struct weir_error err = {0};
+    ck_assert_msg(test_model_save(path, text, seed, baseline, &err) == WEIR_OK, "%s", err.message);
+}
+
 const char *test_write_spec(const struct test_dir *dir, int server_port, const char *source,
                             const char *sink)
 {

@@ -43,6 +43,9 @@ void test_write_file(const char *path, const void *bytes, size_t len);
  *  NULL. */
 void test_write_model(const char *path, uint64_t seed, const char *baseline);
 
+/** Write a classifier of the labels "a" and "b" with random weights from `seed`. */
+void test_write_classifier(const char *path, uint64_t seed, const char *baseline);
+
 /* ---- a replica in this process ----------------------------------------------------------------
  */
 
@@ -118,6 +121,10 @@ bool test_server_has_blob(struct test_server *server, const char *digest);
 json_t *test_deployment(struct test_server *server, const struct test_dir *dir, const char *model,
                         int64_t model_version, int n_people, int n_photos, int64_t gallery_version,
                         bool with_path);
+
+/** The deployment of a classifier; stages: JSON text, or NULL for the chain that stands for none. */
+json_t *test_classifier_deployment(struct test_server *server, const char *model,
+                                   int64_t model_version, const char *stages);
 
 /**
  * Write pictures of n_people people from number `first` on to <dir>/impostors, and give them as a

@@ -1,0 +1,153 @@
+#include "endpoint/stage.h"
+
+#include <string.h>
+
+static const struct weir_kind *const stages[] = {
+#define WEIR_KIND(name) &weir_stage_##name##_kind,
+#include "endpoint/stages.def"
+#undef WEIR_KIND
+};
+
+const struct weir_registry weir_stages = {
+    .noun = "stage",
+    .plural = "stages",
+    .doc = "What a prediction pipeline makes of a frame, step by step.",
+    .kinds = stages,
+    .n_kinds = WEIR_ARRAY_LEN(stages),
+    .planned = WEIR_WORDS("detect", "align"),
+    .instead = "no detector exists yet: send pictures that show what is to be decided about and "
+               "little else, and leave this stage out",
+};
+
+static const char *value_text(enum weir_stage_value value)
+{
+    static const char *const texts[] = {"a frame", "a picture", "an embedding", "a finding",
+                                        "a decision"};
+    return texts[value];
+}
+
+static const struct weir_stage_facts *facts_of(const struct weir_configured *stage)
+{
+    return stage->kind->ops;
+}
+
+const char *weir_stages_default(bool has_gallery)
+{
+    return has_gallery ? "[\"decode\",\"embed\",\"match\",\"decide\"]"
+                       : "[\"decode\",\"classify\",\"decide\"]";
+}
+
+enum weir_stage_model weir_stages_model(const struct weir_stage_chain *chain)
+{
+    enum weir_stage_model model = WEIR_STAGE_MODEL_NONE;
+    for (size_t i = 0; i < chain->n && model == WEIR_STAGE_MODEL_NONE; i++) {
+        model = facts_of(&chain->items[i])->model;
+    }
+    return model;
+}
+
+bool weir_stages_need_gallery(const struct weir_stage_chain *chain)
+{
+    bool needs_gallery = false;
+    for (size_t i = 0; i < chain->n; i++) {
+        needs_gallery = needs_gallery || facts_of(&chain->items[i])->needs_gallery;
+    }
+    return needs_gallery;
+}
+
+/* A name, or an object with its options. */
+static weir_status read_stage(const json_t *json, const char *where, struct weir_arena *arena,
+                              struct weir_configured *out, struct weir_error *err)
+{
+    const struct weir_kind *kind;
+    if (json_is_object(json)) {
+        return weir_registry_read(&weir_stages, json, where, arena, out, err);
+    }
+    if (!json_is_string(json)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: expected the name of a stage, or an object with kind", where);
+    }
+    WEIR_TRY(weir_registry_find(&weir_stages, json_string_value(json), where, &kind, err));
+    json_t *none = json_object();
+    weir_status status = weir_kind_read(kind, none, where, arena, out, err);
+    json_decref(none);
+    return status;
+}
+
+/* Does each take what the one before gives? */
+static weir_status check_chain(const struct weir_stage_chain *chain, const char *where,
+                               struct weir_error *err)
+{
+    enum weir_stage_value value = WEIR_STAGE_FRAME;
+    for (size_t i = 0; i < chain->n; i++) {
+        const struct weir_stage_facts *facts = facts_of(&chain->items[i]);
+        if (facts->takes != value) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID, "%s[%zu]: \"%s\" takes %s, and what comes to it is %s",
+                where, i, chain->items[i].kind->name, value_text(facts->takes), value_text(value));
+        }
+        value = facts->gives;
+    }
+    if (value != WEIR_STAGE_DECISION) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: they end in %s, and must end in a decision: the last stage is "
+                              "decide",
+                              where, value_text(value));
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_stages_check_gallery(const struct weir_stage_chain *chain, bool has_gallery,
+                                      const char *where, struct weir_error *err)
+{
+    bool needs_gallery = weir_stages_need_gallery(chain);
+    if (needs_gallery && !has_gallery) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: \"match\" compares with a gallery, and there is none: add "
+                              "gallery: {dataset: NAME}, of a dataset that has a class per person",
+                              where);
+    }
+    if (!needs_gallery && has_gallery) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: none of them compares with the gallery: take gallery out, or "
+                              "write the stages decode, embed, match, decide",
+                              where);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_list(const json_t *list, const char *where, struct weir_arena *arena,
+                             struct weir_stage_chain *out, struct weir_error *err)
+{
+    const json_t *stage;
+    size_t i;
+    struct weir_stage_chain chain = {.n = json_array_size(list)};
+    if (!json_is_array(list) || chain.n == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected a list of stages", where);
+    }
+    if (chain.n > WEIR_STAGES_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "%s: %zu stages; at most %d are allowed", where,
+                              chain.n, WEIR_STAGES_MAX);
+    }
+    json_array_foreach(list, i, stage)
+    {
+        const char *place = weir_arena_printf(arena, "%s[%zu]", where, i);
+        WEIR_TRY(read_stage(stage, place, arena, &chain.items[i], err));
+    }
+    WEIR_TRY(check_chain(&chain, where, err));
+    *out = chain;
+    return WEIR_OK;
+}
+
+weir_status weir_stages_read(const json_t *list, bool has_gallery, const char *where,
+                             struct weir_arena *arena, struct weir_stage_chain *out,
+                             struct weir_error *err)
+{
+    if (list != NULL && !json_is_null(list)) {
+        return read_list(list, where, arena, out, err);
+    }
+    json_t *fallback = json_loads(weir_stages_default(has_gallery), 0, NULL);
+    weir_status status = read_list(fallback, where, arena, out, err);
+    json_decref(fallback);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* Which chains of stages are read, and what is said of the others. */
+#include "endpoint/stage.h"
+
+#include "base/kind_laws.h"
+#include "base/test_main.h"
+#include "endpoint/stage/classify.h"
+
+#include <string.h>
+
+static struct weir_arena arena;
+static struct weir_error err;
+
+static weir_status read_text(const char *text, bool has_gallery, struct weir_stage_chain *out)
+{
+    json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
+    ck_assert_ptr_nonnull(json);
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_stages_read(json, has_gallery, "$.stages", &arena, out, &err);
+    json_decref(json);
+    WEIR_TRY(status);
+    return weir_stages_check_gallery(out, has_gallery, "$.stages", &err);
+}
+
+START_TEST(stages_keep_the_laws_of_registries)
+{
+    kind_laws_check(&weir_stages);
+    for (size_t i = 0; i < weir_stages.n_kinds; i++) {
+        ck_assert_ptr_nonnull(weir_stages.kinds[i]->ops);
+    }
+}
+
+END_TEST
+
+START_TEST(without_a_list_the_chain_follows_from_the_gallery)
+{
+    struct weir_stage_chain chain;
+    ck_assert_int_eq(read_text("null", true, &chain), WEIR_OK);
+    ck_assert_uint_eq(chain.n, 4);
+    ck_assert_str_eq(chain.items[2].kind->name, "match");
+    ck_assert_int_eq(weir_stages_model(&chain), WEIR_STAGE_MODEL_EMBEDS);
+    ck_assert(weir_stages_need_gallery(&chain));
+    weir_arena_fini(&arena);
+    ck_assert_int_eq(read_text("null", false, &chain), WEIR_OK);
+    ck_assert_uint_eq(chain.n, 3);
+    ck_assert_int_eq(weir_stages_model(&chain), WEIR_STAGE_MODEL_CLASSIFIES);
+    ck_assert(!weir_stages_need_gallery(&chain));
+    const struct weir_stage_classify *classify = chain.items[1].options;
+    ck_assert_int_eq(classify->top, 1);
+    ck_assert_double_eq(classify->threshold, 0.5);
+    ck_assert_ptr_null(classify->reject);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(options_stand_with_their_stage)
+{
+    struct weir_stage_chain chain;
+    ck_assert_int_eq(read_text("[\"decode\",{\"kind\":\"classify\",\"top\":3,\"threshold\":0.9,"
+                               "\"reject\":\"background\"},\"decide\"]",
+                               false, &chain),
+                     WEIR_OK);
+    const struct weir_stage_classify *classify = chain.items[1].options;
+    ck_assert_int_eq(classify->top, 3);
+    ck_assert_double_eq(classify->threshold, 0.9);
+    ck_assert_str_eq(classify->reject, "background");
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+static const struct {
+    const char *list, *message;
+    bool has_gallery;
+    weir_status status;
+} wrong[] = {
+    {"[\"decode\",\"detect\",\"classify\",\"decide\"]",
+     "$.stages[1]: \"detect\" is not a stage of this version: it has decode, embed, match, "
+     "classify, decide; no detector exists yet: ",
+     false, WEIR_ERR_UNSUPPORTED},
+    {"[\"decode\",{\"kind\":\"align\"},\"classify\",\"decide\"]",
+     "$.stages[1].kind: \"align\" is not a stage", false, WEIR_ERR_UNSUPPORTED},
+    {"[\"decode\",\"clasify\",\"decide\"]", "$.stages[1]: \"clasify\" is none of ", false,
+     WEIR_ERR_INVALID},
+    {"[]", "$.stages: expected a list", false, WEIR_ERR_INVALID},
+    {"\"classify\"", "$.stages: expected a list", false, WEIR_ERR_INVALID},
+    {"[7]", "$.stages[0]: expected the name", false, WEIR_ERR_INVALID},
+    {"[\"classify\",\"decide\"]",
+     "$.stages[0]: \"classify\" takes a picture, and what comes to it is a frame", false,
+     WEIR_ERR_INVALID},
+    {"[\"decode\",\"match\",\"decide\"]",
+     "$.stages[1]: \"match\" takes an embedding, and what comes to it is a picture", true,
+     WEIR_ERR_INVALID},
+    {"[\"decode\",\"classify\"]", "$.stages: they end in a finding", false, WEIR_ERR_INVALID},
+    {"[\"decode\",\"embed\",\"match\",\"decide\"]", "$.stages: \"match\" compares with a gallery",
+     false, WEIR_ERR_INVALID},
+    {"[\"decode\",\"classify\",\"decide\"]", "$.stages: none of them compares with the gallery",
+     true, WEIR_ERR_INVALID},
+    {"[\"decode\",{\"kind\":\"classify\",\"threshold\":1.5},\"decide\"]",
+     "$.stages[1].threshold: ", false, WEIR_ERR_INVALID},
+    {"[\"decode\",{\"kind\":\"classify\",\"top\":0},\"decide\"]", "$.stages[1].top: ", false,
+     WEIR_ERR_INVALID},
+    {"[\"decode\",{\"kind\":\"embed\",\"top\":1},\"match\",\"decide\"]",
+     "$.stages[1].top: unknown option", true, WEIR_ERR_INVALID},
+    {"[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]", "$.stages: 17 stages; at most 16", false,
+     WEIR_ERR_LIMIT},
+};
+
+START_TEST(what_is_wrong_is_named_by_its_place)
+{
+    struct weir_stage_chain chain;
+    weir_status status = read_text(wrong[_i].list, wrong[_i].has_gallery, &chain);
+    ck_assert_msg(status == wrong[_i].status, "%s", err.message);
+    ck_assert_msg(strncmp(err.message, wrong[_i].message, strlen(wrong[_i].message)) == 0, "%s",
+                  err.message);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stage");
+    TCase *tests = tcase_create("stage");
+    tcase_add_test(tests, stages_keep_the_laws_of_registries);
+    tcase_add_test(tests, without_a_list_the_chain_follows_from_the_gallery);
+    tcase_add_test(tests, options_stand_with_their_stage);
+    tcase_add_loop_test(tests, what_is_wrong_is_named_by_its_place, 0, WEIR_ARRAY_LEN(wrong));
+    suite_add_tcase(suite, tests);
+    return weir_test_run(suite);
+}
