@@ -6,12 +6,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/uuid.h"
+#include "endpoint/stage/classify.h"
 #include "ion/decision.h"
 
 #include <math.h>
 #include <string.h>
 
 #define DECISIONS_PER_CALL 1000
+#define LABEL_MAX_BYTES    256
 
 /* Text that a person will read: no control characters, which could act on a terminal. */
 static bool is_plain(const char *text, size_t max_bytes)
@@ -30,7 +32,7 @@ static bool is_plain(const char *text, size_t max_bytes)
 
 static bool is_verdict(const char *text)
 {
-    static const char *const known[] = {"grant", "deny", "unknown", "error"};
+    static const char *const known[] = {"grant", "deny", "unknown", "error", "label"};
     for (size_t i = 0; text != NULL && i < WEIR_ARRAY_LEN(known); i++) {
         if (strcmp(known[i], text) == 0) {
             return true;
@@ -43,6 +45,28 @@ static bool is_sha256(const char *text)
 {
     return strlen(text) == WEIR_SHA256_TEXT_BYTES - 1 &&
            strspn(text, "0123456789abcdef") == WEIR_SHA256_TEXT_BYTES - 1;
+}
+
+/* [{"label", "score"}], as stage "classify" gives them. */
+static weir_status check_labels(const char *text, struct weir_error *err)
+{
+    json_t *labels = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL, *one;
+    size_t i;
+    bool is_good =
+        text == NULL || json_is_null(labels) ||
+        (json_is_array(labels) && json_array_size(labels) <= WEIR_STAGE_CLASSIFY_TOP_MAX);
+    json_array_foreach(labels, i, one)
+    {
+        const char *label = json_string_value(json_object_get(one, "label"));
+        is_good = is_good && json_object_size(one) == 2 && label != NULL &&
+                  is_plain(label, LABEL_MAX_BYTES) && json_is_number(json_object_get(one, "score"));
+    }
+    json_decref(labels);
+    return is_good ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "$.labels: expected at most %d objects with a label of at most "
+                                    "%d bytes and a score",
+                                    WEIR_STAGE_CLASSIFY_TOP_MAX, LABEL_MAX_BYTES);
 }
 
 /* What a replica says is shown to people and used in paths: refuse what no replica of ours sends.
@@ -59,6 +83,7 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
         {"replica", decision->replica, 128},
         {"camera", decision->camera, 63},
         {"person", decision->person, 256},
+        {"label", decision->label, LABEL_MAX_BYTES},
     };
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
@@ -70,8 +95,9 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     }
     if (!is_verdict(decision->verdict)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.verdict: expected grant, deny, unknown or error");
+                              "$.verdict: expected grant, deny, unknown, error or label");
     }
+    WEIR_TRY(check_labels(decision->labels, err));
     if (decision->image != NULL && !is_sha256(decision->image)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.image: expected a SHA-256 in hexadecimal");
     }
@@ -267,11 +293,12 @@ static json_t *buckets_view(const struct weir_decision_bucket *buckets, size_t n
     for (size_t i = 0; buckets != NULL && i < n; i++) {
         char from[WEIR_TIME_TEXT_BYTES];
         weir_time_format(buckets[i].from_ms, from);
-        json_array_append_new(views, json_pack("{s:s,s:I,s:I,s:I,s:I}", "time_ms", from, "grant",
-                                               (json_int_t)buckets[i].n_grant, "deny",
+        json_array_append_new(views, json_pack("{s:s,s:I,s:I,s:I,s:I,s:I}", "time_ms", from,
+                                               "grant", (json_int_t)buckets[i].n_grant, "deny",
                                                (json_int_t)buckets[i].n_deny, "unknown",
                                                (json_int_t)buckets[i].n_unknown, "error",
-                                               (json_int_t)buckets[i].n_error));
+                                               (json_int_t)buckets[i].n_error, "label",
+                                               (json_int_t)buckets[i].n_label));
     }
     return views;
 }
@@ -283,14 +310,15 @@ static json_t *summary_view(const struct weir_decision_summary *summary, int64_t
     weir_time_format(summary->from_ms, from);
     double covered_s = (double)WEIR_MAX(end_ms - summary->from_ms, 1000) / 1000.0;
     return json_pack(
-        "{s:I,s:{s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I,s:s?,s:f}", "decisions",
+        "{s:I,s:{s:I,s:I,s:I,s:I,s:I},s:{s:o,s:o,s:o,s:o},s:o,s:I,s:s?,s:f}", "decisions",
         (json_int_t)summary->n, "verdicts", "grant", (json_int_t)summary->n_grant, "deny",
         (json_int_t)summary->n_deny, "unknown", (json_int_t)summary->n_unknown, "error",
-        (json_int_t)summary->n_error, "latency_ms", "p50", quantile(summary->latency_p50_us), "p90",
-        quantile(summary->latency_p90_us), "p99", quantile(summary->latency_p99_us), "max",
-        quantile(summary->latency_max_us), "durable_p99_ms", quantile(summary->durable_p99_us),
-        "last_seq", (json_int_t)summary->last_seq, "from_ms", summary->n > 0 ? from : NULL,
-        "per_second", (double)summary->n / covered_s);
+        (json_int_t)summary->n_error, "label", (json_int_t)summary->n_label, "latency_ms", "p50",
+        quantile(summary->latency_p50_us), "p90", quantile(summary->latency_p90_us), "p99",
+        quantile(summary->latency_p99_us), "max", quantile(summary->latency_max_us),
+        "durable_p99_ms", quantile(summary->durable_p99_us), "last_seq",
+        (json_int_t)summary->last_seq, "from_ms", summary->n > 0 ? from : NULL, "per_second",
+        (double)summary->n / covered_s);
 }
 
 weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,

@@ -117,21 +117,32 @@ static weir_status check_parameters(struct apply *apply, struct weir_error *err)
     return WEIR_OK;
 }
 
-/** A gallery compares embeddings: a classifier's models could be trained and never served. */
+/** What would be trained and never served: classifiers for a gallery, which compares embeddings, and
+ *  embeddings for stages that classify. */
 static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error *err)
 {
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_pipeline *from = weir_ion_doc_pipeline(doc, doc->links[i].from);
         const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(doc, doc->links[i].to);
-        if (to->gallery_dataset == NULL || kind_of_model(from->model) != MODEL_CLASSIFIER) {
-            continue;
+        enum model_kind kind = kind_of_model(from->model);
+        if (to->embeds && kind == MODEL_CLASSIFIER) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "$.links[%zu]: pipeline \"%s\" recognises people by a gallery, which "
+                "needs a model that gives embeddings, and \"%s\" trains %s, a "
+                "classifier: write model: face-embed in $.pipelines[%zu] (or a model "
+                "file whose loss is margin), or take the gallery of \"%s\" out, and it classifies",
+                i, to->name, from->name, from->model, index_of(doc, from), to->name);
         }
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.links[%zu]: pipeline \"%s\" recognises people by a gallery, which "
-                              "needs a model that gives embeddings, and \"%s\" trains %s, a "
-                              "classifier: write model: face-embed in $.pipelines[%zu] (or a model "
-                              "file whose loss is margin), or take the link and \"%s\" out",
-                              i, to->name, from->name, from->model, index_of(doc, from), to->name);
+        if (!to->embeds && kind == MODEL_EMBEDDING) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "$.links[%zu]: pipeline \"%s\" has no gallery, so it classifies, and \"%s\" trains "
+                "%s, which gives embeddings: add gallery: {dataset: NAME} to $.pipelines[%zu], of "
+                "a "
+                "dataset that has a class per person, or train a classifier",
+                i, to->name, from->name, from->model, index_of(doc, to));
+        }
     }
     return WEIR_OK;
 }

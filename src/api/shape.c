@@ -202,15 +202,17 @@ static const struct api_member model_version_members[] = {
 static const struct api_member count_members[] = {
     ALWAYS("grant", "integer", "Granted"),
     ALWAYS("deny", "integer", "Denied"),
-    ALWAYS("unknown", "integer", "Nobody known"),
+    ALWAYS("unknown", "integer", "Nobody known, or no label"),
     ALWAYS("error", "integer", "Not decided"),
+    ALWAYS("label", "integer", "A label, of a classifier"),
 };
 static const struct api_member bucket_members[] = {
     ALWAYS("time_ms", "time", "Begin of this part of the time"),
     ALWAYS("grant", "integer", "Granted"),
     ALWAYS("deny", "integer", "Denied"),
-    ALWAYS("unknown", "integer", "Nobody known"),
+    ALWAYS("unknown", "integer", "Nobody known, or no label"),
     ALWAYS("error", "integer", "Not decided"),
+    ALWAYS("label", "integer", "A label, of a classifier"),
 };
 static const struct api_member latency_members[] = {
     OR_NULL("p50", "number", "Median (ms)"),

@@ -42,7 +42,7 @@ const struct cli_noun cli_nouns[] = {
      "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
      "used.accelerators borrowed.accelerators n_running n_waiting"},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
-     "ion pipeline camera verdict person after", 1000, NULL},
+     "ion pipeline camera verdict person label after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
      "topic kind subject severity after", 1000, NULL},
     {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, NULL, NULL, "id",

@@ -42,7 +42,7 @@ END_TEST
 START_TEST(the_time_of_what_happened_comes_first_and_sentences_last)
 {
     ck_assert_str_eq(titles_of("decisions"),
-                     "TIME|ION|CAMERA|FRAME|VERDICT|PERSON|SCORE|THRESHOLD|MODEL VERSION|"
+                     "TIME|ION|CAMERA|FRAME|VERDICT|PERSON|LABEL|SCORE|THRESHOLD|MODEL VERSION|"
                      "LATENCY µs");
     ck_assert_str_eq(titles_of("policy-decisions"), "TIME|LINK|VERSION|POLICY|VERDICT|ACTOR|RULE");
 }

@@ -15,10 +15,12 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD_SIZED(weir_decision, camera, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, 256, "", "Camera"),
     WEIR_FIELD(weir_decision, frame,           INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Number of the frame"),
     WEIR_FIELD(weir_decision, time_ms,         TIME, WEIR_FIELD_COLUMN | WEIR_FIELD_FIRST, "ms", "When"),
-    WEIR_FIELD(weir_decision, verdict,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "grant, deny, unknown or error"),
+    WEIR_FIELD(weir_decision, verdict,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "grant, deny, unknown, error or label"),
     WEIR_FIELD_SIZED(weir_decision, person, TEXT, WEIR_FIELD_COLUMN, 256, "", "Who was recognised"),
-    WEIR_FIELD(weir_decision, score,           F64,  WEIR_FIELD_COLUMN, "", "Similarity to the nearest person"),
-    WEIR_FIELD(weir_decision, threshold,       F64,  WEIR_FIELD_COLUMN, "", "Similarity that was needed"),
+    WEIR_FIELD_SIZED(weir_decision, label, TEXT, WEIR_FIELD_COLUMN, 256, "", "What a classifier took it for"),
+    WEIR_FIELD_SIZED(weir_decision, labels, JSON, 0, 16 << 10, "", "The likeliest labels, [{label, score}]; null unless asked for"),
+    WEIR_FIELD(weir_decision, score,           F64,  WEIR_FIELD_COLUMN, "", "Similarity to the nearest person, or the likeliest label's probability"),
+    WEIR_FIELD(weir_decision, threshold,       F64,  WEIR_FIELD_COLUMN, "", "Score that was needed"),
     WEIR_FIELD(weir_decision, model_version,   INT,  WEIR_FIELD_COLUMN, "", "Model version that decided"),
     WEIR_FIELD(weir_decision, gallery_version, INT,  0, "", "Gallery version"),
     WEIR_FIELD(weir_decision, list_revision,   INT,  0, "", "Revision of the lists"),
@@ -59,8 +61,9 @@ static const char sql_has_frame[] =
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
 /* Two texts each, because either index is the right one only for its own bound. */
 #define SUMMED                                                                                     \
-    "SELECT CASE verdict WHEN 'grant' THEN 0 WHEN 'deny' THEN 1 WHEN 'unknown' THEN 2 ELSE 3 END," \
-    " latency_us, durable_us, time_ms, seq FROM decisions WHERE ion = :ion"
+    "SELECT CASE verdict WHEN 'grant' THEN 0 WHEN 'deny' THEN 1 WHEN 'unknown' THEN 2 "            \
+    "WHEN 'label' THEN 4 ELSE 3 END, latency_us, durable_us, time_ms, seq "                        \
+    "FROM decisions WHERE ion = :ion"
 #define COUNTED "SELECT count(*) FROM (SELECT 1 FROM decisions WHERE ion = :ion"
 static const char sql_after_seq[] =
     SUMMED " AND seq > :from AND time_ms < :until ORDER BY seq DESC LIMIT :max";
@@ -131,7 +134,7 @@ static int64_t quantile(const int64_t *sorted, int64_t n, int64_t pct)
 /* The rows of a window, newest first: their verdicts counted, their times side by side. */
 struct rows {
     int64_t n;
-    int64_t by_verdict[4]; /**< grant, deny, unknown, error */
+    int64_t by_verdict[5]; /**< grant, deny, unknown, error, label */
     int64_t *latency_us, *durable_us;
     int64_t oldest_ms, last_seq;
     const struct weir_decision_window *window;
@@ -144,7 +147,8 @@ static void count_in_bucket(struct rows *rows, int64_t verdict, int64_t time_ms)
     int64_t span_ms = window->until_ms - window->since_ms;
     int64_t place = (time_ms - window->since_ms) * (int64_t)window->n_buckets / span_ms;
     struct weir_decision_bucket *bucket = &rows->buckets[place];
-    int64_t *counts[] = {&bucket->n_grant, &bucket->n_deny, &bucket->n_unknown, &bucket->n_error};
+    int64_t *counts[] = {&bucket->n_grant, &bucket->n_deny, &bucket->n_unknown, &bucket->n_error,
+                         &bucket->n_label};
     (*counts[verdict])++;
 }
 
@@ -236,6 +240,7 @@ weir_status weir_decisions_summary(struct weir_txn *txn, const struct weir_decis
     sum.n_deny = rows.by_verdict[1];
     sum.n_unknown = rows.by_verdict[2];
     sum.n_error = rows.by_verdict[3];
+    sum.n_label = rows.by_verdict[4];
     sum.latency_p50_us = quantile(rows.latency_us, rows.n, 50);
     sum.latency_p90_us = quantile(rows.latency_us, rows.n, 90);
     sum.latency_p99_us = quantile(rows.latency_us, rows.n, 99);

@@ -21,8 +21,10 @@ struct weir_decision {
     char *camera;
     int64_t frame;
     int64_t time_ms;
-    char *verdict; /**< "grant", "deny", "unknown", "error" */
+    char *verdict; /**< "grant", "deny", "unknown", "error", "label" */
     char *person;
+    char *label;  /**< Of a classifier; NULL if unknown, or there is none. */
+    char *labels; /**< JSON: the likeliest, [{"label","score"}]; NULL: not asked for. */
     double score;
     double threshold;
     int64_t model_version;
@@ -83,7 +85,7 @@ struct weir_decision_window {
 /** The decisions of one part of a window. */
 struct weir_decision_bucket {
     int64_t from_ms;
-    int64_t n_grant, n_deny, n_unknown, n_error;
+    int64_t n_grant, n_deny, n_unknown, n_error, n_label;
 };
 
 /** At most so many are summed up, the newest. */
@@ -91,7 +93,7 @@ struct weir_decision_bucket {
 
 struct weir_decision_summary {
     int64_t n;
-    int64_t n_grant, n_deny, n_unknown, n_error;
+    int64_t n_grant, n_deny, n_unknown, n_error, n_label;
     int64_t latency_p50_us, latency_p90_us, latency_p99_us, latency_max_us; /**< -1 if n is 0. */
     int64_t durable_p99_us;
     int64_t last_seq; /**< 0 if n is 0. */

@@ -86,6 +86,7 @@ static char *compose(struct engine *engine, const struct weir_ion_pipeline *pipe
     json_t *deployment = json_object();
     put_int(deployment, "revision", revision);
     json_object_set_new(deployment, "model", model_json(candidate));
+    put_parsed(deployment, "stages", doc->stages);
     json_object_set_new(deployment, "gallery", gallery_json(pipeline, doc));
     put_int(deployment, "list_revision", engine->state->ion.list_revision);
     json_object_set_new(deployment, "lists", lists_json(engine->state));

@@ -2,6 +2,7 @@
 
 #include "base/record.h"
 #include "endpoint/endpoint.h"
+#include "endpoint/stage.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct triggers {
 };
 
 struct prediction {
-    char *name, *type, *source, *gallery, *sinks;
+    char *name, *type, *source, *gallery, *stages, *sinks;
     int64_t replicas, no_frames_after_s;
 };
 
@@ -70,6 +71,7 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, replicas, INT,  0, "", "processes"),
     WEIR_FIELD(prediction, source,   JSON, WEIR_FIELD_REQUIRED, "", "where frames come from"),
     WEIR_FIELD(prediction, gallery,  JSON, 0, "", "known people"),
+    WEIR_FIELD(prediction, stages,   JSON, 0, "", "what is made of a frame: a list of stages"),
     WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
     WEIR_FIELD(prediction, no_frames_after_s, INT, 0, "s", "when a source without frames is told"),
 };
@@ -238,6 +240,25 @@ static weir_status check_endpoints(const struct reader *reader, const json_t *js
                                reader->path, reader->arena, &source, sinks, &n_sinks, reader->err);
 }
 
+/** The stages as they are written, or those that stand for none; the replica reads them with the
+ *  same table. */
+static weir_status read_stages(const struct reader *parent, const char *written,
+                               struct weir_ion_doc_pipeline *out)
+{
+    struct reader reader = reader_at(parent, "stages", SIZE_MAX);
+    bool has_gallery = out->gallery_dataset != NULL;
+    struct weir_stage_chain chain;
+    bool is_written = written != NULL && strcmp(written, "null") != 0;
+    out->stages = (char *)(is_written ? written : weir_stages_default(has_gallery));
+    json_t *list = json_loads(out->stages, JSON_DECODE_ANY, NULL);
+    weir_status status =
+        weir_stages_read(list, has_gallery, reader.path, reader.arena, &chain, reader.err);
+    json_decref(list);
+    WEIR_TRY(status);
+    out->embeds = weir_stages_model(&chain) == WEIR_STAGE_MODEL_EMBEDS;
+    return weir_stages_check_gallery(&chain, has_gallery, reader.path, reader.err);
+}
+
 static weir_status read_prediction(const struct reader *reader, const json_t *json,
                                    struct weir_ion_doc_pipeline *out)
 {
@@ -255,7 +276,8 @@ static weir_status read_prediction(const struct reader *reader, const json_t *js
         .source = prediction.source,
         .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",
     };
-    return read_gallery(reader, json_object_get(json, "gallery"), out);
+    WEIR_TRY(read_gallery(reader, json_object_get(json, "gallery"), out));
+    return read_stages(reader, prediction.stages, out);
 }
 
 static weir_status read_pipeline(const struct reader *reader, const json_t *json,

@@ -37,7 +37,9 @@ struct weir_ion_doc_pipeline {
     int64_t replicas;
     char *source;          /**< JSON object with "kind". */
     char *sinks;           /**< JSON array of objects with "kind". */
-    char *gallery_dataset; /**< NULL: no gallery. */
+    char *stages;          /**< JSON array; what is written, or what stands for none. */
+    bool embeds;           /**< The stages need a model of embeddings; else a classifier. */
+    char *gallery_dataset; /**< NULL: no gallery; nobody is recognised. */
     char *impostors; /**< Dataset that the threshold is set by; NULL: by the gallery itself. */
     double false_accept_rate, false_deny_rate;
     int64_t no_frames_after_s; /**< A source without frames for so long is told; 0: never. */
@@ -65,7 +67,7 @@ struct weir_ion_doc {
 
 /**
  * Read and check a document; text is copied into the arena.
- * @return INVALID with the path of what is wrong; UNSUPPORTED for a policy, source or sink that
+ * @return INVALID with the path of what is wrong; UNSUPPORTED for a policy, source, sink or stage that
  * this version does not have.
  */
 weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
@@ -74,8 +76,8 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
 /**
  * Can this version serve what the document describes? For documents that are applied; a stored one
  * is read as it is.
- * @return With the place: UNSUPPORTED: a prediction pipeline without a gallery; INVALID: a path of
- * a source or sink that is relative or still holds a template's mark ("@WORK@").
+ * @return INVALID with the place: a path of a source or sink that is relative or still holds a
+ * template's mark ("@WORK@").
  */
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
                                struct weir_error *err) WEIR_MUST_CHECK;

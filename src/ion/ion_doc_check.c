@@ -63,13 +63,6 @@ weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error
         if (pipeline->type != WEIR_PIPELINE_PREDICTION) {
             continue;
         }
-        if (pipeline->gallery_dataset == NULL) {
-            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                  "$.pipelines[%zu].gallery: missing: replicas of this version "
-                                  "recognise people by a gallery; add the dataset of \"%s\" that "
-                                  "has a class per person: gallery: {dataset: NAME}",
-                                  i, pipeline->name);
-        }
         WEIR_TRY(check_endpoints(pipeline, i, err));
     }
     return WEIR_OK;

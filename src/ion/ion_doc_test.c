@@ -128,6 +128,9 @@ START_TEST(what_is_left_out_has_its_default)
 
 END_TEST
 
+#define CLASSIFIER(stages)                                                                         \
+    DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, stages: " stages "}", LINK)
+
 static const struct {
     const char *yaml, *message;
     weir_status status;
@@ -207,6 +210,14 @@ static const struct {
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: yolo}"), "$.links[0].policy: \"yolo\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t}"), "$.links[0].to: missing", WEIR_ERR_INVALID},
+    {CLASSIFIER("[decode, detect, classify, decide]"),
+     "$.pipelines[1].stages[1]: \"detect\" is not a stage of this version", WEIR_ERR_UNSUPPORTED},
+    {CLASSIFIER("[classify, decide]"), "$.pipelines[1].stages[0]: \"classify\" takes a picture",
+     WEIR_ERR_INVALID},
+    {CLASSIFIER("[decode, embed, match, decide]"),
+     "$.pipelines[1].stages: \"match\" compares with a gallery", WEIR_ERR_INVALID},
+    {CLASSIFIER("[decode, classify, decide], gallery: {dataset: g}"),
+     "$.pipelines[1].stages: none of them compares with the gallery", WEIR_ERR_INVALID},
 };
 
 START_TEST(what_is_wrong_is_named_by_its_place)
@@ -219,19 +230,25 @@ START_TEST(what_is_wrong_is_named_by_its_place)
 
 END_TEST
 
-START_TEST(a_replica_without_a_gallery_is_refused_when_it_is_applied)
+START_TEST(a_pipeline_without_a_gallery_classifies)
 {
     struct weir_ion_doc doc;
     ck_assert_int_eq(parse(DOC(TRAINING ", " PREDICTION, LINK), &doc), WEIR_OK);
-    ck_assert_int_eq(weir_ion_doc_check(&doc, &err), WEIR_ERR_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(err.message, "$.pipelines[1].gallery: missing"));
-    ck_assert_ptr_nonnull(strstr(err.message, "gallery: {dataset: NAME}"));
+    ck_assert_int_eq(weir_ion_doc_check(&doc, &err), WEIR_OK);
+    ck_assert_str_eq(doc.pipelines[1].stages, "[\"decode\",\"classify\",\"decide\"]");
+    ck_assert(!doc.pipelines[1].embeds);
+    ck_assert_int_eq(parse(CLASSIFIER("null"), &doc), WEIR_OK);
+    ck_assert_str_eq(doc.pipelines[1].stages, "[\"decode\",\"classify\",\"decide\"]");
+    ck_assert_int_eq(parse(CLASSIFIER("[decode, {kind: classify, top: 3}, decide]"), &doc),
+                     WEIR_OK);
+    ck_assert_ptr_nonnull(strstr(doc.pipelines[1].stages, "\"top\":3"));
     ck_assert_int_eq(parse(DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, "
                                         "gallery: {dataset: g}}",
                                LINK),
                            &doc),
                      WEIR_OK);
-    ck_assert_int_eq(weir_ion_doc_check(&doc, &err), WEIR_OK);
+    ck_assert(doc.pipelines[1].embeds);
+    ck_assert_str_eq(doc.pipelines[1].stages, "[\"decode\",\"embed\",\"match\",\"decide\"]");
 }
 
 END_TEST
@@ -279,7 +296,7 @@ int main(void)
     tcase_add_test(tcase, an_old_word_is_replaced_and_named);
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
-    tcase_add_test(tcase, a_replica_without_a_gallery_is_refused_when_it_is_applied);
+    tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,

@@ -371,7 +371,7 @@ START_TEST(a_deployment_says_all_that_a_replica_needs_and_counts_its_changes)
     json_t *json = deployment();
     json_t *expected = json_loads(
         "{\"revision\":3,\"model\":{\"name\":\"x.t\",\"version\":7,\"id\":\"t-v7\",\"blob\":"
-        "\"b10b\"},"
+        "\"b10b\"},\"stages\":[\"decode\",\"embed\",\"match\",\"decide\"],"
         "\"gallery\":{\"dataset\":\"people\",\"version\":3,\"path\":\"/"
         "data\",\"digest\":\"d16e57\","
         "\"blob\":\"b10b\",\"impostors\":null},\"list_revision\":5,\"lists\":{\"allow\":[\"ann\"],"

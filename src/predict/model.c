@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LABEL_MAX_BYTES 256
+
 struct weir_input model_data_input(const struct weir_net_input *input)
 {
     struct weir_input out = {.c = input->shape.c, .h = input->shape.h, .w = input->shape.w};
@@ -49,6 +51,20 @@ static weir_status warm_up(struct model *model)
     return weir_net_forward(model->net, 1, NULL);
 }
 
+/* What stands in decisions, which the server takes no longer, and which people read. */
+static bool is_label(const char *text)
+{
+    size_t len = strlen(text);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool is_c1 = c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F */
+        if (c < 0x20 || c == 0x7F || is_c1) {
+            return false;
+        }
+    }
+    return len > 0 && len <= LABEL_MAX_BYTES;
+}
+
 /* Labels travel with the net; output i is label i. */
 static weir_status copy_labels(struct model *model, const struct weir_net_file_info *info,
                                struct weir_error *err)
@@ -61,6 +77,14 @@ static weir_status copy_labels(struct model *model, const struct weir_net_file_i
     model->labels = weir_xalloc(model->dim * sizeof *model->labels);
     for (size_t i = 0; i < model->dim; i++) {
         model->labels[i] = weir_xstrdup(info->labels[i]);
+    }
+    for (size_t i = 0; i < model->dim; i++) {
+        if (!is_label(model->labels[i])) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "model %s version %lld: label %zu is empty, longer than %d bytes "
+                                  "or holds control characters",
+                                  model->name, (long long)model->version, i, LABEL_MAX_BYTES);
+        }
     }
     return WEIR_OK;
 }

@@ -1,20 +1,23 @@
 /**
  * predict: the prediction replica, which decides about frames while models change under it.
  *
- *   source ▸ intake ▸ decode ▸ tensor ▸ embed ▸ match ▸ decide ▸ outbox ▸ server and sinks
+ *   source ▸ intake ▸ stages ▸ outbox ▸ server and sinks
+ *
+ *   stages: decode ▸ embed ▸ match ▸ decide, or decode ▸ classify ▸ decide
  *
  * A *frame* is a picture with a camera and a number; together they name it for ever. A *serving* is
- * everything a decision depends on: model, gallery (embeddings of known people), threshold, lists.
- * It is immutable and counted; a new one is made beside the old by a thread of low priority and
- * takes over between two frames with one pointer, so a decision is never made with the gallery of
- * one model and the net of another. The *outbox* is a log on disk: a frame is acknowledged to its
+ * everything a decision depends on: model, stages, gallery (embeddings of known people; none for a
+ * classifier), threshold, lists. It is immutable and counted; a new one is made beside the old by a
+ * thread of low priority and takes over between two frames with one pointer, so a decision is never
+ * made with the gallery of one model and the net of another. The *outbox* is a log on disk: a frame is acknowledged to its
  * source only after its decision is durable there, and everything behind it (the server, files of
  * JSON lines) reads from it at its own pace. So a replica decides while the server is down, and
  * killing it at any moment loses nothing that was acknowledged and decides nothing twice.
  *
  * Objects, one header each: source.h (directory, http), intake.h (bounded queue), engine.h (the
- * stages), matcher.h, calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the
- * server wants served), outbox.h (log, readers), shipper.h, sink/jsonl.h, health.h (drift), spec.h.
+ * thread), stage.h (a chain of stages and their kinds), model.h (what executes models), matcher.h,
+ * calibrate.h and decide.h (pure), gallery.h, serving.h, deployment.h (what the server wants
+ * served), outbox.h (log, readers), shipper.h, sink/jsonl.h, health.h (drift), spec.h.
  *
  * Threads of a replica: one per source (http: its pool), the engine, the outbox's writer, one per
  * reader of the outbox, deployment, health, heartbeat, and main, which waits for signals.

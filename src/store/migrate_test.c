@@ -79,9 +79,9 @@ START_TEST(a_migration_that_fails_leaves_no_trace)
 
 END_TEST
 
-/* A number that is given away and whose file may not be there yet; one of before is applied all the
+/* Numbers that are given away and whose files may not be there yet; one of before is applied all the
  * same (migrate looks for each). */
-#define RESERVED 18
+static const int64_t reserved[] = {18, 22, 23};
 
 START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
 {
@@ -89,7 +89,9 @@ START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
     ck_assert_uint_ge(store_n_migrations, 4);
     int64_t expected = 1;
     for (size_t i = 0; i < store_n_migrations; i++, expected++) {
-        expected += expected == RESERVED && store_migrations[i].version > RESERVED;
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(reserved); k++) {
+            expected += expected == reserved[k] && store_migrations[i].version > reserved[k];
+        }
         ck_assert_int_eq(store_migrations[i].version, expected);
     }
 }

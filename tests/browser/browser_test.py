@@ -51,6 +51,20 @@ class LiveTest(WithPage):
         first = page.js("return document.querySelector('.decision').dataset.decision")
         self.assertEqual(first, record["id"], "the newest comes first")
 
+    def test_a_classifiers_decision_shows_its_label(self):
+        page = self.page
+        named = self.state.push_decision(verdict="label", person=None, label="sneaker", gallery_version=0, score=0.91, threshold=0.5, error=None,
+                                         labels=[{"label": "sneaker", "score": 0.91}, {"label": "boot", "score": 0.05}])
+        unsure = self.state.push_decision(verdict="unknown", person=None, gallery_version=0, score=0.31, threshold=0.5, error=None)
+        row = f'[data-decision="{named["id"]}"]'
+        page.one(row)
+        self.assertEqual(page.text(row + " .verdict"), "Label")
+        self.assertEqual(page.text(row + " .who"), "sneaker")
+        self.assertNotIn("gallery", page.text(row))
+        self.assertEqual(page.text(f'[data-decision="{unsure["id"]}"] .who'), "no label")
+        page.one(row + " a").click()
+        page.has_text(".drawer", "sneaker 0.91 · boot 0.05")
+
     def test_faces_are_drawn_from_png_and_from_graymap(self):
         for person in ("even", "odd"):  # the length of the name decides the format, see fake_server
             record = self.state.push_decision(verdict="grant", person=person, image=f"{len(person):064x}")

@@ -115,6 +115,8 @@ def decision(rng, seq, frame, at, model_version):
         "time_ms": rfc3339(at),
         "verdict": verdict,
         "person": person,
+        "label": None,
+        "labels": None,
         "score": score,
         "threshold": threshold,
         "model_version": model_version,

@@ -416,7 +416,7 @@ class Handler(BaseHTTPRequestHandler):
         begin = made.seconds(query["since"]) if "since" in query else time.time() - 1800
         end = made.seconds(query["until"]) if "until" in query else time.time()
         width = max(0.001, (end - begin) / max(1, count))
-        found = [{"time_ms": made.rfc3339(begin + i * width), "grant": 0, "deny": 0, "unknown": 0, "error": 0} for i in range(count)]
+        found = [{"time_ms": made.rfc3339(begin + i * width), "grant": 0, "deny": 0, "unknown": 0, "error": 0, "label": 0} for i in range(count)]
         for one in decisions:
             place = int((made.seconds(one["time_ms"]) - begin) / width)
             if 0 <= place < count:
@@ -453,7 +453,7 @@ class Handler(BaseHTTPRequestHandler):
             first = query["since"] if len(mine) > len(some) else some[0]["time_ms"] if some else None
             covered_s = max(1.0, time.time() - made.seconds(first)) if first else 1.0
             times = sorted(one["latency_us"] / 1000 for one in some) or [None]
-            counts = {verdict: sum(one["verdict"] == verdict for one in some) for verdict in ("grant", "deny", "unknown", "error")}
+            counts = {verdict: sum(one["verdict"] == verdict for one in some) for verdict in ("grant", "deny", "unknown", "error", "label")}
             return {"decisions": len(some), "verdicts": counts, "buckets": self.buckets(some, query), "from_ms": first if some else None, "per_second": len(some) / covered_s,
                     "latency_ms": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
         if path in lists:
@@ -483,7 +483,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def decisions(self, query):
         """A page of what matches, newest first; as GET /decisions."""
-        wanted = {key: query[key] for key in ("ion", "camera", "verdict", "person") if key in query}
+        wanted = {key: query[key] for key in ("ion", "camera", "verdict", "person", "label") if key in query}
         found = [one for one in self.state.decisions if all((one[key] or "") == value for key, value in wanted.items())
                  and query.get("since", "") <= one["time_ms"] < query.get("until", "~")]
         found.sort(key=lambda one: (one["time_ms"], one["id"]), reverse=True)

@@ -21,11 +21,12 @@ OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 KINDS = {
     "source": ("src/endpoint/sources.def", "src/endpoint/source/{}.c"),
     "sink": ("src/endpoint/sinks.def", "src/endpoint/sink/{}.c"),
+    "stage": ("src/endpoint/stages.def", "src/endpoint/stage/{}.c"),
     "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
     "job": ("src/framework/job_kinds.def", "src/framework/{}.c"),
     "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
 }
-ION_KINDS = ("source", "sink", "policy")
+ION_KINDS = ("source", "sink", "stage", "policy")
 END = "<!-- end of generated part -->"
 problems = []
 
@@ -515,8 +516,9 @@ def check_built_commands(commands):
 
 
 def check_kinds_are_used():
-    """Each option of a source or sink is used by the code of that kind."""
-    for noun, code in (("source", "src/predict/source/{}.c"), ("sink", "src/predict/sink/{}.c")):
+    """Each option of a source, sink or stage is used by the code of that kind."""
+    for noun in ("source", "sink", "stage"):
+        code = f"src/predict/{noun}/{{}}.c"
         registry, pattern = KINDS[noun]
         for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
             text = without_comments(read(code.format(kind)))

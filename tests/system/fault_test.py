@@ -102,12 +102,17 @@ class Requests(unittest.TestCase):
                 self.assertIn(what, err)
 
     def test_a_replica_that_could_not_serve_is_refused(self):
-        status, err = self.apply(
-            GOOD_PIPELINE + "  - {name: door, type: prediction, source: {kind: http}}\n"
-            "links:\n  - {from: training, to: door}\n")
-        self.assertNotEqual(status, 0)
-        self.assertIn("$.pipelines[1].gallery: missing", err)
-        self.assertIn("gallery: {dataset: NAME}", err)
+        links = "links:\n  - {from: training, to: door}\n"
+        door = "  - {name: door, type: prediction, source: {kind: http}, stages: [%s]}\n"
+        for stages, said in [
+                ("decode, embed, match, decide", "gallery: {dataset: NAME}"),
+                ("decode, detect, classify, decide", "no detector exists yet"),
+                ("classify, decide", "takes a picture")]:
+            with self.subTest(stages=stages):
+                status, err = self.apply(GOOD_PIPELINE + door % stages + links)
+                self.assertNotEqual(status, 0)
+                self.assertIn("$.pipelines[1].stages", err)
+                self.assertIn(said, err)
 
     def test_a_file_that_is_not_there_is_named(self):
         nowhere = "/nowhere/at-all"

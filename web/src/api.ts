@@ -118,25 +118,28 @@ export interface Decision {
     id: string // Identifier, made by the replica
     image: string | null // SHA-256 of the face
     ion: string // ION
+    label: string | null // What a classifier took it for
+    labels: unknown // The likeliest labels, [{label, score}]; null unless asked for
     latency_us: number // From frame to decision (us)
     list_revision: number // Revision of the lists
     model_version: number // Model version that decided
     person: string | null // Who was recognised
     pipeline: string // Pipeline
     replica: string | null // Replica that decided
-    score: number | null // Similarity to the nearest person
+    score: number | null // Similarity to the nearest person, or the likeliest label's probability
     seq: number // Order of arrival
-    threshold: number | null // Similarity that was needed
+    threshold: number | null // Score that was needed
     time_ms: Time // When (ms)
-    verdict: string // grant, deny, unknown or error
+    verdict: string // grant, deny, unknown, error or label
 }
 
 export interface DecisionBucket {
     deny: number // Denied
     error: number // Not decided
     grant: number // Granted
+    label: number // A label, of a classifier
     time_ms: Time // Begin of this part of the time
-    unknown: number // Nobody known
+    unknown: number // Nobody known, or no label
 }
 
 /** GET /decisions/summary */
@@ -333,7 +336,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    noun: string | null // What it is a kind of: source, sink, policy, job-kind or driver
+    noun: string | null // What it is a kind of: source, sink, stage, policy, job-kind or driver
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
     plural: string | null // Several of those
@@ -725,7 +728,8 @@ export interface VerdictCounts {
     deny: number // Denied
     error: number // Not decided
     grant: number // Granted
-    unknown: number // Nobody known
+    label: number // A label, of a classifier
+    unknown: number // Nobody known, or no label
 }
 
 /** GET /events */

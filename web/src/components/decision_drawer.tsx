@@ -1,6 +1,7 @@
 /** Everything known about one decision, beside the list: picture, score, what decided it, and what follows from it. */
 import type { Decision, Ion } from '../api'
 import { fixed, fullTime, latency, NONE } from '../format'
+import { isClassified, whoOf } from '../state/finding'
 import { get, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith } from '../state/route'
@@ -27,7 +28,7 @@ function Lineage({ decision, ion }: { decision: Decision; ion: Ion | undefined }
     const version = typeof decision.model_version === 'number' ? decision.model_version : undefined
     return (
         <p class="lineage-line" aria-label="Lineage">
-            {gallery && typeof decision.gallery_version === 'number' && (
+            {gallery && typeof decision.gallery_version === 'number' && !isClassified(decision) && (
                 <>
                     <a href={href(['datasets', gallery])}>
                         gallery {gallery} v{decision.gallery_version}
@@ -48,6 +49,12 @@ function Lineage({ decision, ion }: { decision: Decision; ion: Ion | undefined }
     )
 }
 
+/** The likeliest labels, where the pipeline records several. */
+function likeliest({ labels }: Decision): [string, string][] {
+    const known = Array.isArray(labels) ? (labels as { label: string; score: number }[]) : []
+    return known.length > 0 ? [['Likeliest', known.map(({ label, score }) => `${label} ${fixed(score, 2)}`).join(' · ')]] : []
+}
+
 function Details({ decision }: { decision: Decision }) {
     const { ion, person } = decision
     return (
@@ -56,7 +63,7 @@ function Details({ decision }: { decision: Decision }) {
                 <Face decision={decision} size="large" />
                 <div class="stack mid">
                     <VerdictWord verdict={decision.verdict} />
-                    <b class={person ? 'who-name' : 'muted'}>{person ?? 'nobody known'}</b>
+                    <b class={person || decision.label ? 'who-name' : 'muted'}>{whoOf(decision)}</b>
                     <ScoreBar decision={decision} />
                     {decision.error && <p class="tone-bad-text">{decision.error}</p>}
                 </div>
@@ -70,8 +77,9 @@ function Details({ decision }: { decision: Decision }) {
                     ['Durable after', latency(decision.durable_us)],
                     ['Brightness', fixed(decision.brightness, 2)],
                     ['Model', versionText(decision.model_version)],
-                    ['Gallery', versionText(decision.gallery_version)],
+                    ['Gallery', isClassified(decision) ? NONE : versionText(decision.gallery_version)],
                     ['Allow and deny lists', typeof decision.list_revision === 'number' ? `revision ${decision.list_revision}` : NONE],
+                    ...likeliest(decision),
                     ['Pipeline', `${decision.ion} / ${decision.pipeline}`],
                     ['Replica', <Sentence text={decision.replica ?? NONE} />],
                     ['Decision', <Id id={decision.id} />],

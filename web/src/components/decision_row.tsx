@@ -1,8 +1,9 @@
-/** One decision in a list: face, verdict, person, score against threshold, camera, what decided it, how fast and when. */
+/** One decision in a list: face, verdict, person or label, score against threshold, camera, what decided it, how fast and when. */
 import { Component } from 'preact'
 import type { Decision } from '../api'
 import { clockTime, dayTime, fullTime, latency } from '../format'
 import { Face } from './face'
+import { isClassified, whoOf } from '../state/finding'
 import { ScoreBar } from './score_bar'
 import { VerdictWord } from './state'
 
@@ -24,7 +25,7 @@ export class DecisionRow extends Component<Props> {
     }
 
     override render({ decision, address, isChosen, isNew }: Props) {
-        const who = decision.verdict === 'error' ? decision.error || 'not decided' : (decision.person ?? 'nobody known')
+        const who = whoOf(decision)
         const clock = clockTime(decision.time_ms)
         const day = dayTime(decision.time_ms)
         return (
@@ -32,7 +33,7 @@ export class DecisionRow extends Component<Props> {
                 <a href={address} aria-current={isChosen ? 'true' : undefined}>
                     <Face decision={decision} size="small" />
                     <VerdictWord verdict={decision.verdict} />
-                    <b class={`who clip ${decision.person ? '' : 'nobody'}`} title={who}>
+                    <b class={`who clip ${decision.person || decision.label ? '' : 'nobody'}`} title={who}>
                         {who}
                     </b>
                     <ScoreBar decision={decision} />
@@ -40,7 +41,7 @@ export class DecisionRow extends Component<Props> {
                         {decision.camera}
                     </span>
                     <span class="versions clip muted">
-                        {[version('model', decision.model_version), version('gallery', decision.gallery_version)].filter(Boolean).join(' · ')}
+                        {[version('model', decision.model_version), isClassified(decision) ? '' : version('gallery', decision.gallery_version)].filter(Boolean).join(' · ')}
                     </span>
                     <span class="speed num">{latency(decision.latency_us)}</span>
                     <time class="when num muted" title={fullTime(decision.time_ms)}>

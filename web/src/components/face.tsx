@@ -4,6 +4,7 @@
  */
 import { useEffect, useState } from 'preact/hooks'
 import type { Decision } from '../api'
+import { isClassified, whoOf } from '../state/finding'
 import { ApiError, apiUrl, request, segment } from '../state/http'
 import { Icon } from './icon'
 import { decodePortable, isPortable } from './portable'
@@ -103,13 +104,13 @@ function useImage(source: Source | null): string | undefined {
 
 export function Face({ decision, size }: { decision: Decision; size: 'small' | 'large' }) {
     const url = useImage(decision.image ? faceOf(decision) : null)
-    const name = decision.person ?? 'unknown person'
+    const name = isClassified(decision) ? whoOf(decision) : (decision.person ?? 'unknown person')
     return (
         <span class={`face ${size}`}>
             {url ? (
-                <img src={url} alt={`Face at ${decision.camera}: ${name}`} decoding="sync" />
+                <img src={url} alt={`${isClassified(decision) ? 'Picture' : 'Face'} at ${decision.camera}: ${name}`} decoding="sync" />
             ) : (
-                <Icon name="person" size={size === 'small' ? 20 : 48} />
+                <Icon name={isClassified(decision) ? 'camera' : 'person'} size={size === 'small' ? 20 : 48} />
             )}
         </span>
     )

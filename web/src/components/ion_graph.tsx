@@ -75,7 +75,7 @@ function PredictionBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                 )}
             </p>
             <p class="node-line small">
-                {deployment?.gallery ? `gallery ${deployment.gallery.dataset} v${deployment.gallery.version}` : pipeline.dataset ? `gallery ${pipeline.dataset}` : <span class="muted">no gallery</span>}
+                {deployment?.gallery ? `gallery ${deployment.gallery.dataset} v${deployment.gallery.version}` : pipeline.dataset ? `gallery ${pipeline.dataset}` : <span class="muted">classifies</span>}
                 <span class="muted"> · </span>
                 {pipeline.replicas ?? 1} {(pipeline.replicas ?? 1) === 1 ? 'replica' : 'replicas'}
             </p>

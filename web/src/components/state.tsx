@@ -68,6 +68,7 @@ export function StateWord({ state, tone }: { state: Opt<string>; tone?: Tone }) 
 
 export const VERDICTS: Record<string, { label: string; tone: Tone }> = {
     grant: { label: 'Grant', tone: 'good' },
+    label: { label: 'Label', tone: 'plain' },
     deny: { label: 'Deny', tone: 'bad' },
     unknown: { label: 'Unknown', tone: 'warn' },
     error: { label: 'Error', tone: 'odd' },

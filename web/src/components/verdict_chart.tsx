@@ -8,8 +8,8 @@ import { Icon } from './icon'
 import { VERDICTS } from './state'
 
 type Bucket = NonNullable<DecisionSummary['buckets']>[number]
-const ORDER = ['grant', 'unknown', 'deny', 'error'] as const
-const COLOUR = { grant: 'c3', unknown: 'c2', deny: 'c5', error: 'c4' } as const
+const ORDER = ['grant', 'label', 'unknown', 'deny', 'error'] as const
+const COLOUR = { grant: 'c3', label: 'c1', unknown: 'c2', deny: 'c5', error: 'c4' } as const
 const HEIGHT = 72
 
 const totalOf = (one: Bucket) => ORDER.reduce((sum, verdict) => sum + one[verdict], 0)

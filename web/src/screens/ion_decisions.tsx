@@ -1,4 +1,4 @@
-/** What an ION decided: as it comes, and of any hour before; by camera, verdict, person and time. All of it is in the address. */
+/** What an ION decided: as it comes, and of any hour before; by camera, verdict, person, label and time. All of it is in the address. */
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Decision } from '../api'
 import { Empty, Loading } from '../components/basics'
@@ -20,7 +20,7 @@ import { useSummary } from '../state/summaries'
 const SEEN_MAX = 500
 const WINDOW = '-30m'
 const BUCKETS = 60
-const NARROWS = ['camera', 'verdict', 'person'] as const
+const NARROWS = ['camera', 'verdict', 'person', 'label'] as const
 const KEYS = [...NARROWS, 'from', 'to'] as const
 
 type Wanted = Record<(typeof KEYS)[number], string>
@@ -30,12 +30,12 @@ function wantedNow(): Wanted {
 }
 
 function filterOf(ion: string, wanted: Wanted): DecisionFilter {
-    const { camera, verdict, person } = wanted
-    return { ion, camera, verdict, person, since: momentOf(wanted.from, Date.now()), until: momentOf(wanted.to, Date.now()) }
+    const { camera, verdict, person, label } = wanted
+    return { ion, camera, verdict, person, label, since: momentOf(wanted.from, Date.now()), until: momentOf(wanted.to, Date.now()) }
 }
 
 /** Remembers what was seen, so that a choice does not vanish while its decisions scroll out of memory. */
-function useSeen(items: Decision[], field: 'camera' | 'person', current: string): string[] {
+function useSeen(items: Decision[], field: 'camera' | 'person' | 'label', current: string): string[] {
     const seen = useMemo(() => new Set<string>(), [])
     for (const decision of items) {
         const value = decision[field]
@@ -46,7 +46,7 @@ function useSeen(items: Decision[], field: 'camera' | 'person', current: string)
     return [...new Set(current ? [...seen, current] : seen)].sort()
 }
 
-function Choice(props: { name: 'camera' | 'verdict'; value: string; all: string; options: [string, string][] }) {
+function Choice(props: { name: 'camera' | 'verdict' | 'label'; value: string; all: string; options: [string, string][] }) {
     return (
         <select class="input" name={props.name} aria-label={props.all} value={props.value} onChange={(event) => setQuery({ [props.name]: event.currentTarget.value })}>
             <option value="">{props.all}</option>
@@ -59,7 +59,7 @@ function Choice(props: { name: 'camera' | 'verdict'; value: string; all: string;
     )
 }
 
-function Filters(props: { wanted: Wanted; cameras: string[]; people: string[] }) {
+function Filters(props: { wanted: Wanted; cameras: string[]; people: string[]; labels: string[] }) {
     const { wanted } = props
     return (
         <form class="filter decisions-filter" role="search" aria-label="Filter decisions" onSubmit={(event) => event.preventDefault()}>
@@ -81,6 +81,7 @@ function Filters(props: { wanted: Wanted; cameras: string[]; people: string[] })
                 </datalist>
             </label>
             <Choice name="camera" value={wanted.camera} all="All cameras" options={props.cameras.map((one) => [one, one])} />
+            {props.labels.length > 0 && <Choice name="label" value={wanted.label} all="All labels" options={props.labels.map((one) => [one, one])} />}
             <Choice name="verdict" value={wanted.verdict} all="All verdicts" options={Object.entries(VERDICTS).map(([value, { label }]) => [value, label])} />
             {KEYS.some((key) => wanted[key]) && (
                 <button type="button" class="button" onClick={() => setQuery(Object.fromEntries(KEYS.map((key) => [key, ''])))}>
@@ -165,6 +166,7 @@ function Decisions({ ion }: { ion: string }) {
     const rows = list.rows.value
     const cameras = useSeen(rows ?? [], 'camera', wanted.camera)
     const people = useSeen(rows ?? [], 'person', '')
+    const labels = useSeen(rows ?? [], 'label', wanted.label)
     const open = param('id')
     useEffect(() => {
         list.hold('drawer', open !== '')
@@ -172,7 +174,7 @@ function Decisions({ ion }: { ion: string }) {
     const isFiltered = KEYS.some((name) => wanted[name])
     return (
         <>
-            <Filters wanted={wanted} cameras={cameras} people={people} />
+            <Filters wanted={wanted} cameras={cameras} people={people} labels={labels} />
             <Bars ion={ion} wanted={wanted} />
             <ListFailed list={list} />
             <WithDrawer

@@ -51,7 +51,11 @@ function Figures({ ion }: { ion: Ion }) {
     const data = useSummary(ion.name, from, to, BUCKETS).data.value
     const total = data?.decisions ?? 0
     const span = windowText(data, from, to)
-    const verdicts = Object.entries(VERDICTS).map(([verdict, { label, tone }]) => {
+    // People are granted and denied, labels are not: who has none of one kind is not shown its nought.
+    const isClassifier = (data?.verdicts.label ?? 0) > 0
+    const isShown = (verdict: string) => (verdict === 'label' ? isClassifier : !(isClassifier && (verdict === 'grant' || verdict === 'deny')))
+    const shown = Object.entries(VERDICTS).filter(([verdict]) => isShown(verdict))
+    const verdicts = shown.map(([verdict, { label, tone }]) => {
         const count = data?.verdicts[verdict as Verdict] ?? 0
         return {
             name: <State tone={tone}>{label}</State>,

@@ -28,11 +28,12 @@ export interface DecisionFilter {
     camera: string
     verdict: string
     person: string
+    label: string
     since: number | null // ms since 1970
     until: number | null
 }
 
-export const NO_FILTER: DecisionFilter = { ion: '', camera: '', verdict: '', person: '', since: null, until: null }
+export const NO_FILTER: DecisionFilter = { ion: '', camera: '', verdict: '', person: '', label: '', since: null, until: null }
 
 export function matches(decision: Decision, filter: DecisionFilter): boolean {
     const time = millis(decision.time_ms)
@@ -41,6 +42,7 @@ export function matches(decision: Decision, filter: DecisionFilter): boolean {
         (filter.camera === '' || decision.camera === filter.camera) &&
         (filter.verdict === '' || decision.verdict === filter.verdict) &&
         (filter.person === '' || decision.person === filter.person) &&
+        (filter.label === '' || decision.label === filter.label) &&
         (filter.since === null || time >= filter.since) &&
         (filter.until === null || time < filter.until)
     )
@@ -127,8 +129,8 @@ export class DecisionList {
     }
 
     private params(): Params {
-        const { ion, camera, verdict, person, since, until } = this.filter
-        return { ion, camera, verdict, person, since: iso(since), until: iso(until) }
+        const { ion, camera, verdict, person, label, since, until } = this.filter
+        return { ion, camera, verdict, person, label, since: iso(since), until: iso(until) }
     }
 
     /** The newest page; what is shown stays until it is there with its first faces. */
