@@ -313,17 +313,18 @@ static bool sees_all(const struct weir_identity *identity, enum weir_right right
     return (identity->rights & WEIR_RIGHTS_OF(right)) != 0;
 }
 
-/* The projects in which the caller has the right. */
-static void find_projects(struct api_call *call)
+struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_right right)
 {
     const struct weir_identity *identity = &call->identity;
+    struct weir_row_scope scope = {.is_all = sees_all(identity, right)};
     const char **projects = WEIR_ARENA_ARRAY(call->arena, identity->n_grants + 1, const char *);
     for (size_t i = 0; i < identity->n_grants; i++) {
-        if (identity->grants[i].rights & WEIR_RIGHTS_OF(call->route->right)) {
-            projects[call->rows.n_projects++] = identity->grants[i].project;
+        if (identity->grants[i].rights & WEIR_RIGHTS_OF(right)) {
+            projects[scope.n_projects++] = identity->grants[i].project;
         }
     }
-    call->rows.projects = projects;
+    scope.projects = projects;
+    return scope;
 }
 
 /* Nouns of projects that paths begin with. */
@@ -366,7 +367,7 @@ static weir_status check_right(struct api_call *call, struct weir_error *err)
     enum weir_right right = call->route->right;
     call->rows = (struct weir_row_scope){.is_all = sees_all(&call->identity, right)};
     if (!call->rows.is_all && weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT) {
-        find_projects(call);
+        call->rows = api_projects_with(call, right);
     }
     if (call->rows.is_all || call->rows.n_projects > 0) {
         WEIR_TRY(check_noun(call, err));

@@ -180,6 +180,7 @@ API_FN(api_task_log_get);
 API_FN(api_task_log_append);
 API_FN(api_task_status);
 API_FN(api_node_list);
+API_FN(api_device_list);
 API_FN(api_node_put);
 API_FN(api_node_desired);
 API_FN(api_node_get);
@@ -232,6 +233,13 @@ API_FN(api_retention_put);
 struct weir_node;
 json_t *api_node_view(const struct api_call *call, const struct weir_node *node);
 
+/** Tell of each device's holders only those of projects whose jobs the caller may read; the others are
+ *  counted. */
+struct weir_device;
+weir_status api_devices_name(const struct api_call *call, struct weir_txn *txn,
+                             struct weir_device *devices, size_t n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Take $.devices, $.unhealthy and $.time_ms of a heartbeat: what is wrong with the node goes into
  * node->unhealthy, how many accelerators it has into n_accelerators. Pure.
@@ -241,6 +249,10 @@ struct weir_device_report;
 weir_status api_node_read_devices(const struct api_call *call, struct weir_node *node,
                                   struct weir_device_report **out, size_t *out_n,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The projects in which the caller has a right, perhaps another than the route's: whose things an
+ *  answer about the whole cluster may name. Lies in the call's arena. */
+struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_right right);
 
 /** Run a transaction in which the caller sees what they may. Route functions that open their own
  *  transactions use these, and no others. */

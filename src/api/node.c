@@ -33,6 +33,7 @@ static weir_status answer_node(struct api_call *call, struct weir_txn *txn, cons
     size_t n;
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, name, call->arena, &node, err));
     WEIR_TRY(weir_devices_of_node(txn, name, call->arena, &devices, &n, err));
+    WEIR_TRY(api_devices_name(call, txn, devices, n, err));
     json_t *view = api_node_view(call, &node), *views = json_array();
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(views, weir_record_to_json(&weir_device_resource, &devices[i]));
@@ -285,12 +286,43 @@ static weir_status set_marks(struct api_call *call, struct weir_node *node, stru
     return WEIR_OK;
 }
 
+static const char *marks_text(const char *marks)
+{
+    return marks != NULL ? marks : "none";
+}
+
+static bool differ(const char *left, const char *right)
+{
+    return strcmp(marks_text(left), marks_text(right)) != 0;
+}
+
+static weir_status tell_marks(struct api_call *call, struct weir_txn *txn,
+                              const struct weir_node *before, const struct weir_node *after,
+                              struct weir_error *err)
+{
+    bool has_labels = differ(before->labels, after->labels);
+    bool has_taints = differ(before->taints, after->taints);
+    if (!has_labels && !has_taints) {
+        return WEIR_OK;
+    }
+    const char *labels = weir_arena_printf(call->arena, "labels %s, before %s",
+                                           marks_text(after->labels), marks_text(before->labels));
+    const char *taints = weir_arena_printf(call->arena, "taints %s, before %s",
+                                           marks_text(after->taints), marks_text(before->taints));
+    return tell(call, txn, "node_marked",
+                weir_arena_printf(call->arena, "Node %s has %s%s%s.", after->name,
+                                  has_labels ? labels : "", has_labels && has_taints ? "; " : "",
+                                  has_taints ? taints : ""),
+                err);
+}
+
 weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
     WEIR_TRY(check_update(call, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
     bool was_draining = node.is_draining;
+    const struct weir_node before = node;
     WEIR_TRY(api_body_bool(call, "is_draining", node.is_draining, &node.is_draining, err));
     WEIR_TRY(set_marks(call, &node, err));
     WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &node,
@@ -306,10 +338,7 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
     }
     if (json_object_get(call->body, "labels") != NULL ||
         json_object_get(call->body, "taints") != NULL) {
-        WEIR_TRY(tell(
-            call, txn, "node_marked",
-            weir_arena_printf(call->arena, "Labels or taints of node %s were changed.", node.name),
-            err));
+        WEIR_TRY(tell_marks(call, txn, &before, &node, err));
     }
     return answer_node(call, txn, node.name, err);
 }

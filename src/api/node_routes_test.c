@@ -2,6 +2,7 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "store/stmt.h"
 
 #define NODE   API "/nodes/n"
 #define DEVICE "{\"id\":\"%s\",\"kind\":\"gpu\",\"model\":\"H100\",\"state\":\"%s\"%s}"
@@ -205,6 +206,57 @@ START_TEST(a_node_with_tasks_does_not_leave)
 
 END_TEST
 
+/* A second project, and a device that tasks of both have. */
+static weir_status share_device(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const rows[] = {
+        "INSERT INTO task_devices VALUES ('00000000-0000-4000-8000-0000000000a1', 1, 'n', 0, 500, "
+        "0, 0)",
+        "INSERT INTO task_devices VALUES ('00000000-0000-4000-8000-0000000000a2', 1, 'n', 0, 500, "
+        "0, 0)",
+        "UPDATE jobs SET project = 'blue', name = 'secret' WHERE id = "
+        "'00000000-0000-4000-8000-0000000000b2'",
+        "UPDATE devices SET used_milli = 1000, holders = 'j/0, secret/0' WHERE name = 'n/0'"};
+    (void)context;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
+        WEIR_TRY(weir_txn_exec(txn, rows[i], WEIR_NO_BINDS, NULL, err));
+    }
+    return WEIR_OK;
+}
+
+START_TEST(who_holds_a_device_is_named_to_members_of_the_holders_project)
+{
+    struct weir_error err;
+    char member[BEARER_BYTES];
+    EXPECT(204, "PUT " NODE "\n\n{\"cpu_slots\":4,\"devices\":[{\"id\":\"a\",\"kind\":\"gpu\","
+                "\"state\":\"ok\"}]}");
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"blue\"}");
+    for (int i = 1; i <= 2; i++) {
+        char job[] = "00000000-0000-4000-8000-0000000000b0",
+             task[] = "00000000-0000-4000-8000-0000000000a0";
+        job[35] = task[35] = (char)('0' + i);
+        place_job(&(struct placed_job){.id = job,
+                                       .task = task,
+                                       .kind = "command",
+                                       .node = "n",
+                                       .spec = "{\"argv\":[\"true\"]}"});
+    }
+    must(weir_store_write(callers.fixture.store, share_device, NULL, &err), &err);
+    EXPECT(200, "GET " API "/devices");
+    ck_assert_str_eq(said_text("items.0.holders"), "j/0, secret/0");
+    make_caller("mia", "member", "", member);
+    EXPECT(200, "PUT " API "/projects/default/members/user/mia\n\n{\"role\":\"viewer\"}");
+    EXPECT_STATUS(200, ask_as(member, "GET " API "/devices"));
+    ck_assert_str_eq(said_text("items.0.holders"), "j/0, 1 task of other projects");
+    EXPECT_STATUS(200, ask_as(member, "GET " NODE));
+    ck_assert_str_eq(said_text("devices.0.holders"), "j/0, 1 task of other projects");
+    EXPECT(204, "DELETE " API "/projects/default/members/user/mia");
+    EXPECT_STATUS(200, ask_as(member, "GET " API "/devices"));
+    ck_assert_str_eq(said_text("items.0.holders"), "2 tasks of other projects");
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("node_routes");
@@ -219,6 +271,7 @@ int main(void)
     tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
     tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);
     tcase_add_test(tcase, a_node_with_tasks_does_not_leave);
+    tcase_add_test(tcase, who_holds_a_device_is_named_to_members_of_the_holders_project);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

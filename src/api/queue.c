@@ -4,40 +4,96 @@
 #include "control/live.h"
 
 #include "job/queue.h"
+#include "store/event.h"
 
 #include <string.h>
 
+/* Everybody may ask, and is told the names of what they may read. */
 static struct control_live live_of(const struct api_call *call)
 {
-    return (struct control_live){call->now_ms, call->api->started_ms};
+    struct weir_row_scope *names = WEIR_ARENA_NEW(call->arena, struct weir_row_scope);
+    *names = api_projects_with(call, WEIR_RIGHT_JOBS_READ);
+    return (struct control_live){call->now_ms, call->api->started_ms, names};
 }
 
 weir_status api_queue_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const struct control_live live = live_of(call);
-    json_t *queues;
-    WEIR_TRY(control_queues(txn, &live, NULL, &queues, err));
-    api_answer(call, json_pack("{s:o,s:n}", "items", queues, "next"));
+    json_t *queues, *others;
+    WEIR_TRY(control_queues(txn, &live, NULL, &queues, &others, err));
+    api_answer(call, json_pack("{s:o,s:n,s:o}", "items", queues, "next", "others", others));
     return WEIR_OK;
 }
 
 weir_status api_queue_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const struct control_live live = live_of(call);
-    json_t *queues;
-    WEIR_TRY(control_queues(txn, &live, call->params[0], &queues, err));
+    json_t *queues, *others;
+    WEIR_TRY(control_queues(txn, &live, call->params[0], &queues, &others, err));
     api_answer(call, json_incref(json_array_get(queues, 0)));
     json_decref(queues);
+    json_decref(others);
     return WEIR_OK;
 }
 
-static weir_status act_on_queue(struct api_call *call, struct weir_txn *txn, const char *kind,
-                                const char *queue, const char *what, struct weir_error *err)
+/* What a person may set of a queue: told old and new when it changes. */
+static const char *const queue_members[] = {"parent", "project",    "priority",     "shares",
+                                            "times",  "min_run_ms", "idle_after_ms"};
+
+#define VALUE_SHOWN_MAX 300 /* Of one value in a sentence; the event's data has all of it. */
+
+/* "shares {…}, before none; priority 50, before 100" */
+static const char *tell_changes(struct api_call *call, const json_t *before, const json_t *after)
 {
-    struct control control = api_control(call);
-    return control_log(&control, txn, "jobs", kind,
-                       weir_arena_printf(call->arena, "queue/%s", queue),
-                       weir_arena_printf(call->arena, "Queue %s was %s.", queue, what), err);
+    const char *text = "";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(queue_members); i++) {
+        const json_t *was = json_object_get(before, queue_members[i]);
+        const json_t *is = json_object_get(after, queue_members[i]);
+        bool has_was = was != NULL && !json_is_null(was), has_is = is != NULL && !json_is_null(is);
+        if ((!has_was && !has_is) || (has_was && has_is && json_equal(was, is))) {
+            continue;
+        }
+        const char *now_text = has_is ? weir_json_text(is, call->arena) : "none";
+        const char *was_text = has_was ? weir_json_text(was, call->arena) : "none";
+        text = weir_arena_printf(call->arena, "%s%s%s %.*s%s", text, text[0] != '\0' ? "; " : "",
+                                 queue_members[i], VALUE_SHOWN_MAX, now_text,
+                                 strlen(now_text) > VALUE_SHOWN_MAX ? "…" : "");
+        text = before == NULL
+                   ? text
+                   : weir_arena_printf(call->arena, "%s, before %.*s%s", text, VALUE_SHOWN_MAX,
+                                       was_text, strlen(was_text) > VALUE_SHOWN_MAX ? "…" : "");
+    }
+    return text;
+}
+
+/* NULL: there is none of this name. */
+static json_t *queue_view(struct api_call *call, struct weir_txn *txn, const char *name)
+{
+    struct weir_queue queue;
+    return weir_txn_get(txn, &weir_queue_resource, name, call->arena, &queue, NULL) == WEIR_OK
+               ? weir_record_to_json(&weir_queue_resource, &queue)
+               : NULL;
+}
+
+/* One that was not there is made, one that is there no longer deleted. */
+static weir_status act_on_queue(struct api_call *call, struct weir_txn *txn, const char *queue,
+                                const json_t *before, struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *after = queue_view(call, txn, queue);
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *data = json_pack("{s:O*,s:O*}", "before", before, "after", after);
+    const char *changes = after != NULL ? tell_changes(call, before, after) : "";
+    const char *verb = after == NULL ? "deleted" : before == NULL ? "made" : "set";
+    const struct weir_event event = {
+        .time_ms = call->now_ms,
+        .topic = "jobs",
+        .kind = after != NULL ? "queue_set" : "queue_deleted",
+        .subject = weir_arena_printf(call->arena, "queue/%s", queue),
+        .actor = (char *)call->actor,
+        .message = weir_arena_printf(call->arena, "Queue %s was %s%s%s.", queue, verb,
+                                     changes[0] != '\0' ? ": " : "", changes),
+        .data = weir_json_text(data, call->arena)};
+    return weir_event_append(txn, &event, NULL, err);
 }
 
 weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -51,15 +107,17 @@ weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct we
     json_object_set_new(call->body, "name", json_string(call->params[0]));
     WEIR_TRY(weir_record_from_json(&weir_queue_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &queue, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, queue.name);
     WEIR_TRY(weir_queue_set(txn, &queue, call->now_ms, err));
-    WEIR_TRY(act_on_queue(call, txn, "queue_set", queue.name, "set", err));
+    WEIR_TRY(act_on_queue(call, txn, queue.name, before, err));
     return api_queue_get(call, txn, err);
 }
 
 weir_status api_queue_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
+    WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, call->params[0]);
     WEIR_TRY(weir_queue_delete(txn, call->params[0], err));
-    WEIR_TRY(act_on_queue(call, txn, "queue_deleted", call->params[0], "deleted", err));
+    WEIR_TRY(act_on_queue(call, txn, call->params[0], before, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
@@ -125,5 +183,6 @@ weir_status api_job_requeue(struct api_call *call, struct weir_txn *txn, struct 
 
 weir_status api_job_release(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    return send_event(call, txn, WEIR_JOB_EVENT_RELEASE, NULL, err);
+    return send_event(call, txn, WEIR_JOB_EVENT_RELEASE,
+                      weir_arena_printf(call->arena, "released by %s", call->actor), err);
 }

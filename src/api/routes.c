@@ -123,7 +123,7 @@ const struct api_route api_routes[] = {
      "Let a node leave the cluster: its tokens end, what it did stays known", R(NODES_LEAVE),
      API_WRITE, API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_leave},
     {"GET", API "/devices", "List the devices of all nodes", R(NODES_READ), API_READ, API_LIST,
-     NULL, &weir_device_resource, "limit cursor node kind model state", 0, api_list},
+     NULL, &weir_device_resource, "limit cursor node kind model state", 0, api_device_list},
     {"GET", API "/node-joins", "List the one-time tokens that machines join with", R(NODES_CHANGE),
      API_READ, API_LIST, NULL, &weir_node_join_resource, "limit cursor", 0, api_list},
     {"POST", API "/node-joins", "Make such a token; its secret is shown once", R(NODES_CHANGE),
@@ -151,7 +151,7 @@ const struct api_route api_routes[] = {
      "Let a held job go on; or go on with a training that failed or was cancelled, as a new job "
      "from "
      "its last checkpoint",
-     R(JOBS_SUBMIT), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_resume},
+     R(JOBS_CANCEL), API_NONE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_resume},
     {"POST", API "/jobs/{id}/hold",
      "Hold a job: it saves what it has, stops, and gets no node until it is resumed",
      R(JOBS_CANCEL), API_WRITE, API_NOTIFY, NULL, &weir_job_resource, NULL, 0, api_job_hold},
@@ -272,7 +272,7 @@ const struct api_route api_routes[] = {
     {"GET", API "/store/usage", "What the state folder takes, by kind, and what goes next",
      R(PLATFORM_READ), API_NONE, API_LIST, NULL, &weir_retain_usage_resource, NULL, 0,
      api_store_usage},
-    {"POST", API "/store/sweep", "Apply the limits of retention now", R(PLATFORM_CHANGE), API_NONE,
+    {"POST", API "/store/sweep", "Apply the limits of retention now", R(PLATFORM_CHANGE), API_WRITE,
      0, NULL, NULL, NULL, 0, api_store_sweep},
     {"GET", API "/retention", "The limits of what is kept, with their rules", R(PLATFORM_READ),
      API_READ, 0, NULL, NULL, NULL, 0, api_retention_get},

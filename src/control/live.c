@@ -2,9 +2,27 @@
 
 #include <string.h>
 
+/* A project's queue with its project, and the departments above it. */
+static void mark_named(struct live *live)
+{
+    const struct queue_tree *tree = &live->snapshot.queues;
+    live->named = WEIR_ARENA_ARRAY(&live->arena, (size_t)live->rows->n_queues + 1, bool);
+    for (int32_t q = 0; q < live->rows->n_queues; q++) {
+        live->named[q] = live->names == NULL || live->names->is_all;
+    }
+    for (size_t i = 0; i < tree->n_projects; i++) {
+        bool is_named = weir_row_scope_sees(live->names, tree->projects[i].name);
+        for (int32_t q = tree->projects[i].row; is_named && q >= 0;
+             q = live->rows->queues[q].parent) {
+            live->named[q] = true;
+        }
+    }
+}
+
 weir_status live_open(struct live *live, struct weir_txn *txn, const struct control_live *at,
                       struct weir_error *err)
 {
+    live->names = at->names;
     snapshot_init(&live->snapshot);
     weir_arena_init(&live->arena, 0);
     weir_status status = snapshot_read(&live->snapshot, txn, at->now_ms, at->since_ms, err);
@@ -16,6 +34,7 @@ weir_status live_open(struct live *live, struct weir_txn *txn, const struct cont
         return status;
     }
     live->rows = snapshot_rows(&live->snapshot, at->now_ms);
+    mark_named(live);
     return WEIR_OK;
 }
 
@@ -28,6 +47,21 @@ void live_close(struct live *live)
 const struct weir_job *live_job(const struct live *live, int32_t row)
 {
     return &live->snapshot.tasks[live->rows->jobs[row].first_task].job->state.job;
+}
+
+bool live_names_job(const struct live *live, int32_t row)
+{
+    return weir_row_scope_sees(live->names, live_job(live, row)->project);
+}
+
+int32_t live_find_queue(const struct live *live, const char *name)
+{
+    for (int32_t q = 0; q < live->rows->n_queues; q++) {
+        if (live->named[q] && strcmp(live->rows->queues[q].name, name) == 0) {
+            return q;
+        }
+    }
+    return -1;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */

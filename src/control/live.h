@@ -10,11 +10,14 @@
 
 #include "base/json.h"
 #include "job/queue.h"
+#include "store/row_scope.h"
 
-/** When and by what clock nodes count as there. */
+/** When and by what clock nodes count as there, and for whom it is. */
 struct control_live {
     int64_t now_ms;
     int64_t since_ms; /**< Since when nodes could report (struct weir_node_watch). */
+    const struct weir_row_scope *names; /**< Whose jobs and queues are named; NULL: everybody's. The
+                                             transaction itself sees all: plans need all. */
 };
 
 /**
@@ -25,10 +28,15 @@ struct control_live {
  * share. `borrowed` is what is used above the guarantee that holds now; `waiting` what jobs ask for that
  * have no node. What a department has is what its parts have. `n_…` count jobs; a replica counts as one.
  *
- * @param name  One alone, as a list of one; NULL: all. @return NOT_FOUND.
+ * Queues of projects that are not named (live->names), and departments that have no part that is, are
+ * left out; *out_others counts what they have: {"n_queues", "n_running", "n_waiting"}.
+ *
+ * @param name  One alone, as a list of one; NULL: all.
+ * @param out_others  A new reference. @return NOT_FOUND.
  */
 weir_status control_queues(struct weir_txn *txn, const struct control_live *live, const char *name,
-                           json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+                           json_t **out, json_t **out_others,
+                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A change that is asked about. What is NULL or 0 stays as it is. */
 struct control_change {
@@ -45,9 +53,11 @@ struct control_change {
 /**
  * What the next cycle does, and what it would do with a change:
  *     {"before": COUNTS, "after": COUNTS,
- *      "jobs": [{"id", "name", "project", "queue", "before", "after", "why_before", "why_after"}]}
+ *      "jobs": [{"id", "name", "project", "queue", "before", "after", "why_before", "why_after"}],
+ *      "n_others", "others": COUNTS}
  * Outcomes are those of weir_sim_next. `jobs` are those that the change makes a difference to, and the
- * job that is first; of a service with several replicas each is one.
+ * job that is first; of a service with several replicas each is one. Those of projects that are not
+ * named are `n_others`, and `others` what becomes of them.
  *
  * @return NOT_FOUND: no such node, queue or open job; INVALID: shares that cannot be read, or nothing to
  *         change; LIMIT: more nodes than CONTROL_NODES_ADDED_MAX.

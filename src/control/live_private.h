@@ -10,6 +10,8 @@ struct live {
     struct snapshot snapshot;
     const struct weir_sched_snapshot *rows;
     struct weir_sched_profile profile; /**< As the scheduler's. */
+    const struct weir_row_scope *names;
+    bool *named; /**< Per row of a queue: may it be named? */
     struct weir_arena arena;
 };
 
@@ -18,8 +20,12 @@ weir_status live_open(struct live *live, struct weir_txn *txn, const struct cont
                       struct weir_error *err) WEIR_MUST_CHECK;
 void live_close(struct live *live);
 
-/** The job of a row. */
+/** The job of a row, and may it be named? */
 const struct weir_job *live_job(const struct live *live, int32_t row);
+bool live_names_job(const struct live *live, int32_t row);
+
+/** The row of a queue that may be named; -1: there is none. */
+int32_t live_find_queue(const struct live *live, const char *name);
 
 /** Rows that may be changed: copies of queues, jobs and nodes, with room for `n_nodes` more nodes. */
 struct live_change {

@@ -17,19 +17,21 @@ static void tear_down(void)
 struct question {
     const char *queue, *job;
     const struct control_change *change;
-    json_t *answer;
+    const struct weir_row_scope *names;
+    json_t *answer, *others;
     weir_status status;
 };
 
 static weir_status ask_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct question *question = context;
-    const struct control_live live = {fixture.now_ms, fixture.since_ms};
+    const struct control_live live = {fixture.now_ms, fixture.since_ms, question->names};
     question->status = question->change != NULL
                            ? control_what_if(txn, &live, question->change, &question->answer, err)
                        : question->job != NULL
                            ? control_explain_job(txn, &live, question->job, &question->answer, err)
-                           : control_queues(txn, &live, question->queue, &question->answer, err);
+                           : control_queues(txn, &live, question->queue, &question->answer,
+                                            &question->others, err);
     return WEIR_OK;
 }
 
@@ -37,6 +39,7 @@ static json_t *ask(struct question question)
 {
     fixture_read(&fixture.store, ask_in, &question);
     ck_assert_msg(question.status == WEIR_OK, "%s", fixture.store.err.message);
+    json_decref(question.others);
     return question.answer;
 }
 
@@ -208,6 +211,59 @@ START_TEST(a_waiting_job_is_explained_with_what_would_help)
 
 END_TEST
 
+START_TEST(what_another_project_has_is_counted_and_not_named)
+{
+    static const char *const own[] = {"default"};
+    const struct weir_row_scope names = {.projects = own, .n_projects = 1};
+    char *jobs[10];
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "research", NULL, NULL, 6, "");
+    set_queue(&fixture, "sales", NULL, NULL, 2, "");
+    set_queue(&fixture, "blue", "default", "research", 4, "");
+    set_queue(&fixture, "green", "other", "sales", 4, "");
+    for (size_t i = 0; i < 10; i++) {
+        jobs[i] = gang_of(&fixture, i < 5 ? "default" : "other", 1, 2);
+    }
+    ck_assert_int_eq(cycle(&fixture), 4);
+    (void)play_agents(&fixture, jobs, 10);
+    struct question question = {.names = &names};
+    fixture_read(&fixture.store, ask_in, &question);
+    ck_assert_int_eq(question.status, WEIR_OK);
+    ck_assert_uint_eq(json_array_size(question.answer), 2);
+    ck_assert_ptr_nonnull(find(question.answer, "name", "blue"));
+    ck_assert_ptr_nonnull(find(question.answer, "name", "research"));
+    ck_assert_int_eq(number(question.others, "n_queues", NULL), 2);
+    ck_assert_int_eq(
+        number(question.others, "n_running", NULL) + number(question.others, "n_waiting", NULL), 5);
+    json_decref(question.answer);
+    json_decref(question.others);
+
+    const struct control_change more = {.like = "a", .n_nodes = 3};
+    json_t *answer = ask((struct question){.change = &more, .names = &names});
+    char *said = json_dumps(answer, 0);
+    json_int_t n_others = number(answer, "n_others", NULL);
+    ck_assert_int_eq((json_int_t)json_array_size(json_object_get(answer, "jobs")) + n_others, 6);
+    ck_assert_int_gt(n_others, 0);
+    ck_assert_int_eq(number(answer, "others", "starts"), n_others);
+    for (size_t i = 5; i < 10; i++) {
+        ck_assert_ptr_null(strstr(said, jobs[i]));
+    }
+    ck_assert_ptr_null(strstr(said, "green"));
+    free(said);
+    json_decref(answer);
+
+    /* Another's job and queue are as if they were not there. */
+    const struct control_change foreign[] = {{.first = jobs[9]},
+                                             {.queue = "green", .shares = "{}"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(foreign); i++) {
+        question = (struct question){.change = &foreign[i], .names = &names};
+        fixture_read(&fixture.store, ask_in, &question);
+        ck_assert_int_eq(question.status, WEIR_ERR_NOT_FOUND);
+    }
+}
+
+END_TEST
+
 START_TEST(a_held_job_says_by_whom_and_how_it_goes_on)
 {
     char *job = gang_of(&fixture, "default", 1, 2);
@@ -229,5 +285,6 @@ END_TEST
 WEIR_TEST_MAIN_WITH("live", set_up, tear_down, queues_say_what_they_use_borrow_and_wait_for,
                     what_if_tells_of_one_more_node_another_quota_and_a_job_first,
                     what_cannot_be_asked_is_refused,
+                    what_another_project_has_is_counted_and_not_named,
                     a_waiting_job_is_explained_with_what_would_help,
                     a_held_job_says_by_whom_and_how_it_goes_on)

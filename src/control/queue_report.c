@@ -125,8 +125,27 @@ static weir_status plan_nothing(struct report *report, struct weir_error *err)
     return weir_sched_plan(report->live->rows, &profile, &report->plan, err);
 }
 
+/* Of the leaves that are not named. */
+static json_t *others_json(const struct report *report)
+{
+    const struct weir_sched_snapshot *rows = report->live->rows;
+    int64_t n_queues = 0, n_running = 0, n_waiting = 0;
+    for (int32_t j = 0; j < rows->n_queues; j++) {
+        n_queues += !report->live->named[j];
+    }
+    for (size_t i = 0; i < report->live->snapshot.queues.n_projects; i++) {
+        int32_t row = report->live->snapshot.queues.projects[i].row;
+        if (!report->live->named[row]) {
+            n_running += report->counts[row].n_running;
+            n_waiting += report->counts[row].n_waiting;
+        }
+    }
+    return json_pack("{s:I,s:I,s:I}", "n_queues", (json_int_t)n_queues, "n_running",
+                     (json_int_t)n_running, "n_waiting", (json_int_t)n_waiting);
+}
+
 static weir_status report_in(struct report *report, struct weir_txn *txn, const char *name,
-                             json_t **out, struct weir_error *err)
+                             json_t **out, json_t **out_others, struct weir_error *err)
 {
     struct live *live = report->live;
     WEIR_TRY(weir_queue_list(txn, &live->arena, &report->queues, &report->n_queues, err));
@@ -137,13 +156,16 @@ static weir_status report_in(struct report *report, struct weir_txn *txn, const 
     count_jobs(report);
     json_t *list = json_array();
     for (int32_t q = 0; q < live->rows->n_queues; q++) {
-        if (name == NULL || strcmp(live->rows->queues[q].name, name) == 0) {
+        if (live->named[q] && (name == NULL || strcmp(live->rows->queues[q].name, name) == 0)) {
             json_array_append_new(list, queue_json(report, q));
         }
     }
     weir_sched_plan_destroy(report->plan);
+    *out_others = others_json(report);
     if (name != NULL && json_array_size(list) == 0) {
         json_decref(list);
+        json_decref(*out_others);
+        *out_others = NULL;
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "queue \"%.60s\" not found", name);
     }
     *out = list;
@@ -151,12 +173,12 @@ static weir_status report_in(struct report *report, struct weir_txn *txn, const 
 }
 
 weir_status control_queues(struct weir_txn *txn, const struct control_live *at, const char *name,
-                           json_t **out, struct weir_error *err)
+                           json_t **out, json_t **out_others, struct weir_error *err)
 {
     struct live live;
     struct report report = {.live = &live};
     WEIR_TRY(live_open(&live, txn, at, err));
-    weir_status status = report_in(&report, txn, name, out, err);
+    weir_status status = report_in(&report, txn, name, out, out_others, err);
     live_close(&live);
     return status;
 }

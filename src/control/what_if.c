@@ -21,11 +21,10 @@ static weir_status change_nodes(struct live *live, const struct control_change *
 static weir_status change_queue(struct live *live, const struct control_change *asked,
                                 struct live_change *change, struct weir_error *err)
 {
-    for (int32_t q = 0; q < change->rows.n_queues; q++) {
-        if (strcmp(change->queues[q].name, asked->queue) == 0) {
-            change->queues[q].n_timed_quotas = 0;
-            return queue_tree_put_shares(&change->queues[q], asked->shares, &live->arena, err);
-        }
+    int32_t q = live_find_queue(live, asked->queue);
+    if (q >= 0) {
+        change->queues[q].n_timed_quotas = 0;
+        return queue_tree_put_shares(&change->queues[q], asked->shares, &live->arena, err);
     }
     return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                           "$.queue: there is no queue \"%.60s\"; `weir get queues` lists them",
@@ -39,7 +38,7 @@ static int32_t find_row(const struct live *live, const char *id)
     while (row < live->rows->n_jobs && strcmp(live_job(live, row)->id, id) != 0) {
         row++;
     }
-    return row < live->rows->n_jobs ? row : -1;
+    return row < live->rows->n_jobs && live_names_job(live, row) ? row : -1;
 }
 
 static weir_status change_first(struct live *live, const struct control_change *asked,
@@ -82,15 +81,27 @@ static const char *member(const json_t *item, const char *name)
     return json_string_value(json_object_get(item, name));
 }
 
+static void count_one(json_t *counts, const char *outcome)
+{
+    json_int_t n = json_integer_value(json_object_get(counts, outcome));
+    json_object_set_new(counts, outcome, json_integer(n + 1));
+}
+
 /* The two plans have the same jobs in the same order. */
 static json_t *compare(const struct live *live, const json_t *before, const json_t *after,
                        int32_t first)
 {
     const json_t *left = json_object_get(before, "jobs"), *right = json_object_get(after, "jobs");
-    json_t *jobs = json_array();
+    json_t *jobs = json_array(), *others = json_object();
+    json_int_t n_others = 0;
     for (size_t i = 0; i < json_array_size(left); i++) {
         const json_t *was = json_array_get(left, i), *is = json_array_get(right, i);
         if ((int32_t)i != first && strcmp(member(was, "outcome"), member(is, "outcome")) == 0) {
+            continue;
+        }
+        if (!live_names_job(live, (int32_t)i)) {
+            count_one(others, member(is, "outcome"));
+            n_others++;
             continue;
         }
         const struct weir_job *job = live_job(live, (int32_t)i);
@@ -100,8 +111,9 @@ static json_t *compare(const struct live *live, const json_t *before, const json
                                               "after", member(is, "outcome"), "why_before",
                                               member(was, "why"), "why_after", member(is, "why")));
     }
-    return json_pack("{s:O,s:O,s:o}", "before", json_object_get(before, "counts"), "after",
-                     json_object_get(after, "counts"), "jobs", jobs);
+    return json_pack("{s:O,s:O,s:o,s:I,s:o}", "before", json_object_get(before, "counts"), "after",
+                     json_object_get(after, "counts"), "jobs", jobs, "n_others", n_others, "others",
+                     others);
 }
 
 static weir_status ask(struct live *live, const struct control_change *asked, json_t **out,

@@ -100,9 +100,11 @@ static const char *reason_text(enum weir_sched_evict_reason reason)
 }
 
 static void tell_eviction(const struct weir_sched_snapshot *snapshot,
-                          const struct weir_sched_action *action, struct effect *effect)
+                          const struct weir_sched_action *action, const struct weir_sched_job *job,
+                          struct effect *effect)
 {
-    const char *by = action->by_job >= 0 ? snapshot->jobs[action->by_job].name : NULL;
+    bool is_own = action->by_job >= 0 && snapshot->jobs[action->by_job].queue == job->queue;
+    const char *by = is_own ? snapshot->jobs[action->by_job].name : NULL;
     effect->n_evicted++;
     (void)snprintf(effect->why, sizeof effect->why, "%s%s%s%.100s",
                    action->kind == WEIR_SCHED_REQUEST_CHECKPOINT ? "asked to save first: " : "",
@@ -117,7 +119,7 @@ static void count_actions(const struct weir_sched_snapshot *snapshot,
         const struct weir_sched_action *action = &plan->actions[i];
         struct effect *effect = &effects[job_of[action->task]];
         if (action->kind != WEIR_SCHED_BIND && action->kind != WEIR_SCHED_PIPELINE) {
-            tell_eviction(snapshot, action, effect);
+            tell_eviction(snapshot, action, &snapshot->jobs[job_of[action->task]], effect);
             continue;
         }
         effect->n_bound += action->kind == WEIR_SCHED_BIND;

@@ -134,7 +134,7 @@ static weir_status limit_role(struct weir_identity *identity, const char *limit_
     return WEIR_OK;
 }
 
-/** Lower the rights to those in one project. */
+/** Lower the rights to those in one project, and on the platform to what its members have. */
 static void limit_project(struct weir_identity *identity, char *project, struct weir_arena *arena)
 {
     weir_rights rights = 0, of_projects = 0;
@@ -151,7 +151,7 @@ static void limit_project(struct weir_identity *identity, char *project, struct 
             strcmp(identity->grants[i].project, project) == 0 ? identity->grants[i].rights : 0;
     }
     rights |= identity->rights & of_projects;
-    identity->rights &= ~of_projects & weir_role_rights(WEIR_ROLE_VIEWER);
+    identity->rights &= ~of_projects & weir_role_rights(WEIR_ROLE_MEMBER);
     identity->grants = WEIR_ARENA_NEW(arena, struct weir_grant);
     *identity->grants = (struct weir_grant){project, rights};
     identity->n_grants = 1;

@@ -87,18 +87,42 @@ REQUESTS = [
     ("admin", "POST", "/node-joins", {}), ("viewer", "GET", "/models/{model}", None),
     ("viewer", "GET", "/models/{model}/versions", None), ("viewer", "GET", "/blobs/{blob}", None),
     ("ml-engineer", "PUT", "/blobs/{blob}", {}), ("viewer", "GET", "/decisions/{decision}/image", None),
+    ("viewer", "GET", "/queues", None), ("viewer", "GET", "/queues/{queue}", None),
+    ("admin", "PUT", "/queues/{queue}", {"project": "default", "shares": {"cpus": {"limit": 0}}}),
+    ("admin", "PUT", "/queues/hers", {}), ("admin", "DELETE", "/queues/{queue}", None),
+    ("viewer", "POST", "/what-if", {"first": "{job}"}), ("viewer", "GET", "/jobs/{job}/explanation", None),
+    ("operator", "POST", "/jobs/{job}/hold", {}), ("operator", "POST", "/jobs/{job}/requeue", {}),
+    ("viewer", "GET", "/groups", None), ("admin", "POST", "/groups", {"name": "hers"}),
+    ("viewer", "GET", "/groups/{group}/members", None), ("admin", "PUT", "/groups/{group}/members/ann", {}),
+    ("admin", "DELETE", "/groups/{group}/members/ann", None), ("admin", "DELETE", "/groups/{group}", None),
+    ("viewer", "GET", "/projects/default/members", None),
+    ("admin", "PUT", "/projects/default/members/user/ann", {"role": "admin"}),
+    ("admin", "DELETE", "/projects/default/members/user/ann", None),
+    ("admin", "PUT", "/users/ann/password", {"password": "a long new one"}),
 ]
+# Roles beside the row that least, middle and most form: what they may of a higher role's, and what not of a lower one's.
+APPROVES = {"POST /ions/doors/approve", "POST /ions/doors/reject"}
+OPERATES = APPROVES | {"POST /ions/doors/rollback", "PUT /ions/doors/members/eve", "DELETE /ions/doors/members/ann",
+                       "POST /alerts/{alert}/acknowledge", "PATCH /nodes/{node}"}
+ASIDE = {"approver": ("viewer", APPROVES, set()), "data-scientist": ("ml-engineer", set(), OPERATES)}
+# Who belongs to no project, and whose token is for another one: what is left, beside lists of their own that are empty.
+MEMBER = {f"{method} {path}" for _, method, path, _ in REQUESTS
+          if path.split("/")[1].split("?")[0] in ("session", "sessions", "tokens", "openapi.json") and method == "GET"} | {
+    "GET /kinds", "GET /nodes", "GET /nodes/{node}", "GET /devices", "GET /queues", "DELETE /session", "POST /session/link", "DELETE /sessions/{session}"}
+ELSEWHERE = MEMBER | {"GET /projects", "GET /jobs", "GET /runs", "GET /models", "GET /datasets", "GET /ions", "GET /decisions", "GET /decisions/summary?ion=doors", "GET /events",
+                      "GET /alerts", "GET /health/summary", "GET /stream?topics=events", "POST /jobs", "POST /datasets", "POST /ions", "PUT /blobs/{blob}"}
 NO_PREFIX = ("/metrics",)
 UNLISTED = "?"
 # Living thefts: what of REQUESTS each may do, beside what its role covers.
-OWN = {"a job's own token": {"GET /session", "GET /openapi.json", "GET /blobs/{blob}", "PUT /blobs/{blob}"}, "the token of its node's agent": set(), "the token of another node's agent": set()}
+OWN = {"a member's token": MEMBER, "another project's token": ELSEWHERE, "a job's own token": {"GET /session", "GET /openapi.json", "GET /blobs/{blob}", "PUT /blobs/{blob}"}, "the token of its node's agent": set(), "the token of another node's agent": set()}
 DEAD = ("no token", "a made-up token", "an API token that was revoked", "an API token that has expired",
         "a token of a disabled admin", "a made-up session", "a session that was logged out",
         "a session whose token was revoked", "a session whose token has expired", "a login link, as a token",
         "a login link, as a session", "an API token, as a session", "a session's CSRF value, as a token",
         "a token that a machine joins with", "the token of a job that is over", "a job's token, for another attempt", "a job's token, for another task")
 LIVING = (*OWN, "a viewer's token", "a viewer's session", "an operator's token", "an operator's session",
-          "an ml-engineer's token", "an ml-engineer's session", "an admin's session, without its CSRF value")
+          "an ml-engineer's token", "an ml-engineer's session", "an approver's token", "an approver's session", "a data-scientist's token",
+          "a data-scientist's session", "an admin's session, without its CSRF value")
 
 
 def fill(value, names):
@@ -160,6 +184,10 @@ class Stolen(unittest.TestCase):
         """Something of every noun, all of it on the victim's node. Returns the names."""
         server = self.server
         server.post("/users", {"name": "ann", "kind": "person", "role": "viewer"})
+        server.request("PUT", "/api/v1/queues/blue", {"project": "default"})
+        server.post("/groups", {"name": "night"})
+        server.request("PUT", "/api/v1/groups/night/members/ann", {})
+        server.request("PUT", "/api/v1/projects/default/members/user/ann", {"role": "viewer"})
         server.post("/datasets", {"name": "faces"})
         server.request("PUT", "/api/v1/datasets/faces/files/ann/1.pgm", b"P5\n1 1\n255\na")
         server.request("PUT", "/api/v1/datasets/faces/files/bob/1.pgm", b"P5\n1 1\n255\nb")
@@ -189,7 +217,7 @@ class Stolen(unittest.TestCase):
         task = self.node.task_of(job)
         self.node.request("POST", f"/tasks/{task['id']}/log?offset=0&attempt={task['attempt']}", b"precious")
         return {"job": job, "task": task["id"], "run": run, "model": "doors.training", "blob": blob,
-                "decision": decision, "node": "victim", "token": self.node.id, "alert": str(uuid.uuid4()), "session": str(uuid.uuid4())}
+                "decision": decision, "node": "victim", "queue": "blue", "group": "night", "token": self.node.id, "alert": str(uuid.uuid4()), "session": str(uuid.uuid4())}
 
     def start_agent(self):
         """A real one, whose node gets the hostile job; the victim's is full."""
@@ -291,7 +319,10 @@ class Stolen(unittest.TestCase):
         role = theft.split("'s ")[0].split()[-1]
         if "without its CSRF value" in theft and method != "GET":
             return False
-        return least in ROLES and ROLES.index(role) >= ROLES.index(least)
+        role, more, less = ASIDE.get(role, (role, (), ()))
+        if f"{method} {path}" in less:
+            return False
+        return f"{method} {path}" in more or (least in ROLES and ROLES.index(role) >= ROLES.index(least))
 
     def run_job(self, requests, thefts):
         targets = json.dumps({"requests": requests, "thefts": thefts})
@@ -317,9 +348,14 @@ class Stolen(unittest.TestCase):
         self.assertEqual(set(dead), set(DEAD))
         living = {"a job's own token": {"token": own}, "the token of its node's agent": {"token": agent},
                   "the token of another node's agent": {"token": self.token("agent", user="agent", node="b")["secret"]}}
-        for role in ROLES[:3]:
-            living[f"{'an' if role in ('operator', 'ml-engineer') else 'a'} {role}'s token"] = {"token": self.token(role)["secret"]}
-            living[f"{'an' if role in ('operator', 'ml-engineer') else 'a'} {role}'s session"] = self.cookie(self.token(role)["secret"])
+        for role in (*ROLES[:3], *ASIDE):
+            article = "a" if role in ("viewer", "data-scientist") else "an"
+            living[f"{article} {role}'s token"] = {"token": self.token(role)["secret"]}
+            living[f"{article} {role}'s session"] = self.cookie(self.token(role)["secret"])
+        self.server.post("/users", {"name": "mel", "kind": "person", "role": "member"})
+        self.server.post("/projects", {"name": "elsewhere"})
+        living["a member's token"] = {"token": self.token("ml-engineer", user="mel")["secret"]}
+        living["another project's token"] = {"token": self.token("ml-engineer", project="elsewhere")["secret"]}
         admins = self.cookie(self.server.token)
         living["an admin's session, without its CSRF value"] = {"cookie": admins["cookie"]}
         self.assertEqual(set(living), set(LIVING))

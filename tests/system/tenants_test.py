@@ -51,7 +51,9 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/runs/{id}": {"status": "FAILED"}, "/projects/{name}/members/{kind}/{who}": {"role": "admin"},
           "/ions/{name}/members/{person}": {"list": "deny"}, "/users/{name}/password": {"password": "a long new one"},
           "/ions/{name}/trigger": {"pipeline": "training"}, "/ions/{name}/approve": {},
-          "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1}}
+          "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1},
+          "/what-if": {"first": "{alive}"}, "/queues/{name}": {"project": "blue"}, "/jobs/{id}": {"priority": 70},
+          "/groups": {"name": "stolen"}, "/users": {"name": "stolen", "kind": "person", "role": "admin"}}
 OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}
 
 
@@ -108,7 +110,9 @@ class Tenants(unittest.TestCase):
                                            "frame": 1, "time_ms": "2026-01-31T10:00:00.000Z", "verdict": "unknown", "score": 0.3,
                                            "threshold": 0.6, "latency_us": 900}]})
         task = server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
-        return {"job": job, "train": train, "run": run, "blob": blob, "task": task, "version": version}
+        alive = post("/jobs", {"name": f"{team}-alive", "kind": "command", "project": team, "spec": {"argv": ["sleep", "1000"]}})["id"]
+        wait_until(lambda: server.get(f"/jobs/{alive}")["state"] == "RUNNING", 60, "a job that lives")
+        return {"job": job, "train": train, "run": run, "blob": blob, "task": task, "version": version, "alive": alive}
 
     def ask(self, method, path, token, body=None):
         """(status, text)"""
@@ -134,7 +138,7 @@ class Tenants(unittest.TestCase):
     def marks(self, team):
         """What only this team's things have in them."""
         return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
-                f"{team}-job", f"{team}-train"]
+                f"{team}-job", f"{team}-train", f"{team}-alive"]
 
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""
@@ -153,7 +157,8 @@ class Tenants(unittest.TestCase):
                         continue
                     body = BODIES.get(pattern.removeprefix("/api/v1"), {}) if method != "get" else None
                     if body:
-                        body = json.loads(json.dumps(body).replace("{blob}", self.things["blue"]["blob"]).replace("{run}", self.things["blue"]["run"]))
+                        body = json.loads(json.dumps(body).replace("{blob}", self.things["blue"]["blob"]).replace("{run}", self.things["blue"]["run"])
+                                          .replace("{alive}", self.things["blue"]["alive"]))
                     status, text = self.ask(method.upper(), "!" + self.path_of(pattern, "blue"), token, body)
                     asked += 1
                     where = f"{role}: {method.upper()} {pattern}: {status} {text[:300]}"
@@ -200,6 +205,41 @@ class Tenants(unittest.TestCase):
         while b"red-door" not in seen:
             seen += stream.stdout.readline()
         self.assertNotIn(b"blue", seen)
+
+    def test_3_what_the_cluster_does_for_others_is_counted_and_not_named(self):
+        """Jobs of both teams that wait for the same node: whoever asks what would help sees their own."""
+        for job in self.server.get("/jobs?limit=1000")["items"]:  # of the tests before: they would take the node
+            if job["state"] not in ENDED and not job["name"].endswith("-alive"):
+                self.server.post(f"/jobs/{job['id']}/cancel")
+        slots = self.server.get("/nodes")["items"][0]["cpu_slots"]
+        waiting = {}
+        for team in TEAMS:
+            waiting[team] = self.server.post("/jobs", {"name": f"{team}-waits", "kind": "command", "project": team,
+                                                       "spec": {"argv": ["true"], "resources": {"cpus": slots}}})["id"]
+            self.addCleanup(self.server.post, f"/jobs/{waiting[team]}/cancel")
+        more = {"add_node": self.node, "n_nodes": 2}
+        everything = json.loads(self.ask("POST", "/what-if", self.server.token, more)[1])
+        self.assertEqual({job["name"] for job in everything["jobs"]}, {"red-waits", "blue-waits"})
+        self.assertEqual(everything["n_others"], 0)
+        for role in ROLES:
+            token = self.tokens["red", role]
+            status, text = self.ask("POST", "/what-if", token, more)
+            answer = json.loads(text)
+            self.assertEqual((status, [job["name"] for job in answer["jobs"]], answer["n_others"]), (200, ["red-waits"], 1), text)
+            for mark in ("blue", waiting["blue"], self.things["blue"]["alive"]):
+                self.assertNotIn(mark, text)
+            for path in ("/queues", "/devices", f"/nodes/{self.node}", f"/jobs/{waiting['red']}/explanation", f"/jobs/{waiting['red']}"):
+                status, text = self.ask("GET", path, token)
+                self.assertEqual(status, 200, path)
+                self.assertNotIn("blue", text, path)
+            queues = json.loads(self.ask("GET", "/queues", token)[1])
+            self.assertEqual(([queue["name"] for queue in queues["items"]], queues["others"]["n_queues"]), (["red"], 1))
+            for path in (f"/queues/blue", f"/jobs/{waiting['blue']}/explanation"):
+                self.assertEqual(self.ask("GET", path, token)[0], 404, path)
+            for body in ({"first": waiting["blue"]}, {"queue": "blue", "shares": {}}):
+                self.assertEqual(self.ask("POST", "/what-if", token, body)[0], 404)
+            for act in ("hold", "requeue", "resume", "cancel"):
+                self.assertIn(self.ask("POST", f"/jobs/{waiting['blue']}/{act}", token, {})[0], (403, 404))
 
     def test_4_groups_give_and_take_at_once(self):
         weir = self.server.weir

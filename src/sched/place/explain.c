@@ -247,10 +247,23 @@ static const char *amount_text(const struct cluster *cluster, int r, int64_t val
     return out;
 }
 
+#define JOB_BYTES 80
+
+/* Those who read what a job waits for see the jobs of its queue, and perhaps of no other. */
+static void name_job(const struct weir_sched_snapshot *snapshot, int32_t reader, int32_t job,
+                     char out[JOB_BYTES])
+{
+    if (snapshot->jobs[job].queue == snapshot->jobs[reader].queue) {
+        snprintf(out, JOB_BYTES, "job %.60s", snapshot->jobs[job].name);
+    } else {
+        snprintf(out, JOB_BYTES, "a job of another queue");
+    }
+}
+
 static void explain_why(const struct cluster *cluster, struct weir_sched_wait *wait)
 {
     const struct weir_sched_snapshot *snapshot = cluster->snapshot;
-    char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES];
+    char need_text[AMOUNT_BYTES], have_text[AMOUNT_BYTES], job[JOB_BYTES];
     const char *need = amount_text(cluster, (int)wait->resource, wait->need, need_text);
     const char *have = amount_text(cluster, (int)wait->resource, wait->have, have_text);
     const char *name = "";
@@ -308,8 +321,8 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
                  wait->need, wait->have);
         break;
     case WEIR_SCHED_WAIT_RESERVED:
-        name = snapshot->jobs[wait->object].name;
-        snprintf(out, size, "What is free is kept for jobs before it, first for job %.60s.", name);
+        name_job(snapshot, wait->job, (int32_t)wait->object, job);
+        snprintf(out, size, "What is free is kept for jobs before it, first for %s.", job);
         break;
     case WEIR_SCHED_WAIT_NONE:
     case WEIR_SCHED_N_WAIT_CODES:
@@ -325,15 +338,15 @@ static void explain_when(const struct cluster *cluster, struct weir_sched_wait *
     int64_t now_ms = cluster->snapshot->now_ms, start_ms = wait->expected_start_ms;
     time_t start_s = (time_t)(start_ms / 1000);
     struct tm tm;
-    char when[40], after[80] = "";
+    char when[40], after[JOB_BYTES + 16] = "", job[JOB_BYTES];
     bool is_today = now_ms / day_ms == start_ms / day_ms;
     if (gmtime_r(&start_s, &tm) == NULL ||
         strftime(when, sizeof when, is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &tm) == 0) {
         return;
     }
     if (wait->after_job >= 0) {
-        snprintf(after, sizeof after, " when job %.60s ends",
-                 cluster->snapshot->jobs[wait->after_job].name);
+        name_job(cluster->snapshot, wait->job, wait->after_job, job);
+        snprintf(after, sizeof after, " when %s ends", job);
     }
     size_t len = strlen(wait->text);
     snprintf(wait->text + len, sizeof wait->text - len, " Would fit%s, about %s UTC.", after, when);
