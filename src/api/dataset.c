@@ -1,6 +1,7 @@
 /** Datasets: files in, versions out. A version is a manifest of names and SHA-256 sums; the photos
  *  of an uploaded dataset are blobs too, so that a version can be had again after files change. */
 #include "api/api_private.h"
+#include "control/control.h"
 #include "control/dataset_scan.h"
 #include "control/freeze.h"
 
@@ -38,6 +39,17 @@ static weir_status check_part(const char *part, const char *what, struct weir_er
     return WEIR_OK;
 }
 
+static weir_status tell(struct api_call *call, struct weir_txn *txn, const char *kind,
+                        const char *message, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    const char *name = call->params[0] != NULL
+                           ? call->params[0]
+                           : json_string_value(json_object_get(call->body, "name"));
+    return control_log(&control, txn, "datasets", kind,
+                       weir_arena_printf(call->arena, "dataset/%s", name), message, err);
+}
+
 weir_status api_dataset_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_dataset dataset = {.kind = "folder", .project = "default"};
@@ -65,8 +77,38 @@ weir_status api_dataset_create(struct api_call *call, struct weir_txn *txn, stru
     dataset.created_by = weir_arena_strdup(call->arena, call->actor);
     dataset.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_dataset_resource, &dataset, err));
+    WEIR_TRY(tell(call, txn, "dataset_created",
+                  weir_arena_printf(call->arena, "Dataset %s was made in project %s: %s.",
+                                    dataset.name, dataset.project,
+                                    dataset.is_uploaded ? "empty, for uploads" : dataset.path),
+                  err));
     api_answer_record(call, &weir_dataset_resource, &dataset);
     return WEIR_OK;
+}
+
+/* A change of files has no transaction of its own. */
+struct told {
+    struct api_call *call;
+    const char *kind, *message;
+};
+
+static weir_status tell_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct told *told = context;
+    return tell(told->call, txn, told->kind, told->message, err);
+}
+
+static weir_status tell_file(struct api_call *call, const char *kind, const char *verb,
+                             struct weir_error *err)
+{
+    bool is_class = call->params[2] == NULL;
+    struct told told = {
+        call, kind,
+        is_class ? weir_arena_printf(call->arena, "Class %s of dataset %s was %s with its files.",
+                                     call->params[1], call->params[0], verb)
+                 : weir_arena_printf(call->arena, "File %s/%s of dataset %s was %s.",
+                                     call->params[1], call->params[2], call->params[0], verb)};
+    return api_write(call, tell_in, &told, err);
 }
 
 struct dataset_lookup {
@@ -153,6 +195,7 @@ weir_status api_dataset_file_put(struct api_call *call, struct weir_txn *txn,
     weir_status status = move_upload(call, fd, err);
     (void)close(fd);
     WEIR_TRY(status);
+    WEIR_TRY(tell_file(call, "dataset_file_put", "put there", err));
     api_answer(call, json_pack("{s:s,s:s,s:s,s:I}", "dataset", call->params[0], "class",
                                call->params[1], "file", call->params[2], "bytes",
                                (json_int_t)call->request->body_file_bytes));
@@ -171,6 +214,7 @@ weir_status api_dataset_file_delete(struct api_call *call, struct weir_txn *txn,
         return weir_error_set_errno(err, reason, "cannot delete %s/%s", call->params[1],
                                     call->params[2]);
     }
+    WEIR_TRY(tell_file(call, "dataset_file_deleted", "deleted", err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }
@@ -188,6 +232,7 @@ weir_status api_dataset_class_delete(struct api_call *call, struct weir_txn *txn
                               dataset.name, call->params[1]);
     }
     WEIR_TRY(weir_dir_remove(path, err));
+    WEIR_TRY(tell_file(call, "dataset_class_deleted", "deleted", err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

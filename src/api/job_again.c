@@ -179,10 +179,11 @@ weir_status api_job_restart(struct api_call *call, struct weir_txn *txn, struct 
     return start_again(call, false, err);
 }
 
-/* A job that is held goes on as it is; it is not over. */
+/* A job that is held goes on as it is; it is not over. Whoever may hold it may release it; a new job
+ * needs the right to submit one. */
 struct release {
     struct api_call *call;
-    bool is_held;
+    bool is_held, may_submit;
 };
 
 static weir_status release_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -192,14 +193,21 @@ static weir_status release_in(struct weir_txn *txn, void *context, struct weir_e
     struct weir_job job;
     json_array_clear(call->publish);
     WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    const struct weir_row_scope submits = api_projects_with(call, WEIR_RIGHT_JOBS_SUBMIT);
     release->is_held = job.is_held;
+    release->may_submit = weir_row_scope_sees(&submits, job.project);
     return job.is_held ? api_job_release(call, txn, err) : WEIR_OK;
 }
 
 weir_status api_job_resume(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
-    struct release release = {call, false};
-    WEIR_TRY(weir_store_write(call->api->store, release_in, &release, err));
+    struct release release = {.call = call};
+    WEIR_TRY(api_write(call, release_in, &release, err));
+    if (!release.is_held && !release.may_submit) {
+        return weir_error_set(err, WEIR_ERR_DENIED,
+                              "this job is not held, and to start it again as a new one needs the "
+                              "right to submit jobs in its project: ask who has it");
+    }
     return release.is_held ? WEIR_OK : start_again(call, true, err);
 }

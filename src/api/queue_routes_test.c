@@ -17,6 +17,17 @@ static void tear_down(void)
     callers_close();
 }
 
+/* The newest event of this kind has this actor and sentence; NULL: any. */
+static void told(const char *kind, const char *actor, const char *message)
+{
+    EXPECT(200, "GET " API "/events?kind=%s&limit=1", kind);
+    ck_assert_msg(json_array_size(said("items")) == 1, "nothing told of %s", kind);
+    ck_assert_str_eq(said_text("items.0.actor"), actor);
+    if (message != NULL) {
+        ck_assert_str_eq(said_text("items.0.message"), message);
+    }
+}
+
 START_TEST(a_queue_is_as_it_was_set_and_says_what_it_has)
 {
     EXPECT(404, "GET " API "/queues/blue");
@@ -32,7 +43,12 @@ START_TEST(a_queue_is_as_it_was_set_and_says_what_it_has)
     ck_assert_uint_eq(json_array_size(said("items")), 1);
     EXPECT(200, "PUT " API "/queues/blue\n\n{\"project\":\"default\"}");
     ck_assert(json_is_null(said("shares")));
+    told("queue_set", "ann",
+         "Queue blue was set: shares none, before {\"cpus\":{\"guarantee\":2,\"limit\":3}}; "
+         "min_run_ms -1, before 60000.");
+    ck_assert_int_eq(json_integer_value(said("items.0.data.before.min_run_ms")), 60000);
     EXPECT(204, "DELETE " API "/queues/blue");
+    told("queue_deleted", "ann", "Queue blue was deleted.");
     EXPECT(404, "DELETE " API "/queues/blue");
 }
 
@@ -84,8 +100,53 @@ START_TEST(a_job_is_held_and_goes_on_and_is_sent_back)
     EXPECT(200, "POST " API "/jobs/" JOB "/resume");
     ck_assert(json_is_false(said("is_held")));
     ck_assert_str_eq(said_text("id"), JOB); /* The same job, not another. */
+    told("job_released", "ann", "Job j is held no longer: released by ann.");
+    told("job_held", "ann", "Job j is held by ann.");
+    told("job_evicted", "ann", NULL);
+    EXPECT(200, "POST " API "/jobs/" JOB "/cancel");
+    told("job_cancel_asked", "ann", "Job j is stopped for good: cancelled by ann.");
     EXPECT(404, "POST " API "/jobs/none/hold");
     EXPECT(404, "GET " API "/jobs/none/explanation");
+}
+
+END_TEST
+
+START_TEST(who_may_hold_may_release_and_who_may_not_submit_starts_nothing_again)
+{
+    char operator[BEARER_BYTES];
+    make_caller("olga", "operator", "", operator);
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "command", .node = "n", .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT_STATUS(200, ask_as(operator, "POST " API "/jobs/" JOB "/hold"));
+    EXPECT_STATUS(200, ask_as(operator, "POST " API "/jobs/" JOB "/resume"));
+    ck_assert(json_is_false(said("is_held")));
+    told("job_released", "olga", NULL);
+    EXPECT_STATUS(403, ask_as(operator, "POST " API "/jobs/" JOB "/resume"));
+}
+
+END_TEST
+
+START_TEST(each_act_of_a_person_names_them)
+{
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"vision\"}");
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"faces\",\"project\":\"vision\"}");
+    told("dataset_created", "ann", "Dataset faces was made in project vision: empty, for uploads.");
+    EXPECT(200, "GET " API "/events?topic=audit&kind=project_created");
+    ck_assert_ptr_nonnull(strstr(said_text("items.0.message"), "Project vision was made"));
+    ck_assert_str_eq(said_text("items.0.actor"), "ann");
+    EXPECT(204, "POST " API "/store/sweep");
+    told("store_swept", "ann", NULL);
+    place_job(&(struct placed_job){.id = JOB,
+                                   .task = TASK,
+                                   .kind = "train",
+                                   .node = "n",
+                                   .run = "00000000-0000-4000-8000-0000000000c1"});
+    EXPECT(200, "PATCH " API "/runs/00000000-0000-4000-8000-0000000000c1\n\n"
+                "{\"status\":\"FAILED\"}");
+    told("run_changed", "ann", "Run r has status FAILED, before RUNNING.");
+    EXPECT(200, "PATCH " API "/nodes/n\n\n{\"labels\":{\"zone\":\"a\"}}");
+    EXPECT(200, "PATCH " API "/nodes/n\n\n{\"labels\":{\"zone\":\"b\"}}");
+    told("node_marked", "ann", "Node n has labels {\"zone\":\"b\"}, before {\"zone\":\"a\"}.");
 }
 
 END_TEST
@@ -93,4 +154,6 @@ END_TEST
 WEIR_TEST_MAIN_WITH("queue_routes", set_up, tear_down,
                     a_queue_is_as_it_was_set_and_says_what_it_has,
                     a_queue_that_makes_no_sense_is_refused, what_if_needs_a_change,
-                    a_job_is_held_and_goes_on_and_is_sent_back)
+                    a_job_is_held_and_goes_on_and_is_sent_back,
+                    who_may_hold_may_release_and_who_may_not_submit_starts_nothing_again,
+                    each_act_of_a_person_names_them)

@@ -26,8 +26,9 @@ weir_status api_store_usage(struct api_call *call, struct weir_txn *txn, struct 
 
 weir_status api_store_sweep(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    (void)txn;
-    (void)err;
+    struct control control = api_control(call);
+    WEIR_TRY(control_log(&control, txn, "system", "store_swept", "store",
+                         "What the rules of retention do not keep is removed now.", err));
     weir_retainer_notify(call->api->retainer);
     weir_http_response_empty(call->response);
     return WEIR_OK;

@@ -148,11 +148,17 @@ weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struc
                               "data-scientist, ml-engineer or admin",
                               text);
     }
+    struct weir_project_member before;
+    bool is_new = weir_txn_get(txn, &weir_project_member_resource, member.name, call->arena,
+                               &before, NULL) != WEIR_OK;
     member.role = weir_arena_strdup(call->arena, weir_role_text(role));
     WEIR_TRY(weir_txn_upsert(txn, &weir_project_member_resource, &member, err));
     api_answer_record(call, &weir_project_member_resource, &member);
     return act_on_member(call, txn, &member, "role_granted",
-                         weir_arena_printf(call->arena, "given the role %s", member.role), err);
+                         is_new ? weir_arena_printf(call->arena, "given the role %s", member.role)
+                                : weir_arena_printf(call->arena, "given the role %s instead of %s",
+                                                    member.role, before.role),
+                         err);
 }
 
 weir_status api_project_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

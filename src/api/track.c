@@ -146,6 +146,21 @@ weir_status api_run_get(struct api_call *call, struct weir_txn *txn, struct weir
     return WEIR_OK;
 }
 
+/* A task that reports its own run does what it is there for; a person who changes one acts. */
+static weir_status tell_update(const struct api_call *call, struct control *control,
+                               struct weir_txn *txn, const struct weir_run *run,
+                               const char *old_status, bool has_summary, struct weir_error *err)
+{
+    if (call->attempt != NULL) {
+        return WEIR_OK;
+    }
+    return control_log(
+        control, txn, "runs", "run_changed", weir_arena_printf(call->arena, "run/%s", run->id),
+        weir_arena_printf(call->arena, "Run %s has status %s, before %s%s.", run->name, run->status,
+                          old_status, has_summary ? ", and another summary" : ""),
+        err);
+}
+
 weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"status", "summary", NULL};
@@ -155,6 +170,7 @@ weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_text(call, "status", &status, err));
     WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
+    const char *old_status = run.status;
     if (status != NULL) {
         static const char *const known[] = {"RUNNING", "FINISHED", "FAILED", "KILLED"};
         bool is_known = false;
@@ -174,6 +190,7 @@ weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(weir_txn_update(txn, &weir_run_resource, &run,
                              WEIR_FIELDS("status", "summary", "finished_ms"), err));
     struct control control = api_control(call);
+    WEIR_TRY(tell_update(call, &control, txn, &run, old_status, summary != NULL, err));
     control_publish(&control, "runs", json_pack("{s:s,s:s}", "id", run.id, "status", run.status));
     api_answer_record(call, &weir_run_resource, &run);
     return WEIR_OK;

@@ -15,6 +15,9 @@ weir_status api_project_create(struct api_call *call, struct weir_txn *txn, stru
                                    call->arena, &project, err));
     project.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    WEIR_TRY(audit_act(call, txn, "project_created",
+                       weir_arena_printf(call->arena, "project/%s", project.name),
+                       weir_arena_printf(call->arena, "Project %s was made", project.name), err));
     api_answer_record(call, &weir_project_resource, &project);
     return WEIR_OK;
 }

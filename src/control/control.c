@@ -143,11 +143,19 @@ static weir_status save_job(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* What agents report and what time brings is nobody's act. */
+static bool is_act(enum weir_job_event_type type)
+{
+    return type == WEIR_JOB_EVENT_CANCEL || type == WEIR_JOB_EVENT_EVICT ||
+           type == WEIR_JOB_EVENT_HOLD || type == WEIR_JOB_EVENT_RELEASE ||
+           type == WEIR_JOB_EVENT_PRIORITY;
+}
+
 weir_status control_job_event(struct control *control, struct weir_txn *txn, const char *job,
                               const struct weir_job_event *event, struct weir_error *err)
 {
     struct weir_job_state state;
-    struct weir_job_actions actions = {0};
+    struct weir_job_actions actions = {.actor = is_act(event->type) ? control->actor : NULL};
     bool is_end =
         event->type == WEIR_JOB_EVENT_TASK_EXITED || event->type == WEIR_JOB_EVENT_TASK_LOST;
     WEIR_TRY(weir_job_load(txn, job, control->arena, &state, err));
@@ -217,7 +225,7 @@ weir_status control_job_evict(struct control *control, struct weir_txn *txn, con
                               bool *out_is_done, struct weir_error *err)
 {
     struct weir_job_state state;
-    struct weir_job_actions actions = {0};
+    struct weir_job_actions actions = {.actor = control->actor};
     weir_status status = weir_job_load(txn, job, control->arena, &state, err);
     *out_is_done = false;
     if (status != WEIR_OK) {

@@ -344,13 +344,14 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                           const struct weir_job_actions *actions, int64_t now_ms,
                           struct weir_error *err)
 {
+    const char *actor = actions->actor != NULL ? actions->actor : "system";
     WEIR_TRY(weir_txn_next(txn, JOB_REVISIONS, &state->job.revision, err));
-    WEIR_TRY(
-        weir_txn_update(txn, &weir_job_resource, &state->job,
-                        WEIR_FIELDS("state", "reason", "expected_start_ms", "outcome", "attempt",
-                                    "n_restarts", "due_ms", "run", "started_ms", "finished_ms",
-                                    "revision", "is_held", "eviction", "n_evictions", "queued_ms"),
-                        err));
+    WEIR_TRY(weir_txn_update(txn, &weir_job_resource, &state->job,
+                             WEIR_FIELDS("state", "reason", "expected_start_ms", "outcome",
+                                         "attempt", "n_restarts", "due_ms", "run", "started_ms",
+                                         "finished_ms", "revision", "is_held", "eviction",
+                                         "n_evictions", "queued_ms", "priority"),
+                             err));
     for (size_t i = 0; i < state->n_tasks; i++) {
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
                                  WEIR_FIELDS("node", "devices", "attempt", "state", "desired",
@@ -366,8 +367,8 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
             WEIR_TRY(weir_txn_exec(txn, sql_wake, WEIR_BINDS(WEIR_BIND_TEXT("name", action->node)),
                                    NULL, err));
         } else if (action->type == WEIR_JOB_ACTION_EVENT) {
-            WEIR_TRY(append_event(txn, &state->job, "system", action->kind, action->message, now_ms,
-                                  err));
+            WEIR_TRY(
+                append_event(txn, &state->job, actor, action->kind, action->message, now_ms, err));
         }
     }
     return WEIR_OK;

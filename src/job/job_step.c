@@ -500,9 +500,24 @@ static weir_status on_release(struct step *step, struct weir_error *err)
     job->is_held = false;
     job->reason = NULL;
     job->queued_ms = step->now_ms;
+    const char *by = step->event->text;
     tell(step, "job_released",
-         weir_arena_printf(step->arena, "Job %s is held no longer.", job->name));
+         weir_arena_printf(step->arena, "Job %s is held no longer%s%s.", job->name,
+                           by != NULL ? ": " : "", by != NULL ? by : ""));
     return WEIR_OK;
+}
+
+static void on_priority(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    if (job->priority == step->event->priority) {
+        return;
+    }
+    tell(step, "job_priority",
+         weir_arena_printf(step->arena, "Job %s has priority %" PRId64 ", before %" PRId64 ": %s.",
+                           job->name, step->event->priority, job->priority,
+                           step->event->text != NULL ? step->event->text : "set"));
+    job->priority = step->event->priority;
 }
 
 static void on_tick(struct step *step)
@@ -524,6 +539,13 @@ static void on_cancel(struct step *step)
         return; /* It ends anyway, with what it has come to. */
     }
     step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
+    if (!weir_job_none_is_alive(
+            step->state)) { /* That it is cancelled is told when they have ended. */
+        tell(step, "job_cancel_asked",
+             weir_arena_printf(step->arena, "Job %s is stopped for good%s%s.",
+                               step->state->job.name, step->event->text != NULL ? ": " : "",
+                               step->event->text != NULL ? step->event->text : ""));
+    }
     stop_job(step, WEIR_JOB_CANCELLED);
 }
 
@@ -564,7 +586,8 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
     struct step step = {state, event, now_ms, arena, actions};
     if (weir_job_phase_is_final(weir_job_phase_of(state))) {
         if (event->type == WEIR_JOB_EVENT_CANCEL || event->type == WEIR_JOB_EVENT_HOLD ||
-            event->type == WEIR_JOB_EVENT_RELEASE || event->type == WEIR_JOB_EVENT_EVICT) {
+            event->type == WEIR_JOB_EVENT_RELEASE || event->type == WEIR_JOB_EVENT_EVICT ||
+            event->type == WEIR_JOB_EVENT_PRIORITY) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is over: %s", state->job.name,
                                   state->job.state);
         }
@@ -590,6 +613,9 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
         return on_hold(&step, err);
     case WEIR_JOB_EVENT_RELEASE:
         return on_release(&step, err);
+    case WEIR_JOB_EVENT_PRIORITY:
+        on_priority(&step);
+        break;
     case WEIR_JOB_EVENT_TICK:
         on_tick(&step);
         break;

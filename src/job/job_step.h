@@ -165,7 +165,8 @@ enum weir_job_event_type {
     WEIR_JOB_EVENT_EVICT,        /**< text: for whom; task: a service's replica, or one of
                                       an elastic gang; NULL: all. */
     WEIR_JOB_EVENT_HOLD,         /**< text: by whom. */
-    WEIR_JOB_EVENT_RELEASE,      /**< Hold it no longer. */
+    WEIR_JOB_EVENT_RELEASE,      /**< Hold it no longer. text: by whom. */
+    WEIR_JOB_EVENT_PRIORITY,     /**< priority: the job's from now on; text: by whom. */
     WEIR_JOB_EVENT_TICK,         /**< Time has passed. */
 };
 
@@ -176,6 +177,7 @@ struct weir_job_event {
     int64_t pid;
     int64_t exit_code;
     int64_t signal;
+    int64_t priority;
     const char *text;
     const char *node;
     const char *const
@@ -202,6 +204,8 @@ struct weir_job_actions {
     struct weir_job_action *items;
     size_t n;
     size_t cap;
+    const char
+        *actor; /**< Whose act it was; NULL: what followed by itself. weir_job_save reads it. */
 };
 
 /**
@@ -227,7 +231,7 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
  * Apply one event. Events that no longer matter (an old attempt's report, anything about a job that
  * is over) change nothing and are WEIR_OK.
  *
- * @return CONFLICT for CANCEL and HOLD of a job that is over, RELEASE of one that is not held, EVICT of
+ * @return CONFLICT for CANCEL, HOLD and PRIORITY of a job that is over, RELEASE of one that is not held, EVICT of
  *         one that has no task on a node; NOT_FOUND for an unknown task; INVALID for a
  *         BIND that does not fit weir_job_wants. The state is untouched on error.
  */
