@@ -163,13 +163,11 @@ static weir_status choose_other(const char *path, const struct executor_options 
                                 char why[EXECUTOR_WHY_BYTES], struct weir_error *err)
 {
     struct weir_error other;
-    if (weir_registry_get(&weir_executors, "onnxruntime") == NULL) {
-        return weir_error_set(err, lacks->status, "%s", lacks->message);
-    }
     weir_status status = executor_load("onnxruntime", path, options, out, &other);
     if (status == WEIR_OK) {
         (void)snprintf(why, EXECUTOR_WHY_BYTES,
-                       "onnxruntime runs it, because Weir's own cannot: %s", lacks->message);
+                       "onnxruntime %s runs it on %s, because Weir cannot: %.500s", (*out)->version,
+                       (*out)->place, lacks->message);
         return WEIR_OK;
     }
     return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%.260s; onnxruntime: %s", lacks->message,

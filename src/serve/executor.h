@@ -39,7 +39,8 @@
 struct executor_options {
     int32_t n_threads;            /**< Computing threads; 0: one per CPU. */
     size_t memory_max_bytes;      /**< What a run may take; 0: 8 GiB. */
-    const char *onnxruntime_path; /**< File of the library; NULL: found as onnxruntime.h says. */
+    const char *onnxruntime_path; /**< The library, file or folder; NULL: the system's
+                                       (executor/ort_library.h). */
     int32_t batch_max;            /**< The largest batch to plan for; 0: 1. A larger one is run in
                                        parts by executors that plan. */
 };
@@ -57,6 +58,8 @@ struct executor_ops;
 /** A loaded model: the head of an executor's own struct. */
 struct serve_model {
     const struct weir_kind *kind; /**< Of its executor. */
+    const char *version;          /**< Of a library that runs it; NULL: Weir itself. */
+    const char *place;            /**< "the GPU"; NULL: the processor. */
     const struct serve_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
 };

@@ -1,4 +1,5 @@
 #include "executor.h"
+#include "external_data.h"
 #include "signature.h"
 #include "test_model.h"
 
@@ -188,6 +189,43 @@ START_TEST(a_file_that_was_cut_off_is_refused)
 
 END_TEST
 
+/* ModelProto with a graph with an initializer of data_location EXTERNAL; the same deeper. */
+START_TEST(a_model_that_names_other_files_is_refused)
+{
+    static const char direct[] = "\x3a\x04\x2a\x02\x70\x01";
+    static const char listed[] = "\x3a\x04\x2a\x02\x6a\x00";
+    static const char in_node[] = "\x3a\x08\x0a\x06\x2a\x04\x2a\x02\x70\x01";
+    static const char in_sparse[] = "\x3a\x06\x7a\x04\x0a\x02\x70\x01";
+    static const char inside[] = "\x3a\x04\x2a\x02\x70\x00";
+    ck_assert_int_eq(external_data_refuse(direct, sizeof direct - 1, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(external_data_refuse(listed, sizeof listed - 1, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(external_data_refuse(in_node, sizeof in_node - 1, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(external_data_refuse(in_sparse, sizeof in_sparse - 1, &err),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(external_data_refuse(inside, sizeof inside - 1, &err), WEIR_OK);
+    ck_assert_int_eq(external_data_refuse(inside, sizeof inside - 2, &err), WEIR_ERR_CORRUPT);
+}
+
+END_TEST
+
+START_TEST(without_a_library_it_is_said_what_is_lacking_and_what_to_install)
+{
+    unsigned char bytes[512];
+    struct serve_model *model;
+    char why[EXECUTOR_WHY_BYTES];
+    const struct executor_options options = {.onnxruntime_path = "/nowhere/at/all"};
+    write_file(bytes, test_onnx_write("Quark", bytes));
+    ck_assert_int_eq(executor_choose(path, &options, &model, why, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "operator Quark of opset 13") != NULL &&
+                      strstr(err.message, "/nowhere/at/all") != NULL,
+                  "%s", err.message);
+    write_file("no library", 10);
+    const struct executor_options wrong = {.onnxruntime_path = path};
+    ck_assert_int_eq(executor_load("onnxruntime", path, &wrong, &model, &err), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 START_TEST(a_net_beyond_the_memory_bound_is_refused)
 {
     struct serve_model *model;
@@ -211,6 +249,8 @@ int main(void)
     tcase_add_test(tcase, what_is_no_model_is_refused_by_a_sentence);
     tcase_add_test(tcase, a_file_that_was_cut_off_is_refused);
     tcase_add_test(tcase, a_net_beyond_the_memory_bound_is_refused);
+    tcase_add_test(tcase, a_model_that_names_other_files_is_refused);
+    tcase_add_test(tcase, without_a_library_it_is_said_what_is_lacking_and_what_to_install);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
