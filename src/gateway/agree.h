@@ -1,0 +1,25 @@
+/**
+ * Agree: do two versions' answers to one request say the same? Pure.
+ *
+ * Two numbers say the same within 1e-3 of the larger one, or of 1. Two rows of numbers (the innermost
+ * arrays, or the last dimension of a binary tensor) also do if their largest stands at the same place:
+ * a classifier that was trained anew is never equal, but may well decide alike. Of "labels" only the
+ * first counts. What names the request or the version is left out.
+ */
+#ifndef WEIR_GATEWAY_AGREE_H
+#define WEIR_GATEWAY_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agree_answer {
+    int http_status;
+    const char *body;
+    size_t len;
+    int64_t header_bytes; /**< Of the JSON before binary tensors; -1: it is all JSON. */
+};
+
+bool agree(const struct agree_answer *a, const struct agree_answer *b);
+
+#endif
