@@ -74,6 +74,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
     api->notify = config->notify;
     api->notify_context = config->notify_context;
+    api->gateway = config->gateway;
     struct freezer_config freezer = {.store = api->store,
                                      .blobs = api->blobs,
                                      .clock = api->clock,
@@ -514,8 +515,8 @@ static void answer_error(struct api_call *call, weir_status status, const struct
 }
 
 /* After the transaction: a write of the audit's own. A wait that is handled anew was noted. */
-static void note_for_audit(const struct api_call *call, weir_status status,
-                           const struct weir_error *err)
+void api_note_for_audit(const struct api_call *call, weir_status status,
+                        const struct weir_error *err)
 {
     struct audit *audit = call->api->audit;
     if (call->is_link_refused) {
@@ -526,6 +527,19 @@ static void note_for_audit(const struct api_call *call, weir_status status,
         audit_refused(audit, call, "access_refused", err->message);
     } else {
         audit_used(audit, call);
+    }
+}
+
+/* Before the answer leaves: a change by a person may have been one of rights. Those of agents and tasks
+ * never are, and files are none. */
+static void forget_callers(const struct api_call *call)
+{
+    enum weir_role role = call->identity.role;
+    bool is_person = role != WEIR_ROLE_AGENT && role != WEIR_ROLE_WORKER;
+    if (call->api->gateway != NULL && call->route->access != API_READ && is_person &&
+        (call->route->flags & (API_UPLOAD | API_BYTES_IN)) == 0 &&
+        !method_fits(call->route, "GET")) {
+        weir_gateway_forget_callers(call->api->gateway);
     }
 }
 
@@ -544,21 +558,32 @@ static void handle(struct api_call *call)
         status = run_route(call, &err);
     }
     if (status == WEIR_OK) {
+        forget_callers(call);
         send_published(call);
     } else {
         answer_error(call, status, &err);
     }
-    note_for_audit(call, status, &err);
+    api_note_for_audit(call, status, &err);
     json_decref(call->body);
     json_decref(call->publish);
+}
+
+static bool is_inference(const struct weir_api *api, const struct weir_http_request *request)
+{
+    return api->gateway != NULL && weir_gateway_takes(request);
 }
 
 void weir_api_handle(void *context, struct weir_http_request *request,
                      struct weir_http_response *response)
 {
+    struct weir_api *api = context;
     struct api_call call;
     struct weir_arena arena;
-    call_init(&call, context, request, response, &arena);
+    if (is_inference(api, request)) {
+        weir_gateway_handle(api->gateway, request, response);
+        return;
+    }
+    call_init(&call, api, request, response, &arena);
     if (!api_page(&call)) {
         handle(&call);
     }
@@ -568,9 +593,13 @@ void weir_api_handle(void *context, struct weir_http_request *request,
 void weir_api_body_rule(void *context, const struct weir_http_request *request,
                         struct weir_http_body_rule *rule)
 {
-    (void)context;
+    struct weir_api *api = context;
     const char *params[API_MAX_PARAMS];
     bool has_other_method;
+    if (is_inference(api, request)) {
+        weir_gateway_body_rule(api->gateway, request, rule);
+        return;
+    }
     const struct api_route *route = find_route(request, params, &has_other_method);
     if (route == NULL) {
         return;
@@ -592,11 +621,16 @@ void weir_api_admit(void *context, struct weir_http_request *request,
     struct api_call call;
     struct weir_arena arena;
     struct weir_error err = {0};
-    call_init(&call, context, request, response, &arena);
+    struct weir_api *api = context;
+    if (is_inference(api, request)) {
+        weir_gateway_admit(api->gateway, request, response);
+        return;
+    }
+    call_init(&call, api, request, response, &arena);
     weir_status status = prepare(&call, &err);
     if (status != WEIR_OK) {
         weir_http_response_error(response, &err);
-        note_for_audit(&call, status, &err);
+        api_note_for_audit(&call, status, &err);
     }
     weir_arena_fini(&arena);
 }

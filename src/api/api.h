@@ -22,6 +22,7 @@
 #include "blob/blob.h"
 #include "blob/pack.h"
 #include "control/control.h"
+#include "gateway/gateway.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
@@ -39,6 +40,7 @@ struct weir_api_config {
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
     void (*notify)(void *context);  /**< Called after a write that the engine should look at. */
     void *notify_context;
+    struct weir_gateway *gateway; /**< Gets the paths of inference; NULL: there are none. */
 };
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
@@ -60,6 +62,12 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
                         struct weir_http_body_rule *rule);
 void weir_api_admit(void *context, struct weir_http_request *request,
                     struct weir_http_response *response);
+
+/** For weir_gateway_config: who calls, and in which projects they may predict; context is the API. */
+weir_status weir_api_authorise(void *context, const char *token,
+                               const struct weir_http_request *request, struct weir_arena *arena,
+                               struct weir_gateway_caller *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The OpenAPI 3.0 document of the routes; a new reference. */
 json_t *weir_api_openapi(void);

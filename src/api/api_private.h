@@ -35,6 +35,7 @@ struct weir_api {
     void (*notify)(void *context);
     void *notify_context;
     struct weir_http_server *http;
+    struct weir_gateway *gateway;
     struct feed *feed;
     struct audit *audit;
     struct freezer *freezer;
@@ -330,6 +331,14 @@ struct control api_control(struct api_call *call);
 
 /** Who calls? Identity from token or session; checks the CSRF header of a session's changes. */
 weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same by a token, or else a session's cookie; either may be NULL. */
+weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Let the audit know of a refusal, or that a token was used. Outside of any transaction. */
+void api_note_for_audit(const struct api_call *call, weir_status status,
+                        const struct weir_error *err);
 
 /** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
  *  session; false if the path is none of them. */

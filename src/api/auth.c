@@ -77,12 +77,19 @@ static weir_status check_csrf(const struct api_call *call, struct weir_error *er
 weir_status api_identify(struct api_call *call, struct weir_error *err)
 {
     static const char bearer[] = "Bearer ";
-    struct identify who = {.call = call};
+    const char *token = NULL;
     const char *header = weir_http_request_header(call->request, "Authorization");
     if (header != NULL && strncmp(header, bearer, strlen(bearer)) == 0) {
-        who.token = header + strlen(bearer);
+        token = header + strlen(bearer);
     }
-    who.session = weir_http_request_cookie(call->request, "weir_session");
+    return api_identify_by(call, token, weir_http_request_cookie(call->request, "weir_session"),
+                           err);
+}
+
+weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
+                            struct weir_error *err)
+{
+    struct identify who = {.call = call, .token = token, .session = session};
     if (who.token == NULL && who.session == NULL) {
         return weir_error_set(
             err, WEIR_ERR_UNAUTH,

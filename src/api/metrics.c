@@ -2,6 +2,7 @@
 #include "api/metrics.h"
 
 #include "api/api_private.h"
+#include "gateway/figures.h"
 #include "http/http.h"
 #include "job/job.h"
 #include "store/space.h"
@@ -282,6 +283,9 @@ weir_status api_prometheus(struct api_call *call, struct weir_txn *txn, struct w
         exposition_family(&out, metric->name, metric->type, metric->help);
         status = metric->sql != NULL ? collect_rows(call, txn, metric, &out, err)
                                      : metric->collect(call, txn, metric, &out, err);
+    }
+    if (status == WEIR_OK && call->api->gateway != NULL) {
+        weir_gateway_prometheus(call->api->gateway, &out.buf);
     }
     if (status == WEIR_OK) {
         weir_http_response_buf(call->response, 200, "text/plain; version=0.0.4; charset=utf-8",

@@ -59,7 +59,7 @@ START_TEST(wrong_paths_and_methods_are_refused_with_a_sentence)
                  {"/v1/models/cats:explain", 501},
                  {"/v1/models/cats/versions/1:predict/x", 404},
                  {"/v1/models/cats", 501},
-                 {"/models/cats", 404},
+                 {"/models/cats/x/invocations", 404},
                  {"/invocations", 400}};
 
     publish_replicas(1);

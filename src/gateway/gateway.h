@@ -76,7 +76,7 @@ void weir_gateway_publish(struct weir_gateway *gateway, struct weir_gateway_tabl
  *  after it is let in by what held before. Any thread; cheap. */
 void weir_gateway_forget_callers(struct weir_gateway *gateway);
 
-/** Is this path one of the gateway's: "/v2…", "/v1/models/…", "/models/…", "/invocations", "/ping"? */
+/** Is this path one of the gateway's: "/v2…", "/v1/models/…", "/models/…/invocations" and its like? */
 bool weir_gateway_takes(const struct weir_http_request *request);
 
 /** The parts of an HTTP server's configuration, for such paths: handler, body rule and admission. */

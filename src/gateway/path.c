@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_mlflow_verb(const char *segment)
+{
+    return strcmp(segment, "invocations") == 0 || strcmp(segment, "ping") == 0;
+}
+
 bool weir_gateway_takes(const struct weir_http_request *request)
 {
     size_t n = request->n_segments;
     const char *first = n > 0 ? request->segments[0] : "";
     return strcmp(first, "v2") == 0 || strcmp(first, "invocations") == 0 ||
-           strcmp(first, "ping") == 0 || (strcmp(first, "models") == 0 && n > 1) ||
+           strcmp(first, "ping") == 0 ||
+           (strcmp(first, "models") == 0 && n > 2 && is_mlflow_verb(request->segments[n - 1])) ||
            (strcmp(first, "v1") == 0 && n > 1 && strcmp(request->segments[1], "models") == 0);
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "blob/blob.h"
 #include "cluster/cluster.h"
+#include "gateway/gateway.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ struct server {
     struct weir_blobs *blobs;
     struct weir_packs *pictures;
     struct weir_retainer *retainer;
+    struct weir_gateway *gateway;
     struct weir_api *api;
     struct weir_http_server *http;
     _Atomic(struct engine *) engine; /**< Set while requests already come in. */
@@ -49,6 +51,30 @@ struct server {
 static void notify_engine(void *context)
 {
     engine_notify(((struct server *)context)->engine);
+}
+
+static weir_status authorise(void *context, const char *token,
+                             const struct weir_http_request *request, struct weir_arena *arena,
+                             struct weir_gateway_caller *out, struct weir_error *err)
+{
+    return weir_api_authorise(((struct server *)context)->api, token, request, arena, out, err);
+}
+
+/* A request waits at a deployment that has no replica: the engine sees it in the deployment's load. */
+static void on_request_waits(void *context, const char *deployment)
+{
+    (void)deployment;
+    notify_engine(context);
+}
+
+static weir_status open_gateway(struct server *server, struct weir_error *err)
+{
+    struct weir_gateway_config config = {.authorise = authorise,
+                                         .authorise_context = server,
+                                         .start = on_request_waits,
+                                         .start_context = server,
+                                         .version = WEIR_VERSION};
+    return weir_gateway_create(&config, &server->gateway, err);
 }
 
 static char *path_in(struct server *server, const char *name)
@@ -106,7 +132,8 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
                                   .notify = notify_engine,
-                                  .notify_context = server};
+                                  .notify_context = server,
+                                  .gateway = server->gateway};
     struct weir_http_config http = {.listen = server->config->listen,
                                     .body_rule = weir_api_body_rule,
                                     .admit = weir_api_admit,
@@ -167,6 +194,7 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
 static weir_status start_all(struct server *server, struct weir_error *err)
 {
     WEIR_TRY(open_state(server, err));
+    WEIR_TRY(open_gateway(server, err));
     WEIR_TRY(listen_http(server, err));
     struct engine_config engine = {.store = server->store,
                                    .listener = weir_api_listener(server->api),
@@ -192,9 +220,11 @@ static void stop_all(struct server *server)
     /* The engine's commits wake the HTTP server, whose requests notify the engine: each is still
      * there when the other ends. */
     engine_stop(server->engine);
+    weir_gateway_stop(server->gateway); /* the HTTP server waits for the requests it has */
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_destroy(server->engine);
     weir_api_destroy(server->api);
+    weir_gateway_destroy(server->gateway);
     weir_retainer_destroy(server->retainer);
     weir_packs_close(server->pictures);
     weir_blobs_close(server->blobs);

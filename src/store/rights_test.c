@@ -15,14 +15,14 @@ static const struct {
     {WEIR_ROLE_APPROVER, {"ions review"}},
     {WEIR_ROLE_OPERATOR,
      {"ions review", "ions roll back", "ions list people", "ions trigger", "jobs cancel",
-      "alerts acknowledge", "nodes operate"}},
+      "alerts acknowledge", "nodes operate", "deployments predict with"}},
     {WEIR_ROLE_DATA_SCIENTIST,
      {"datasets change", "jobs submit", "jobs cancel", "runs change", "models register",
-      "blobs write", "ions apply", "ions trigger"}},
+      "blobs write", "ions apply", "ions trigger", "deployments predict with"}},
     {WEIR_ROLE_ML_ENGINEER,
      {"ions review", "ions roll back", "ions list people", "ions trigger", "jobs cancel",
       "alerts acknowledge", "nodes operate", "datasets change", "jobs submit", "runs change",
-      "models register", "blobs write", "ions apply"}},
+      "models register", "blobs write", "ions apply", "deployments predict with"}},
 };
 
 /* What only an admin, an agent or a task may. */
