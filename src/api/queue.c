@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "control/control.h"
 #include "control/live.h"
+#include "framework/request.h"
 
 #include "job/queue.h"
 #include "store/event.h"
@@ -96,18 +97,31 @@ static weir_status act_on_queue(struct api_call *call, struct weir_txn *txn, con
     return weir_event_append(txn, &event, NULL, err);
 }
 
+static weir_status read_queue(struct api_call *call, json_t *body, struct weir_queue *out,
+                              struct weir_error *err)
+{
+    *out = (struct weir_queue){.priority = 100, .min_run_ms = -1, .idle_after_ms = -1};
+    return weir_record_from_json(&weir_queue_resource, body, WEIR_RECORD_CREATE, call->arena, out,
+                                 err);
+}
+
 weir_status api_queue_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_queue queue = {.priority = 100, .min_run_ms = -1, .idle_after_ms = -1};
+    const struct control_live live = live_of(call);
+    struct weir_queue queue;
+    int64_t is_forced;
     const char *name = json_string_value(json_object_get(call->body, "name"));
     if (name != NULL && strcmp(name, call->params[0]) != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.name: the path names queue %s",
                               call->params[0]);
     }
     json_object_set_new(call->body, "name", json_string(call->params[0]));
-    WEIR_TRY(weir_record_from_json(&weir_queue_resource, call->body, WEIR_RECORD_CREATE,
-                                   call->arena, &queue, err));
+    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
+    WEIR_TRY(read_queue(call, call->body, &queue, err));
     WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, queue.name);
+    if (!is_forced) {
+        WEIR_TRY(control_queue_check(txn, &live, &queue, err));
+    }
     WEIR_TRY(weir_queue_set(txn, &queue, call->now_ms, err));
     WEIR_TRY(act_on_queue(call, txn, queue.name, before, err));
     return api_queue_get(call, txn, err);
@@ -122,23 +136,65 @@ weir_status api_queue_delete(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
+/* The queue as it would be: what the body does not say is as it is. One that is not there is made; under
+ * the name of a project that has none it is that project's. */
+static weir_status read_change_of_queue(struct api_call *call, struct weir_txn *txn,
+                                        const char *name, struct weir_queue *out,
+                                        struct weir_error *err)
+{
+    struct weir_project project;
+    WEIR_AUTO(weir_json_auto_free) json_t *before = queue_view(call, txn, name);
+    WEIR_AUTO(weir_json_auto_free) json_t *after = json_pack("{s:s}", "name", name);
+    bool is_project = before == NULL && weir_txn_get(txn, &weir_project_resource, name, call->arena,
+                                                     &project, NULL) == WEIR_OK;
+    if (is_project) {
+        json_object_set_new(after, "project", json_string(name));
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(queue_members); i++) {
+        json_t *said = json_object_get(call->body, queue_members[i]);
+        json_t *value = said != NULL ? said : json_object_get(before, queue_members[i]);
+        if (value != NULL && !json_is_null(value)) {
+            json_object_set(after, queue_members[i], value);
+        } else if (said != NULL) {
+            json_object_del(after, queue_members[i]);
+        }
+    }
+    return read_queue(call, after, out, err);
+}
+
+static bool changes_queue(const struct api_call *call)
+{
+    bool does = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(queue_members); i++) {
+        does = does || json_object_get(call->body, queue_members[i]) != NULL;
+    }
+    return does;
+}
+
 weir_status api_what_if(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"add_node", "n_nodes", "queue", "shares", "first", NULL};
+    static const char *const fields[] = {"add_node", "n_nodes",    "first",         "queue",
+                                         "parent",   "project",    "priority",      "shares",
+                                         "times",    "min_run_ms", "idle_after_ms", NULL};
     const struct control_live live = live_of(call);
-    const json_t *shares = json_object_get(call->body, "shares");
     struct control_change change = {0};
+    struct weir_queue queue;
+    const char *name;
     json_t *answer;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_text(call, "add_node", &change.like, err));
-    WEIR_TRY(api_body_text(call, "queue", &change.queue, err));
+    WEIR_TRY(api_body_text(call, "queue", &name, err));
     WEIR_TRY(api_body_text(call, "first", &change.first, err));
     WEIR_TRY(api_body_int(call, "n_nodes", change.like != NULL ? 1 : 0, &change.n_nodes, err));
-    if ((change.queue != NULL) != (shares != NULL) || (change.like == NULL && change.n_nodes > 0)) {
+    if ((name != NULL) != changes_queue(call) || (change.like == NULL && change.n_nodes > 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "expected queue with shares, and n_nodes only with add_node");
+                              "expected queue with what changes of it (shares, times, parent, "
+                              "project, priority), and n_nodes only with add_node");
     }
-    change.shares = shares != NULL ? weir_json_text(shares, call->arena) : NULL;
+    if (name != NULL) {
+        WEIR_TRY(read_change_of_queue(call, txn, name, &queue, err));
+        change.queue = &queue;
+    }
     WEIR_TRY(control_what_if(txn, &live, &change, &answer, err));
     api_answer(call, answer);
     return WEIR_OK;
@@ -179,6 +235,26 @@ weir_status api_job_requeue(struct api_call *call, struct weir_txn *txn, struct 
     return send_event(call, txn, WEIR_JOB_EVENT_EVICT,
                       weir_arena_printf(call->arena, "sent back to its queue by %s", call->actor),
                       err);
+}
+
+weir_status api_job_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"priority", NULL};
+    struct control control = api_control(call);
+    struct weir_job_event event = {.type = WEIR_JOB_EVENT_PRIORITY,
+                                   .text =
+                                       weir_arena_printf(call->arena, "set by %s", call->actor)};
+    struct weir_job job;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_int(call, "priority", -1, &event.priority, err));
+    if (event.priority < 0 || event.priority > WEIR_REQUEST_PRIORITY_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.priority: expected 0 to %d",
+                              WEIR_REQUEST_PRIORITY_MAX);
+    }
+    WEIR_TRY(control_job_event(&control, txn, call->params[0], &event, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    api_answer_record(call, &weir_job_resource, &job);
+    return WEIR_OK;
 }
 
 weir_status api_job_release(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -111,6 +111,46 @@ START_TEST(a_job_is_held_and_goes_on_and_is_sent_back)
 
 END_TEST
 
+START_TEST(guarantees_above_what_the_nodes_have_need_insistence)
+{
+    EXPECT(200, "PUT " API "/queues/blue\n\n{\"shares\":{\"cpus\":{\"guarantee\":3}}}");
+    EXPECT_ERROR(409,
+                 "guarantees of 5 CPUs in all are more than the 4 CPUs that the nodes have; of "
+                 "theirs these do not use: blue (3 CPUs). Take it from them first",
+                 "PUT " API "/queues/green\n\n{\"shares\":{\"cpus\":{\"guarantee\":2}}}");
+    EXPECT(404, "DELETE " API "/queues/green");
+    EXPECT(200, "PUT " API "/queues/green?force=1\n\n{\"shares\":{\"cpus\":{\"guarantee\":2}}}");
+    /* Too much is guaranteed already: less is taken, more is not. */
+    EXPECT(200, "PUT " API "/queues/blue\n\n{\"shares\":{\"cpus\":{\"guarantee\":3}}}");
+    EXPECT(409, "PUT " API "/queues/blue\n\n{\"shares\":{\"cpus\":{\"guarantee\":4}}}");
+    EXPECT(200, "POST " API "/what-if\n\n{\"queue\":\"blue\",\"shares\":{\"cpus\":"
+                "{\"guarantee\":4,\"weight\":3}}}");
+    ck_assert(json_is_false(said("guarantees.can_be_kept")));
+    ck_assert_int_eq(json_integer_value(said("guarantees.sum.cpus")), 6);
+    EXPECT(200, "POST " API "/what-if\n\n{\"queue\":\"default\",\"priority\":7}");
+    ck_assert_str_eq(said_text("queues.0.name"), "default");
+}
+
+END_TEST
+
+START_TEST(the_priority_of_a_job_that_waits_or_runs_is_changed)
+{
+    char viewer[BEARER_BYTES];
+    make_caller("vic", "viewer", "", viewer);
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "command", .node = "n", .spec = "{\"argv\":[\"true\"]}"});
+    EXPECT(200, "PATCH " API "/jobs/" JOB "\n\n{\"priority\":70}");
+    ck_assert_int_eq(json_integer_value(said("priority")), 70);
+    told("job_priority", "ann", "Job j has priority 70, before 0: set by ann.");
+    EXPECT(400, "PATCH " API "/jobs/" JOB "\n\n{\"priority\":1001}");
+    EXPECT(400, "PATCH " API "/jobs/" JOB "\n\n{}");
+    EXPECT(400, "PATCH " API "/jobs/" JOB "\n\n{\"name\":\"x\"}");
+    EXPECT_STATUS(403, ask_as(viewer, "PATCH " API "/jobs/" JOB "\n\n{\"priority\":7}"));
+    EXPECT(404, "PATCH " API "/jobs/none\n\n{\"priority\":7}");
+}
+
+END_TEST
+
 START_TEST(who_may_hold_may_release_and_who_may_not_submit_starts_nothing_again)
 {
     char operator[BEARER_BYTES];
@@ -156,4 +196,6 @@ WEIR_TEST_MAIN_WITH("queue_routes", set_up, tear_down,
                     a_queue_that_makes_no_sense_is_refused, what_if_needs_a_change,
                     a_job_is_held_and_goes_on_and_is_sent_back,
                     who_may_hold_may_release_and_who_may_not_submit_starts_nothing_again,
-                    each_act_of_a_person_names_them)
+                    each_act_of_a_person_names_them,
+                    guarantees_above_what_the_nodes_have_need_insistence,
+                    the_priority_of_a_job_that_waits_or_runs_is_changed)

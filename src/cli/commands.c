@@ -32,6 +32,7 @@
     X(cli_job_resume) \
     X(cli_job_hold) \
     X(cli_job_requeue) \
+    X(cli_job_priority) \
     X(cli_queue_create) \
     X(cli_queue_set) \
     X(cli_queue_delete) \

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SPEC_MAX_BYTES ((size_t)1 << 20)
@@ -127,6 +128,38 @@ static weir_status run_requeue(struct cli_call *call, struct weir_error *err)
 {
     return post_verb(call, "requeue", "saves what it has and goes back to its queue", err);
 }
+
+static weir_status run_priority(struct cli_call *call, struct weir_error *err)
+{
+    json_t *job;
+    char *id, *end;
+    long long priority = strtoll(call->words[1], &end, 10);
+    if (end == call->words[1] || *end != '\0') {
+        return weir_error_set(err, WEIR_ERR_INVALID, "\"%.40s\": expected a number",
+                              call->words[1]);
+    }
+    WEIR_TRY(cli_find(call, &find_job, call->words[0], &id, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_pack("{s:I}", "priority", priority);
+    WEIR_TRY(cli_rest(call, "PATCH", cli_path1(call, "/api/v1/jobs/{}", id), body, &job, err));
+    if (cli_is_json(call)) {
+        cli_print_json(job);
+    } else {
+        printf("job %s (%s) has priority %lld\n", cli_text(call, job, "name"), cli_short_id(id),
+               priority);
+    }
+    json_decref(job);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_job_priority = {
+    .name = "job priority",
+    .usage = "JOB N [-o json]",
+    .summary = "Set the priority of a job that waits or runs; the higher goes first in its queue",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_priority,
+};
 
 const struct cli_command cli_job_hold = {
     .name = "job hold",

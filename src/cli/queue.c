@@ -1,6 +1,7 @@
 /** weir queue create, set, delete, list: what of the cluster is whose. */
 #include "cli/command.h"
 #include "cli/noun.h"
+#include "cli/queue_change.h"
 
 #include "base/quantity.h"
 
@@ -10,6 +11,7 @@
 struct queue_options {
     struct cli_common common;
     char *project, *parent, *guarantee, *limit, *weight, *times, *priority, *min_run, *idle_after;
+    bool force;
 };
 
 static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(queue_options)};
@@ -37,6 +39,8 @@ static const struct weir_option queue_options[] = {
              "A job of it is not stopped for others before it has run for so long: 30m"),
     WEIR_OPT(queue_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
              "A job of it is held when its devices have been idle for so long: 1h; 0: never"),
+    WEIR_OPT(queue_options, force, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "Also if guarantees then are more in all than what the nodes have"),
 };
 
 /* ---- shares ---------------------------------------------------------------------------------- */
@@ -127,7 +131,7 @@ static weir_status change_span(const char *flag, const char *text, json_t *queue
     return WEIR_OK;
 }
 
-static weir_status change_numbers(const struct queue_options *options, json_t *queue,
+static weir_status change_numbers(const struct queue_change *options, json_t *queue,
                                   struct weir_error *err)
 {
     if (options->priority != NULL) {
@@ -148,9 +152,9 @@ static weir_status change_numbers(const struct queue_options *options, json_t *q
     return WEIR_OK;
 }
 
-static weir_status change(struct cli_call *call, json_t *queue, struct weir_error *err)
+weir_status queue_change_apply(struct cli_call *call, const struct queue_change *options,
+                               json_t *queue, struct weir_error *err)
 {
-    const struct queue_options *options = call->options;
     json_t *shares = json_object_get(queue, "shares");
     if (!json_is_object(shares)) {
         shares = json_object();
@@ -172,10 +176,17 @@ static weir_status change(struct cli_call *call, json_t *queue, struct weir_erro
 
 static weir_status put(struct cli_call *call, json_t *queue, struct weir_error *err)
 {
+    const struct queue_options *options = call->options;
+    const struct queue_change change = {options->project,  options->parent,  options->guarantee,
+                                        options->limit,    options->weight,  options->times,
+                                        options->priority, options->min_run, options->idle_after};
     json_t *answer;
-    WEIR_TRY(change(call, queue, err));
-    WEIR_TRY(cli_rest(call, "PUT", cli_path1(call, "/api/v1/queues/{}", call->words[0]), queue,
-                      &answer, err));
+    WEIR_TRY(queue_change_apply(call, &change, queue, err));
+    WEIR_TRY(
+        cli_rest(call, "PUT",
+                 cli_path1(call, options->force ? "/api/v1/queues/{}?force=1" : "/api/v1/queues/{}",
+                           call->words[0]),
+                 queue, &answer, err));
     cli_print_object(call, answer);
     json_decref(answer);
     return WEIR_OK;
@@ -201,21 +212,27 @@ static weir_status run_create(struct cli_call *call, struct weir_error *err)
     return status;
 }
 
-/* What is not said stays as it is. */
-static weir_status run_set(struct cli_call *call, struct weir_error *err)
+json_t *queue_change_kept(const json_t *shown)
 {
     static const char *const kept[] = {"parent", "project",    "priority",     "shares",
                                        "times",  "min_run_ms", "idle_after_ms"};
-    json_t *old;
-    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
-                      err));
     json_t *queue = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kept); i++) {
-        json_t *value = json_object_get(old, kept[i]);
+        json_t *value = json_object_get(shown, kept[i]);
         if (value != NULL && !json_is_null(value)) {
             json_object_set(queue, kept[i], value);
         }
     }
+    return queue;
+}
+
+/* What is not said stays as it is. */
+static weir_status run_set(struct cli_call *call, struct weir_error *err)
+{
+    json_t *old;
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
+                      err));
+    json_t *queue = queue_change_kept(old);
     weir_status status = put(call, queue, err);
     json_decref(queue);
     json_decref(old);

@@ -1,6 +1,7 @@
 /** weir what-if: the scheduler's next cycle as it is, and with a change. */
 #include "cli/command.h"
 #include "cli/find.h"
+#include "cli/queue_change.h"
 #include "cli/snapshot.h"
 
 #include "sim/replay.h"
@@ -13,7 +14,8 @@
 struct what_if_options {
     struct cli_common common;
     char *snapshot, *profile, *option, *job, *queue, *model, *accelerators, *priority, *quota,
-        *limit, *weight, *add_node, *first, *shares, *set_quota;
+        *limit, *weight, *add_node, *first, *shares, *set_quota, *guarantee, *times, *project,
+        *parent;
     int64_t n_nodes;
 };
 
@@ -29,10 +31,10 @@ static const struct weir_option what_if_options[] = {
              "Its share of this model's accelerators, instead of all"),
     WEIR_OPT(what_if_options, quota, "quota", 0, TEXT, NULL, 0, 0, "N",
              "Its guaranteed accelerators; -1: unlimited"),
-    WEIR_OPT(what_if_options, limit, "limit", 0, TEXT, NULL, 0, 0, "N",
-             "Its most accelerators; -1: no limit"),
-    WEIR_OPT(what_if_options, weight, "weight", 0, TEXT, NULL, 0, 0, "N",
-             "Its share of what is left over"),
+    WEIR_OPT(what_if_options, limit, "limit", 0, LIST, NULL, 0, 0, "N",
+             "Its most accelerators; -1: no limit. With --set-quota WHAT=N, as in weir queue set"),
+    WEIR_OPT(what_if_options, weight, "weight", 0, LIST, NULL, 0, 0, "N",
+             "Its share of what is left over. With --set-quota WHAT=N, as in weir queue set"),
     WEIR_OPT(what_if_options, profile, "profile", 0, TEXT, "default", 0, 0, "NAME",
              "default or kai"),
     WEIR_OPT(what_if_options, option, "option", 0, LIST, NULL, 0, 0, "NAME=VALUE",
@@ -42,9 +44,17 @@ static const struct weir_option what_if_options[] = {
     WEIR_OPT(what_if_options, n_nodes, "nodes", 0, INT, "1", 1, 1000, "N",
              "With --add-node: so many more"),
     WEIR_OPT(what_if_options, set_quota, "set-quota", 0, TEXT, NULL, 0, 0, "QUEUE",
-             "Of the server: other shares of this queue"),
+             "Of the server: this queue set otherwise, or a new one of this name"),
+    WEIR_OPT(what_if_options, guarantee, "guarantee", 0, LIST, NULL, 0, 0, "WHAT=N",
+             "With --set-quota: its guarantee, as in weir queue set; may be repeated"),
+    WEIR_OPT(what_if_options, times, "times", 0, TEXT, NULL, 0, 0, "JSON",
+             "With --set-quota: its shares at times of the week, as in weir queue set"),
+    WEIR_OPT(what_if_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "With --set-quota: whose jobs wait in it"),
+    WEIR_OPT(what_if_options, parent, "parent", 0, TEXT, NULL, 0, 0, "QUEUE",
+             "With --set-quota: what it is part of"),
     WEIR_OPT(what_if_options, shares, "shares", 0, TEXT, NULL, 0, 0, "JSON",
-             "With --set-quota: {\"cpus\": {\"guarantee\": 8}}"),
+             "With --set-quota: all its shares: {\"cpus\": {\"guarantee\": 8}}"),
     WEIR_OPT(what_if_options, first, "first", 0, TEXT, NULL, 0, 0, "JOB",
              "Of the server: this job before the others of its queue"),
     CLI_COMMON_OPTIONS(what_if_options),
@@ -146,50 +156,142 @@ static void print_answer(struct cli_call *call, json_t *answer)
     }
 }
 
+/* One row for each queue and resource that has something. */
+static json_t *queue_rows(const json_t *queues)
+{
+    static const char *const resources[] = {"accelerators", "cpus"};
+    json_t *rows = json_array(), *queue;
+    size_t i;
+    json_array_foreach((json_t *)queues, i, queue)
+    {
+        for (size_t r = 0; r < WEIR_ARRAY_LEN(resources); r++) {
+            json_t *row =
+                json_pack("{s:O,s:s}", "queue", json_object_get(queue, "name"), "of", resources[r]);
+            bool has_some = false;
+            static const char *const members[] = {"guarantee", "used", "borrowed", "waiting"};
+            for (size_t m = 0; m < WEIR_ARRAY_LEN(members); m++) {
+                const json_t *was = json_object_get(
+                    json_object_get(json_object_get(queue, "before"), members[m]), resources[r]);
+                const json_t *is = json_object_get(
+                    json_object_get(json_object_get(queue, "after"), members[m]), resources[r]);
+                has_some = has_some || json_number_value(was) != 0 || json_number_value(is) != 0;
+                json_object_set_new(
+                    row, members[m],
+                    json_sprintf("%.10g → %.10g", json_number_value(was), json_number_value(is)));
+            }
+            if (has_some) {
+                json_array_append(rows, row);
+            }
+            json_decref(row);
+        }
+    }
+    return rows;
+}
+
+static void print_queues(struct cli_call *call, json_t *answer)
+{
+    static const struct cli_column columns[] = {{"queue", "QUEUE"},         {"of", "OF"},
+                                                {"guarantee", "GUARANTEE"}, {"used", "USED"},
+                                                {"borrowed", "BORROWED"},   {"waiting", "WAITING"}};
+    const json_t *guarantees = json_object_get(answer, "guarantees");
+    json_t *rows = queue_rows(json_object_get(answer, "queues"));
+    (void)json_object_set(answer, "items", rows);
+    if (json_array_size(rows) > 0) {
+        printf("\n");
+        cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    }
+    json_decref(rows);
+    if (json_is_false(json_object_get(guarantees, "can_be_kept"))) {
+        printf("\nIt could not be kept: %s.\n",
+               json_string_value(json_object_get(guarantees, "why")));
+    }
+}
+
 static void print_live(struct cli_call *call, json_t *answer)
 {
     static const struct cli_column columns[] = {{"name", "JOB"},    {"project", "PROJECT"},
                                                 {"queue", "QUEUE"}, {"before", "BEFORE"},
                                                 {"after", "AFTER"}, {"why_after", "WHY"}};
     json_t *jobs = json_object_get(answer, "jobs");
+    json_int_t n_others = json_integer_value(json_object_get(answer, "n_others"));
     if (cli_is_json(call)) {
         cli_print_json(answer);
         return;
     }
-    if (json_array_size(jobs) == 0) {
-        printf("Nothing changes in the next cycle.\n");
-        return;
+    if (json_array_size(jobs) == 0 && n_others == 0) {
+        printf("For no job the next cycle changes.\n");
+    } else {
+        print_counts(answer);
     }
-    print_counts(answer);
-    (void)json_object_set(answer, "items", jobs);
-    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    if (json_array_size(jobs) > 0) {
+        (void)json_object_set(answer, "items", jobs);
+        cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    }
+    if (n_others > 0) {
+        printf("%s%lld job%s of other projects.\n", json_array_size(jobs) > 0 ? "And " : "",
+               (long long)n_others, n_others == 1 ? "" : "s");
+    }
+    print_queues(call, answer);
+}
+
+/* What the flags say of the queue, over what it is; one that is not there is new. */
+static weir_status add_queue(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct what_if_options *options = call->options;
+    const struct queue_change change = {.project = options->project,
+                                        .parent = options->parent,
+                                        .guarantee = options->guarantee,
+                                        .limit = options->limit,
+                                        .weight = options->weight,
+                                        .times = options->times};
+    json_t *shown = NULL, *shares;
+    struct weir_error missing;
+    weir_status status =
+        cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", options->set_quota), NULL,
+                 &shown, &missing);
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+        return weir_error_set(err, status, "%s", missing.message);
+    }
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *queue = status == WEIR_OK ? queue_change_kept(shown) : json_object();
+    json_decref(shown);
+    if (options->shares != NULL) {
+        WEIR_TRY(
+            weir_json_parse(options->shares, strlen(options->shares), "--shares", &shares, err));
+        json_object_set_new(queue, "shares", shares);
+    }
+    WEIR_TRY(queue_change_apply(call, &change, queue, err));
+    json_object_update(body, queue);
+    json_object_set_new(body, "queue", json_string(options->set_quota));
+    return WEIR_OK;
 }
 
 /* Ask the server, of what it has now. */
 static weir_status ask_server(struct cli_call *call, struct weir_error *err)
 {
     const struct what_if_options *options = call->options;
-    json_t *answer, *shares = NULL;
+    json_t *answer;
     char *first = NULL;
-    if ((options->set_quota != NULL) != (options->shares != NULL)) {
+    bool has_change = options->shares != NULL || options->guarantee != NULL ||
+                      options->limit != NULL || options->weight != NULL || options->times != NULL ||
+                      options->project != NULL || options->parent != NULL;
+    if ((options->set_quota != NULL) != has_change) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "--set-quota QUEUE and --shares JSON go together");
+                              "--set-quota QUEUE goes with what changes of it: --guarantee, "
+                              "--limit, --weight, --times, --project, --parent or --shares");
     }
     if (options->first != NULL) {
         WEIR_TRY(cli_find(call, &find_job, options->first, &first, err));
     }
-    if (options->shares != NULL) {
-        WEIR_TRY(
-            weir_json_parse(options->shares, strlen(options->shares), "--shares", &shares, err));
-    }
-    json_t *body = json_pack("{s:s*,s:s*,s:o*,s:s*}", "add_node", options->add_node, "queue",
-                             options->set_quota, "shares", shares, "first", first);
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *body = json_pack("{s:s*,s:s*}", "add_node", options->add_node, "first", first);
     if (options->add_node != NULL) {
         json_object_set_new(body, "n_nodes", json_integer(options->n_nodes));
     }
-    weir_status status = cli_rest(call, "POST", "/api/v1/what-if", body, &answer, err);
-    json_decref(body);
-    WEIR_TRY(status);
+    if (options->set_quota != NULL) {
+        WEIR_TRY(add_queue(call, body, err));
+    }
+    WEIR_TRY(cli_rest(call, "POST", "/api/v1/what-if", body, &answer, err));
     print_live(call, answer);
     json_decref(answer);
     return WEIR_OK;
@@ -224,11 +326,12 @@ static weir_status run_what_if(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_what_if = {
     .name = "what-if",
-    .usage = "--add-node NODE | --set-quota QUEUE --shares JSON | --first JOB | --snapshot FILE …",
+    .usage = "--add-node NODE | --set-quota QUEUE --guarantee WHAT=N … | --first JOB | --snapshot "
+             "FILE …",
     .summary = "Show what a change would do in the scheduler's next cycle",
     .help =
-        "Asks the server what its next cycle would do with one more node, other shares of a queue, "
-        "or a job first.\n"
+        "Asks the server what its next cycle would do with one more node, a queue set "
+        "otherwise or a new one, or a job first.\n"
         "With --snapshot plans a snapshot as it is and with the change, and shows which jobs would "
         "start, wait "
         "or be evicted\n"

@@ -23,7 +23,9 @@ static weir_status try_change(struct explanation *explanation, const struct live
                               const char *what, struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free) json_t *next = NULL;
-    WEIR_TRY(weir_sim_next(&change->rows, &explanation->live->profile, &next, err));
+    struct weir_sched_plan *plan;
+    WEIR_TRY(weir_sim_next_plan(&change->rows, &explanation->live->profile, &next, &plan, err));
+    weir_sched_plan_destroy(plan);
     const json_t *effect = json_array_get(json_object_get(next, "jobs"), (size_t)explanation->row);
     const char *outcome = json_string_value(json_object_get(effect, "outcome"));
     if (strcmp(outcome, "waits") != 0) {

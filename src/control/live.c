@@ -84,7 +84,8 @@ void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *o
     out->rows.nodes = out->nodes =
         copy_rows(arena, rows->nodes, (size_t)rows->n_nodes, (size_t)n_nodes, sizeof *out->nodes);
     out->rows.queues = out->queues =
-        copy_rows(arena, rows->queues, (size_t)rows->n_queues, 0, sizeof *out->queues);
+        copy_rows(arena, rows->queues, (size_t)rows->n_queues, 1, sizeof *out->queues);
+    out->i_queue = -1;
     out->rows.jobs = out->jobs =
         copy_rows(arena, rows->jobs, (size_t)rows->n_jobs, 0, sizeof *out->jobs);
 }

@@ -22,7 +22,7 @@ struct control_live {
 
 /**
  * All queues, those of projects without one too, as a list of
- *     {…, "is_set", "fair_share": AMOUNTS, "used": AMOUNTS, "borrowed": AMOUNTS, "waiting": AMOUNTS,
+ *     {…, "is_set", "guarantee": AMOUNTS, "fair_share": AMOUNTS, "used": AMOUNTS, "borrowed": AMOUNTS, "waiting": AMOUNTS,
  *      "n_running", "n_waiting"}
  * beside the record's members. AMOUNTS is {"accelerators", "cpus", "memory"}, and of each model with a
  * share. `borrowed` is what is used above the guarantee that holds now; `waiting` what jobs ask for that
@@ -42,8 +42,7 @@ weir_status control_queues(struct weir_txn *txn, const struct control_live *live
 struct control_change {
     const char *like; /**< n_nodes more nodes like this one, empty and ready. */
     int64_t n_nodes;
-    const char *queue; /**< Its shares are these, JSON. */
-    const char *shares;
+    const struct weir_queue *queue; /**< One that is there is so instead; else it is made. */
     const char
         *first; /**< Identifier of a job that goes before all others that wait in its queue. */
 };
@@ -54,17 +53,31 @@ struct control_change {
  * What the next cycle does, and what it would do with a change:
  *     {"before": COUNTS, "after": COUNTS,
  *      "jobs": [{"id", "name", "project", "queue", "before", "after", "why_before", "why_after"}],
- *      "n_others", "others": COUNTS}
+ *      "n_others", "others": COUNTS,
+ *      "queues": [{"name", "before": SHARES, "after": SHARES}],
+ *      "guarantees": {"sum": AMOUNTS, "capacity": AMOUNTS, "can_be_kept", "why"}}
  * Outcomes are those of weir_sim_next. `jobs` are those that the change makes a difference to, and the
  * job that is first; of a service with several replicas each is one. Those of projects that are not
- * named are `n_others`, and `others` what becomes of them.
+ * named are `n_others`, and `others` what becomes of them. SHARES is {"guarantee", "fair_share", "used",
+ * "borrowed", "waiting"} after the cycle, each AMOUNTS; of a queue that is not there yet it is null.
+ * `queues` are those with a difference, and the one that changes. `guarantees` are as with the change
+ * (guarantee.h).
  *
- * @return NOT_FOUND: no such node, queue or open job; INVALID: shares that cannot be read, or nothing to
- *         change; LIMIT: more nodes than CONTROL_NODES_ADDED_MAX.
+ * @return NOT_FOUND: no such node, queue or open job; INVALID: a queue that cannot be set so, or nothing
+ *         to change; UNSUPPORTED: a queue that would hang below a younger one; LIMIT: more nodes than
+ *         CONTROL_NODES_ADDED_MAX.
  */
 weir_status control_what_if(struct weir_txn *txn, const struct control_live *live,
                             const struct control_change *change, json_t **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Could all guarantees be kept, were this queue set? Of those that cannot now either it is asked that
+ * no more is missing. @return CONFLICT, with from whom it could be taken.
+ */
+weir_status control_queue_check(struct weir_txn *txn, const struct control_live *live,
+                                const struct weir_queue *queue,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Why a job waits, since when, until when, and what would help:

@@ -27,12 +27,14 @@ bool live_names_job(const struct live *live, int32_t row);
 /** The row of a queue that may be named; -1: there is none. */
 int32_t live_find_queue(const struct live *live, const char *name);
 
-/** Rows that may be changed: copies of queues, jobs and nodes, with room for `n_nodes` more nodes. */
+/** Rows that may be changed: copies of queues, jobs and nodes, with room for `n_nodes` more nodes and
+ *  one more queue. */
 struct live_change {
     struct weir_sched_snapshot rows;
     struct weir_sched_node *nodes;
     struct weir_sched_queue *queues;
     struct weir_sched_job *jobs;
+    int32_t i_queue; /**< The queue that changes; -1: none. */
 };
 
 void live_change_begin(struct live *live, int64_t n_nodes, struct live_change *out);
@@ -42,6 +44,15 @@ void live_add_nodes(struct live *live, struct live_change *change, int32_t like,
 
 /** The job goes before all others of its queue that wait. */
 void live_put_first(struct live_change *change, int32_t job);
+
+/** What a queue has after a plan: {"guarantee", "fair_share", "used", "borrowed", "waiting"}, each
+ *  AMOUNTS (live.h). */
+json_t *live_shares(const struct weir_sched_snapshot *rows, const struct weir_sched_plan *plan,
+                    int32_t row);
+
+/** An amount of each resource and model, as JSON; an unlimited one is null. */
+json_t *live_amounts(const struct weir_sched_snapshot *rows,
+                     const struct weir_sched_amount *amount);
 
 /** An amount as people write it: thousandths as a number, bytes as an integer. */
 json_t *live_amount(int64_t amount, bool is_memory);

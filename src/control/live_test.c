@@ -113,14 +113,21 @@ START_TEST(what_if_tells_of_one_more_node_another_quota_and_a_job_first)
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "jobs")), 4);
     json_decref(answer);
 
-    change = (struct control_change){.queue = "green",
-                                     .shares = "{\"cpus\": {\"guarantee\": 0, \"limit\": 2}}"};
+    struct weir_queue queue = {.name = "green",
+                               .project = "other",
+                               .shares = "{\"cpus\": {\"guarantee\": 0, \"limit\": 2}}",
+                               .min_run_ms = -1};
+    change = (struct control_change){.queue = &queue};
     answer = ask((struct question){.change = &change});
     ck_assert_int_eq(number(answer, "before", "evicted"), 0);
     ck_assert_int_eq(number(answer, "after", "evicted"), 1); /* Fair are 2 of its 4 CPUs then. */
     json_decref(answer);
 
-    change = (struct control_change){.queue = "blue", .shares = "{\"cpus\": {\"guarantee\": 6}}"};
+    queue = (struct weir_queue){.name = "blue",
+                                .project = "default",
+                                .shares = "{\"cpus\": {\"guarantee\": 6}}",
+                                .min_run_ms = -1};
+    change = (struct control_change){.queue = &queue};
     set_queue(&fixture, "green", "other", NULL, 2, "");
     answer = ask((struct question){.change = &change});
     ck_assert_int_eq(number(answer, "after", "evicted"), 1);
@@ -141,20 +148,31 @@ END_TEST
 
 START_TEST(what_cannot_be_asked_is_refused)
 {
+    static const struct weir_queue no_project = {.name = "no", .project = "none"},
+                                   no_parent = {.name = "no", .parent = "none"},
+                                   no_shares = {.name = "blue", .shares = "[]"},
+                                   second = {.name = "red", .project = "default"},
+                                   below = {
+                                       .name = "blue", .project = "default", .parent = "young"};
+
     static const struct {
         struct control_change change;
         weir_status status;
     } bad[] = {
-        {{NULL, 0, NULL, NULL, NULL}, WEIR_ERR_INVALID},
-        {{"no", 1, NULL, NULL, NULL}, WEIR_ERR_NOT_FOUND},
-        {{"a", CONTROL_NODES_ADDED_MAX + 1, NULL, NULL, NULL}, WEIR_ERR_LIMIT},
-        {{NULL, 0, "no", "{}", NULL}, WEIR_ERR_NOT_FOUND},
-        {{NULL, 0, "blue", "[]", NULL}, WEIR_ERR_INVALID},
-        {{NULL, 0, NULL, NULL, "no"}, WEIR_ERR_NOT_FOUND},
+        {{0}, WEIR_ERR_INVALID},
+        {{.like = "no", .n_nodes = 1}, WEIR_ERR_NOT_FOUND},
+        {{.like = "a", .n_nodes = CONTROL_NODES_ADDED_MAX + 1}, WEIR_ERR_LIMIT},
+        {{.queue = &no_project}, WEIR_ERR_NOT_FOUND},
+        {{.queue = &no_parent}, WEIR_ERR_NOT_FOUND},
+        {{.queue = &no_shares}, WEIR_ERR_INVALID},
+        {{.queue = &second}, WEIR_ERR_CONFLICT},
+        {{.queue = &below}, WEIR_ERR_UNSUPPORTED},
+        {{.first = "no"}, WEIR_ERR_NOT_FOUND},
     };
 
     heartbeat(&fixture, "a", 8);
     set_queue(&fixture, "blue", "default", NULL, 4, "");
+    set_queue(&fixture, "young", NULL, NULL, 0, "");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
         struct question question = {.change = &bad[i].change};
         fixture_read(&fixture.store, ask_in, &question);
@@ -211,6 +229,66 @@ START_TEST(a_waiting_job_is_explained_with_what_would_help)
 
 END_TEST
 
+START_TEST(what_if_tells_of_new_queues_times_and_shares_before_and_after)
+{
+    char *jobs[8];
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "blue", "default", NULL, 4, "");
+    for (size_t i = 0; i < 8; i++) {
+        jobs[i] = gang_of(&fixture, i < 4 ? "default" : "other", 1, 2);
+    }
+    ck_assert_int_eq(cycle(&fixture), 4);
+    (void)play_agents(&fixture, jobs, 8);
+    const json_t *of;
+
+    /* A queue for the project that has none: what it is guaranteed it gets back at once. */
+    struct weir_queue queue = {.name = "green",
+                               .project = "other",
+                               .priority = 100,
+                               .shares = "{\"cpus\": {\"guarantee\": 4}}",
+                               .min_run_ms = -1};
+    const struct control_change change = {.queue = &queue};
+    json_t *answer = ask((struct question){.change = &change});
+    of = find(json_object_get(answer, "queues"), "name", "green");
+    ck_assert_ptr_nonnull(of);
+    ck_assert_int_eq(number(json_object_get(of, "before"), "guarantee", "cpus"), 0);
+    ck_assert_int_eq(number(json_object_get(of, "after"), "guarantee", "cpus"), 4);
+    ck_assert(json_is_true(json_object_get(json_object_get(answer, "guarantees"), "can_be_kept")));
+    json_decref(answer);
+
+    /* A department that is not there yet. */
+    queue = (struct weir_queue){.name = "sales",
+                                .priority = 100,
+                                .shares = "{\"cpus\": {\"guarantee\": 6}}",
+                                .min_run_ms = -1};
+    answer = ask((struct question){.change = &change});
+    of = find(json_object_get(answer, "queues"), "name", "sales");
+    ck_assert(json_is_null(json_object_get(of, "before")));
+    const json_t *guarantees = json_object_get(answer, "guarantees");
+    ck_assert(json_is_false(json_object_get(guarantees, "can_be_kept")));
+    ck_assert_int_eq(number(guarantees, "sum", "cpus"), 10);
+    ck_assert_int_eq(number(guarantees, "capacity", "cpus"), 8);
+    ck_assert_ptr_nonnull(strstr(text(guarantees, "why"),
+                                 "guarantees of 10 CPUs in all are more than "
+                                 "the 8 CPUs that the nodes have"));
+    json_decref(answer);
+
+    /* Quotas of the whole week stand in for the queue's own. */
+    queue = (struct weir_queue){.name = "blue",
+                                .project = "default",
+                                .priority = 100,
+                                .shares = "{\"cpus\": {\"guarantee\": 4}}",
+                                .times = "[{\"from\": \"00:00\", \"until\": \"24:00\", \"shares\": "
+                                         "{\"cpus\": {\"guarantee\": 0, \"limit\": 2}}}]",
+                                .min_run_ms = -1};
+    answer = ask((struct question){.change = &change});
+    of = find(json_object_get(answer, "queues"), "name", "blue");
+    ck_assert_int_eq(number(json_object_get(of, "after"), "guarantee", "cpus"), 0);
+    json_decref(answer);
+}
+
+END_TEST
+
 START_TEST(what_another_project_has_is_counted_and_not_named)
 {
     static const char *const own[] = {"default"};
@@ -253,8 +331,10 @@ START_TEST(what_another_project_has_is_counted_and_not_named)
     json_decref(answer);
 
     /* Another's job and queue are as if they were not there. */
-    const struct control_change foreign[] = {{.first = jobs[9]},
-                                             {.queue = "green", .shares = "{}"}};
+    const struct weir_queue green = {.name = "green", .project = "other"},
+                            part = {.name = "part", .parent = "sales"};
+    const struct control_change foreign[] = {
+        {.first = jobs[9]}, {.queue = &green}, {.queue = &part}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(foreign); i++) {
         question = (struct question){.change = &foreign[i], .names = &names};
         fixture_read(&fixture.store, ask_in, &question);
@@ -286,5 +366,6 @@ WEIR_TEST_MAIN_WITH("live", set_up, tear_down, queues_say_what_they_use_borrow_a
                     what_if_tells_of_one_more_node_another_quota_and_a_job_first,
                     what_cannot_be_asked_is_refused,
                     what_another_project_has_is_counted_and_not_named,
+                    what_if_tells_of_new_queues_times_and_shares_before_and_after,
                     a_waiting_job_is_explained_with_what_would_help,
                     a_held_job_says_by_whom_and_how_it_goes_on)

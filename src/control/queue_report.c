@@ -1,4 +1,5 @@
 /** What each queue has, is owed and waits for. */
+#include "control/guarantee.h"
 #include "control/live_private.h"
 
 #include <string.h>
@@ -14,8 +15,6 @@ struct report {
     struct counts *counts;        /* Per row. */
     struct weir_queue *queues;    /* Of the store. */
     size_t n_queues;
-    const char *models[WEIR_SCHED_MODELS_MAX];
-    int32_t n_models;
 };
 
 static void count_jobs(struct report *report)
@@ -34,7 +33,8 @@ static void count_jobs(struct report *report)
     }
 }
 
-static json_t *amounts(const struct report *report, const struct weir_sched_amount *amount)
+static json_t *amounts_of(const struct weir_sched_amount *amount, const char *const *models,
+                          int32_t n_models)
 {
     static const enum weir_sched_resource resources[WEIR_QUEUE_N_RESOURCES] = {
         [WEIR_QUEUE_ACCELERATORS] = WEIR_SCHED_ACCELERATOR,
@@ -46,47 +46,39 @@ static json_t *amounts(const struct report *report, const struct weir_sched_amou
         json_object_set_new(object, weir_queue_amount_name((enum weir_queue_amount)r),
                             live_amount(amount->of[resources[r]], r == WEIR_QUEUE_MEMORY));
     }
-    for (int32_t m = 0; m < report->n_models; m++) {
-        json_object_set_new(object, report->models[m],
+    for (int32_t m = 0; m < n_models; m++) {
+        json_object_set_new(object, models[m],
                             live_amount(amount->of[WEIR_SCHED_FIRST_MODEL + m], false));
     }
     return object;
 }
 
-static const struct weir_sched_share *share_of(const struct report *report,
-                                               const struct weir_sched_queue *queue, int32_t r)
+json_t *live_amounts(const struct weir_sched_snapshot *rows, const struct weir_sched_amount *amount)
 {
-    const struct weir_sched_timed_quota *timed =
-        weir_sched_timed_quota_now(report->live->rows, queue);
-    const struct weir_sched_model_share *models = timed != NULL ? timed->models : queue->models;
-    int32_t n = timed != NULL ? timed->n_models : queue->n_models;
-    if (r < WEIR_SCHED_N_RESOURCES) {
-        return timed != NULL ? &timed->shares[r] : &queue->shares[r];
-    }
-    for (int32_t i = 0; i < n; i++) {
-        if (strcmp(models[i].model, report->models[r - WEIR_SCHED_FIRST_MODEL]) == 0) {
-            return &models[i].share;
-        }
-    }
-    return NULL; /* It has no share of the model, so it borrows none. */
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    int32_t n = weir_sched_models(rows, models);
+    return amounts_of(amount, models, n);
 }
 
-static json_t *row_json(const struct report *report, int32_t row)
+json_t *live_shares(const struct weir_sched_snapshot *rows, const struct weir_sched_plan *plan,
+                    int32_t row)
 {
-    const struct weir_sched_queue *queue = &report->live->rows->queues[row];
-    const struct weir_sched_queue_share *has = &report->plan->queues[row];
-    struct weir_sched_amount borrowed = {{0}}, waiting = {{0}};
-    for (int32_t r = 0; r < WEIR_SCHED_FIRST_MODEL + report->n_models; r++) {
-        const struct weir_sched_share *share = share_of(report, queue, r);
+    const char *models[WEIR_SCHED_MODELS_MAX];
+    int32_t n = weir_sched_models(rows, models);
+    const struct weir_sched_queue_share *has = &plan->queues[row];
+    struct weir_sched_amount quota = {{0}}, borrowed = {{0}}, waiting = {{0}};
+    for (int32_t r = 0; r < WEIR_SCHED_FIRST_MODEL + n; r++) {
+        const struct weir_sched_share *share = guarantee_share(rows, &rows->queues[row], r, models);
+        /* Who has no share of a model borrows none of it. */
         bool is_bounded = share != NULL && share->quota != WEIR_SCHED_UNLIMITED;
+        quota.of[r] = share != NULL ? share->quota : 0;
         borrowed.of[r] = is_bounded ? WEIR_MAX(has->allocated.of[r] - share->quota, (int64_t)0) : 0;
         waiting.of[r] = WEIR_MAX(has->requested.of[r] - has->allocated.of[r], (int64_t)0);
     }
-    return json_pack("{s:o,s:o,s:o,s:o,s:I,s:I}", "fair_share", amounts(report, &has->fair_share),
-                     "used", amounts(report, &has->allocated), "borrowed",
-                     amounts(report, &borrowed), "waiting", amounts(report, &waiting), "n_running",
-                     (json_int_t)report->counts[row].n_running, "n_waiting",
-                     (json_int_t)report->counts[row].n_waiting);
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "guarantee", amounts_of(&quota, models, n),
+                     "fair_share", amounts_of(&has->fair_share, models, n), "used",
+                     amounts_of(&has->allocated, models, n), "borrowed",
+                     amounts_of(&borrowed, models, n), "waiting", amounts_of(&waiting, models, n));
 }
 
 static const struct weir_queue *record_of(struct report *report, int32_t row)
@@ -109,9 +101,11 @@ static const struct weir_queue *record_of(struct report *report, int32_t row)
 static json_t *queue_json(struct report *report, int32_t row)
 {
     json_t *object = weir_record_to_json(&weir_queue_resource, record_of(report, row));
-    json_t *has = row_json(report, row);
+    json_t *has = live_shares(report->live->rows, report->plan, row);
     json_object_set_new(object, "is_set", json_boolean(row < report->live->snapshot.queues.n_set));
     json_object_update(object, has);
+    json_object_set_new(object, "n_running", json_integer(report->counts[row].n_running));
+    json_object_set_new(object, "n_waiting", json_integer(report->counts[row].n_waiting));
     json_decref(has);
     return object;
 }
@@ -150,7 +144,6 @@ static weir_status report_in(struct report *report, struct weir_txn *txn, const 
     struct live *live = report->live;
     WEIR_TRY(weir_queue_list(txn, &live->arena, &report->queues, &report->n_queues, err));
     WEIR_TRY(plan_nothing(report, err));
-    report->n_models = weir_sched_models(live->rows, report->models);
     report->counts =
         WEIR_ARENA_ARRAY(&live->arena, (size_t)live->rows->n_queues + 1, struct counts);
     count_jobs(report);

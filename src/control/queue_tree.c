@@ -140,24 +140,22 @@ weir_status queue_tree_put_shares(struct weir_sched_queue *row, const char *shar
     return WEIR_OK;
 }
 
-static weir_status put_times(struct queue_tree *tree, const struct weir_queue *queue,
-                             struct weir_sched_queue *row, struct weir_error *err)
+weir_status queue_tree_put_times(struct weir_sched_queue *row, const char *text,
+                                 struct weir_arena *arena, struct weir_error *err)
 {
     struct weir_queue_time *times;
     size_t n;
-    WEIR_TRY(weir_queue_times_read(queue->times, &tree->arena, &times, &n, err));
+    WEIR_TRY(weir_queue_times_read(text, arena, &times, &n, err));
     struct weir_sched_timed_quota *timed =
-        WEIR_ARENA_ARRAY(&tree->arena, n + 1, struct weir_sched_timed_quota);
+        WEIR_ARENA_ARRAY(arena, n + 1, struct weir_sched_timed_quota);
     for (size_t i = 0; i < n; i++) {
         timed[i].days = times[i].days;
         timed[i].from_minute = times[i].from_min;
         timed[i].until_minute = times[i].until_min;
-        put_shares(&tree->arena, &times[i].shares, timed[i].shares, &timed[i].models,
-                   &timed[i].n_models);
+        put_shares(arena, &times[i].shares, timed[i].shares, &timed[i].models, &timed[i].n_models);
     }
     row->timed_quotas = timed;
     row->n_timed_quotas = (int32_t)n;
-    tree->is_timed = tree->is_timed || n > 0;
     return WEIR_OK;
 }
 
@@ -170,7 +168,8 @@ static weir_status put_queue(struct queue_tree *tree, const struct weir_queue *q
                                    .preempt_min_run_ms = queue->min_run_ms,
                                    .reclaim_min_run_ms = queue->min_run_ms};
     WEIR_TRY(queue_tree_put_shares(&row, queue->shares, &tree->arena, err));
-    WEIR_TRY(put_times(tree, queue, &row, err));
+    WEIR_TRY(queue_tree_put_times(&row, queue->times, &tree->arena, err));
+    tree->is_timed = tree->is_timed || row.n_timed_quotas > 0;
     if (queue->project != NULL) {
         put_project(tree, queue->project, tree->n_rows);
     }

@@ -60,6 +60,10 @@ weir_status queue_tree_rules(bool are_queues_set, struct weir_sched_profile *out
 weir_status queue_tree_put_shares(struct weir_sched_queue *row, const char *shares,
                                   struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same with its times of the week (weir_queue_times_read). */
+weir_status queue_tree_put_times(struct weir_sched_queue *row, const char *times,
+                                 struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The row of a project that was added. */
 int32_t queue_tree_find(const struct queue_tree *tree, const char *project);
 

@@ -387,13 +387,12 @@ static weir_status check_queue(const struct weir_queue *queue, const struct weir
     return check_place(queue, queues, n, err);
 }
 
-static weir_status set_in(struct weir_txn *txn, const struct weir_queue *queue, int64_t now_ms,
-                          struct weir_arena *arena, struct weir_error *err)
+static weir_status check_in(struct weir_txn *txn, const struct weir_queue *queue,
+                            struct weir_arena *arena, const struct weir_queue **out_old,
+                            struct weir_error *err)
 {
     struct weir_queue *queues;
-    struct weir_queue made = *queue;
     struct weir_project project;
-    int64_t n_changes;
     size_t n;
     WEIR_TRY(weir_queue_list(txn, arena, &queues, &n, err));
     WEIR_TRY(check_queue(queue, queues, n, arena, err));
@@ -405,6 +404,28 @@ static weir_status set_in(struct weir_txn *txn, const struct weir_queue *queue, 
         return weir_error_set(err, WEIR_ERR_LIMIT, "there are %d queues: no more can be set",
                               WEIR_QUEUES_MAX);
     }
+    *out_old = old;
+    return WEIR_OK;
+}
+
+weir_status weir_queue_check(struct weir_txn *txn, const struct weir_queue *queue,
+                             struct weir_error *err)
+{
+    struct weir_arena arena;
+    const struct weir_queue *old;
+    weir_arena_init(&arena, 0);
+    weir_status status = check_in(txn, queue, &arena, &old, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static weir_status set_in(struct weir_txn *txn, const struct weir_queue *queue, int64_t now_ms,
+                          struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_queue made = *queue;
+    const struct weir_queue *old;
+    int64_t n_changes;
+    WEIR_TRY(check_in(txn, queue, arena, &old, err));
     made.created_ms = old != NULL ? old->created_ms : now_ms;
     WEIR_TRY(weir_txn_next(txn, REVISIONS, &n_changes, err));
     return weir_txn_upsert(txn, &weir_queue_resource, &made, err);

@@ -110,6 +110,10 @@ weir_status weir_queue_revision(struct weir_txn *txn, int64_t *out,
 weir_status weir_queue_set(struct weir_txn *txn, const struct weir_queue *queue, int64_t now_ms,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Would weir_queue_set take it? Errors as its. Nothing is written. */
+weir_status weir_queue_check(struct weir_txn *txn, const struct weir_queue *queue,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** @return NOT_FOUND; CONFLICT: it has children. Its project's jobs go on without a guarantee. */
 weir_status weir_queue_delete(struct weir_txn *txn, const char *name,
                               struct weir_error *err) WEIR_MUST_CHECK;

@@ -101,10 +101,11 @@ static const char *reason_text(enum weir_sched_evict_reason reason)
 
 static void tell_eviction(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_action *action, const struct weir_sched_job *job,
-                          struct effect *effect)
+                          bool names_all, struct effect *effect)
 {
-    bool is_own = action->by_job >= 0 && snapshot->jobs[action->by_job].queue == job->queue;
-    const char *by = is_own ? snapshot->jobs[action->by_job].name : NULL;
+    bool is_named =
+        action->by_job >= 0 && (names_all || snapshot->jobs[action->by_job].queue == job->queue);
+    const char *by = is_named ? snapshot->jobs[action->by_job].name : NULL;
     effect->n_evicted++;
     (void)snprintf(effect->why, sizeof effect->why, "%s%s%s%.100s",
                    action->kind == WEIR_SCHED_REQUEST_CHECKPOINT ? "asked to save first: " : "",
@@ -112,14 +113,15 @@ static void tell_eviction(const struct weir_sched_snapshot *snapshot,
 }
 
 static void count_actions(const struct weir_sched_snapshot *snapshot,
-                          const struct weir_sched_plan *plan, const int32_t *job_of,
+                          const struct weir_sched_plan *plan, const int32_t *job_of, bool names_all,
                           struct effect *effects)
 {
     for (int32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_sched_action *action = &plan->actions[i];
         struct effect *effect = &effects[job_of[action->task]];
         if (action->kind != WEIR_SCHED_BIND && action->kind != WEIR_SCHED_PIPELINE) {
-            tell_eviction(snapshot, action, &snapshot->jobs[job_of[action->task]], effect);
+            tell_eviction(snapshot, action, &snapshot->jobs[job_of[action->task]], names_all,
+                          effect);
             continue;
         }
         effect->n_bound += action->kind == WEIR_SCHED_BIND;
@@ -135,9 +137,9 @@ static void count_actions(const struct weir_sched_snapshot *snapshot,
 }
 
 static weir_status find_effects(const struct weir_sched_snapshot *snapshot,
-                                const struct weir_sched_profile *profile, struct weir_arena *arena,
-                                struct effect **out, struct weir_sched_plan **out_plan,
-                                struct weir_error *err)
+                                const struct weir_sched_profile *profile, bool names_all,
+                                struct weir_arena *arena, struct effect **out,
+                                struct weir_sched_plan **out_plan, struct weir_error *err)
 {
     struct weir_sched_plan *plan;
     WEIR_TRY(weir_sched_plan(snapshot, profile, &plan, err));
@@ -151,7 +153,7 @@ static weir_status find_effects(const struct weir_sched_snapshot *snapshot,
             effects[j].n_pending += snapshot->tasks[t].state == WEIR_SCHED_PENDING;
         }
     }
-    count_actions(snapshot, plan, job_of, effects);
+    count_actions(snapshot, plan, job_of, names_all, effects);
     for (int32_t j = 0; j < snapshot->n_jobs; j++) {
         effects[j].outcome = judge(&effects[j], min_of(&snapshot->jobs[j]));
     }
@@ -173,15 +175,15 @@ static json_t *counts_json(const struct effect *effects, int32_t n_jobs)
     return object;
 }
 
-weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
-                          const struct weir_sched_profile *profile, json_t **out,
-                          struct weir_error *err)
+static weir_status next_plan(const struct weir_sched_snapshot *snapshot,
+                             const struct weir_sched_profile *profile, bool names_all, json_t **out,
+                             struct weir_sched_plan **out_plan, struct weir_error *err)
 {
     struct weir_arena arena;
     struct effect *effects;
     struct weir_sched_plan *plan = NULL;
     weir_arena_init(&arena, (size_t)4 << 30);
-    weir_status status = find_effects(snapshot, profile, &arena, &effects, &plan, err);
+    weir_status status = find_effects(snapshot, profile, names_all, &arena, &effects, &plan, err);
     if (status == WEIR_OK) {
         json_t *jobs = checked(json_array());
         for (int32_t j = 0; j < snapshot->n_jobs; j++) {
@@ -194,9 +196,28 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
         *out = checked(json_pack("{s:o, s:o}", "counts", counts_json(effects, snapshot->n_jobs),
                                  "jobs", jobs));
     }
-    weir_sched_plan_destroy(plan);
     weir_arena_fini(&arena);
+    if (status == WEIR_OK) {
+        *out_plan = plan;
+    }
     return status;
+}
+
+weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
+                          const struct weir_sched_profile *profile, json_t **out,
+                          struct weir_error *err)
+{
+    struct weir_sched_plan *plan;
+    WEIR_TRY(next_plan(snapshot, profile, true, out, &plan, err));
+    weir_sched_plan_destroy(plan);
+    return WEIR_OK;
+}
+
+weir_status weir_sim_next_plan(const struct weir_sched_snapshot *snapshot,
+                               const struct weir_sched_profile *profile, json_t **out,
+                               struct weir_sched_plan **out_plan, struct weir_error *err)
+{
+    return next_plan(snapshot, profile, false, out, out_plan, err);
 }
 
 /* ---- the change ------------------------------------------------------------------------------ */
@@ -400,8 +421,8 @@ static weir_status compare(const struct weir_sched_snapshot *snapshot,
 {
     struct weir_sched_plan *plan_before = NULL, *plan_after = NULL;
     struct effect *before, *after;
-    WEIR_TRY(find_effects(snapshot, profile, arena, &before, &plan_before, err));
-    weir_status status = find_effects(changed, profile, arena, &after, &plan_after, err);
+    WEIR_TRY(find_effects(snapshot, profile, true, arena, &before, &plan_before, err));
+    weir_status status = find_effects(changed, profile, true, arena, &after, &plan_after, err);
     if (status == WEIR_OK) {
         *out = checked(json_pack("{s:o, s:o, s:o, s:o}", "before",
                                  counts_json(before, snapshot->n_jobs), "after",

@@ -37,6 +37,13 @@ weir_status weir_sim_next(const struct weir_sched_snapshot *snapshot,
                           const struct weir_sched_profile *profile, json_t **out,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same for people who see the jobs of one queue alone: "why" names no job of another queue. With
+ *  the plan itself, which the caller frees. */
+weir_status weir_sim_next_plan(const struct weir_sched_snapshot *snapshot,
+                               const struct weir_sched_profile *profile, json_t **out,
+                               struct weir_sched_plan **out_plan,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * What differs between the plan as it is and the plan with a change:
  *     {"before": counts, "after": counts,

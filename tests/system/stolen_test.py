@@ -91,7 +91,7 @@ REQUESTS = [
     ("admin", "PUT", "/queues/{queue}", {"project": "default", "shares": {"cpus": {"limit": 0}}}),
     ("admin", "PUT", "/queues/hers", {}), ("admin", "DELETE", "/queues/{queue}", None),
     ("viewer", "POST", "/what-if", {"first": "{job}"}), ("viewer", "GET", "/jobs/{job}/explanation", None),
-    ("operator", "POST", "/jobs/{job}/hold", {}), ("operator", "POST", "/jobs/{job}/requeue", {}),
+    ("operator", "PATCH", "/jobs/{job}", {"priority": 999}), ("operator", "POST", "/jobs/{job}/hold", {}), ("operator", "POST", "/jobs/{job}/requeue", {}),
     ("viewer", "GET", "/groups", None), ("admin", "POST", "/groups", {"name": "hers"}),
     ("viewer", "GET", "/groups/{group}/members", None), ("admin", "PUT", "/groups/{group}/members/ann", {}),
     ("admin", "DELETE", "/groups/{group}/members/ann", None), ("admin", "DELETE", "/groups/{group}", None),

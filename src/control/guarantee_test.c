@@ -1,0 +1,106 @@
+/* Whether guarantees can be kept, over trees that are written down here. */
+#include "control/guarantee.h"
+
+#include "base/test_main.h"
+
+#include <check.h>
+#include <string.h>
+
+#define NONE   WEIR_SCHED_UNLIMITED
+#define MONDAY (INT64_C(4) * 24 * 3600 * 1000) /* 1970-01-05, midnight */
+
+static struct weir_arena arena;
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+static struct weir_sched_queue queue(const char *name, int32_t parent, int64_t cpus)
+{
+    return (struct weir_sched_queue){
+        .name = name,
+        .parent = parent,
+        .shares = {{0, 1, NONE}, {cpus < 0 ? NONE : cpus * 1000, 1, NONE}, {0, 1, NONE}}};
+}
+
+static struct guarantee_sum look(const struct weir_sched_queue *queues, int32_t n, int64_t cpus)
+{
+    const struct weir_sched_node node = {.name = "a", .cpu_milli = cpus * 1000};
+    const struct weir_sched_snapshot rows = {
+        .now_ms = MONDAY, .queues = queues, .n_queues = n, .nodes = &node, .n_nodes = cpus > 0};
+    struct guarantee_sum sum;
+    guarantee_look(&rows, &arena, &sum);
+    return sum;
+}
+
+START_TEST(departments_count_once_and_parts_above_theirs_count_themselves)
+{
+    const struct weir_sched_queue queues[] = {queue("research", -1, 6), queue("a", 0, 2),
+                                              queue("b", 0, 3),         queue("free", -1, -1),
+                                              queue("sales", -1, 1),    queue("c", 4, 4)};
+    struct guarantee_sum sum = look(queues, 6, 10);
+    ck_assert_int_eq(sum.sum.of[WEIR_SCHED_CPU], 10000); /* 6 and 4: no bound is no number. */
+    ck_assert_int_eq(sum.resource, -1);
+    sum = look(queues, 6, 9);
+    ck_assert_int_eq(sum.resource, WEIR_SCHED_CPU);
+    ck_assert_int_eq(guarantee_missing(&sum), 1000);
+    ck_assert_int_eq(look(queues, 6, 0).resource, -1); /* No node yet. */
+}
+
+END_TEST
+
+START_TEST(times_of_the_week_add_up_where_they_meet)
+{
+    struct weir_sched_timed_quota night = {.days = 0x7f,
+                                           .from_minute = 20 * 60,
+                                           .until_minute = 6 * 60,
+                                           .shares = {{0, 1, NONE}, {8000, 1, NONE}, {0, 1, NONE}}};
+    struct weir_sched_timed_quota dawn = night;
+    dawn.from_minute = 5 * 60;
+    dawn.until_minute = 7 * 60;
+    struct weir_sched_queue queues[] = {queue("a", -1, 2), queue("b", -1, 2)};
+    queues[0].timed_quotas = &night;
+    queues[0].n_timed_quotas = 1;
+    ck_assert_int_eq(look(queues, 2, 10).resource, -1); /* 8 and 2. */
+    queues[1].timed_quotas = &dawn;
+    queues[1].n_timed_quotas = 1;
+    struct guarantee_sum sum = look(queues, 2, 10); /* From 5 to 6 both. */
+    ck_assert_int_eq(sum.resource, WEIR_SCHED_CPU);
+    ck_assert_int_eq(guarantee_missing(&sum), 6000);
+    ck_assert_int_eq((sum.at_ms - MONDAY) % 86400000, 5 * 3600000);
+}
+
+END_TEST
+
+START_TEST(the_sentence_names_who_uses_the_least_of_theirs)
+{
+    const struct weir_sched_queue queues[] = {queue("a", -1, 4), queue("b", -1, 4),
+                                              queue("c", -1, 4)};
+    const struct weir_sched_node node = {.name = "a", .cpu_milli = 8000};
+    const struct weir_sched_snapshot rows = {
+        .now_ms = MONDAY, .queues = queues, .n_queues = 3, .nodes = &node, .n_nodes = 1};
+    struct weir_sched_queue_share used[3] = {{.allocated = {{0}}}};
+    struct guarantee_sum sum;
+    used[0].allocated.of[WEIR_SCHED_CPU] = 3000;
+    used[1].allocated.of[WEIR_SCHED_CPU] = 4000;
+    guarantee_look(&rows, &arena, &sum);
+    ck_assert_str_eq(
+        guarantee_tell(&rows, &sum, used, NULL, &arena),
+        "guarantees of 12 CPUs in all are more than the 8 CPUs that the nodes have; of "
+        "theirs these do not use: c (4 CPUs), a (1 CPUs)");
+    const bool named[3] = {true, true, false};
+    ck_assert_ptr_null(strstr(guarantee_tell(&rows, &sum, used, named, &arena), " c "));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("guarantee", set_up, tear_down,
+                    departments_count_once_and_parts_above_theirs_count_themselves,
+                    times_of_the_week_add_up_where_they_meet,
+                    the_sentence_names_who_uses_the_least_of_theirs)
