@@ -27,8 +27,11 @@
 
 struct weir_onnx;
 
+/** All zero: the defaults. */
 struct weir_onnx_limits {
-    size_t run_bytes; /**< Of all tensors that live at once in a run; 0: 8 GiB. */
+    size_t run_bytes;     /**< Of all tensors that live at once in a run; 0: 8 GiB. */
+    int32_t n_threads;    /**< That a run computes with; 0: as many as this process may use CPUs. */
+    bool only_interprets; /**< Plain C operators only, in f64: slow, for comparisons. */
 };
 
 /** A tensor that goes in or comes out. */

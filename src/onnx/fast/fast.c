@@ -1,0 +1,230 @@
+#include "fast.h"
+
+#include "onednn.h"
+#include "plan.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* libgomp's, which oneDNN brings; <omp.h> is not there for every compiler that Weir is built with. */
+void omp_set_num_threads(int n_threads);
+
+/* ---- constants in other layouts --------------------------------------------------------------- */
+
+void *fast_pack_find(const struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md)
+{
+    for (const struct fast_pack *pack = fast->packs; pack != NULL; pack = pack->next) {
+        if (pack->step == step && pack->slot == slot && dnnl_memory_desc_equal(&pack->md, md)) {
+            return pack->data;
+        }
+    }
+    return NULL;
+}
+
+void *fast_pack_add(struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md,
+                    size_t n_bytes)
+{
+    struct fast_pack *pack = calloc(1, sizeof *pack);
+    size_t unit = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+    size_t whole = (n_bytes / unit + 1) * unit;
+    void *data = pack != NULL ? aligned_alloc(unit, whole) : NULL;
+    if (data == NULL) {
+        free(pack);
+        return NULL;
+    }
+    if (unit == HUGE_PAGE) {
+        (void)madvise(data, whole, MADV_HUGEPAGE); /* a hint */
+    }
+    memset(data, 0, whole);
+    *pack = (struct fast_pack){step, n_bytes, slot, *md, data, fast->packs};
+    fast->packs = pack;
+    return data;
+}
+
+/* ---- create and destroy ----------------------------------------------------------------------- */
+
+static int32_t count_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+weir_status fast_create(struct weir_onnx *onnx, struct fast **out, struct weir_error *err)
+{
+    struct fast *fast = calloc(1, sizeof *fast);
+    if (fast == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a model");
+    }
+    fast->onnx = onnx;
+    fast->n_threads = onnx->limits.n_threads > 0 ? onnx->limits.n_threads : count_cpus();
+    fast_chains_find(onnx, &fast->chains);
+    omp_set_num_threads(fast->n_threads);
+    weir_status status =
+        onednn_check(dnnl_engine_create(&fast->engine, dnnl_cpu, 0), "creating an engine", err);
+    if (status == WEIR_OK) {
+        status =
+            onednn_check(dnnl_stream_create(&fast->stream, fast->engine, dnnl_stream_default_flags),
+                         "creating a stream", err);
+    }
+    status =
+        status == WEIR_OK ? weir_arena_check(&onnx->model->arena, "an ONNX model", err) : status;
+    if (status != WEIR_OK) {
+        fast_destroy(fast);
+        return status;
+    }
+    *out = fast;
+    return WEIR_OK;
+}
+
+void fast_destroy(struct fast *fast)
+{
+    if (fast == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < FAST_PLANS_MAX; i++) {
+        fast_plan_free(fast->plans[i]);
+    }
+    for (struct fast_pack *pack = fast->packs, *next; pack != NULL; pack = next) {
+        next = pack->next;
+        free(pack->data);
+        free(pack);
+    }
+    if (fast->stream != NULL) {
+        dnnl_stream_destroy(fast->stream);
+    }
+    if (fast->engine != NULL) {
+        dnnl_engine_destroy(fast->engine);
+    }
+    region_close(&fast->region);
+    free(fast);
+}
+
+/* ---- run -------------------------------------------------------------------------------------- */
+
+static bool fits(const struct fast_plan *plan)
+{
+    const struct weir_onnx *onnx = plan->fast->onnx;
+    for (size_t i = 0; i < onnx->n_inputs; i++) {
+        const struct weir_tensor *tensor = onnx->values[onnx->input_values[i]];
+        const struct fast_shape *shape = &plan->inputs[i];
+        if (shape->dtype != tensor->dtype || shape->rank != tensor->rank ||
+            memcmp(shape->dims, tensor->dims, (size_t)shape->rank * sizeof *shape->dims) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The plan for the inputs, or else the place for it: an empty one, or that used longest ago. */
+static size_t find_plan(const struct fast *fast)
+{
+    size_t oldest = 0;
+    for (size_t i = 0; i < FAST_PLANS_MAX; i++) {
+        const struct fast_plan *plan = fast->plans[i], *old = fast->plans[oldest];
+        if (plan != NULL && fits(plan)) {
+            return i;
+        }
+        if (old != NULL && (plan == NULL || plan->last_run < old->last_run)) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+/* Without the inputs: they are needed again. */
+static void drop_results(struct fast *fast)
+{
+    struct weir_onnx *onnx = fast->onnx;
+    for (size_t i = 0; i < onnx->n_steps; i++) {
+        for (size_t k = 0; k < onnx->steps[i].node->n_out; k++) {
+            onnx_drop(onnx, onnx->steps[i].out[k]);
+        }
+    }
+}
+
+static weir_status make_plan(struct fast *fast, size_t i, struct weir_error *err)
+{
+    struct fast_plan *old = fast->plans[i];
+    fast->plans[i] = NULL;
+    fast->last = NULL;
+    if (old != NULL) {
+        drop_results(fast);
+    }
+    if (fast->region.base == NULL) {
+        WEIR_TRY(region_open(&fast->region, fast->onnx->limits.run_bytes, err));
+    }
+    fast_plan_free(old);
+    return fast_plan_make(fast, &fast->plans[i], err);
+}
+
+static weir_status take_output(const struct fast_plan *plan, int32_t value,
+                               struct weir_tensor **out, struct weir_error *err)
+{
+    struct weir_tensor *tensor = fast_tensor(plan, value);
+    if (!region_has(&plan->fast->region, tensor->data)) {
+        *out = weir_tensor_retain(tensor);
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_tensor_create(tensor->dtype, tensor->rank, tensor->dims, out, err));
+    return weir_elems_copy(tensor->dtype, (*out)->data, tensor->data, tensor->n_elems);
+}
+
+static weir_status take_outputs(const struct fast_plan *plan, struct weir_tensor **out,
+                                struct weir_error *err)
+{
+    const struct weir_onnx *onnx = plan->fast->onnx;
+    for (size_t i = 0; i < onnx->n_outputs; i++) {
+        weir_status status = take_output(plan, onnx->output_values[i], &out[i], err);
+        for (size_t k = 0; status != WEIR_OK && k < i; k++) {
+            weir_tensor_release(out[k]);
+            out[k] = NULL;
+        }
+        WEIR_TRY(status);
+    }
+    return WEIR_OK;
+}
+
+weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_error *err)
+{
+    size_t i = find_plan(fast);
+    bool holds = fast->plans[i] != NULL && fits(fast->plans[i]);
+    omp_set_num_threads(fast->n_threads);
+    if (holds) {
+        WEIR_TRY(fast_plan_run(fast->plans[i], &holds, err));
+    }
+    if (!holds) {
+        WEIR_TRY(make_plan(fast, i, err));
+    }
+    fast->plans[i]->last_run = ++fast->n_runs;
+    fast->last = fast->plans[i];
+    return take_outputs(fast->plans[i], out, err);
+}
+
+/* ---- times ------------------------------------------------------------------------------------ */
+
+void fast_profile(struct fast *fast)
+{
+    fast->profiles = true;
+}
+
+void fast_profile_print(const struct fast *fast, FILE *out)
+{
+    for (size_t i = 0; fast->last != NULL && i < fast->last->n_actions; i++) {
+        const struct fast_action *action = fast->last->actions[i];
+        const struct onnx_node *node = fast->onnx->steps[action->i_step].node;
+        if (action->n_runs > 0 && action->sum_ns / action->n_runs >= 1000) {
+            (void)fprintf(out, "%10.1f us  %-24s %-24s %s\n",
+                          (double)action->sum_ns / 1e3 / (double)action->n_runs, action->name,
+                          node->type, node->name);
+        }
+    }
+}
+
+size_t fast_n_interpreted(const struct fast *fast)
+{
+    return fast->last != NULL ? fast->last->n_interpreted : 0;
+}

@@ -1,0 +1,81 @@
+#include "op.h"
+
+#include <string.h>
+
+static const struct {
+    const char *type;
+    fast_prepare_fn prepare;
+} ops[] = {
+    {"Conv", fast_prepare_conv},
+    {"Gemm", fast_prepare_gemm},
+    {"MatMul", fast_prepare_matmul},
+    {"MaxPool", fast_prepare_pool},
+    {"AveragePool", fast_prepare_pool},
+    {"GlobalAveragePool", fast_prepare_global_pool},
+    {"GlobalMaxPool", fast_prepare_global_pool},
+    {"ReduceMean", fast_prepare_mean},
+    {"Relu", fast_prepare_eltwise},
+    {"LeakyRelu", fast_prepare_eltwise},
+    {"Clip", fast_prepare_eltwise},
+    {"Sigmoid", fast_prepare_eltwise},
+    {"Tanh", fast_prepare_eltwise},
+    {"Elu", fast_prepare_eltwise},
+    {"HardSwish", fast_prepare_eltwise},
+    {"HardSigmoid", fast_prepare_eltwise},
+    {"Abs", fast_prepare_eltwise},
+    {"Sqrt", fast_prepare_eltwise},
+    {"Exp", fast_prepare_eltwise},
+    {"Add", fast_prepare_binary},
+    {"Sum", fast_prepare_binary},
+    {"Sub", fast_prepare_binary},
+    {"Mul", fast_prepare_binary},
+    {"Div", fast_prepare_binary},
+    {"Concat", fast_prepare_concat},
+    {"Softmax", fast_prepare_softmax},
+    {"LRN", fast_prepare_lrn},
+    {"BatchNormalization", fast_prepare_batch_norm},
+    {"Transpose", fast_prepare_transpose},
+};
+
+fast_prepare_fn fast_op_find(const char *type)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(ops); i++) {
+        if (strcmp(ops[i].type, type) == 0) {
+            return ops[i].prepare;
+        }
+    }
+    return NULL;
+}
+
+struct onnx_call fast_call(const struct fast_plan *plan, const struct onnx_step *step,
+                           struct weir_tensor **in, size_t most)
+{
+    size_t n = WEIR_MIN(step->node->n_in, most);
+    for (size_t i = 0; i < n; i++) {
+        in[i] = fast_tensor(plan, step->in[i]);
+    }
+    return (struct onnx_call){.op = step->op,
+                              .node = step->node,
+                              .opset = plan->fast->onnx->opset,
+                              .in = in,
+                              .n_in = n,
+                              .n_out = step->node->n_out};
+}
+
+bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, size_t i,
+                    enum weir_dtype dtype)
+{
+    if (i >= step->node->n_in || step->in[i] < 0) {
+        return false;
+    }
+    const struct weir_tensor *tensor = fast_tensor(plan, step->in[i]);
+    return tensor != NULL && tensor->dtype == dtype && tensor->rank > 0 && tensor->n_elems > 0;
+}
+
+const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n)
+{
+    const struct weir_tensor *tensor = fast_tensor(plan, value);
+    bool is = tensor != NULL && fast_is_constant(plan, value) &&
+              tensor->dtype == WEIR_DTYPE_FLOAT && tensor->n_elems >= n;
+    return is ? tensor->data : NULL;
+}

@@ -1,0 +1,143 @@
+/**
+ * Plan: what a run does for inputs of one shape. It is made while the first such run goes on: each
+ * action is carried out as it is added, so that tensors that decide about shapes are there.
+ *
+ * A value of the model is in one of these places. RUNTIME: an input, or what the interpreter makes
+ * in each run. CONSTANT: of the model, or of every run of this shape. REGION: in the region, in one
+ * or several layouts (forms).
+ */
+#ifndef WEIR_ONNX_FAST_PLAN_H
+#define WEIR_ONNX_FAST_PLAN_H
+
+#include "fast_private.h"
+
+enum fast_place { FAST_ABSENT, FAST_RUNTIME, FAST_CONSTANT, FAST_REGION };
+
+/** A layout of a value. */
+struct fast_form {
+    dnnl_memory_desc_t md;
+    void *data;
+    int32_t value;              /**< Its data are where this value is in each run; -1: at data. */
+    struct region_block *block; /**< NULL: not in the region. */
+    struct fast_form *next;
+};
+
+struct fast_value {
+    enum fast_place place;
+    struct weir_tensor *tensor; /**< REGION: its shape, and data if they are in plain order.
+                                     CONSTANT: of this plan, with a reference. */
+    struct fast_form *forms;    /**< The first is what was made. */
+};
+
+/** A memory that an action reads or writes. */
+struct fast_arg {
+    int which; /**< DNNL_ARG_…; of kernels any number. */
+    const dnnl_memory_desc_t *md;
+    void *data;
+    int32_t value; /**< As in a form. */
+};
+
+/** A kernel of our own: the addresses of its arguments, in their order. */
+typedef weir_status (*fast_kernel_fn)(const void *detail, void *const *at, int32_t n_threads);
+
+struct fast_shape {
+    enum weir_dtype dtype;
+    int32_t rank;
+    int64_t dims[WEIR_TENSOR_RANK_MAX];
+};
+
+struct fast_action {
+    weir_status (*run)(struct fast_plan *plan, struct fast_action *action, struct weir_error *err);
+    size_t i_step; /**< For messages and times. */
+    const char *name;
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t *memories;
+    void **at;
+    struct fast_arg *args;
+    int32_t n_args;
+    fast_kernel_fn kernel;
+    const void *detail;
+    int32_t drops;             /**< A value that is not needed any more. */
+    struct fast_shape *shapes; /**< Of the outputs that the interpreter made. */
+    bool has_moved;            /**< The shapes were others: the plan does not hold. */
+    uint64_t sum_ns, n_runs;
+};
+
+struct fast_plan {
+    struct fast *fast;
+    struct weir_arena arena;
+    struct fast_shape *inputs;
+    struct fast_value *values;
+    struct fast_action **actions;
+    size_t n_actions, actions_cap;
+    size_t i_chain, i_step; /**< While it is made: what is prepared. */
+    uint64_t last_run;
+    size_t n_interpreted;
+    struct weir_tensor *anchor; /**< Owner of the tensors in the region. */
+};
+
+/** Makes the plan and, by that, runs it. */
+weir_status fast_plan_make(struct fast *fast, struct fast_plan **out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** Repeats it. *out_holds false: a tensor had another shape than planned; nothing was returned. */
+weir_status fast_plan_run(struct fast_plan *plan, bool *out_holds,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+void fast_plan_free(struct fast_plan *plan);
+
+/* ---- for operators ---------------------------------------------------------------------------- */
+
+/** The tensor of a value: its type and shape, and its data if they are there in plain order. NULL:
+ *  left out. */
+struct weir_tensor *fast_tensor(const struct fast_plan *plan, int32_t value);
+/** Do the data never change in runs of this plan? */
+bool fast_is_constant(const struct fast_plan *plan, int32_t value);
+/** Does nobody read the value behind the chain that is being prepared? */
+bool fast_is_dying(const struct fast_plan *plan, int32_t value);
+
+/** The value in a layout; it is reordered if it is in none such. */
+weir_status fast_form_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+                         struct fast_form **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** The value as it was made. */
+weir_status fast_form_any(struct fast_plan *plan, int32_t value, struct fast_form **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+/** The value in plain order. */
+weir_status fast_form_plain(struct fast_plan *plan, int32_t value, struct fast_form **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Makes a value of the region. *out_data is where it lies. */
+weir_status fast_make(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
+                      const dnnl_memory_desc_t *md, void **out_data,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+/** The same in the memory of a form, which must be one that nobody needs any more. */
+weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
+                           const dnnl_memory_desc_t *md, struct fast_form *form,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** May a new value take a form's memory? */
+bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fast_form *form);
+
+/** Adds a primitive and runs it. The descriptor is destroyed. md of the arguments are those that
+ *  the descriptor tells, or others of the same layout. */
+weir_status fast_add_primitive(struct fast_plan *plan, dnnl_primitive_desc_t desc,
+                               const struct fast_arg *args, int32_t n_args,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+/** Adds a kernel and runs it. The detail lies in the plan's arena. */
+weir_status fast_add_kernel(struct fast_plan *plan, const char *name, fast_kernel_fn kernel,
+                            const void *detail, const struct fast_arg *args, int32_t n_args,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Memory for the action that is added next only. */
+weir_status fast_scratch(struct fast_plan *plan, size_t n_bytes, struct region_block **out,
+                         void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
+
+static inline struct fast_arg fast_arg_of(int which, const dnnl_memory_desc_t *md,
+                                          const struct fast_form *form)
+{
+    return (struct fast_arg){which, md, form->data, form->value};
+}
+
+static inline struct fast_arg fast_arg_at(int which, const dnnl_memory_desc_t *md, void *data)
+{
+    return (struct fast_arg){which, md, data, -1};
+}
+
+#endif

@@ -1,0 +1,34 @@
+/** Product: what convolutions and products of matrices have in common: constants that are packed once,
+ *  and a result that may be added to what another tensor holds. */
+#ifndef WEIR_ONNX_FAST_PRODUCT_H
+#define WEIR_ONNX_FAST_PRODUCT_H
+
+#include "tail.h"
+
+/** Slots of packed constants. */
+enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS };
+
+/**
+ * Weights with the tail's factors, in the layout md.
+ * @param plain    Their layout in `values`; the factor is that of dimension 0 of `n_rows` rows, or,
+ *                 with by_column, of the last dimension.
+ */
+weir_status product_weights(struct fast_plan *plan, size_t step, const float *values, size_t n,
+                            const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *md,
+                            const struct tail *tail, size_t n_channels, bool by_column, void **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The bias with the tail's factors and summands; NULL: it would be zero. */
+weir_status product_bias(struct fast_plan *plan, size_t step, const float *bias,
+                         const struct tail *tail, size_t n_channels, float **out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Makes the result; with tail->added, it holds that tensor's elements already.
+ * @param reads  Blocks that the primitive reads from, which the result must not lie in.
+ */
+weir_status product_result(struct fast_plan *plan, const struct tail *tail,
+                           const dnnl_memory_desc_t *md, const struct fast_form *const *reads,
+                           size_t n_reads, void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
