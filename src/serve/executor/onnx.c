@@ -50,7 +50,8 @@ static weir_status describe(struct weir_onnx *onnx, struct serve_model **out,
 static weir_status load(const char *path, const struct executor_options *options,
                         struct serve_model **out, struct weir_error *err)
 {
-    const struct weir_onnx_limits limits = {.run_bytes = options->memory_max_bytes};
+    const struct weir_onnx_limits limits = {.run_bytes = options->memory_max_bytes,
+                                            .n_threads = options->n_threads};
     struct model_bytes bytes;
     struct weir_onnx *onnx;
     WEIR_TRY(model_bytes_map(path, &bytes, err));
