@@ -1,6 +1,7 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
 #include "bench/bench.h"
 #include "predict/predict.h"
+#include "serve/inspect.h"
 #include "train/train.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ static const struct role roles[] = {
     {"train", weir_train_main, "Train a network, or be one rank of a training"},
     {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
     {"predict", weir_predict_main, "Be a prediction replica"},
+    {"inspect", weir_inspect_main, "Say what a model file takes and gives, and what runs it"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };

@@ -17,28 +17,29 @@ struct port_options {
 
 #define NEEDED WEIR_OPTION_REQUIRED
 
-#define OPT(strct, member, name, type, flags, dflt, doc)                                           \
+#define MEMBER(strct, member, name, type, flags, dflt, doc)                                        \
     WEIR_OPT_JSON(strct, member, name, type, flags, dflt, 0, 0, doc)
 
 static const struct weir_option signature_table[] = {
-    OPT(signature_options, format, "format", TEXT, NEEDED, NULL, "weir or onnx"),
-    OPT(signature_options, executor, "executor", TEXT, NEEDED, NULL, "What runs the model"),
-    OPT(signature_options, why, "why", TEXT, 0, "", "Why this executor"),
-    OPT(signature_options, inputs, "inputs", JSON, 0, NULL, "What goes in"),
-    OPT(signature_options, outputs, "outputs", JSON, NEEDED, NULL, "What comes out"),
-    OPT(signature_options, is_batched, "is-batched", BOOL, 0, NULL, "Is the first dimension free?"),
-    OPT(signature_options, picture, "picture", JSON, 0, NULL, "How a picture becomes an input"),
-    OPT(signature_options, output_kind, "output-kind", TEXT, 0, "tensor", "What the output is"),
-    OPT(signature_options, labels, "labels", TEXTS, 0, NULL, "Names of the classes"),
+    MEMBER(signature_options, format, "format", TEXT, NEEDED, NULL, "weir or onnx"),
+    MEMBER(signature_options, executor, "executor", TEXT, NEEDED, NULL, "What runs the model"),
+    MEMBER(signature_options, why, "why", TEXT, 0, "", "Why this executor"),
+    MEMBER(signature_options, inputs, "inputs", JSON, 0, NULL, "What goes in"),
+    MEMBER(signature_options, outputs, "outputs", JSON, NEEDED, NULL, "What comes out"),
+    MEMBER(signature_options, is_batched, "is-batched", BOOL, 0, NULL,
+           "Is the first dimension free?"),
+    MEMBER(signature_options, picture, "picture", JSON, 0, NULL, "How a picture becomes an input"),
+    MEMBER(signature_options, output_kind, "output-kind", TEXT, 0, "tensor", "What the output is"),
+    MEMBER(signature_options, labels, "labels", TEXTS, 0, NULL, "Names of the classes"),
 };
 
 static const struct weir_option port_table[] = {
-    OPT(port_options, name, "name", TEXT, NEEDED, NULL, "Its name"),
-    OPT(port_options, datatype, "datatype", TEXT, NEEDED, NULL, "Type of the elements"),
-    OPT(port_options, shape, "shape", JSON, 0, NULL, "Dimensions, -1: free"),
+    MEMBER(port_options, name, "name", TEXT, NEEDED, NULL, "Its name"),
+    MEMBER(port_options, datatype, "datatype", TEXT, NEEDED, NULL, "Type of the elements"),
+    MEMBER(port_options, shape, "shape", JSON, 0, NULL, "Dimensions, -1: free"),
 };
 
-#undef OPT
+#undef MEMBER
 
 /* ---- words ------------------------------------------------------------------------------------ */
 
@@ -272,7 +273,9 @@ weir_status weir_signature_check(const struct weir_signature *signature, const c
         WEIR_TRY(check_batched(signature->outputs, signature->n_outputs, where, err));
     }
     const struct serve_port *output = &signature->outputs[0];
-    int64_t n_values = output->rank > 0 ? output->dims[output->rank - 1] : 1;
+    int64_t n_values = output->rank > 0   ? output->dims[output->rank - 1]
+                       : output->rank < 0 ? -1
+                                          : 1;
     if (signature->labels != NULL && n_values >= 0 && (size_t)n_values != signature->n_labels) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s.labels: %zu names, but output \"%.80s\" has %lld values", where,

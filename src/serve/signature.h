@@ -63,7 +63,8 @@ struct weir_signature {
     bool has_picture;
     struct signature_picture picture;
     enum signature_output_kind output_kind; /**< Of the first output. */
-    const char *const *labels;              /**< NULL: none. Label i names class i. */
+    bool is_kind_given;        /**< Somebody said the kind; else it is a guess. Not in JSON. */
+    const char *const *labels; /**< NULL: none. Label i names class i. */
     size_t n_labels;
 };
 
@@ -103,6 +104,10 @@ struct signature_extras {
  * Makes a signature of a loaded model, of the texts that its file carries, and of what people add.
  * @param format  Of the file.
  * @param why     Copied.
+ * 
+ * Types and shapes of outputs that the file does not say are left NONE and -1 for
+ * weir_signature_probe.
+ *
  * @return INVALID with the place: labels that do not fit the output, a picture that does not fit the
  *         input, "preprocess: $.std[0]: expected …"; UNSUPPORTED: a port whose type the protocol does
  *         not have.
@@ -114,7 +119,7 @@ weir_status weir_signature_make(struct serve_model *model, enum model_format for
 
 /**
  * Checks that a signature holds together: labels as many as the first output has values, a picture
- * that fits its input, ports that are batched where it says so. weir_signature_read and _make do so.
+ * that fits its input, ports that are batched where it says so. Reading and making do so.
  */
 weir_status weir_signature_check(const struct weir_signature *signature, const char *where,
                                  struct weir_error *err) WEIR_MUST_CHECK;

@@ -3,20 +3,32 @@
 #include <stdio.h>
 #include <string.h>
 
-static weir_status copy_ports(const struct serve_port *ports, size_t n, struct weir_arena *arena,
-                              struct serve_port **out, struct weir_error *err)
+static weir_status copy_port(const struct serve_port *port, bool is_input, struct weir_arena *arena,
+                             struct serve_port *out, struct weir_error *err)
+{
+    bool is_name = port->name[0] != '\0' && weir_text_is_utf8(port->name) &&
+                   strlen(port->name) <= WEIR_OPTION_TEXT_MAX_BYTES;
+    bool is_known = port->rank >= 0 && port->dtype != WEIR_DTYPE_NONE;
+    bool has_datatype = signature_datatype(port->dtype) != NULL;
+    if (!is_name || (is_input && !is_known) || (port->dtype != WEIR_DTYPE_NONE && !has_datatype)) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s \"%.80s\" %s",
+                              is_input ? "input" : "output", is_name ? port->name : "?",
+                              !is_name    ? "has a name that JSON cannot have"
+                              : !is_known ? "has no type or no shape"
+                                          : "has a type that clients do not have");
+    }
+    *out = *port;
+    out->name = weir_arena_strdup(arena, port->name);
+    return WEIR_OK;
+}
+
+static weir_status copy_ports(const struct serve_port *ports, size_t n, bool is_input,
+                              struct weir_arena *arena, struct serve_port **out,
+                              struct weir_error *err)
 {
     *out = WEIR_ARENA_ARRAY(arena, n, struct serve_port);
     for (size_t i = 0; i < n; i++) {
-        if (signature_datatype(ports[i].dtype) == NULL || ports[i].rank < 0 ||
-            !weir_text_is_utf8(ports[i].name)) {
-            return weir_error_set(
-                err, WEIR_ERR_UNSUPPORTED, "\"%.80s\" is of %s: clients have no such type",
-                weir_text_is_utf8(ports[i].name) ? ports[i].name : "?",
-                ports[i].rank < 0 ? "unknown shape" : weir_dtype_name(ports[i].dtype));
-        }
-        (*out)[i] = ports[i];
-        (*out)[i].name = weir_arena_strdup(arena, ports[i].name);
+        WEIR_TRY(copy_port(&ports[i], is_input, arena, &(*out)[i], err));
     }
     return WEIR_OK;
 }
@@ -113,6 +125,7 @@ static weir_status file_picture(struct serve_model *model, json_t **out, bool *o
 static weir_status make_output_kind(const char *text, struct weir_signature *out,
                                     struct weir_error *err)
 {
+    out->is_kind_given = out->is_kind_given || text != NULL;
     if (text == NULL || output_kind_of(text, &out->output_kind)) {
         return WEIR_OK;
     }
@@ -157,8 +170,8 @@ weir_status weir_signature_make(struct serve_model *model, enum model_format for
                                   .is_batched = serve_model_is_batched(model)};
     json_t *rule;
     bool is_given;
-    WEIR_TRY(copy_ports(model->inputs, model->n_inputs, arena, &made.inputs, err));
-    WEIR_TRY(copy_ports(model->outputs, model->n_outputs, arena, &made.outputs, err));
+    WEIR_TRY(copy_ports(model->inputs, model->n_inputs, true, arena, &made.inputs, err));
+    WEIR_TRY(copy_ports(model->outputs, model->n_outputs, false, arena, &made.outputs, err));
     WEIR_TRY(make_labels(model, extras, arena, &made, err));
     WEIR_TRY(file_picture(model, &rule, &is_given, err));
     weir_status status = make_picture(model, rule, is_given, extras, arena, &made, err);

@@ -14,25 +14,25 @@ struct picture_options {
 
 #define SIDE SIGNATURE_PICTURE_SIDE
 
-#define OPT(member, type, dflt, lo, hi, doc)                                                       \
+#define MEMBER(member, type, dflt, lo, hi, doc)                                                    \
     WEIR_OPT_JSON(picture_options, member, #member, type, 0, dflt, lo, hi, doc)
 
 static const struct weir_option options[] = {
-    OPT(input, TEXT, NULL, 0, 0, "Input that the picture becomes; the only one"),
-    OPT(width, INT, "0", 0, SIDE, "Pixels of a row"),
-    OPT(height, INT, "0", 0, SIDE, "Rows"),
-    OPT(channels, INT, "0", 0, 3, "1: grey, 3: colours"),
-    OPT(layout, TEXT, NULL, 0, 0, "NCHW or NHWC"),
-    OPT(datatype, TEXT, NULL, 0, 0, "Type of the input"),
-    OPT(fit, TEXT, NULL, 0, 0, "stretch or crop"),
-    OPT(shorter, INT, "0", 0, 2 * SIDE, "With crop: pixels of the shorter side before"),
-    OPT(order, TEXT, "RGB", 0, 0, "RGB or BGR"),
-    OPT(scale, F64, "0", 0, 255, "What white is before mean and std: 1 or 255"),
-    OPT(mean, JSON, NULL, 0, 0, "Taken away, per channel"),
-    OPT(std, JSON, NULL, 0, 0, "Divided by, per channel"),
+    MEMBER(input, TEXT, NULL, 0, 0, "Input that the picture becomes; the only one"),
+    MEMBER(width, INT, "0", 0, SIDE, "Pixels of a row"),
+    MEMBER(height, INT, "0", 0, SIDE, "Rows"),
+    MEMBER(channels, INT, "0", 0, 3, "1: grey, 3: colours"),
+    MEMBER(layout, TEXT, NULL, 0, 0, "NCHW or NHWC"),
+    MEMBER(datatype, TEXT, NULL, 0, 0, "Type of the input"),
+    MEMBER(fit, TEXT, NULL, 0, 0, "stretch or crop"),
+    MEMBER(shorter, INT, "0", 0, 2 * SIDE, "With crop: pixels of the shorter side before"),
+    MEMBER(order, TEXT, "RGB", 0, 0, "RGB or BGR"),
+    MEMBER(scale, F64, "0", 0, 255, "What white is before mean and std: 1 or 255"),
+    MEMBER(mean, JSON, NULL, 0, 0, "Taken away, per channel"),
+    MEMBER(std, JSON, NULL, 0, 0, "Divided by, per channel"),
 };
 
-#undef OPT
+#undef MEMBER
 
 static weir_status read_word(const char *text, const char *const words[2], const char *where,
                              const char *member, bool *out_is_second, struct weir_error *err)

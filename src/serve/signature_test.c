@@ -1,3 +1,4 @@
+#include "probe.h"
 #include "signature.h"
 #include "test_model.h"
 
@@ -169,6 +170,55 @@ START_TEST(a_file_of_onnx_says_little)
 
 END_TEST
 
+/* Softmax over four values of zeros is 1/4 each; Neg of zeros is zeros. */
+START_TEST(a_run_on_zeros_tells_probabilities_from_logits)
+{
+    static const char *const operators[] = {"Softmax", "Neg"};
+
+    static const enum signature_output_kind kinds[] = {SIGNATURE_PROBABILITIES, SIGNATURE_LOGITS};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(operators); i++) {
+        unsigned char bytes[512];
+        struct weir_signature s;
+        struct serve_model *model;
+        const struct signature_extras extras = {.labels = "a\nb\nc\nd", .labels_len = 7};
+        ck_assert_int_eq(
+            weir_file_write(path, bytes, test_onnx_write(operators[i], bytes), 0600, &err),
+            WEIR_OK);
+        ck_assert_int_eq(executor_load("onnx", path, NULL, &model, &err), WEIR_OK);
+        ck_assert_int_eq(
+            weir_signature_make(model, MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
+            WEIR_OK);
+        ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
+        ck_assert_int_eq(s.output_kind, kinds[i]);
+        ck_assert(s.is_batched && s.outputs[0].dims[0] == -1 && s.outputs[0].dims[1] == 4);
+        serve_model_unload(model);
+    }
+}
+
+END_TEST
+
+/* Shape gives 2 numbers for any batch; and 4 labels do not fit them. */
+START_TEST(a_run_on_zeros_tells_whether_the_batch_is_one)
+{
+    unsigned char bytes[512];
+    struct weir_signature s;
+    struct serve_model *model;
+    const struct signature_extras extras = {0};
+    ck_assert_int_eq(weir_file_write(path, bytes, test_onnx_write("Shape", bytes), 0600, &err),
+                     WEIR_OK);
+    ck_assert_int_eq(executor_load("onnx", path, NULL, &model, &err), WEIR_OK);
+    ck_assert_int_eq(weir_signature_make(model, MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
+                     WEIR_OK);
+    ck_assert(s.is_batched);
+    ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
+    ck_assert(!s.is_batched && s.outputs[0].dtype == WEIR_DTYPE_INT64);
+    ck_assert(s.outputs[0].rank == 1 && s.outputs[0].dims[0] == 2);
+    serve_model_unload(model);
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("signature");
@@ -179,6 +229,8 @@ int main(void)
     tcase_add_test(tcase, a_net_file_says_itself_what_it_takes);
     tcase_add_test(tcase, people_may_say_it_otherwise);
     tcase_add_test(tcase, a_file_of_onnx_says_little);
+    tcase_add_test(tcase, a_run_on_zeros_tells_probabilities_from_logits);
+    tcase_add_test(tcase, a_run_on_zeros_tells_whether_the_batch_is_one);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

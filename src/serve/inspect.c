@@ -1,0 +1,213 @@
+#include "inspect.h"
+
+#include "probe.h"
+
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXIT_NO_MEMORY                                                                             \
+    8 /* That of NOMEM in status.def: the handler of a signal looks nothing up. */
+#define LABELS_MAX_BYTES ((size_t)16 << 20)
+
+struct options {
+    char *labels, *preprocess, *onnxruntime, *name;
+    int64_t threads, memory_mb, timeout_s;
+    bool help;
+};
+
+// clang-format off
+static const struct weir_option options[] = {
+    WEIR_OPT(options, labels,      "labels",      0, TEXT, NULL,   0, 0,       "FILE", "Names of the classes, one a line, or a JSON array"),
+    WEIR_OPT(options, preprocess,  "preprocess",  0, TEXT, NULL,   0, 0,       "FILE", "How a picture becomes the input: YAML or JSON"),
+    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL,   0, 0,       "PATH", "The library onnxruntime, or its folder; default: the system's"),
+    WEIR_OPT(options, name,        "name",        0, TEXT, NULL,   0, 0,       "NAME", "What messages call the file"),
+    WEIR_OPT(options, threads,     "threads",     0, INT,  "0",    0, 1024,    "N",    "Computing threads; 0: one per processor"),
+    WEIR_OPT(options, memory_mb,   "memory-mb",   0, INT,  "8192", 0, 1 << 20, "N",    "End when it needs more memory than N MiB; 0: no limit"),
+    WEIR_OPT(options, timeout_s,   "timeout-s",   0, INT,  "120",  0, 86400,   "S",    "End when it takes longer; 0: no limit"),
+    WEIR_OPT(options, help,        "help",      'h', BOOL, NULL,   0, 0,       NULL,   "Show this list"),
+};
+// clang-format on
+
+/* ---- limits ----------------------------------------------------------------------------------- */
+
+/* What is written when memory is out: made before, because the handler may not format. */
+static char memory_sentence[WEIR_ERROR_MESSAGE_BYTES];
+
+/* Memory that ends inside of a parser or a library ends the process (weir_arena_alloc). */
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    if (write(STDERR_FILENO, memory_sentence, strlen(memory_sentence)) < 0) {
+        _exit(EXIT_NO_MEMORY);
+    }
+    _exit(EXIT_NO_MEMORY);
+}
+
+static weir_status limit_memory(const struct options *chosen, const char *name,
+                                struct weir_error *err)
+{
+    if (chosen->memory_mb == 0) {
+        return WEIR_OK;
+    }
+    rlim_t most = (rlim_t)chosen->memory_mb << 20;
+    const struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    (void)snprintf(memory_sentence, sizeof memory_sentence,
+                   "weir-worker inspect: %s: needs more memory than %lld MiB (--memory-mb)\n", name,
+                   (long long)chosen->memory_mb);
+    const struct sigaction action = {.sa_handler = on_abort};
+    if (setrlimit(RLIMIT_AS, &limit) != 0 || sigaction(SIGABRT, &action, NULL) != 0) {
+        return weir_error_set_errno(err, errno, "memory cannot be limited");
+    }
+    return WEIR_OK;
+}
+
+/* What the thread needs, which lives as long as the process. */
+static struct {
+    int64_t timeout_s;
+    const char *name;
+} watch;
+
+/* A library that computes for too long cannot be asked to stop: the process ends. */
+static void *watch_time(void *context)
+{
+    struct timespec deadline = weir_deadline_after(watch.timeout_s * 1000);
+    (void)context;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR) {
+    }
+    (void)fprintf(stderr, "weir-worker inspect: %s: not done within %lld s (--timeout-s)\n",
+                  watch.name, (long long)watch.timeout_s);
+    _exit(weir_status_exit(WEIR_ERR_TIMEOUT));
+}
+
+static weir_status limit_time(const struct options *chosen, const char *name,
+                              struct weir_error *err)
+{
+    pthread_t thread;
+    if (chosen->timeout_s == 0) {
+        return WEIR_OK;
+    }
+    watch.timeout_s = chosen->timeout_s;
+    watch.name = name;
+    int failure = pthread_create(&thread, NULL, watch_time, NULL);
+    if (failure != 0) {
+        return weir_error_set_errno(err, failure, "time cannot be limited");
+    }
+    (void)pthread_detach(thread);
+    return WEIR_OK;
+}
+
+/* ---- inspect ---------------------------------------------------------------------------------- */
+
+static weir_status read_extra(const char *path, size_t max_bytes, struct weir_arena *arena,
+                              const char **out, size_t *out_len, struct weir_error *err)
+{
+    char *text;
+    if (path == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(path, max_bytes, arena, &text, out_len, err));
+    *out = text;
+    return WEIR_OK;
+}
+
+static weir_status describe(struct serve_model *model, const char *why,
+                            const struct signature_extras *extras, struct weir_arena *arena,
+                            struct weir_error *err)
+{
+    struct weir_signature signature;
+    enum model_format format =
+        strcmp(model->kind->name, "weir") == 0 ? MODEL_FORMAT_WEIR : MODEL_FORMAT_ONNX;
+    WEIR_TRY(weir_signature_make(model, format, why, extras, arena, &signature, err));
+    WEIR_TRY(weir_signature_probe(model, &signature, err));
+    json_t *json = weir_signature_json(&signature);
+    if (json == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the signature has text that is not UTF-8");
+    }
+    int failure = json_dumpf(json, stdout, JSON_INDENT(2));
+    json_decref(json);
+    return failure == 0 && printf("\n") > 0 && fflush(stdout) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_IO, "the signature cannot be printed");
+}
+
+static weir_status inspect(const struct options *chosen, const char *path, struct weir_arena *arena,
+                           struct weir_error *err)
+{
+    struct signature_extras extras = {0};
+    struct serve_model *model;
+    char why[EXECUTOR_WHY_BYTES];
+    const struct executor_options executor = {.n_threads = (int32_t)chosen->threads,
+                                              .memory_max_bytes = (size_t)chosen->memory_mb << 20,
+                                              .onnxruntime_path = chosen->onnxruntime};
+    WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras.labels, &extras.labels_len,
+                        err));
+    WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras.preprocess,
+                        &extras.preprocess_len, err));
+    WEIR_TRY(executor_choose(path, &executor, &model, why, err));
+    weir_status status = describe(model, why, &extras, arena, err);
+    serve_model_unload(model);
+    return status;
+}
+
+/* The message, with the file called by its name. */
+static int fail(const struct weir_error *err, const char *path, const char *name)
+{
+    const char *message = err->message;
+    size_t len = strlen(path);
+    if (len > 0 && strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0) {
+        message += len + 2;
+    }
+    (void)fprintf(stderr, "weir-worker inspect: %s%s%s\n", name, name[0] != '\0' ? ": " : "",
+                  message);
+    return weir_status_exit(err->status);
+}
+
+static int run(const struct options *chosen, const char *path, struct weir_arena *arena)
+{
+    const char *name = chosen->name != NULL ? chosen->name : path;
+    struct weir_error err = {0};
+    weir_status status = limit_memory(chosen, name, &err);
+    if (status == WEIR_OK) {
+        status = limit_time(chosen, name, &err);
+    }
+    if (status == WEIR_OK) {
+        status = inspect(chosen, path, arena, &err);
+    }
+    return status == WEIR_OK ? EXIT_SUCCESS : fail(&err, path, name);
+}
+
+int weir_inspect_main(int argc, char **argv)
+{
+    static const char usage[] = "usage: weir-worker inspect FILE [option …]";
+    struct weir_arena arena;
+    struct options chosen = {0};
+    char **words;
+    size_t n_words;
+    struct weir_error err = {0};
+    int status = EXIT_SUCCESS;
+    weir_arena_init(&arena, 0);
+    if (weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1, &arena, &chosen,
+                           &words, &n_words, &err) != WEIR_OK) {
+        status = fail(&err, "", "");
+    } else if (chosen.help) {
+        (void)printf("%s\n\n", usage);
+        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
+    } else if (n_words != 1) {
+        weir_error_set(&err, WEIR_ERR_INVALID, "%s", usage);
+        status = fail(&err, "", "");
+    } else {
+        status = run(&chosen, words[0], &arena);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
