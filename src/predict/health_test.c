@@ -2,11 +2,14 @@
 #include "predict/health.h"
 
 #include "base/rng.h"
+#include "predict/model.h"
 #include "predict/test_support.h"
 #include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>
+
+#define N_CAMERAS 40
 
 static struct test_dir dir;
 static struct test_server *server;
@@ -89,9 +92,23 @@ static bool has_drift_report(void *context)
     return n_reports(true) > 0;
 }
 
+/* A replica that looks at every frame, and has a window of one for each camera. */
+static struct replica *start_watched(struct weir_arena *arena)
+{
+    static struct predict_spec spec;
+    struct weir_error err = {0};
+    struct replica *replica;
+    const char *path =
+        test_write_spec(&dir, test_server_port(server), test_directory_source(&dir), NULL);
+    ck_assert_int_eq(predict_spec_load(path, arena, &spec, &err), WEIR_OK);
+    spec.health_window = N_CAMERAS;
+    spec.health_interval_ms = 0;
+    ck_assert_int_eq(replica_start(&spec, &replica, &err), WEIR_OK);
+    return replica;
+}
+
 START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
 {
-    enum { N_CAMERAS = 40 };
     struct weir_arena arena;
     test_dir_make(&dir);
     weir_arena_init(&arena, 0);
@@ -99,15 +116,7 @@ START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
     test_write_model(test_path(&dir, "model-1"), 1, baseline_text(&arena));
     test_server_deploy(
         server, test_deployment(server, &dir, test_path(&dir, "model-1"), 6, 10, 4, 1, true));
-    struct weir_error err = {0};
-    struct predict_spec spec;
-    struct replica *replica;
-    const char *path =
-        test_write_spec(&dir, test_server_port(server), test_directory_source(&dir), NULL);
-    ck_assert_int_eq(predict_spec_load(path, &arena, &spec, &err), WEIR_OK);
-    spec.health_window = N_CAMERAS;
-    spec.health_interval_ms = 0;
-    ck_assert_int_eq(replica_start(&spec, &replica, &err), WEIR_OK);
+    struct replica *replica = start_watched(&arena);
     for (int round = 0; round < 5; round++) {
         put_round(round, N_CAMERAS, 0);
     }
@@ -133,5 +142,66 @@ START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
 
 END_TEST
 
+/* What the model thinks of the test's pictures: the probabilities of its likeliest labels. */
+static char *probabilities_text(const char *path, struct weir_arena *arena)
+{
+    struct weir_histogram hist;
+    struct model *model;
+    struct weir_error err = {0};
+    double values[400];
+    const struct model_name name = {"sorter", "i", "b", 1};
+    ck_assert_msg(model_load(path, &name, &model, &err) == WEIR_OK, "%s", err.message);
+    for (int i = 0; i < 400; i++) {
+        char bytes[1024];
+        struct weir_image image = {0};
+        const float *probabilities;
+        double brightness;
+        size_t len = test_picture(i % 10, 100 + i, bytes);
+        ck_assert_int_eq(
+            weir_image_decode_within(bytes, len, &weir_image_limits_frame, &image, &err), WEIR_OK);
+        ck_assert_int_eq(model_run(model, &image, &probabilities, &brightness, &err), WEIR_OK);
+        values[i] = (double)fmaxf(probabilities[0], probabilities[1]);
+        weir_image_fini(&image);
+    }
+    model_unref(model);
+    ck_assert_int_eq(weir_histogram_from_values(&hist, values, 400), WEIR_OK);
+    return weir_arena_printf(arena, "{\"score\":%s}", weir_histogram_to_text(&hist, arena));
+}
+
+/* Nothing but the score is in this baseline: it alone can tell. */
+START_TEST(a_classifier_whose_probabilities_change_is_reported)
+{
+    struct weir_arena arena;
+    test_dir_make(&dir);
+    weir_arena_init(&arena, 0);
+    server = test_server_start(&dir, 0);
+    const char *model = weir_arena_strdup(&arena, test_path(&dir, "model-1"));
+    test_write_classifier(model, 4, NULL);
+    test_write_classifier(model, 4, probabilities_text(model, &arena));
+    test_server_deploy(server, test_classifier_deployment(server, model, 6, NULL));
+    struct replica *replica = start_watched(&arena);
+    for (int round = 0; round < 5; round++) {
+        put_round(round, N_CAMERAS, 0);
+    }
+    test_wait_for_decisions(server, 5 * N_CAMERAS);
+    ck_assert_uint_eq(n_reports(true), 0);
+    for (int round = 5; round < 10; round++) {
+        put_round(round, N_CAMERAS, 110); /* nearly white: little is left to tell them by */
+    }
+    ck_assert(test_wait(has_drift_report, NULL));
+    json_t *reports = test_server_health_reports(server);
+    const json_t *report = json_array_get(reports, 0);
+    ck_assert_str_eq(test_text(report, "signal"), "score");
+    ck_assert_int_eq(test_int(report, "model_version"), 6);
+    json_decref(reports);
+    replica_stop(replica);
+    test_server_stop(server);
+    weir_arena_fini(&arena);
+    test_dir_drop(&dir);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("health", the_score_baseline_is_what_lies_above_the_cut,
-               a_change_of_light_is_reported_once_it_is_confirmed)
+               a_change_of_light_is_reported_once_it_is_confirmed,
+               a_classifier_whose_probabilities_change_is_reported)

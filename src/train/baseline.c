@@ -12,7 +12,9 @@ struct gathered {
     float *vectors; /**< NULL for classifiers. */
     float *batch;   /**< Vectors of one batch. */
     int32_t *labels;
-    size_t n, max, dim, n_pixels;
+    size_t n, n_scores, max, dim, n_pixels;
+    bool wants_brightness; /**< And vectors. */
+    bool wants_scores;     /**< Of a classifier. */
 };
 
 void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n, size_t dim,
@@ -36,10 +38,43 @@ void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n,
     }
 }
 
+double train_top_probability(const float *logits, size_t n)
+{
+    double largest = (double)logits[0], sum = 0;
+    for (size_t i = 1; i < n; i++) {
+        largest = fmax(largest, (double)logits[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)logits[i] - largest);
+    }
+    return 1 / sum;
+}
+
+/* The probabilities that a classifier gives its likeliest labels. */
+static weir_status add_probabilities(struct gathered *gathered, const struct weir_batch *batch,
+                                     struct weir_net *net, struct weir_error *err)
+{
+    memcpy(weir_net_input(net), batch->images, batch->n_slots * gathered->n_pixels * sizeof(float));
+    weir_status status = weir_net_forward(net, (int32_t)batch->n_slots, NULL);
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "baseline: %s", weir_status_text(status));
+    }
+    for (uint32_t i = 0; i < batch->n_slots && gathered->n_scores < gathered->max; i++) {
+        if (batch->labels[i] >= 0) {
+            gathered->scores[gathered->n_scores++] =
+                train_top_probability(weir_net_output(net) + i * gathered->dim, gathered->dim);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status add_batch(struct gathered *gathered, const struct weir_batch *batch,
                              const struct weir_net_input *input, struct weir_net *net,
                              struct weir_error *err)
 {
+    if (gathered->wants_scores) {
+        WEIR_TRY(add_probabilities(gathered, batch, net, err));
+    }
     if (gathered->vectors != NULL) {
         weir_status status = train_embed_batch(net, input, batch->images, (int32_t)batch->n_slots,
                                                gathered->dim, gathered->batch);
@@ -47,7 +82,8 @@ static weir_status add_batch(struct gathered *gathered, const struct weir_batch 
             return weir_error_set(err, status, "baseline: %s", weir_status_text(status));
         }
     }
-    for (uint32_t i = 0; i < batch->n_slots && gathered->n < gathered->max; i++) {
+    for (uint32_t i = 0;
+         gathered->wants_brightness && i < batch->n_slots && gathered->n < gathered->max; i++) {
         if (batch->labels[i] < 0) {
             continue;
         }
@@ -63,9 +99,15 @@ static weir_status add_batch(struct gathered *gathered, const struct weir_batch 
     return WEIR_OK;
 }
 
+static bool is_full(const struct gathered *gathered)
+{
+    return (!gathered->wants_brightness || gathered->n == gathered->max) &&
+           (!gathered->wants_scores || gathered->n_scores == gathered->max);
+}
+
 static weir_status gather(struct gathered *gathered, const struct train_task *task,
-                          const struct weir_net_input *input, struct weir_net *net,
-                          struct weir_error *err)
+                          struct weir_dataset *dataset, const struct weir_net_input *input,
+                          struct weir_net *net, struct weir_error *err)
 {
     const struct weir_loader_config config = {.input = train_data_input(input),
                                               .batch = (uint32_t)weir_net_batch(net),
@@ -77,8 +119,8 @@ static weir_status gather(struct gathered *gathered, const struct train_task *ta
     struct weir_loader *loader = NULL;
     struct weir_batch batch;
     weir_status status = WEIR_OK;
-    WEIR_TRY(weir_loader_create(task->dataset, &config, &loader, err));
-    while (status == WEIR_OK && gathered->n < gathered->max) {
+    WEIR_TRY(weir_loader_create(dataset, &config, &loader, err));
+    while (status == WEIR_OK && !is_full(gathered)) {
         status = weir_loader_next(loader, &batch, err);
         if (status == WEIR_OK) {
             status = add_batch(gathered, &batch, input, net, err);
@@ -86,6 +128,18 @@ static weir_status gather(struct gathered *gathered, const struct train_task *ta
     }
     weir_loader_destroy(loader);
     return status == WEIR_ERR_END ? WEIR_OK : status;
+}
+
+/* An embedding's scores are known when all vectors are there. */
+static void add_genuine_scores(struct gathered *gathered)
+{
+    train_genuine_scores(gathered->vectors, gathered->labels, gathered->n, gathered->dim,
+                         gathered->scores);
+    for (size_t i = 0; i < gathered->n; i++) {
+        if (!isnan(gathered->scores[i])) {
+            gathered->scores[gathered->n_scores++] = gathered->scores[i];
+        }
+    }
 }
 
 static weir_status to_json(const struct gathered *gathered, struct weir_arena *arena, char **out,
@@ -96,22 +150,31 @@ static weir_status to_json(const struct gathered *gathered, struct weir_arena *a
         return weir_error_set(err, WEIR_ERR_CORRUPT, "baseline: no picture can be read");
     }
     json_t *object = json_pack("{s:o}", "brightness", weir_histogram_to_json(&brightness));
-    size_t n_scores = 0;
-    if (gathered->vectors != NULL) {
-        train_genuine_scores(gathered->vectors, gathered->labels, gathered->n, gathered->dim,
-                             gathered->scores);
-        for (size_t i = 0; i < gathered->n; i++) {
-            if (!isnan(gathered->scores[i])) {
-                gathered->scores[n_scores++] = gathered->scores[i];
-            }
-        }
-    }
-    if (n_scores > 0 &&
-        weir_histogram_from_values(&scores, gathered->scores, n_scores) == WEIR_OK) {
+    if (gathered->n_scores > 0 &&
+        weir_histogram_from_values(&scores, gathered->scores, gathered->n_scores) == WEIR_OK) {
         json_object_set_new(object, "score", weir_histogram_to_json(&scores));
     }
     *out = weir_json_text(object, arena);
     json_decref(object);
+    return WEIR_OK;
+}
+
+/* What was learned is known too well: a classifier's scores are those of validation data, if there
+ * are any. */
+static weir_status gather_all(struct gathered *gathered, const struct train_task *task,
+                              const struct weir_net_input *input, struct weir_net *net,
+                              struct weir_error *err)
+{
+    gathered->wants_brightness = true;
+    gathered->wants_scores = !task->is_embedding && task->validation == NULL;
+    WEIR_TRY(gather(gathered, task, task->dataset, input, net, err));
+    if (task->is_embedding) {
+        add_genuine_scores(gathered);
+    } else if (task->validation != NULL) {
+        gathered->wants_brightness = false;
+        gathered->wants_scores = true;
+        WEIR_TRY(gather(gathered, task, task->validation, input, net, err));
+    }
     return WEIR_OK;
 }
 
@@ -137,7 +200,7 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
         status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the baseline");
     }
     if (status == WEIR_OK) {
-        status = gather(&gathered, task, input, net, err);
+        status = gather_all(&gathered, task, input, net, err);
     }
     if (status == WEIR_OK) {
         status = to_json(&gathered, arena, out, err);

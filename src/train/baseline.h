@@ -5,7 +5,8 @@
  * {"brightness": histogram, "score": histogram} (stats/histogram.h). Brightness is
  * weir_net_input_brightness of each picture. Embeddings (embed.h) have a "score": the best cosine
  * similarity of each picture to the other pictures of its person (leave one out). People with one
- * picture have none.
+ * picture have none. The "score" of a classifier is the probability of the likeliest label, of the
+ * validation data if there are any, else of the training data.
  */
 #ifndef WEIR_TRAIN_BASELINE_H
 #define WEIR_TRAIN_BASELINE_H
@@ -25,6 +26,9 @@
 weir_status train_baseline(const struct train_task *task, const struct weir_net_input *input,
                            struct weir_net *net, struct weir_arena *arena, char **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The probability of the likeliest class: the largest softmax of n logits. Pure. */
+double train_top_probability(const float *logits, size_t n);
 
 /**
  * The best similarity of each of n unit vectors of `dim` values to the others with its label; NaN

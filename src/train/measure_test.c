@@ -119,6 +119,36 @@ START_TEST(genuine_scores_leave_the_picture_itself_out)
 
 END_TEST
 
+/* A classifier's scores, in the histogram: of every picture, by the loss of its likeliest label. */
+static void check_probabilities(struct weir_net *net, const json_t *score)
+{
+    struct weir_histogram hist, expected;
+    double scores[TEST_CLASSES * TEST_PER_CLASS];
+    ck_assert_int_eq(weir_histogram_from_json(score, &hist, &fixture.err), WEIR_OK);
+    for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
+        double pixels[N_PIXELS], least = INFINITY;
+        struct weir_net_input input;
+        ck_assert_int_eq(train_measure_input(&task, &input, &fixture.err), WEIR_OK);
+        read_pixels(s, pixels);
+        for (int i = 0; i < N_PIXELS; i++) {
+            weir_net_input(net)[i] =
+                (float)((pixels[i] - (double)input.mean[0]) / (double)input.std[0]);
+        }
+        for (int32_t label = 0; label < TEST_CLASSES; label++) {
+            struct weir_step_result result;
+            weir_net_labels(net)[0] = label;
+            ck_assert_int_eq(weir_net_forward(net, 1, &result), WEIR_OK);
+            least = fmin(least, result.loss);
+        }
+        scores[s] = exp(-least);
+    }
+    ck_assert_int_eq(weir_histogram_from_values(&expected, scores, WEIR_ARRAY_LEN(scores)),
+                     WEIR_OK);
+    ck_assert_uint_eq(hist.n, expected.n);
+    ck_assert_double_eq_tol(hist.mean, expected.mean, 1e-4);
+    ck_assert_double_eq_tol(hist.m2, expected.m2, 1e-4);
+}
+
 START_TEST(the_baseline_counts_the_brightness_of_every_picture)
 {
     struct weir_net *net = net_of(8);
@@ -135,7 +165,7 @@ START_TEST(the_baseline_counts_the_brightness_of_every_picture)
     ck_assert_int_eq(
         weir_histogram_from_json(json_object_get(baseline, "brightness"), &hist, &fixture.err),
         WEIR_OK);
-    ck_assert_ptr_null(json_object_get(baseline, "score")); /* a classifier */
+    check_probabilities(net, json_object_get(baseline, "score"));
     for (size_t s = 0; s < TEST_CLASSES * TEST_PER_CLASS; s++) {
         brightness[s] = 0;
         read_pixels(s, pixels);

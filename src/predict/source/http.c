@@ -142,9 +142,8 @@ static void handle_health(const struct source *source, struct weir_http_response
     if (serving != NULL) {
         json_object_set_new(json, "revision", json_integer(serving->revision));
         json_object_set_new(json, "model_version", json_integer(serving->model->version));
-        json_object_set_new(
-            json, "gallery_version",
-            json_integer(serving->gallery != NULL ? serving->gallery->version : 0));
+        json_object_set_new(json, "gallery_version",
+                            json_integer(serving->gallery != NULL ? serving->gallery->version : 0));
     }
     serving_unref(serving);
     weir_http_response_json(response, 200, json);
