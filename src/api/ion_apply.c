@@ -23,6 +23,8 @@ struct apply {
     size_t n_of_doc;
     struct weir_ion_dataset *datasets; /**< The latest version of each dataset it names. */
     size_t n_datasets;
+    struct weir_ion_model *models; /**< The newest version of each model that a link begins at. */
+    size_t n_models;
 };
 
 static void warn(struct apply *apply, const char *sentence)
@@ -124,6 +126,9 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_pipeline *from = weir_ion_doc_pipeline(doc, doc->links[i].from);
         const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(doc, doc->links[i].to);
+        if (from == NULL) {
+            continue; /* A registered model: looked at with its versions. */
+        }
         enum model_kind kind = kind_of_model(from->model);
         if (to->embeds && kind == MODEL_CLASSIFIER) {
             return weir_error_set(
@@ -304,6 +309,54 @@ static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, stru
     return WEIR_OK;
 }
 
+/* ---- registered models ----------------------------------------------------------------------- */
+
+/** A link's model must be there, and the ION's project's: who may change it decides what serves. */
+static weir_status check_model(const struct apply *apply, const char *place, const char *name,
+                               const struct weir_model *model, weir_status found,
+                               struct weir_error *err)
+{
+    if (found != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: there is no model \"%s\": a version makes it (weir get models "
+                              "lists those that there are)",
+                              place, name);
+    }
+    if (strcmp(model->project, apply->doc.project) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: model \"%s\" belongs to project \"%s\", and this ION to \"%s\"",
+                              place, name, model->project, apply->doc.project);
+    }
+    return WEIR_OK;
+}
+
+/** The newest version of each model that a link begins at; one without versions yet has none. */
+static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_ion_doc *doc = &apply->doc;
+    struct weir_arena *arena = apply->call->arena;
+    apply->models = WEIR_ARENA_ARRAY(arena, doc->n_links + 1, struct weir_ion_model);
+    apply->n_models = 0;
+    for (size_t i = 0; i < doc->n_links; i++) {
+        struct weir_model model;
+        struct weir_model_version version;
+        struct weir_error ignored;
+        const char *name = doc->links[i].model;
+        if (name == NULL) {
+            continue;
+        }
+        char *place = weir_arena_printf(arena, "$.links[%zu].from.model", i);
+        WEIR_TRY(check_model(apply, place, name, &model,
+                             weir_txn_get(txn, &weir_model_resource, name, arena, &model, &ignored),
+                             err));
+        if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
+            apply->models[apply->n_models++] = (struct weir_ion_model){
+                name, version.id, version.version, version.blob, version.metrics};
+        }
+    }
+    return WEIR_OK;
+}
+
 /* ---- apply ----------------------------------------------------------------------------------- */
 
 static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -318,6 +371,7 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
         json_array_remove(apply->warnings, apply->n_of_doc);
     }
     WEIR_TRY(find_datasets(apply, txn, err));
+    WEIR_TRY(find_models(apply, txn, err));
     weir_status status = weir_ion_load(txn, apply->doc.name, call->arena, &state, &missing);
     if (status == WEIR_ERR_NOT_FOUND) {
         weir_ion_state_new(apply->doc.name, call->arena, &state);
@@ -329,7 +383,9 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .document = weir_json_text(call->body, call->arena),
                                    .doc = &apply->doc,
                                    .datasets = apply->datasets,
-                                   .n_datasets = apply->n_datasets};
+                                   .n_datasets = apply->n_datasets,
+                                   .models = apply->models,
+                                   .n_models = apply->n_models};
     WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
     WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
     struct control control = api_control(call);

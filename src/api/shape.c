@@ -157,7 +157,7 @@ static const struct api_member pipeline_members[] = {
 };
 static const struct api_member link_members[] = {
     ALWAYS("id", "text", "FROM:TO"),
-    ALWAYS("from", "text", "Training pipeline"),
+    ALWAYS("from", "text", "Training pipeline, or model/NAME of a registered model"),
     ALWAYS("to", "text", "Prediction pipeline"),
     ALWAYS("policy", "text", "Policy that lets versions through"),
     OR_NULL("serving_version", "integer", "What replicas serve"),

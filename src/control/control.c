@@ -303,6 +303,47 @@ weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, c
 
 /* ---- models and datasets --------------------------------------------------------------------- */
 
+static bool doc_begins_at(const struct weir_ion_doc *doc, const char *model)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (doc->links[i].model != NULL && strcmp(doc->links[i].model, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** A new version concerns the ION that trained it, and all that have a link from its model. */
+static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
+                                 const struct weir_model_version *version,
+                                 const struct weir_run *run, struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    const struct weir_ion_model made = {version->model, version->id, version->version,
+                                        version->blob, version->metrics};
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion_state state;
+        struct weir_error ignored;
+        bool is_maker =
+            run->ion != NULL && run->pipeline != NULL && strcmp(run->ion, names[i]) == 0;
+        struct weir_ion_event event = {.type = WEIR_ION_EVENT_MODEL,
+                                       .actor = control->actor,
+                                       .pipeline = is_maker ? run->pipeline : NULL,
+                                       .models = &made,
+                                       .n_models = 1};
+        /* One that cannot be read has its alert (control_raise_unreadable), and hinders no other. */
+        bool begins = !is_maker &&
+                      weir_ion_load(txn, names[i], control->arena, &state, &ignored) == WEIR_OK &&
+                      doc_begins_at(&state.doc, version->model);
+        if (is_maker || begins) {
+            WEIR_TRY(control_ion_event(control, txn, names[i], &event, err));
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status control_model_register(struct control *control, struct weir_txn *txn,
                                    const struct weir_model_version *version,
                                    struct weir_model_version *out, struct weir_error *err)
@@ -328,20 +369,7 @@ weir_status control_model_register(struct control *control, struct weir_txn *txn
                           version->run != NULL ? version->run : ""),
         err));
     control_publish(control, "models", weir_record_to_json(&weir_model_version_resource, out));
-    if (run.ion == NULL || run.pipeline == NULL) {
-        return WEIR_OK;
-    }
-    struct weir_ion_event event = {
-        .type = WEIR_ION_EVENT_MODEL,
-        .actor = control->actor,
-        .pipeline = run.pipeline,
-        .model = out->model,
-        .model_version = out->id,
-        .version = out->version,
-        .blob = out->blob,
-        .metrics = out->metrics,
-    };
-    return control_ion_event(control, txn, run.ion, &event, err);
+    return offer_to_ions(control, txn, out, &run, err);
 }
 
 static bool doc_uses_dataset(const struct weir_ion_doc *doc, const char *dataset)

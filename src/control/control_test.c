@@ -202,6 +202,40 @@ START_TEST(a_model_without_a_run_is_nobodys_candidate)
 
 END_TEST
 
+START_TEST(a_model_without_a_run_comes_to_links_that_begin_at_it)
+{
+    struct weir_arena *arena = &fixture.store.arena;
+    char *text;
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(
+        arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: lenet},"
+        " {name: p, type: prediction, source: {kind: http}},"
+        " {name: q, type: prediction, source: {kind: http}}],"
+        " links: [{from: {model: x.t}, to: p, policy: always-update},"
+        " {from: {model: other}, to: q, policy: always-update}]}",
+        &text);
+    event.document = text;
+    turn(&fixture, apply_in, &event);
+    ck_assert_int_eq(register_model(&fixture, "m1", NULL).version, 1);
+    struct weir_ion_state state = ion_state(&fixture);
+    ck_assert_uint_eq(state.n_candidates, 1);
+    ck_assert_str_eq(serving(&state, "model/x.t:p")->model_version, "m1");
+    /* Of its own training too, and once. */
+    trigger(&fixture);
+    carry_out(&fixture, 0);
+    char *job = pipeline_record(&fixture, "t").job;
+    place(&fixture, job);
+    runs(&fixture, job, 0);
+    register_model(&fixture, "m2", job_record(&fixture, job).run);
+    state = ion_state(&fixture);
+    ck_assert_uint_eq(state.n_candidates, 2);
+    ck_assert_str_eq(serving(&state, "model/x.t:p")->model_version, "m2");
+    ck_assert_ptr_null(serving(&state, "model/other:q"));
+}
+
+END_TEST
+
 START_TEST(a_training_that_fails_is_told_by_its_ion)
 {
     char *job = start_training("manual");
@@ -381,6 +415,7 @@ int main(void)
         {a_trigger_becomes_one_job_however_often_its_action_fails, 0},
         {a_model_is_offered_to_its_ion_once, 0},
         {a_model_without_a_run_is_nobodys_candidate, 0},
+        {a_model_without_a_run_comes_to_links_that_begin_at_it, 0},
         {a_training_that_fails_is_told_by_its_ion, 0},
         {a_training_that_cannot_be_made_has_failed, 0},
         {an_action_that_became_pointless_does_nothing, 6},

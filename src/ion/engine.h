@@ -92,8 +92,12 @@ void engine_on_ended(struct engine *engine);
 /** Is a serving candidate there? NULL if not. */
 struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link);
 
-/** A link came (back): let what served last, or the newest model of its training, pass it. */
+/** A link came (back): let what served last, or the newest model of where it begins, pass
+ * it. */
 void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *link);
+
+/** A document was applied: the newest version of the model that the link begins at comes to it. */
+void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link);
 
 void engine_on_model(struct engine *engine);
 weir_status engine_on_review(struct engine *engine);

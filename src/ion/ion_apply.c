@@ -175,6 +175,8 @@ static void apply_links(struct engine *engine)
         }
     }
     for (size_t i = 0; i < doc->n_links; i++) {
+        /* A newer model first: what served last would be promoted only to be replaced. */
+        engine_offer_models(engine, &doc->links[i]);
         if (engine_serving(engine, doc->links[i].id) == NULL) {
             engine_revive_link(engine, &doc->links[i]);
         }

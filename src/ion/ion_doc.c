@@ -41,6 +41,10 @@ struct link {
     char *from, *to, *policy;
 };
 
+struct link_from {
+    char *model;
+};
+
 // clang-format off
 static const struct weir_field document_fields[] = {
     WEIR_FIELD(document, kind,      TEXT, 0, "", "ion"),
@@ -84,9 +88,12 @@ static const struct weir_field gallery_fields[] = {
       .unit = "", .doc = "allow, deny or unknown: of a known person on no list" },
 };
 static const struct weir_field link_fields[] = {
-    WEIR_FIELD(link, from,   TEXT, WEIR_FIELD_REQUIRED, "", "training pipeline"),
+    WEIR_FIELD(link, from,   JSON, WEIR_FIELD_REQUIRED, "", "training pipeline, or a registered model"),
     WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
     WEIR_FIELD(link, policy, JSON, 0, "", "name of a policy, or an object with kind"),
+};
+static const struct weir_field link_from_fields[] = {
+    WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
 };
 // clang-format on
 
@@ -101,6 +108,8 @@ static const struct weir_resource prediction_resource =
 static const struct weir_resource gallery_resource =
     WEIR_RESOURCE("gallery", "", gallery, gallery_fields);
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
+static const struct weir_resource link_from_resource =
+    WEIR_RESOURCE("link's from", "", link_from, link_from_fields);
 
 /** What every part of the reading needs: where we are ("$.pipelines[0]") and where text goes. */
 struct reader {
@@ -342,12 +351,34 @@ static weir_status check_end(const struct reader *reader, const struct weir_ion_
     return WEIR_OK;
 }
 
+/** A link begins at a training pipeline, or at a registered model: {model: NAME}. */
+static weir_status read_from(const struct reader *parent, const json_t *json,
+                             const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
+{
+    struct reader reader = reader_at(parent, "from", SIZE_MAX);
+    if (json_is_string(json)) {
+        out->from = weir_arena_strdup(reader.arena, json_string_value(json));
+        return check_end(parent, doc, "from", out->from, WEIR_PIPELINE_TRAINING);
+    }
+    if (!json_is_object(json)) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s: expected the name of a training pipeline, or {model: NAME}",
+                              reader.path);
+    }
+    struct link_from from = {0};
+    WEIR_TRY(read_object(&reader, &link_from_resource, json, &from));
+    out->model = from.model;
+    out->from = weir_arena_printf(reader.arena, WEIR_ION_FROM_MODEL "%s", from.model);
+    return WEIR_OK;
+}
+
 static weir_status read_link(const struct reader *reader, const json_t *json,
                              const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
 {
     struct link link = {0};
     WEIR_TRY(read_object(reader, &link_resource, json, &link));
-    WEIR_TRY(check_end(reader, doc, "from", link.from, WEIR_PIPELINE_TRAINING));
+    struct weir_ion_doc_link read = {.to = link.to};
+    WEIR_TRY(read_from(reader, json_object_get(json, "from"), doc, &read));
     WEIR_TRY(check_end(reader, doc, "to", link.to, WEIR_PIPELINE_PREDICTION));
     const struct weir_ion_doc_link *other = weir_ion_doc_link_into(doc, link.to);
     if (other != NULL) {
@@ -356,11 +387,10 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
                               "prediction pipeline serves the models of one",
                               reader->path, link.to, other->from);
     }
-    struct weir_ion_doc_link read = {.from = link.from, .to = link.to};
     WEIR_TRY(weir_policy_read(json_object_get(json, "policy"),
                               weir_arena_printf(reader->arena, "%s.policy", reader->path),
                               reader->arena, &read.policy, reader->err));
-    read.id = weir_arena_printf(reader->arena, "%s:%s", link.from, link.to);
+    read.id = weir_arena_printf(reader->arena, "%s:%s", read.from, link.to);
     *out = read;
     return WEIR_OK;
 }
@@ -372,7 +402,8 @@ static weir_status check_impostors(const struct reader *root, const struct weir_
     const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(doc, pipeline->name);
     const struct weir_ion_doc_pipeline *training = weir_ion_doc_pipeline(doc, link->from);
-    if (pipeline->impostors != NULL && strcmp(pipeline->impostors, training->dataset) == 0) {
+    if (pipeline->impostors != NULL && training != NULL &&
+        strcmp(pipeline->impostors, training->dataset) == 0) {
         return weir_error_set(root->err, WEIR_ERR_INVALID,
                               "%s.pipelines[%zu].gallery.impostors: \"%s\" is what pipeline \"%s\" "
                               "learns from: name people that no model was trained on",

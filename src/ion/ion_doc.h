@@ -47,8 +47,9 @@ struct weir_ion_doc_pipeline {
 };
 
 struct weir_ion_doc_link {
-    char *id; /**< "training:entrance" */
-    char *from;
+    char *id;    /**< "training:entrance", "model/sorter:entrance" */
+    char *from;  /**< A training pipeline's name; of a registered model "model/NAME". */
+    char *model; /**< Registered model whose versions are its candidates; NULL: a training's. */
     char *to;
     struct weir_configured policy; /**< Of weir_policies. */
 };
@@ -61,6 +62,9 @@ struct weir_ion_doc {
     struct weir_ion_doc_link *links;
     size_t n_links;
 };
+
+/** What a link's `from` begins with if it is a registered model: no name of a pipeline has a "/". */
+#define WEIR_ION_FROM_MODEL "model/"
 
 #define WEIR_ION_PIPELINES_MAX 64
 #define WEIR_ION_LINKS_MAX     64

@@ -210,6 +210,17 @@ static const struct {
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: yolo}"), "$.links[0].policy: \"yolo\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t}"), "$.links[0].to: missing", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: {model: 'a b'}, to: p}"),
+     "$.links[0].from.model: ", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: {}, to: p}"), "$.links[0].from.model: missing",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: {model: a, x: 1}, to: p}"),
+     "$.links[0].from.x: unknown field", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: 7, to: p}"),
+     "$.links[0].from: expected the name of a training pipeline, or {model: NAME}",
+     WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: model/a, to: p}"),
+     "$.links[0].from: there is no pipeline \"model/a\"", WEIR_ERR_INVALID},
     {CLASSIFIER("[decode, detect, classify, decide]"),
      "$.pipelines[1].stages[1]: \"detect\" is not a stage of this version", WEIR_ERR_UNSUPPORTED},
     {CLASSIFIER("[classify, decide]"), "$.pipelines[1].stages[0]: \"classify\" takes a picture",
@@ -249,6 +260,21 @@ START_TEST(a_pipeline_without_a_gallery_classifies)
                      WEIR_OK);
     ck_assert(doc.pipelines[1].embeds);
     ck_assert_str_eq(doc.pipelines[1].stages, "[\"decode\",\"embed\",\"match\",\"decide\"]");
+}
+
+END_TEST
+
+START_TEST(a_link_may_begin_at_a_registered_model)
+{
+    struct weir_ion_doc doc;
+    ck_assert_int_eq(
+        parse("{name: x, pipelines: [{name: p, type: prediction, source: {kind: http}}],"
+              " links: [{from: {model: people.sorter-1}, to: p}]}",
+              &doc),
+        WEIR_OK);
+    ck_assert_str_eq(doc.links[0].model, "people.sorter-1");
+    ck_assert_str_eq(doc.links[0].from, "model/people.sorter-1");
+    ck_assert_str_eq(doc.links[0].id, "model/people.sorter-1:p");
 }
 
 END_TEST
@@ -297,6 +323,7 @@ int main(void)
     tcase_add_test(tcase, the_reference_document_is_read_as_it_is_written);
     tcase_add_test(tcase, what_is_left_out_has_its_default);
     tcase_add_test(tcase, a_pipeline_without_a_gallery_classifies);
+    tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,

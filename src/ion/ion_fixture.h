@@ -50,17 +50,21 @@ static inline struct weir_ion_event applied(struct weir_arena *arena, const char
     return event;
 }
 
+/** A version of a model; pipeline: NULL if no training made it. */
+static inline struct weir_ion_event model_of(struct weir_arena *arena, const char *name,
+                                             const char *pipeline, int64_t version, const char *id)
+{
+    struct weir_ion_model *made = WEIR_ARENA_NEW(arena, struct weir_ion_model);
+    *made = (struct weir_ion_model){name, id, version, "b10b", "{\"accuracy\":0.9}"};
+    return (struct weir_ion_event){
+        .type = WEIR_ION_EVENT_MODEL, .pipeline = pipeline, .models = made, .n_models = 1};
+}
+
 static inline struct weir_ion_event model(struct weir_arena *arena, const char *pipeline,
                                           int64_t version)
 {
-    return (struct weir_ion_event){
-        .type = WEIR_ION_EVENT_MODEL,
-        .pipeline = pipeline,
-        .model = weir_arena_printf(arena, "x.%s", pipeline),
-        .model_version = weir_arena_printf(arena, "%s-v%lld", pipeline, (long long)version),
-        .version = version,
-        .blob = "b10b",
-        .metrics = "{\"accuracy\":0.9}"};
+    return model_of(arena, weir_arena_printf(arena, "x.%s", pipeline), pipeline, version,
+                    weir_arena_printf(arena, "%s-v%lld", pipeline, (long long)version));
 }
 
 static inline const struct weir_ion_candidate *serving(const struct weir_ion_state *state,

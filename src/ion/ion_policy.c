@@ -169,22 +169,38 @@ static void consider(struct engine *engine, const struct weir_ion_doc_link *link
     }
 }
 
+static void offer(struct engine *engine, const struct weir_ion_doc_link *link,
+                  const struct weir_ion_model *model)
+{
+    consider(engine, link,
+             (struct weir_ion_candidate){
+                 .model = weir_arena_strdup(engine->arena, model->name),
+                 .model_version = weir_arena_strdup(engine->arena, model->model_version),
+                 .version = model->version,
+                 .blob = weir_arena_strdup(engine->arena, model->blob),
+                 .metrics = weir_arena_strdup(engine->arena, model->metrics)});
+}
+
+/** A version comes to links from the training that made it, and to those from its model. */
 void engine_on_model(struct engine *engine)
 {
     const struct weir_ion_event *event = engine->event;
     const struct weir_ion_doc *doc = &engine->state->doc;
-    if (engine_pipeline(engine, event->pipeline) == NULL) {
-        return;
-    }
+    bool is_trained_here = engine_pipeline(engine, event->pipeline) != NULL;
     for (size_t i = 0; i < doc->n_links; i++) {
-        if (strcmp(doc->links[i].from, event->pipeline) == 0) {
-            consider(engine, &doc->links[i],
-                     (struct weir_ion_candidate){
-                         .model = weir_arena_strdup(engine->arena, event->model),
-                         .model_version = weir_arena_strdup(engine->arena, event->model_version),
-                         .version = event->version,
-                         .blob = weir_arena_strdup(engine->arena, event->blob),
-                         .metrics = weir_arena_strdup(engine->arena, event->metrics)});
+        const struct weir_ion_doc_link *link = &doc->links[i];
+        if (link->model != NULL ? strcmp(link->model, event->models[0].name) == 0
+                                : is_trained_here && strcmp(link->from, event->pipeline) == 0) {
+            offer(engine, link, &event->models[0]);
+        }
+    }
+}
+
+void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link)
+{
+    for (size_t i = 0; link->model != NULL && i < engine->event->n_models; i++) {
+        if (strcmp(engine->event->models[i].name, link->model) == 0) {
+            offer(engine, link, &engine->event->models[i]);
         }
     }
 }

@@ -25,7 +25,14 @@ static const char *const documents[] = {
     " {name: p, type: prediction, source: {kind: http}, replicas: 3}, {name: q, type: prediction,"
     " source: {kind: directory, path: /f}}], links: [{from: u, to: p, policy: manual},"
     " {from: u, to: q, policy: manual}]}",
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+    " {name: p, type: prediction, source: {kind: http}}, {name: q, type: prediction,"
+    " source: {kind: http}}], links: [{from: {model: free}, to: p, policy: always-update},"
+    " {from: {model: x.t}, to: q, policy: manual}]}",
 };
+
+/** A model that no training makes; its number is the last of the world's. */
+#define I_FREE 2
 
 static const struct weir_ion_member members[] = {{"x:ann", "x", "ann", "allow", "bob", 1},
                                                  {"x:eve", "x", "eve", "deny", "bob", 1}};
@@ -33,23 +40,38 @@ static const struct weir_ion_member members[] = {{"x:ann", "x", "ann", "allow", 
 /** What the outside world knows: numbers that only grow. */
 struct world {
     struct weir_rng rng;
-    int64_t models[2];
+    int64_t models[3]; /**< Of "t", "u" and of the registered model "free". */
     int64_t datasets[2];
     int64_t n_jobs;
     int64_t now_ms;
 };
 
+static struct weir_ion_event free_model(int64_t version)
+{
+    return model_of(&arena, "free", NULL, version,
+                    weir_arena_printf(&arena, "free-v%" PRId64, version));
+}
+
 static struct weir_ion_event random_apply(struct world *world)
 {
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     char *text;
-    event.doc = doc_from_yaml(&arena, documents[weir_rng_below(&world->rng, 3)], &text);
+    event.doc = doc_from_yaml(
+        &arena, documents[weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents))], &text);
     event.document = text;
     struct weir_ion_dataset *datasets = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_dataset);
     datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b"};
     datasets[1] = (struct weir_ion_dataset){"people", world->datasets[1], "/p", "d", "b"};
     event.datasets = datasets;
     event.n_datasets = 2;
+    struct weir_ion_model *models = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_model);
+    event.models = models;
+    if (world->models[I_FREE] > 0) {
+        models[event.n_models++] = *free_model(world->models[I_FREE]).models;
+    }
+    if (world->models[0] > 0) {
+        models[event.n_models++] = *model(&arena, "t", world->models[0]).models;
+    }
     return event;
 }
 
@@ -86,14 +108,14 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     struct weir_rng *rng = &world->rng;
     static const char *const trainings[] = {"t", "u"},
                              *const pipelines[] = {"t", "u", "p", "q", "z"},
-                             *const links[] = {NULL, NULL, "t:p", "u:p", "u:q"};
+                             *const links[] = {NULL, NULL, "t:p", "u:p", "u:q", "model/free:p"};
     size_t i_training = weir_rng_below(rng, 2);
     const struct weir_ion_pipeline *pipeline =
         state->n_pipelines > 0 ? &state->pipelines[weir_rng_below(rng, state->n_pipelines)] : NULL;
     struct weir_ion_event event = {
         .actor = "ann",
         .note = "note",
-        .link = links[weir_rng_below(rng, 5)],
+        .link = links[weir_rng_below(rng, 6)],
         .version = weir_rng_below(rng, 2) == 0 ? 0 : (int64_t)weir_rng_below(rng, 12),
         .pipeline = pipeline != NULL ? pipeline->name : "t",
         .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
@@ -104,6 +126,10 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     uint64_t dice = weir_rng_below(rng, 100);
     if (dice < 6) {
         return random_apply(world);
+    }
+    if (dice < 12) {
+        world->models[I_FREE] += world->models[I_FREE] == 0 || weir_rng_below(rng, 3) != 0;
+        return free_model(world->models[I_FREE]);
     }
     if (dice < 36) {
         bool is_again = weir_rng_below(rng, 4) == 0 && world->models[i_training] > 0;

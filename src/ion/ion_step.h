@@ -148,11 +148,20 @@ struct weir_ion_dataset {
     const char *blob; /**< Manifest. */
 };
 
+/** A model version, as far as IONs care. */
+struct weir_ion_model {
+    const char *name;
+    const char *model_version; /**< Identifier. */
+    int64_t version;
+    const char *blob;
+    const char *metrics; /**< JSON or NULL. */
+};
+
 enum weir_ion_event_type {
-    WEIR_ION_EVENT_APPLIED, /**< document (JSON text), doc, datasets (latest of each it names),
-                               actor. */
+    WEIR_ION_EVENT_APPLIED, /**< document (JSON text), doc, datasets and models (latest of each it
+                               names), actor. */
     WEIR_ION_EVENT_DELETED, /**< actor. */
-    WEIR_ION_EVENT_MODEL,   /**< pipeline, model, model_version, version, blob, metrics. */
+    WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
     WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
     WEIR_ION_EVENT_TICK,    /**< Time has passed. */
     WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
@@ -179,11 +188,9 @@ struct weir_ion_event {
     const struct weir_ion_doc *doc;
     const struct weir_ion_dataset *datasets;
     size_t n_datasets;
-    const char *model;
-    const char *model_version;
+    const struct weir_ion_model *models;
+    size_t n_models;
     int64_t version;
-    const char *blob;
-    const char *metrics;
     int64_t training;
     const char *job;
     const char *run;

@@ -493,6 +493,74 @@ START_TEST(deleting_stops_everything_and_applying_again_brings_back_what_served)
 
 END_TEST
 
+static struct weir_ion_event pushed(const char *name, int64_t version)
+{
+    return model_of(&arena, name, NULL, version,
+                    weir_arena_printf(&arena, "%s-v%lld", name, (long long)version));
+}
+
+/* A document whose link begins at the model "free", of which `version` is the newest; 0: none. */
+static struct weir_ion_event applied_to_model(const char *policy, int64_t version)
+{
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    char *text;
+    event.doc = doc_from_yaml(
+        &arena,
+        weir_arena_printf(
+            &arena,
+            "{name: x, pipelines: [{name: p, type: prediction, source: {kind: http}}],"
+            " links: [{from: {model: free}, to: p, policy: %s}]}",
+            policy),
+        &text);
+    event.document = text;
+    event.models = pushed("free", version).models;
+    event.n_models = version > 0;
+    return event;
+}
+
+static int64_t served_of_model(void)
+{
+    const struct weir_ion_candidate *candidate = serving(&state, "model/free:p");
+    return candidate != NULL ? candidate->version : 0;
+}
+
+START_TEST(a_registered_models_versions_come_to_its_link)
+{
+    must(applied_to_model("always-update", 3)); /* It was there before. */
+    ck_assert_int_eq(served_of_model(), 3);
+    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "p")->deployment, "\"name\":\"free\""));
+    ck_assert_ptr_nonnull(strstr(pipeline_of(&state, "p")->deployment, "\"classify\""));
+    must(pushed("other", 9)); /* Another model's. */
+    ck_assert_uint_eq(actions.n, 0);
+    must(pushed("free", 4));
+    ck_assert_int_eq(served_of_model(), 4);
+    must(pushed("free", 4)); /* The same again. */
+    ck_assert_uint_eq(actions.n, 0);
+    must(asked(WEIR_ION_EVENT_ROLLBACK, 0));
+    ck_assert_int_eq(served_of_model(), 3);
+    /* A person looks from now on; what came meanwhile waits, and what serves stays. */
+    must(applied_to_model("manual", 6));
+    ck_assert_int_eq(served_of_model(), 3);
+    must(asked(WEIR_ION_EVENT_APPROVE, 6));
+    ck_assert_int_eq(served_of_model(), 6);
+    must(pushed("free", 7));
+    must(asked(WEIR_ION_EVENT_REJECT, 7));
+    ck_assert_int_eq(served_of_model(), 6);
+}
+
+END_TEST
+
+START_TEST(a_model_without_a_version_is_waited_for)
+{
+    must(applied_to_model("always-update", 0));
+    ck_assert_str_eq(pipeline_of(&state, "p")->state, "WAITING");
+    must(pushed("free", 1));
+    ck_assert_int_eq(served_of_model(), 1);
+    ck_assert_str_eq(pipeline_of(&state, "p")->state, "DEPLOYING");
+}
+
+END_TEST
+
 START_TEST(a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)
 {
     must_apply("always-update", "{}");
@@ -541,4 +609,6 @@ WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_
                     a_new_version_of_the_impostors_is_a_new_deployment,
                     replicas_start_anew_when_their_number_changes,
                     deleting_stops_everything_and_applying_again_brings_back_what_served,
+                    a_registered_models_versions_come_to_its_link,
+                    a_model_without_a_version_is_waited_for,
                     a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)

@@ -46,9 +46,9 @@ static weir_status take_turn(struct weir_txn *txn, void *context, struct weir_er
     struct weir_ion_actions actions = {0};
     const struct weir_ion_event *event = &turn->event;
     if (event->type == WEIR_ION_EVENT_MODEL) {
-        struct weir_model_version version = {.id = (char *)event->model_version,
-                                             .model = (char *)event->model,
-                                             .blob = (char *)event->blob};
+        struct weir_model_version version = {.id = (char *)event->models[0].model_version,
+                                             .model = (char *)event->models[0].name,
+                                             .blob = (char *)event->models[0].blob};
         MUST(weir_model_register(txn, &version, "default", turn->now_ms, &fixture.arena, &version,
                                  NULL, err));
     }

@@ -351,7 +351,7 @@ export interface LatencyQuantiles {
 
 export interface Link {
     deployment_state: string | null // Of that one: DEPLOYING, SERVING or DEPLOY_FAILED
-    from: string // Training pipeline
+    from: string // Training pipeline, or model/NAME of a registered model
     id: string // FROM:TO
     pending_versions: number[] // What waits for a person
     policy: string // Policy that lets versions through

@@ -102,10 +102,11 @@ function place(box: Box) {
 }
 
 function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
-    if (node.kind === 'data') {
+    if (node.kind !== 'pipeline') {
+        const isModel = node.kind === 'model'
         return (
-            <a class="node data" style={place(node)} href={href(['datasets', node.name])} title={node.name} data-dataset={node.name}>
-                <Icon name="data" />
+            <a class="node data" style={place(node)} href={href([isModel ? 'models' : 'datasets', node.name])} title={node.name} data-dataset={isModel ? undefined : node.name} data-model={isModel ? node.name : undefined}>
+                <Icon name={isModel ? 'models' : 'data'} />
                 <span>
                     <b>{node.name}</b>
                     <small class="muted">{node.roles.join(', ')}</small>
@@ -233,7 +234,7 @@ export function IonGraph({ ion }: { ion: Ion }) {
                         ))}
                     </svg>
                     {placed.nodes.map((node) => (
-                        <NodeBox key={node.kind === 'data' ? 'd:' + node.name : node.pipeline.name} ion={ion} node={node} />
+                        <NodeBox key={node.kind !== 'pipeline' ? `${node.kind}:${node.name}` : node.pipeline.name} ion={ion} node={node} />
                     ))}
                     {placed.edges.map((edge) => edge.link && edge.label && <LinkLabel key={edge.key} ion={ion} link={edge.link} box={edge.label} />)}
                     {placed.edges.map((edge) => (

@@ -12,7 +12,7 @@ export interface Box {
 export type GraphNode = Box & ({ kind: 'pipeline'; pipeline: Pipeline } | DataNode)
 
 export interface DataNode {
-    kind: 'data'
+    kind: 'data' | 'model' // a dataset; a registered model that a link begins at
     name: string
     roles: string[] // "dataset", "gallery v7", "impostors": what it is to the pipelines that use it
 }
@@ -33,6 +33,7 @@ export interface Layout {
     direction: 'LR' | 'TB'
 }
 
+const FROM_MODEL = 'model/' // what a link's `from` begins with if it is a registered model
 const PIPELINE_HEIGHT = 144
 const REASON_HEIGHT = 44 // two lines that say why it failed
 const DATA = { width: 168, height: 46 }
@@ -130,6 +131,10 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
             links.set(`d:${name}>${id}`, null)
             graph.setEdge('d:' + name, id, { width: 0, height: 0 }, `d:${name}>${id}`)
         }
+    }
+    for (const link of ion.links.filter((one) => one.from.startsWith(FROM_MODEL))) {
+        put('p:' + link.from, { kind: 'model', name: link.from.slice(FROM_MODEL.length), roles: ['registered model'] }, DATA)
+        names.add(link.from)
     }
     for (const link of ion.links) {
         if (names.has(link.from) && names.has(link.to)) {

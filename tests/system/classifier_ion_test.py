@@ -1,0 +1,238 @@
+"""An ION with a classifier: trained on made-up pictures, live without a gallery, as good as `weir evaluate` says, swapped
+without losing a frame."""
+import hashlib
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+import harness
+from harness import WEIR, HttpError, Server, wait_until
+
+SIDE = 16
+CLASSES = ("bars", "boxes", "rings", "stripes")
+PER_CLASS = 40
+
+
+def picture(name, seed):
+    """A pattern under noise, as PGM: some of them are hard to tell."""
+    dice = random.Random(f"{name} {seed}")
+    period, phase, centre = dice.randint(3, 5), dice.randint(0, 4), SIDE / 2 + dice.uniform(-2, 2)
+    radius, noise = dice.uniform(3, 6), dice.uniform(20, 150)
+    pixels = bytearray()
+    for y in range(SIDE):
+        for x in range(SIDE):
+            away = {"rings": math.hypot(x - centre, y - centre), "boxes": max(abs(x - centre), abs(y - centre))}.get(name)
+            is_lit = {"bars": (x + phase) % period < 2, "stripes": (y + phase) % period < 2}.get(name, away and abs(away - radius) < 1.2)
+            pixels.append(min(255, max(0, int(60 + 120 * bool(is_lit) + dice.gauss(0, noise)))))
+    return b"P5 %d %d 255\n" % (SIDE, SIDE) + bytes(pixels)
+
+
+def document(root, seed=1, **prediction):
+    return {
+        "kind": "ion", "name": "sorter",
+        "pipelines": [
+            {"name": "training", "type": "training", "dataset": "shapes", "model": "lenet",
+             "parameters": {"epochs": 4, "batch_size": 16, "validation": "held-out", "input": "1,16,16", "seed": seed}},
+            {"name": "belt", "type": "prediction", "source": {"kind": "directory", "path": f"{root}/frames"},
+             "sinks": [{"kind": "jsonl", "path": f"{root}/decisions.jsonl"}], **prediction}],
+        "links": [{"from": "training", "to": "belt", "policy": "always-update"}]}
+
+
+class ClassifierIon(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().start()
+        cls.addClassCleanup(cls.server.stop)
+        cls.held_out = [(name, seed) for name in CLASSES for seed in range(1000, 1000 + PER_CLASS)]
+        for dataset, first in (("shapes", 0), ("held-out", 1000)):
+            cls.server.post("/datasets", {"name": dataset})
+            for name in CLASSES:
+                for seed in range(first, first + PER_CLASS):
+                    cls.server.request("PUT", f"/api/v1/datasets/{dataset}/files/{name}/{seed}.pgm", picture(name, seed))
+            cls.server.post(f"/datasets/{dataset}/versions")
+        (cls.server.root / "frames" / "cam").mkdir(parents=True)
+        cls.frames = {}  # number -> class
+        cls.ions = []
+
+    def put_frame(self, name, seed):
+        number = len(self.frames) + 1
+        folder = self.server.root / "frames" / "cam"
+        (folder / ".new").write_bytes(picture(name, seed))
+        (folder / ".new").rename(folder / f"{number}.pgm")
+        self.frames[number] = name
+        return number
+
+    def decisions(self):
+        """Of all frames, by number."""
+        found, after = {}, 0
+        while True:
+            page = self.server.get(f"/decisions?ion=sorter&after={after}&limit=500")["items"]
+            if not page:
+                return found
+            for one in page:
+                self.assertNotIn(one["frame"], found, "decided once")
+                found[one["frame"]] = one
+                after = one["seq"]
+
+    def wait_for_decisions(self):
+        wait_until(lambda: self.server.get("/decisions/summary?ion=sorter")["decisions"] == len(self.frames), 60, "all decisions")
+        return self.decisions()
+
+    def versions(self):
+        try:
+            return self.server.get("/models/sorter.training/versions")["items"]
+        except HttpError:
+            return []
+
+    def serves(self, version):
+        link = self.server.get("/ions/sorter")["links"][0]
+        return link["serving_version"] == version
+
+    def evaluate(self, version):
+        """Accuracy and loss of a version on the held-out pictures, by the program that only measures."""
+        blob = next(one["blob"] for one in self.versions() if one["version"] == version)
+        weights, data = self.server.root / "model.safetensors", self.server.root / "evaluated"
+        weights.write_bytes(self.server.request("GET", f"/api/v1/blobs/{blob}", raw=True))
+        for name, seed in self.held_out:
+            (data / name).mkdir(parents=True, exist_ok=True)
+            (data / name / f"{seed}.pgm").write_bytes(picture(name, seed))
+        done = subprocess.run([WEIR, "evaluate", "--weights", weights, "--data", data, "--format", "json"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check_against_evaluation(self, version, numbers):
+        """The decisions about the held-out pictures are what the evaluation found."""
+        found = self.decisions()
+        mine = [found[number] for number in numbers]
+        self.assertEqual({one["model_version"] for one in mine}, {version})
+        chances = [{label["label"]: label["score"] for label in one["labels"]} for one in mine]
+        n_right = sum(max(chance, key=chance.get) == self.frames[one["frame"]] for chance, one in zip(chances, mine))
+        loss = sum(-math.log(chance[self.frames[one["frame"]]]) for chance, one in zip(chances, mine)) / len(mine)
+        measured = self.evaluate(version)
+        self.assertAlmostEqual(n_right / len(mine), measured["accuracy"], delta=1e-9)
+        self.assertAlmostEqual(loss, measured["loss"], delta=1e-4 * max(1, loss))
+        self.assertGreater(measured["accuracy"], 0.5, "it has learned something")
+        print(f"version {version}: accuracy {measured['accuracy']:.3f}, loss {measured['loss']:.4f}, of decisions {loss:.4f}", file=sys.stderr)
+        return mine
+
+    def test_a_classifier_goes_live_and_is_swapped_without_losing_a_frame(self):
+        server = self.server
+        stages = ["decode", {"kind": "classify", "top": len(CLASSES), "threshold": 0.6}, "decide"]
+        server.post("/ions", document(server.root, stages=stages))
+        server.post("/ions/sorter/trigger", {"pipeline": "training"})
+        wait_until(lambda: self.versions() and self.serves(1), 180, "the first model live")
+        first = [self.put_frame(*one) for one in self.held_out]
+        self.wait_for_decisions()
+        for one in self.check_against_evaluation(1, first):
+            is_sure = one["score"] >= 0.6
+            self.assertEqual(one["verdict"], "label" if is_sure else "unknown")
+            self.assertEqual(one["label"], one["labels"][0]["label"] if is_sure else None)
+            self.assertAlmostEqual(one["score"], one["labels"][0]["score"], delta=1e-6)
+            self.assertEqual((one["threshold"], one["person"], one["gallery_version"], one["error"]), (0.6, None, 0, None))
+            self.assertAlmostEqual(sum(label["score"] for label in one["labels"]), 1, delta=1e-4)
+        verdicts = server.get("/decisions/summary?ion=sorter")["verdicts"]
+        self.assertEqual(verdicts["label"] + verdicts["unknown"], len(first))
+        self.assertGreater(verdicts["label"], 0)
+
+        # A second model, by another seed, while frames go on coming.
+        server.post("/ions", document(server.root, seed=2, stages=stages))
+        server.post("/ions/sorter/trigger", {"pipeline": "training"})
+        seed, deadline = 5000, time.monotonic() + 180
+        while not self.serves(2):
+            self.assertLess(time.monotonic(), deadline, "the second model live")
+            self.put_frame(CLASSES[seed % len(CLASSES)], seed)
+            seed += 1
+            wait_until(lambda: len(list((server.root / "frames" / "cam").glob("*.pgm"))) < 50, 60, "frames are taken")
+        second = [self.put_frame(*one) for one in self.held_out]
+        found = self.wait_for_decisions()
+        self.assertEqual(sorted(found), sorted(self.frames))
+        self.assertEqual({one["model_version"] for one in found.values()}, {1, 2})
+        self.assertEqual([one for one in found.values() if one["verdict"] == "error"], [])
+        wait_until(lambda: not list((server.root / "frames" / "cam").glob("*.pgm")), 20, "frames are acknowledged")
+        self.check_against_evaluation(2, second)
+
+        # What else shows it.
+        lines = [json.loads(line) for line in (server.root / "decisions.jsonl").read_text().splitlines()]
+        self.assertEqual({line["frame"]: line["label"] for line in lines}, {number: one["label"] for number, one in found.items()})
+        label = next(one["label"] for one in found.values() if one["label"])
+        of_label = server.get(f"/decisions?ion=sorter&label={label}&limit=500")["items"]
+        self.assertTrue(of_label and all(one["label"] == label for one in of_label))
+        _, table, _ = server.weir("get", "decisions", "--limit", "5")
+        self.assertIn("LABEL", table.splitlines()[0])
+        baseline = self.versions()[0]["baseline"]
+        self.assertEqual(sum(baseline["score"]["counts"]), len(self.held_out), "of the validation data")
+
+        # Back to the first.
+        server.post("/ions/sorter/rollback", {})
+        wait_until(lambda: self.serves(1), 60, "the first model again")
+        number = self.put_frame("rings", 1000)
+        self.assertEqual(self.wait_for_decisions()[number]["model_version"], 1)
+
+    def test_a_link_begins_at_a_registered_model(self):
+        server = self.server
+        without_training = document(server.root)
+        without_training["name"] = "pushed"
+        del without_training["pipelines"][0]
+        without_training["pipelines"][0]["source"]["path"] = f"{server.root}/pushed-frames"
+        without_training["links"] = [{"from": {"model": "shapes-net"}, "to": "belt", "policy": "manual"}]
+        with self.assertRaises(HttpError) as caught:
+            server.post("/ions", without_training)
+        self.assertIn("$.links[0].from.model: there is no model", caught.exception.error["message"])
+        self.register("shapes-net", 1)
+        answer = server.post("/ions", without_training)
+        self.assertEqual(answer["links"][0]["id"], "model/shapes-net:belt")
+        self.assertEqual(answer["links"][0]["pending_versions"], [1])
+        server.post("/ions/pushed/approve", {})
+        link = lambda: server.get("/ions/pushed")["links"][0]
+        wait_until(lambda: link()["serving_version"] == 1, 60, "the pushed model live")
+        folder = server.root / "pushed-frames" / "cam"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".new").write_bytes(picture("rings", 1))
+        (folder / ".new").rename(folder / "1.pgm")
+        decided = lambda: server.get("/decisions?ion=pushed")["items"]
+        one = wait_until(decided, 30, "a decision")[0]
+        self.assertIn(one["verdict"], ("label", "unknown"))
+        self.assertEqual(one["model_version"], 1)
+        self.register("shapes-net", 2)
+        self.assertEqual(link()["pending_versions"], [2])
+        server.post("/ions/pushed/approve", {})
+        wait_until(lambda: link()["serving_version"] == 2, 60, "its second version live")
+        server.post("/ions/pushed/rollback", {})
+        wait_until(lambda: link()["serving_version"] == 1, 60, "its first version again")
+
+    def register(self, model, version):
+        """A version that no job of this server made: trained at the command line."""
+        data, weights = self.server.root / "by-hand", self.server.root / f"by-hand-{version}.safetensors"
+        for name in CLASSES:
+            (data / name).mkdir(parents=True, exist_ok=True)
+            for seed in range(10):
+                (data / name / f"{seed}.pgm").write_bytes(picture(name, seed))
+        done = subprocess.run([WEIR, "train", "--model", "lenet", "--input", "1,16,16", "--data", data, "--epochs", "1", "--batch-size", "8",
+                               "--seed", str(version), "--output", weights, "--workers", "1"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+        self.server.request("PUT", f"/api/v1/blobs/{digest}", weights.read_bytes())
+        self.server.post(f"/models/{model}/versions", {"id": str(uuid.uuid4()), "blob": digest})
+
+    def test_what_cannot_work_is_refused_with_what_to_change(self):
+        embeds = document(self.server.root)
+        embeds["pipelines"][0]["model"] = "face-embed"
+        embeds["pipelines"][0]["parameters"] = {}
+        people = document(self.server.root, gallery={"dataset": "shapes"})
+        detects = document(self.server.root, stages=["decode", "detect", "align", "classify", "decide"])
+        for wrong, said in ((embeds, "add gallery: {dataset: NAME}"), (people, "take the gallery of \"belt\" out"),
+                            (detects, "no detector exists yet")):
+            wrong["name"] = "refused"
+            with self.assertRaises(HttpError) as caught:
+                self.server.post("/ions", wrong)
+            self.assertEqual(caught.exception.error["status"], "UNSUPPORTED")
+            self.assertIn(said, caught.exception.error["message"])
+
+
+if __name__ == "__main__":
+    harness.main()
