@@ -11,6 +11,7 @@
 #define OF_RUN     "(SELECT project FROM main.runs WHERE id = run)"
 #define OF_MODEL   "(SELECT project FROM main.models WHERE name = model)"
 #define OF_ION     "(SELECT project FROM main.ions WHERE name = ion)"
+#define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
 
 /* The name in a subject "NOUN/NAME" or "NOUN/NAME/…", whose noun and slash take so many bytes. */
 #define NAME_AT(n) "substr(subject, " #n " + 1, instr(substr(subject, " #n " + 1) || '/', '/') - 1)"
@@ -27,7 +28,10 @@
                                          " WHEN 'dataset/' THEN (SELECT project FROM "             \
                                          "main.datasets WHERE name = " NAME_AT(                    \
                                              8) ")"                                                \
-                                                " WHEN 'project/' THEN " NAME_AT(8) " END)"
+                                                " WHEN 'project/' THEN " NAME_AT(8)           \
+                                                    " WHEN 'deployment/' THEN (SELECT project "   \
+                                                    "FROM main.deployments WHERE name = "          \
+                                                    NAME_AT(11) ") END)"
 
 /* Tables whose rows belong to projects, and SQL for the project of a row. */
 static const struct {
@@ -46,6 +50,10 @@ static const struct {
     {"metrics", OF_RUN},
     {"models", "project"},
     {"model_versions", OF_MODEL},
+    {"model_aliases", OF_MODEL},
+    {"deployments", "project"},
+    {"deployment_versions", OF_DEPLOYMENT},
+    {"deployment_replicas", OF_DEPLOYMENT},
     {"ions", "project"},
     {"ion_pipelines", OF_ION},
     {"ion_candidates", OF_ION},
