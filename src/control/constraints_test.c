@@ -4,6 +4,7 @@
  * registries are the only place that lists them.
  */
 #include "base/record.h"
+#include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "ion/replica.h"
@@ -35,7 +36,8 @@ static const struct weir_resource *const records[] = {
     &weir_ion_candidate_resource, &weir_policy_decision_resource,
     &weir_ion_member_resource,    &weir_decision_resource,
     &weir_ion_replica_resource,   &weir_job_resource,
-    &weir_task_resource,          &weir_dataset_resource};
+    &weir_task_resource,          &weir_dataset_resource,
+    &weir_deployment_resource,    &weir_deployment_replica_resource};
 
 /* Columns of which the record tells more or nothing: what only the answer has, and tables that are
  * no records. */

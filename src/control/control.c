@@ -1,6 +1,7 @@
 #include "control/control.h"
 
 #include "base/uuid.h"
+#include "control/deploy.h"
 #include "job/elastic.h"
 #include "job/task_device.h"
 #include "store/table.h"
@@ -57,8 +58,8 @@ weir_status control_ion_event(struct control *control, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
-/* A job is over: its run ends, and its ION learns of it, which tells a failure; that of a job of no
- * ION is told here. */
+/* A job is over: its run ends, and its ION or its deployment learns of it, which tells a failure; that
+ * of a job of neither is told here. */
 static weir_status end_run(struct control *control, struct weir_txn *txn,
                            const struct weir_job *job, struct weir_error *err)
 {
@@ -104,7 +105,12 @@ static weir_status raise_failure(struct control *control, struct weir_txn *txn,
 static weir_status end_job(struct control *control, struct weir_txn *txn,
                            const struct weir_job *job, struct weir_error *err)
 {
+    bool is_replica;
     WEIR_TRY(end_run(control, txn, job, err));
+    WEIR_TRY(control_deploy_job_ended(control, txn, job, &is_replica, err));
+    if (is_replica) {
+        return WEIR_OK;
+    }
     bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
     if (job->ion == NULL && strcmp(job->state, "FAILED") == 0) {
         return raise_failure(control, txn, job, err);
@@ -126,12 +132,15 @@ static weir_status end_job(struct control *control, struct weir_txn *txn,
     return control_ion_event(control, txn, job->ion, &event, err);
 }
 
-/* Save a job after a step, with all that follows. */
+/* Save a job after a step, with all that follows. `note`: how a task ended; NULL: none did. */
 static weir_status save_job(struct control *control, struct weir_txn *txn,
                             struct weir_job_state *state, const struct weir_job_actions *actions,
-                            struct weir_error *err)
+                            const char *note, struct weir_error *err)
 {
     WEIR_TRY(weir_job_save(txn, state, actions, control->now_ms, err));
+    if (!weir_job_phase_is_final(weir_job_phase_of(state))) {
+        WEIR_TRY(control_deploy_task_changed(control, txn, state, note, err));
+    }
     for (size_t i = 0; i < actions->n; i++) {
         if (actions->items[i].type == WEIR_JOB_ACTION_ENDED) {
             WEIR_TRY(end_job(control, txn, &state->job, err));
@@ -159,11 +168,14 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
     bool is_end =
         event->type == WEIR_JOB_EVENT_TASK_EXITED || event->type == WEIR_JOB_EVENT_TASK_LOST;
     WEIR_TRY(weir_job_load(txn, job, control->arena, &state, err));
+    const struct weir_task *task = is_end ? weir_job_find_task(&state, event->task) : NULL;
+    bool should_run = task != NULL && strcmp(task->desired, "running") == 0;
     WEIR_TRY(weir_job_step(&state, event, control->now_ms, control->arena, &actions, err));
     if (is_end) { /* of whatever attempt: the agent says that its processes have ended */
         WEIR_TRY(weir_task_devices_end(txn, event->task, event->attempt, err));
     }
-    return save_job(control, txn, &state, &actions, err);
+    const char *note = should_run ? weir_task_describe_end(task, control->arena) : NULL;
+    return save_job(control, txn, &state, &actions, note, err);
 }
 
 /* Nodes and devices in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not
@@ -215,7 +227,7 @@ weir_status control_job_bind(struct control *control, struct weir_txn *txn, cons
     if (!is_given) {
         return WEIR_OK; /* a device went bad, or is not free yet, since the plan */
     }
-    WEIR_TRY(save_job(control, txn, &state, &actions, err));
+    WEIR_TRY(save_job(control, txn, &state, &actions, NULL, err));
     *out_is_bound = true;
     return WEIR_OK;
 }
@@ -238,7 +250,7 @@ weir_status control_job_evict(struct control *control, struct weir_txn *txn, con
     if (status != WEIR_OK) {
         return status == WEIR_ERR_CONFLICT ? WEIR_OK : status; /* It goes already. */
     }
-    WEIR_TRY(save_job(control, txn, &state, &actions, err));
+    WEIR_TRY(save_job(control, txn, &state, &actions, NULL, err));
     *out_is_done = true;
     return WEIR_OK;
 }
@@ -259,6 +271,7 @@ weir_status control_raise_unreadable(struct control *control, struct weir_txn *t
 {
     const char *id = strchr(subject, '/') + 1;
     bool is_job = strncmp(subject, "job/", 4) == 0;
+    bool is_deployment = strncmp(subject, "deployment/", 11) == 0;
     char alert_id[WEIR_UUID_BYTES];
     weir_uuid_make(alert_id);
     const struct weir_alert alert = {
@@ -270,7 +283,14 @@ weir_status control_raise_unreadable(struct control *control, struct weir_txn *t
         .message = weir_arena_printf(
             control->arena,
             "%s %s cannot be loaded and is left as it is: %s. `weir %s %s` gives it up",
-            is_job ? "Job" : "ION", id, problem, is_job ? "job cancel" : "delete", id)};
+            is_job          ? "Job"
+            : is_deployment ? "Deployment"
+                            : "ION",
+            id, problem,
+            is_job          ? "job cancel"
+            : is_deployment ? "undeploy"
+                            : "delete",
+            id)};
     WEIR_TRY(weir_alert_raise(txn, &alert, control->now_ms, NULL, err));
     control_publish(control, "alerts", json_pack("{s:s}", "kind", alert.kind));
     return WEIR_OK;

@@ -5,12 +5,14 @@
 #include "base/uuid.h"
 #include "control/aside.h"
 #include "control/control.h"
+#include "control/deploy.h"
 #include "control/idle.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
 #include "job/device.h"
 #include "job/task_device.h"
 #include "store/identity.h"
+#include "store/stmt.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -52,8 +54,11 @@ struct work {
     work_fn fn;
     const char *job; /**< For job work. */
     const struct weir_job_event *job_event;
-    const char *ion;                  /**< For ION work. */
-    const struct weir_outbox *action; /**< For outbox work. */
+    const char *ion;                     /**< For ION work. */
+    const char *deployment;              /**< For deployments' work. */
+    const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
+    bool is_due;                         /**< Out. */
+    const struct weir_outbox *action;    /**< For outbox work. */
     struct weir_outbox *actions;
     size_t n_actions;
     char **ids;
@@ -419,6 +424,49 @@ static int64_t run_ions(struct work *work)
     return next_ms;
 }
 
+/* ---- deployments ----------------------------------------------------------------------------- */
+
+static weir_status list_deployments(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_txn_query_texts(txn, "SELECT name FROM deployments ORDER BY name", WEIR_NO_BINDS,
+                                work->control.arena, &work->ids, &work->n_ids, err);
+}
+
+static weir_status peek_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_deploy_is_due(txn, work->deployment, work->load, work->control.now_ms,
+                                 work->control.arena, &work->is_due, err);
+}
+
+static weir_status tick_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_deploy_event tick = {
+        .type = WEIR_DEPLOY_EVENT_TICK, .actor = "system", .load = work->load};
+    return control_deploy_event(&work->control, txn, work->deployment, &tick, err);
+}
+
+/* Each is looked at in every round: the load is nowhere in the store, and no round is far off. */
+static void run_deployments(struct work *work)
+{
+    struct weir_error err;
+    const struct engine_config *config = &work->engine->config;
+    work->fn = list_deployments;
+    if (weir_store_read(config->store, run_work_in, work, &err) != WEIR_OK) {
+        return; /* tried again with the next round */
+    }
+    for (size_t i = 0; i < work->n_ids; i++) {
+        struct weir_deploy_load load;
+        work->deployment = work->ids[i];
+        bool is_known =
+            config->load != NULL && config->load(config->load_context, work->deployment, &load);
+        work->load = is_known ? &load : NULL;
+        if (take_unit(work, "deployment", work->deployment) &&
+            run_unit(work, peek_deployment, false) == WEIR_OK && work->is_due) {
+            (void)run_unit(work, tick_deployment, true);
+        }
+    }
+}
+
 static weir_status expire_identities(struct work *work, struct weir_txn *txn,
                                      struct weir_error *err)
 {
@@ -450,6 +498,7 @@ static int64_t run_round(struct engine *engine)
     engine->work = &work;
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     int64_t due = run_ions(&work);
+    run_deployments(&work);
     int64_t outbox_due = run_outbox(&work);
     if (weir_mono_ms() >= engine->next_idle_mono_ms) {
         hold_idle(&work);

@@ -1,6 +1,6 @@
 /**
  * The engine: one thread that does what follows from state and time. It places jobs, carries out
- * the outbox, lets IONs and jobs notice that time has passed, and declares silent nodes lost. All
+ * the outbox, lets IONs, deployments and jobs notice that time has passed, and declares silent nodes lost. All
  * decisions are the pure steps of job and ion; the engine loads, steps and saves, each in one
  * transaction, so a crash at any point leaves before or after and the next start goes on.
  */
@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "blob/blob.h"
 #include "control/control.h"
+#include "deploy/step.h"
 #include "store/store.h"
 
 struct engine;
@@ -21,6 +22,10 @@ struct engine_config {
     struct weir_blobs *blobs;         /**< Where galleries' manifests are. */
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
+    /** What a deployment has to do now, as who routes requests knows it; false: not known. Called on
+     *  the engine's thread. May be NULL. */
+    bool (*load)(void *context, const char *deployment, struct weir_deploy_load *out);
+    void *load_context;
 };
 
 /** Start the thread. Text is copied. */

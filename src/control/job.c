@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/rng.h"
 #include "base/uuid.h"
+#include "control/deploy.h"
 #include "framework/framework.h"
 #include "store/table.h"
 
@@ -455,6 +456,11 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     json_t *object;
     struct weir_ion_state state;
     WEIR_TRY(weir_json_parse(payload, strlen(payload), "outbox payload", &object, err));
+    if (strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0) {
+        weir_status status = control_deploy_execute(control, txn, kind, object, err);
+        json_decref(object);
+        return status;
+    }
     struct ion_action action = {
         .ion = weir_arena_strdup(control->arena, spec_text(object, "ion")),
         .pipeline = weir_arena_strdup(control->arena, spec_text(object, "pipeline")),

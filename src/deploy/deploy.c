@@ -86,7 +86,6 @@ const struct weir_resource weir_model_alias_resource =
 
 #define COUNTER "serving"
 
-static const char sql_names[] = "SELECT name FROM deployments ORDER BY name";
 static const char sql_forget_versions[] =
     "DELETE FROM deployment_versions WHERE deployment = :name";
 static const char sql_forget_replicas[] =
@@ -115,8 +114,7 @@ static weir_status load_replicas(struct weir_txn *txn, const char *name, struct 
     void *rows;
     WEIR_TRY(list_of(txn, &weir_deployment_replica_resource, name, "number", arena, &rows,
                      &state->n_replicas, err));
-    state->replicas =
-        WEIR_ARENA_ARRAY(arena, state->n_replicas + 1, struct weir_deploy_replica);
+    state->replicas = WEIR_ARENA_ARRAY(arena, state->n_replicas + 1, struct weir_deploy_replica);
     for (size_t i = 0; i < state->n_replicas; i++) {
         struct weir_deploy_replica *replica = &state->replicas[i];
         json_t *versions = NULL;
@@ -124,8 +122,8 @@ static weir_status load_replicas(struct weir_txn *txn, const char *name, struct 
         const char *text = replica->row.versions;
         if (text != NULL) {
             WEIR_TRY(weir_json_parse(text, strlen(text), "stored report", &versions, err));
-            weir_status status = weir_deploy_loaded_read(versions, arena, &replica->loaded,
-                                                         &replica->n_loaded, err);
+            weir_status status =
+                weir_deploy_loaded_read(versions, arena, &replica->loaded, &replica->n_loaded, err);
             json_decref(versions);
             WEIR_TRY(status);
         }
@@ -140,8 +138,7 @@ static weir_status load_parts(struct weir_txn *txn, struct weir_arena *arena,
     const char *name = state->deployment.name;
     WEIR_TRY(list_of(txn, &weir_deployment_version_resource, name, "version", arena, &rows,
                      &state->n_versions, err));
-    state->versions =
-        WEIR_ARENA_ARRAY(arena, state->n_versions + 1, struct weir_deploy_version);
+    state->versions = WEIR_ARENA_ARRAY(arena, state->n_versions + 1, struct weir_deploy_version);
     for (size_t i = 0; i < state->n_versions; i++) {
         state->versions[i].row = ((struct weir_deployment_version *)rows)[i];
     }
@@ -151,12 +148,13 @@ static weir_status load_parts(struct weir_txn *txn, struct weir_arena *arena,
 static weir_status no_deployment(struct weir_txn *txn, const char *name, struct weir_arena *arena,
                                  struct weir_error *err)
 {
+    const struct weir_query query = {.limit = WEIR_DEPLOY_LISTED_MAX};
     struct weir_nearest nearest = {0};
-    char **names;
+    void *rows; /* by the record table, which shows what the caller may see */
     size_t n;
-    WEIR_TRY(weir_txn_query_texts(txn, sql_names, WEIR_NO_BINDS, arena, &names, &n, err));
+    WEIR_TRY(weir_txn_list(txn, &weir_deployment_resource, &query, arena, &rows, &n, NULL, err));
     for (size_t i = 0; i < n; i++) {
-        weir_nearest_see(&nearest, name, strlen(name), names[i]);
+        weir_nearest_see(&nearest, name, strlen(name), ((struct weir_deployment *)rows)[i].name);
     }
     if (nearest.name != NULL) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
@@ -191,8 +189,7 @@ weir_status weir_deploy_load_all(struct weir_txn *txn, struct weir_arena *arena,
     const struct weir_query query = {.limit = WEIR_DEPLOY_LISTED_MAX};
     void *rows;
     size_t n;
-    WEIR_TRY(
-        weir_txn_list(txn, &weir_deployment_resource, &query, arena, &rows, &n, NULL, err));
+    WEIR_TRY(weir_txn_list(txn, &weir_deployment_resource, &query, arena, &rows, &n, NULL, err));
     struct weir_deploy_state *states = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_deploy_state);
     for (size_t i = 0; i < n; i++) {
         states[i].deployment = ((struct weir_deployment *)rows)[i];
@@ -232,7 +229,10 @@ weir_status weir_deploy_save(struct weir_txn *txn, const struct weir_deploy_stat
     if (state->is_deleted) {
         return remove_all(txn, state->deployment.name, err);
     }
-    WEIR_TRY(weir_txn_upsert(txn, &weir_deployment_resource, &state->deployment, err));
+    /* A name that is taken in a project that the caller does not see must not be overwritten. */
+    WEIR_TRY(state->is_new
+                 ? weir_txn_insert(txn, &weir_deployment_resource, &state->deployment, err)
+                 : weir_txn_upsert(txn, &weir_deployment_resource, &state->deployment, err));
     for (size_t i = 0; i < state->n_versions; i++) {
         const struct weir_deploy_version *version = &state->versions[i];
         WEIR_TRY(save_row(txn, &weir_deployment_version_resource, version->row.id, &version->row,

@@ -19,14 +19,13 @@ struct world {
     size_t n_starts;
     const char *stops[JOBS_MAX]; /* Whose job is told to end. */
     size_t n_stops;
-    int64_t most;       /* replicas_max, or as many as there were when it was lowered. */
-    int64_t n_load;     /* Requests under way. */
+    int64_t most;   /* replicas_max, or as many as there were when it was lowered. */
+    int64_t n_load; /* Requests under way. */
     struct weir_shares live;
     int64_t revision;
 };
 
-#define REQUIRE(condition)                                                                         \
-    ck_assert_msg(condition, "seed %d, step %d: " #condition, seed, i_step)
+#define REQUIRE(condition) ck_assert_msg(condition, "seed %d, step %d: " #condition, seed, i_step)
 
 static struct weir_shares random_shares(struct world *world)
 {
@@ -60,11 +59,11 @@ static void report(struct world *world, const char *replica, bool is_done)
         int64_t version = world->f.state.versions[i].row.version;
         bool is_loading = !is_done && weir_rng_below(&world->rng, 3) == 0;
         if (!world->f.state.versions[i].is_gone) {
-            json_array_append_new(
-                versions, json_pack("{s:I,s:s}", "version", (json_int_t)version, "state",
-                                    is_loading               ? "LOADING"
-                                    : world->is_bad[version] ? "FAILED"
-                                                             : "READY"));
+            json_array_append_new(versions,
+                                  json_pack("{s:I,s:s}", "version", (json_int_t)version, "state",
+                                            is_loading               ? "LOADING"
+                                            : world->is_bad[version] ? "FAILED"
+                                                                     : "READY"));
         }
     }
     deploy_report(&world->f, replica, weir_json_text(versions, &world->f.arena));
@@ -125,8 +124,12 @@ static void happen(struct world *world)
         }
         break;
     case 5:
-        if (replica != NULL) {
+        if (replica != NULL && weir_rng_below(&world->rng, 2) == 0) {
             deploy_ended(&world->f, replica->row.id, "killed");
+        } else if (replica != NULL) {
+            deploy_do(&world->f, (struct weir_deploy_event){.type = WEIR_DEPLOY_EVENT_DOWN,
+                                                            .replica = replica->row.id,
+                                                            .note = "killed"});
         }
         break;
     case 6:
@@ -135,9 +138,9 @@ static void happen(struct world *world)
         break;
     default:
         /* Now and then the wall clock is set back. */
-        tick(world, weir_rng_below(&world->rng, 20) == 0 ? -90000
-                                                         : (int64_t)weir_rng_below(&world->rng,
-                                                                                   30000));
+        tick(world, weir_rng_below(&world->rng, 20) == 0
+                        ? -90000
+                        : (int64_t)weir_rng_below(&world->rng, 30000));
     }
 }
 
@@ -208,11 +211,13 @@ static void check_end(struct world *world, int seed)
         for (int i = 0; i < 20; i++) {
             carry_out(world, false);
             remember_actions(world, seed, i_step);
+            check_laws(world, seed, i_step);
         }
         for (size_t i = 0; i < state->n_replicas; i++) {
             if (!state->replicas[i].is_gone && state->replicas[i].row.job != NULL) {
                 report(world, state->replicas[i].row.id, true);
                 remember_actions(world, seed, i_step);
+                check_laws(world, seed, i_step);
             }
         }
         tick(world, 10000);
@@ -262,5 +267,4 @@ START_TEST(random_histories_keep_the_laws_and_come_to_rest)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("deploy_property",
-                     {random_histories_keep_the_laws_and_come_to_rest, N_SEEDS})
+WEIR_TEST_LOOPS_MAIN("deploy_property", {random_histories_keep_the_laws_and_come_to_rest, N_SEEDS})

@@ -182,8 +182,7 @@ static void drop_versions(struct step *step)
     for (size_t i = 0; i < step->state->n_versions; i++) {
         struct weir_deploy_version *version = &step->state->versions[i];
         /* No wait is longer than it was made: the clock was set back. */
-        version->row.keep_ms =
-            WEIR_MIN(version->row.keep_ms, step->now_ms + WEIR_DEPLOY_KEEP_MS);
+        version->row.keep_ms = WEIR_MIN(version->row.keep_ms, step->now_ms + WEIR_DEPLOY_KEEP_MS);
         if (!version->is_gone && !is_needed(step, &version->row)) {
             version->is_gone = true;
             step->state->is_changed = true;
@@ -358,9 +357,10 @@ static void notice_silent(struct step *step)
             quiet_ms >= WEIR_DEPLOY_SILENT_MS) {
             set_state(step, replica, WEIR_DEPLOYED_SILENT);
             tell(step, "replica_silent",
-                 weir_arena_printf(step->arena,
-                                   "Replica %s of deployment %s does not report: it gets no requests",
-                                   replica->row.id, step->state->deployment.name));
+                 weir_arena_printf(
+                     step->arena,
+                     "Replica %s of deployment %s does not report: it gets no requests",
+                     replica->row.id, step->state->deployment.name));
         }
         if (is_alive(replica) && is(replica->row.state, WEIR_DEPLOYED_SILENT) &&
             quiet_ms >= WEIR_DEPLOY_RESTART_MS) {
@@ -379,8 +379,7 @@ static void follow(struct step *step)
     struct weir_deployment *deployment = &step->state->deployment;
     bool is_waiting = is_pending(step->state) && weir_deploy_problem(step->state) == NULL;
     scale_follow(deployment, step->event->load, is_waiting, step->now_ms);
-    step->state->is_changed = step->state->is_changed ||
-                              before.n_wanted != deployment->n_wanted ||
+    step->state->is_changed = step->state->is_changed || before.n_wanted != deployment->n_wanted ||
                               before.more_ms != deployment->more_ms ||
                               before.less_ms != deployment->less_ms;
     while ((int64_t)count(step->state, false) > deployment->n_wanted) {
@@ -426,7 +425,7 @@ static void judge(struct step *step)
         word = WEIR_DEPLOYMENT_SERVING;
     } else if (has_live && deployment->n_wanted == 0) {
         word = WEIR_DEPLOYMENT_IDLE;
-    } else if (reason != NULL) {
+    } else if (problem != NULL || deployment->n_failures > 1) {
         word = WEIR_DEPLOYMENT_FAILED;
     } else {
         word = WEIR_DEPLOYMENT_DEPLOYING;
@@ -436,8 +435,7 @@ static void judge(struct step *step)
         deployment->state = word;
         deployment->state_ms = step->now_ms;
         state->is_changed = true;
-        tell(step,
-             is(word, WEIR_DEPLOYMENT_FAILED) ? "deployment_failed" : "deployment_changed",
+        tell(step, is(word, WEIR_DEPLOYMENT_FAILED) ? "deployment_failed" : "deployment_changed",
              weir_arena_printf(step->arena, "Deployment %s is %s%s%s", deployment->name, word,
                                reason != NULL ? ": " : "", reason != NULL ? reason : ""));
     }
@@ -564,6 +562,35 @@ static void on_started(struct step *step)
     }
 }
 
+static void note_failure(struct step *step, const struct weir_deploy_replica *replica,
+                         const char *note)
+{
+    struct weir_deployment *deployment = &step->state->deployment;
+    deployment->n_failures++;
+    deployment->failure = weir_arena_printf(step->arena, "%.*s", REASON_MAX_BYTES, note);
+    step->state->is_changed = true;
+    tell(step, "replica_ended",
+         weir_arena_printf(step->arena, "Replica %s of deployment %s ended: %s", replica->row.id,
+                           deployment->name, deployment->failure));
+}
+
+/* What it said is of a process that is gone. */
+static void on_down(struct step *step)
+{
+    struct weir_deploy_replica *replica = find_replica(step->state, step->event->replica);
+    if (replica == NULL || !is_alive(replica) || replica->row.job == NULL) {
+        return;
+    }
+    set_text(step, &replica->row.url, NULL);
+    set_text(step, &replica->row.versions, NULL);
+    replica->n_loaded = 0;
+    replica->row.n_running = 0;
+    set_state(step, replica, WEIR_DEPLOYED_STARTING);
+    if (step->event->note != NULL) {
+        note_failure(step, replica, step->event->note);
+    }
+}
+
 /* One that nobody asked to end failed. */
 static void on_ended(struct step *step)
 {
@@ -576,15 +603,11 @@ static void on_ended(struct step *step)
     replica->is_gone = true;
     step->state->is_changed = true;
     if (was_wanted) {
-        const char *note = step->event->note != NULL ? step->event->note : "no reason is known";
         int64_t shift = WEIR_MIN(deployment->n_failures, (int64_t)BACKOFF_SHIFTS);
         int64_t pause_ms = WEIR_MIN((int64_t)1000 << shift, (int64_t)WEIR_DEPLOY_BACKOFF_MS);
         deployment->next_start_ms = deployment->n_failures == 0 ? 0 : step->now_ms + pause_ms;
-        deployment->n_failures++;
-        deployment->failure = weir_arena_printf(step->arena, "%.*s", REASON_MAX_BYTES, note);
-        tell(step, "replica_ended",
-             weir_arena_printf(step->arena, "Replica %s of deployment %s ended: %s",
-                               replica->row.id, deployment->name, deployment->failure));
+        note_failure(step, replica,
+                     step->event->note != NULL ? step->event->note : "no reason is known");
     }
 }
 
@@ -609,6 +632,9 @@ weir_status weir_deploy_step(struct weir_deploy_state *state, const struct weir_
     case WEIR_DEPLOY_EVENT_STARTED:
         on_started(&step);
         break;
+    case WEIR_DEPLOY_EVENT_DOWN:
+        on_down(&step);
+        break;
     case WEIR_DEPLOY_EVENT_REFUSED:
     case WEIR_DEPLOY_EVENT_ENDED:
         on_ended(&step);
@@ -622,17 +648,16 @@ void weir_deploy_new(const char *name, const char *project, const char *model, c
                      const char *actor, int64_t now_ms, struct weir_arena *arena,
                      struct weir_deploy_state *out)
 {
-    *out = (struct weir_deploy_state){
-        .is_new = true,
-        .deployment = {.name = weir_arena_strdup(arena, name),
-                       .project = weir_arena_strdup(arena, project),
-                       .model = weir_arena_strdup(arena, model),
-                       .secret = weir_arena_strdup(arena, secret),
-                       .state = WEIR_DEPLOYMENT_DEPLOYING,
-                       .state_ms = now_ms,
-                       .created_by = weir_arena_strdup(arena, actor),
-                       .created_ms = now_ms,
-                       .updated_ms = now_ms}};
+    *out = (struct weir_deploy_state){.is_new = true,
+                                      .deployment = {.name = weir_arena_strdup(arena, name),
+                                                     .project = weir_arena_strdup(arena, project),
+                                                     .model = weir_arena_strdup(arena, model),
+                                                     .secret = weir_arena_strdup(arena, secret),
+                                                     .state = WEIR_DEPLOYMENT_DEPLOYING,
+                                                     .state_ms = now_ms,
+                                                     .created_by = weir_arena_strdup(arena, actor),
+                                                     .created_ms = now_ms,
+                                                     .updated_ms = now_ms}};
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -669,8 +694,8 @@ weir_status weir_deploy_loaded_read(const json_t *versions, struct weir_arena *a
         loaded[i] = (struct weir_deploy_loaded){
             .version = json_integer_value(json_object_get(item, "version")),
             .phase = (enum weir_deploy_phase)phase,
-            .reason = reason != NULL ? weir_arena_printf(arena, "%.*s", REASON_MAX_BYTES, reason)
-                                     : NULL};
+            .reason =
+                reason != NULL ? weir_arena_printf(arena, "%.*s", REASON_MAX_BYTES, reason) : NULL};
     }
     *out = loaded;
     *out_n = n;

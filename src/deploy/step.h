@@ -10,7 +10,8 @@
  *   then.
  * - A version that lost its share stays loaded for WEIR_DEPLOY_KEEP_MS: requests that were given to
  *   it are on their way.
- * - A replica whose job ended is replaced: at once, then after 1 s, 2 s … up to 60 s. One that is
+ * - A replica whose process is gone is not routed to; its job starts another, as a service's does. One
+ *   whose job ended is replaced: at once, then after 1 s, 2 s … up to 60 s. One that is
  *   silent is not routed to; after WEIR_DEPLOY_RESTART_MS it is replaced too.
  * - The number of replicas follows the load: requests under way and held, for each replica twice its
  *   batch. More come when the load has asked for them for 5 s; the first one at once, when a request
@@ -82,7 +83,9 @@ enum weir_deploy_event_type {
     WEIR_DEPLOY_EVENT_REPORT,  /**< replica, url, revision, versions (JSON), n_running, stats. */
     WEIR_DEPLOY_EVENT_STARTED, /**< replica, job. */
     WEIR_DEPLOY_EVENT_REFUSED, /**< replica, note: it cannot be made into a job. */
-    WEIR_DEPLOY_EVENT_ENDED,   /**< replica, note: its job is over. */
+    WEIR_DEPLOY_EVENT_DOWN,  /**< replica, note (NULL: nothing failed): its process is gone, and its
+                                    job starts another. */
+    WEIR_DEPLOY_EVENT_ENDED, /**< replica, note: its job is over. */
 };
 
 struct weir_deploy_event {

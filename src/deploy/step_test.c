@@ -146,11 +146,11 @@ START_TEST(a_replica_that_ends_is_replaced_at_once_then_slower)
     serve(1, 1);
     deploy_ended(&f, "d-1", "killed by signal 9");
     ck_assert_uint_eq(n_actions(&f, WEIR_DEPLOY_ACTION_START), 1);
-    ck_assert_str_eq(f.state.deployment.state, WEIR_DEPLOYMENT_FAILED);
+    ck_assert_str_eq(f.state.deployment.state, WEIR_DEPLOYMENT_DEPLOYING);
     ck_assert_str_eq(f.state.deployment.reason, "its last replica ended: killed by signal 9");
-    deploy_do(&f, (struct weir_deploy_event){.type = WEIR_DEPLOY_EVENT_REFUSED,
-                                             .replica = "d-2",
-                                             .note = "no quota"});
+    deploy_do(&f, (struct weir_deploy_event){
+                      .type = WEIR_DEPLOY_EVENT_REFUSED, .replica = "d-2", .note = "no quota"});
+    ck_assert_str_eq(f.state.deployment.state, WEIR_DEPLOYMENT_FAILED);
     ck_assert_uint_eq(n_actions(&f, WEIR_DEPLOY_ACTION_START), 0);
     deploy_tick(&f, 1999, 0, 0);
     ck_assert_uint_eq(n_actions(&f, WEIR_DEPLOY_ACTION_START), 0);

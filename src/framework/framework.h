@@ -14,6 +14,7 @@
  *            "elastic": true one task that starts all workers on its node, and others in place of
  *            those that are lost
  *   predict  one replica per requested replica
+ *   serve    one replica of a deployment
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H

@@ -24,7 +24,8 @@
 #include "store/store.h"
 
 /** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
-#define WEIR_JOB_SECRETS "env.* files.* source.token source.password sinks.*.token sinks.*.password"
+#define WEIR_JOB_SECRETS                                                                           \
+    "env.* files.* secret source.token source.password sinks.*.token sinks.*.password"
 
 extern const struct weir_resource weir_node_resource;
 extern const struct weir_resource weir_job_resource;

@@ -94,7 +94,11 @@ static const struct keyed metrics = {
     .keys = "SELECT id FROM runs WHERE finished_ms > 0 AND finished_ms <= :before AND"
             " EXISTS (SELECT 1 FROM metrics WHERE run = runs.id) AND id NOT IN"
             " (SELECT v.run FROM model_versions v JOIN ion_candidates c ON c.model_version = v.id"
-            " WHERE c." IN_USE " AND v.run IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
+            " WHERE c." IN_USE " AND v.run IS NOT NULL) AND id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN deployment_versions d ON d.model = v.model"
+            " AND d.version = v.version WHERE v.run IS NOT NULL) AND id NOT IN"
+            " (SELECT v.run FROM model_versions v JOIN model_aliases a ON a.model = v.model"
+            " AND a.version = v.version WHERE v.run IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
     .remove = {"DELETE FROM metrics WHERE (run, key, step) IN (SELECT run, key, step FROM metrics"
                " WHERE run = :key LIMIT :n)"},
 };

@@ -278,7 +278,9 @@ static const char unswept[] =
     "'node_joins',"              /* a new one removes those that have ended */
     "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
-    "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'";   /* of documents and versions */
+    "'model_aliases', 'deployments',"                             /* stay until deleted */
+    "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
+    "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'"; /* of documents and versions */
 
 START_TEST(every_table_has_a_rule_or_a_reason)
 {

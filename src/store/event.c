@@ -42,6 +42,8 @@ static const struct {
     {"deployment_failed", "error"},   {"login_refused", "warning"},
     {"access_refused", "warning"},    {"alert_raised", "warning"},
     {"device_bad", "warning"},        {"device_gone", "warning"},
+    {"replica_silent", "warning"},    {"replica_replaced", "warning"},
+    {"replica_ended", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)

@@ -2,6 +2,7 @@
 #include "watch/watch.h"
 
 #include "base/clock.h"
+#include "deploy/step.h"
 #include "ion/threshold.h"
 #include "store/alert_kind.h"
 
@@ -209,6 +210,67 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
     }
 }
 
+/* ---- deployments ---------------------------------------------------------------------------- */
+
+static void find_of_deployment(const struct look *look, const struct weir_deployment *deployment,
+                               const char *kind, const char *part, const char *severity,
+                               const char *message)
+{
+    weir_watch_add(look->findings, look->arena,
+                   (struct weir_watch_finding){
+                       .key = weir_arena_printf(look->arena, "%s:%s%s%s", kind, deployment->name,
+                                                part != NULL ? ":" : "", part != NULL ? part : ""),
+                       .kind = kind,
+                       .severity = severity,
+                       .subject = weir_arena_printf(look->arena, "deployment/%s", deployment->name),
+                       .message = message});
+}
+
+static void look_at_answering(const struct look *look, const struct weir_deployment *deployment)
+{
+    int64_t in_state_ms = look->seen->now_ms - WEIR_MAX(deployment->state_ms, look->seen->since_ms);
+    bool has_failed = strcmp(deployment->state, WEIR_DEPLOYMENT_FAILED) == 0;
+    bool is_late = strcmp(deployment->state, WEIR_DEPLOYMENT_DEPLOYING) == 0 &&
+                   in_state_ms >= WEIR_WATCH_DEPLOYING_MS;
+    if (has_failed || is_late) {
+        find_of_deployment(look, deployment, "deployment_not_serving", NULL, NULL,
+                           weir_arena_printf(look->arena,
+                                             "Deployment %s answers nothing: %s. `weir describe "
+                                             "deployment %s` says how its replicas are.",
+                                             deployment->name,
+                                             deployment->reason != NULL
+                                                 ? deployment->reason
+                                                 : "no replica has a version ready yet",
+                                             deployment->name));
+    }
+}
+
+static void look_at_deployment(const struct look *look, const struct weir_deploy_state *state)
+{
+    const struct weir_deployment *deployment = &state->deployment;
+    look_at_answering(look, deployment);
+    for (size_t i = 0; i < state->n_versions; i++) {
+        const struct weir_deployment_version *row = &state->versions[i].row;
+        if (row->failure != NULL) {
+            find_of_deployment(look, deployment, "version_failed",
+                               weir_arena_printf(look->arena, "%" PRId64, row->version), NULL,
+                               weir_arena_printf(look->arena, "Deployment %s: %s.",
+                                                 deployment->name, row->failure));
+        }
+    }
+    for (size_t i = 0; i < state->n_replicas; i++) {
+        const struct weir_deployment_replica *row = &state->replicas[i].row;
+        if (strcmp(row->state, WEIR_DEPLOYED_SILENT) == 0) {
+            find_of_deployment(
+                look, deployment, "deployed_replica_silent", row->id, NULL,
+                weir_arena_printf(look->arena,
+                                  "Replica %s of deployment %s does not report: it gets no "
+                                  "requests, and is replaced if that lasts.",
+                                  row->id, deployment->name));
+        }
+    }
+}
+
 /* ---- nodes, jobs, disk ---------------------------------------------------------------------- */
 
 /* Its own reason is the sentence; what it is about goes in front. */
@@ -368,6 +430,9 @@ void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *aren
     }
     for (size_t i = 0; i < seen->n_ions; i++) {
         look_at_ion(&look, &seen->ions[i]);
+    }
+    for (size_t i = 0; i < seen->n_deployments; i++) {
+        look_at_deployment(&look, &seen->deployments[i]);
     }
     for (size_t i = 0; i < seen->n_jobs; i++) {
         look_at_job(&look, &seen->jobs[i]);

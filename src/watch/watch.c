@@ -2,6 +2,7 @@
 #include "watch/watch.h"
 
 #include "base/uuid.h"
+#include "deploy/step.h"
 #include "store/alert_kind.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -90,6 +91,9 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
     WEIR_TRY(weir_txn_list(txn, &weir_device_resource, &unwell, arena, &devices, &seen->n_devices,
                            NULL, err));
     seen->devices = devices;
+    struct weir_deploy_state *deployments;
+    WEIR_TRY(weir_deploy_load_all(txn, arena, &deployments, &seen->n_deployments, err));
+    seen->deployments = deployments;
     WEIR_TRY(load_ions(txn, seen, arena, err));
     WEIR_TRY(load_jobs(txn, seen, arena, err));
     return load_failures(txn, seen, arena, err);

@@ -36,6 +36,8 @@
 #define WEIR_WATCH_DISK_LAST_PCT  3
 #define WEIR_WATCH_JOB_FAILED_MS  ((int64_t)7 * 24 * 3600 * 1000)
 
+struct weir_deploy_state;
+
 /** What the rules look at. */
 struct weir_watch_seen {
     int64_t now_ms;
@@ -46,6 +48,8 @@ struct weir_watch_seen {
     size_t n_devices;
     const struct weir_ion_state *ions; /**< Active ones. */
     size_t n_ions;
+    const struct weir_deploy_state *deployments;
+    size_t n_deployments;
     const struct weir_job *jobs; /**< That are not over and have been started again often. */
     size_t n_jobs;
     const struct weir_alert

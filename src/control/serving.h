@@ -1,0 +1,31 @@
+/**
+ * Serving: keeps the gateway's table as the store has it. One thread waits for commits; when one has
+ * changed a deployment (weir_deploy_change), it makes the whole table anew from the rows and publishes
+ * it: within milliseconds of the commit, and outside of every request.
+ *
+ * A version's weight is its share in effect among the versions that are READY on some replica: while
+ * one is loaded nowhere, the others have its requests. If none is ready, the weights are the shares,
+ * and the gateway holds what comes, as long as replicas do not fail one after the other.
+ */
+#ifndef WEIR_CONTROL_SERVING_H
+#define WEIR_CONTROL_SERVING_H
+
+#include "base/status.h"
+#include "deploy/step.h"
+#include "gateway/gateway.h"
+#include "store/store.h"
+
+struct serving;
+
+/** Start the thread; the first table is published before this returns. Both are borrowed. */
+weir_status serving_start(struct weir_store *store, struct weir_gateway *gateway,
+                          struct serving **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the thread. NULL is accepted. */
+void serving_stop(struct serving *serving);
+
+/** Add a deployment to a table. Pure but for the table. @return As weir_gateway_table_add. */
+weir_status serving_add(struct weir_gateway_table *table, const struct weir_deploy_state *state,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
