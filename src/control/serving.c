@@ -15,7 +15,8 @@
 
 struct serving {
     struct weir_store *store;
-    struct weir_gateway *gateway;
+    serving_publish_fn publish;
+    void *context;
     pthread_t thread;
     atomic_bool is_stopping;
     int64_t change; /* Of the table that is published; -1: none. */
@@ -134,7 +135,7 @@ static void publish(struct look *look)
                      WEIR_KV_STR("error", err.message));
         }
     }
-    weir_gateway_publish(look->serving->gateway, table);
+    look->serving->publish(look->serving->context, table);
     look->serving->change = look->change;
 }
 
@@ -166,11 +167,12 @@ static void *serving_main(void *context)
     return NULL;
 }
 
-weir_status serving_start(struct weir_store *store, struct weir_gateway *gateway,
+weir_status serving_start(struct weir_store *store, serving_publish_fn publish_fn, void *context,
                           struct serving **out, struct weir_error *err)
 {
     struct serving *serving = weir_xalloc(sizeof *serving);
-    *serving = (struct serving){.store = store, .gateway = gateway, .change = -1};
+    *serving =
+        (struct serving){.store = store, .publish = publish_fn, .context = context, .change = -1};
     weir_status status = refresh(serving, err);
     int reason =
         status == WEIR_OK ? pthread_create(&serving->thread, NULL, serving_main, serving) : 0;

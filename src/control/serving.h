@@ -12,13 +12,16 @@
 
 #include "base/status.h"
 #include "deploy/step.h"
-#include "gateway/gateway.h"
+#include "gateway/table.h"
 #include "store/store.h"
 
 struct serving;
 
-/** Start the thread; the first table is published before this returns. Both are borrowed. */
-weir_status serving_start(struct weir_store *store, struct weir_gateway *gateway,
+/** Whoever routes requests by the table; takes the reference. */
+typedef void (*serving_publish_fn)(void *context, struct weir_gateway_table *table);
+
+/** Start the thread; the first table is published before this returns. All is borrowed. */
+weir_status serving_start(struct weir_store *store, serving_publish_fn publish, void *context,
                           struct serving **out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** End the thread. NULL is accepted. */

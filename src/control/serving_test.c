@@ -5,10 +5,13 @@
 
 #include "base/clock.h"
 
+#include <pthread.h>
+
 #define SOON_MS 5000 /* That it comes at all; the clock is read below. */
 
 static struct control_fixture fixture;
-static struct weir_gateway *gateway;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weir_gateway_table *current; /* lock */
 static struct serving *follower;
 
 static weir_status push_in(struct control *control, struct weir_txn *txn, void *context,
@@ -18,21 +21,37 @@ static weir_status push_in(struct control *control, struct weir_txn *txn, void *
     return control_model_register(control, txn, &version, &out, err);
 }
 
+static void publish(void *context, struct weir_gateway_table *table)
+{
+    (void)context;
+    pthread_mutex_lock(&lock);
+    (void)weir_gateway_table_unref(current);
+    current = table;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct weir_gateway_table *acquire(void)
+{
+    pthread_mutex_lock(&lock);
+    struct weir_gateway_table *table = weir_gateway_table_ref(current);
+    pthread_mutex_unlock(&lock);
+    return table;
+}
+
 static void set_up(void)
 {
     struct weir_error err;
     control_fixture_make(&fixture);
     turn(&fixture, push_in, (char *)"id-1");
     turn(&fixture, push_in, (char *)"id-2");
-    ck_assert_int_eq(weir_gateway_create(&(struct weir_gateway_config){0}, &gateway, &err),
-                     WEIR_OK);
-    ck_assert_int_eq(serving_start(fixture.store.store, gateway, &follower, &err), WEIR_OK);
+    ck_assert_int_eq(serving_start(fixture.store.store, publish, NULL, &follower, &err), WEIR_OK);
+    ck_assert_ptr_nonnull(current);
 }
 
 static void tear_down(void)
 {
     serving_stop(follower);
-    weir_gateway_destroy(gateway);
+    current = weir_gateway_table_unref(current);
     control_fixture_fini(&fixture);
 }
 
@@ -71,7 +90,7 @@ static int64_t wait_for_weight(int64_t version, int32_t weight)
 {
     int64_t begin_ms = weir_mono_ms();
     for (;;) {
-        struct weir_gateway_table *table = weir_gateway_acquire(gateway);
+        struct weir_gateway_table *table = acquire();
         int32_t now = weight_of(weir_gateway_table_find(table, "d"), version);
         (void)weir_gateway_table_unref(table);
         int64_t passed_ms = weir_mono_ms() - begin_ms;
@@ -114,7 +133,7 @@ START_TEST(a_version_that_no_replica_has_ready_gives_its_share_to_the_others)
     report_of("d-1", "[" READY(1) ",{\"version\":2,\"state\":\"LOADING\"}]"); /* it began anew */
     (void)wait_for_weight(1, 1000000);
     (void)wait_for_weight(2, 0);
-    struct weir_gateway_table *table = weir_gateway_acquire(gateway);
+    struct weir_gateway_table *table = acquire();
     const struct weir_gateway_deployment *row = weir_gateway_table_find(table, "d");
     ck_assert_uint_eq(row->n_replicas, 1);
     ck_assert_uint_eq(row->replicas[0].ready, 1);

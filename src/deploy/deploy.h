@@ -27,15 +27,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEIR_DEPLOY_REPLICAS_MAX   64
-#define WEIR_DEPLOY_BATCH_MAX      1024
-#define WEIR_DEPLOY_DELAY_MAX_US   1000000
-#define WEIR_DEPLOY_QUEUE_MAX      65536
-#define WEIR_DEPLOY_HOLD_MAX_MS    300000
-#define WEIR_DEPLOY_VERSIONS_MAX   32 /**< With those that go. */
-#define WEIR_DEPLOY_REPORT_BYTES   ((size_t)64 << 10)
-#define WEIR_DEPLOY_IDLE_MAX_MS    ((int64_t)24 * 3600 * 1000)
-#define WEIR_DEPLOY_LISTED_MAX     1000 /**< Deployments of a platform. */
+#define WEIR_DEPLOY_REPLICAS_MAX 64
+#define WEIR_DEPLOY_BATCH_MAX    1024
+#define WEIR_DEPLOY_DELAY_MAX_US 1000000
+#define WEIR_DEPLOY_QUEUE_MAX    65536
+#define WEIR_DEPLOY_HOLD_MAX_MS  300000
+#define WEIR_DEPLOY_VERSIONS_MAX 32 /**< With those that go. */
+#define WEIR_DEPLOY_REPORT_BYTES ((size_t)64 << 10)
+#define WEIR_DEPLOY_IDLE_MAX_MS  ((int64_t)24 * 3600 * 1000)
+#define WEIR_DEPLOY_LISTED_MAX   1000 /**< Deployments of a platform. */
 
 struct weir_deployment {
     char *name;
@@ -82,7 +82,8 @@ struct weir_deployment_version {
     int64_t wanted_ppm;
     int64_t live_ppm;
     int64_t keep_ms; /**< Without a share: loaded until then, for requests under way. */
-    char *failure;   /**< Why a replica could not load it; NULL: none failed since it was asked for. */
+    char
+        *failure; /**< Why a replica could not load it; NULL: none failed since it was asked for. */
 };
 
 struct weir_deployment_replica {

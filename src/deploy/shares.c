@@ -33,10 +33,11 @@ static weir_status no_version(const struct weir_share_model *model, int64_t vers
                               const char *where, struct weir_error *err)
 {
     if (model->n_versions == 0) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "%s: model \"%s\" has no version yet: `weir model push %s FILE` makes "
-                              "one",
-                              where, model->name, model->name);
+        return weir_error_set(
+            err, WEIR_ERR_NOT_FOUND,
+            "%s: model \"%s\" has no version yet: `weir model push %s FILE` makes "
+            "one",
+            where, model->name, model->name);
     }
     struct weir_names names = {0};
     for (size_t i = model->n_versions; i > 0; i--) {
@@ -146,8 +147,8 @@ static weir_status read_text(const struct weir_share_model *model, const char *t
         if (name_len == 0 || name_len == len || text[name_len + 1] == ',' ||
             text[name_len + 1] == '\0') {
             return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "%s: \"%.*s\": expected VERSION=PERCENT, as in v3=90,v4=10", where,
-                                  (int)WEIR_MIN(len, (size_t)60), text);
+                                  "%s: \"%.*s\": expected VERSION=PERCENT, as in v3=90,v4=10",
+                                  where, (int)WEIR_MIN(len, (size_t)60), text);
         }
         WEIR_TRY(weir_share_version_read(model, text, name_len, where, &version, err));
         double percent = strtod(text + name_len + 1, &end);
@@ -212,9 +213,9 @@ json_t *weir_shares_to_json(const struct weir_shares *shares)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < shares->n; i++) {
-        json_array_append_new(
-            array, json_pack("{s:I,s:f}", "version", (json_int_t)shares->items[i].version,
-                             "percent", (double)shares->items[i].ppm / PPM_OF_PERCENT));
+        json_array_append_new(array, json_pack("{s:I,s:f}", "version",
+                                               (json_int_t)shares->items[i].version, "percent",
+                                               (double)shares->items[i].ppm / PPM_OF_PERCENT));
     }
     return array;
 }

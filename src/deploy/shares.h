@@ -35,10 +35,12 @@ struct weir_share_model {
     const char *name;
     const int64_t *versions; /**< Of the model, ascending. */
     size_t n_versions;
+
     const struct weir_share_alias {
         const char *alias;
         int64_t version;
     } * aliases;
+
     size_t n_aliases;
 };
 

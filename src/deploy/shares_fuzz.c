@@ -24,8 +24,7 @@ static void check(const struct weir_shares *shares)
     }
     json_t *json = weir_shares_to_json(shares);
     if (sum != WEIR_SHARES_PPM ||
-        weir_shares_read(&model, json, "again", &again, NULL) != WEIR_OK ||
-        again.n != shares->n ||
+        weir_shares_read(&model, json, "again", &again, NULL) != WEIR_OK || again.n != shares->n ||
         memcmp(again.items, shares->items, shares->n * sizeof *shares->items) != 0) {
         abort();
     }

@@ -92,7 +92,6 @@ START_TEST(a_model_without_versions_is_told_so)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("deploy_shares",
-                     {shares_are_read_as_they_are_written, WEIR_ARRAY_LEN(good)},
+WEIR_TEST_LOOPS_MAIN("deploy_shares", {shares_are_read_as_they_are_written, WEIR_ARRAY_LEN(good)},
                      {what_is_no_share_is_refused_with_a_sentence, WEIR_ARRAY_LEN(bad)},
                      {a_model_without_versions_is_told_so, 0})

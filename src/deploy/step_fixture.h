@@ -88,9 +88,9 @@ static inline void deploy_ended(struct deploy_fixture *f, const char *replica, c
                      .type = WEIR_DEPLOY_EVENT_ENDED, .replica = replica, .note = note});
 }
 
-#define READY(v)  "{\"version\":" #v ",\"state\":\"READY\"}"
-#define LOADS(v)  "{\"version\":" #v ",\"state\":\"LOADING\"}"
-#define FAILS(v)  "{\"version\":" #v ",\"state\":\"FAILED\",\"reason\":\"no operator Foo\"}"
+#define READY(v) "{\"version\":" #v ",\"state\":\"READY\"}"
+#define LOADS(v) "{\"version\":" #v ",\"state\":\"LOADING\"}"
+#define FAILS(v) "{\"version\":" #v ",\"state\":\"FAILED\",\"reason\":\"no operator Foo\"}"
 
 static inline size_t n_actions(const struct deploy_fixture *f, enum weir_deploy_action_type type)
 {

@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include "control/engine.h"
+#include "control/serving.h"
 #include "server/bootstrap.h"
 #include "server/local_agent.h"
 #include "server/privacy.h"
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "blob/blob.h"
 #include "cluster/cluster.h"
+#include "gateway/figures.h"
 #include "gateway/gateway.h"
 #include "http/http.h"
 #include "retain/retain.h"
@@ -43,6 +45,7 @@ struct server {
     struct weir_packs *pictures;
     struct weir_retainer *retainer;
     struct weir_gateway *gateway;
+    struct serving *serving; /**< Keeps the gateway's table. */
     struct weir_api *api;
     struct weir_http_server *http;
     _Atomic(struct engine *) engine; /**< Set while requests already come in. */
@@ -67,6 +70,20 @@ static void on_request_waits(void *context, const char *deployment)
     notify_engine(context);
 }
 
+static void publish_table(void *context, struct weir_gateway_table *table)
+{
+    weir_gateway_publish(((struct server *)context)->gateway, table);
+}
+
+static bool load_of(void *context, const char *deployment, struct weir_deploy_load *out)
+{
+    struct weir_gateway_load load;
+    bool is_known = weir_gateway_load(((struct server *)context)->gateway, deployment, &load);
+    *out = (struct weir_deploy_load){.n_outstanding = is_known ? load.n_in_flight : 0,
+                                     .n_held = is_known ? load.n_held : 0};
+    return is_known;
+}
+
 static weir_status open_gateway(struct server *server, struct weir_error *err)
 {
     struct weir_gateway_config config = {.authorise = authorise,
@@ -74,7 +91,8 @@ static weir_status open_gateway(struct server *server, struct weir_error *err)
                                          .start = on_request_waits,
                                          .start_context = server,
                                          .version = WEIR_VERSION};
-    return weir_gateway_create(&config, &server->gateway, err);
+    WEIR_TRY(weir_gateway_create(&config, &server->gateway, err));
+    return serving_start(server->store, publish_table, server, &server->serving, err);
 }
 
 static char *path_in(struct server *server, const char *name)
@@ -200,7 +218,9 @@ static weir_status start_all(struct server *server, struct weir_error *err)
                                    .listener = weir_api_listener(server->api),
                                    .blobs = server->blobs,
                                    .state_dir = server->state,
-                                   .server_url = server->url};
+                                   .server_url = server->url,
+                                   .load = load_of,
+                                   .load_context = server};
     struct engine *started;
     WEIR_TRY(engine_start(&engine, &started, err));
     server->engine = started;
@@ -220,6 +240,7 @@ static void stop_all(struct server *server)
     /* The engine's commits wake the HTTP server, whose requests notify the engine: each is still
      * there when the other ends. */
     engine_stop(server->engine);
+    serving_stop(server->serving);
     weir_gateway_stop(server->gateway); /* the HTTP server waits for the requests it has */
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_destroy(server->engine);

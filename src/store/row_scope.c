@@ -7,10 +7,10 @@
 #define OF_JOB "(SELECT project FROM main.jobs WHERE id = job)"
 #define OF_TASK                                                                                    \
     "(SELECT project FROM main.jobs WHERE id = (SELECT job FROM main.tasks WHERE id = task))"
-#define OF_DATASET "(SELECT project FROM main.datasets WHERE name = dataset)"
-#define OF_RUN     "(SELECT project FROM main.runs WHERE id = run)"
-#define OF_MODEL   "(SELECT project FROM main.models WHERE name = model)"
-#define OF_ION     "(SELECT project FROM main.ions WHERE name = ion)"
+#define OF_DATASET    "(SELECT project FROM main.datasets WHERE name = dataset)"
+#define OF_RUN        "(SELECT project FROM main.runs WHERE id = run)"
+#define OF_MODEL      "(SELECT project FROM main.models WHERE name = model)"
+#define OF_ION        "(SELECT project FROM main.ions WHERE name = ion)"
 #define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
 
 /* The name in a subject "NOUN/NAME" or "NOUN/NAME/…", whose noun and slash take so many bytes. */
@@ -24,14 +24,15 @@
                   " WHEN 'run/' THEN (SELECT project FROM main.runs WHERE id = " NAME_AT(          \
                       4) ")"                                                                       \
                          " WHEN 'model/' THEN (SELECT project FROM main.models WHERE name "        \
-                         "= " NAME_AT(6) ")"                                                       \
-                                         " WHEN 'dataset/' THEN (SELECT project FROM "             \
-                                         "main.datasets WHERE name = " NAME_AT(                    \
-                                             8) ")"                                                \
-                                                " WHEN 'project/' THEN " NAME_AT(8)           \
-                                                    " WHEN 'deployment/' THEN (SELECT project "   \
-                                                    "FROM main.deployments WHERE name = "          \
-                                                    NAME_AT(11) ") END)"
+                         "= " NAME_AT(                                                             \
+                             6) ")"                                                                \
+                                " WHEN 'dataset/' THEN (SELECT project FROM "                      \
+                                "main.datasets WHERE name = " NAME_AT(                             \
+                                    8) ")"                                                         \
+                                       " WHEN 'project/' THEN " NAME_AT(                           \
+                                           8) " WHEN 'deployment/' THEN (SELECT project "          \
+                                              "FROM main.deployments WHERE name = " NAME_AT(       \
+                                                  11) ") END)"
 
 /* Tables whose rows belong to projects, and SQL for the project of a row. */
 static const struct {
