@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/listen.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -200,7 +201,7 @@ weir_status weir_http_server_start(const struct weir_http_config *config,
     int fd = -1;
     weir_status status = read_tls(server, err);
     if (status == WEIR_OK) {
-        status = listen_open(server->config.listen, &fd, &server->port, err);
+        status = weir_listen_open(server->config.listen, "--listen", &fd, &server->port, err);
     }
     if (status == WEIR_OK) {
         status = pool_start(server, err);

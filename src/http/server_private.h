@@ -242,7 +242,7 @@ enum MHD_Result response_queue(struct http_exchange *x);
 void events_make_response(struct http_exchange *x);
 
 /* accept.c */
-/** Start to take connections of `listen_fd` (listen_open), which then is the acceptor's. */
+/** Start to take connections of `listen_fd` (base/listen.h), which then is the acceptor's. */
 weir_status acceptor_start(struct weir_http_server *server, int listen_fd, struct weir_error *err);
 /** A connection that was taken is closed: its place is free. */
 void acceptor_leave(struct weir_http_server *server);
@@ -250,8 +250,6 @@ void acceptor_leave(struct weir_http_server *server);
 void acceptor_stop(struct weir_http_server *server);
 
 /* listen.c */
-/** A bound, listening, non-blocking socket for "host:port". */
-weir_status listen_open(const char *address, int *out_fd, int *out_port, struct weir_error *err);
 /** Raise the soft limit of open files; the number of connections it allows, at most `wanted`. */
 int listen_allowed_connections(int wanted);
 
