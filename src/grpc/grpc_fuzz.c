@@ -1,0 +1,53 @@
+/* Any bytes on a connection: answered or closed, and nothing left. The preface comes first, so that the
+ * bytes are frames, unless the first of them is 0xff. */
+#include "grpc/server_private.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void echo(void *context, struct weir_grpc_call *call)
+{
+    struct weir_buf reply;
+    const struct weir_grpc_request *request = weir_grpc_call_request(call);
+    (void)context;
+    weir_buf_init(&reply, 1 << 20);
+    (void)weir_buf_append(&reply, request->message, request->len);
+    weir_grpc_answer(call, WEIR_GRPC_OK, "", &reply);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct weir_grpc_server server;
+    const struct weir_grpc_config config = {.max_message_bytes = 1 << 16,
+                                            .max_held_bytes = 1 << 17};
+    int fds[2];
+    server_init(&server, &config, echo, NULL);
+    if (session_make_callbacks(&server) != WEIR_OK ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0) {
+        server_fini(&server);
+        return 0;
+    }
+    server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    struct connection *connection = connection_open(&server, fds[0]);
+    bool is_open = !connection->is_closing;
+    if (is_open && (size == 0 || data[0] != 0xff)) {
+        is_open = session_take(connection, (const uint8_t *)NGHTTP2_CLIENT_MAGIC,
+                               NGHTTP2_CLIENT_MAGIC_LEN);
+    }
+    is_open = is_open && session_take(connection, data, size);
+    (void)server_take_answers(&server);
+    if (is_open && !connection->is_closing) {
+        connection_flush(connection);
+    }
+    connection_close(connection);
+    connections_free_closed(&server);
+    assert(server.n_held_bytes == 0 && server.n_out == 0 && server.n_connections == 0);
+    server_fini(&server);
+    close(fds[1]);
+    return 0;
+}
