@@ -119,6 +119,7 @@ struct weir_registry;
 extern const struct weir_registry *const api_registries[];
 extern const size_t api_n_registries;
 API_FN(api_kind_list);
+API_FN(api_role_list);
 
 API_FN(api_session_get);
 API_FN(api_session_delete);
@@ -255,6 +256,9 @@ weir_status api_node_read_devices(const struct api_call *call, struct weir_node 
 /** The projects in which the caller has a right, perhaps another than the route's: whose things an
  *  answer about the whole cluster may name. Lies in the call's arena. */
 struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_right right);
+
+/** A new list of what a set of rights lets one do: ["read jobs", "submit jobs" …]. */
+json_t *api_rights_list(weir_rights rights);
 
 /** Run a transaction in which the caller sees what they may. Route functions that open their own
  *  transactions use these, and no others. */

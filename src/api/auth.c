@@ -105,19 +105,6 @@ weir_status api_identify_by(struct api_call *call, const char *token, const char
     return who.token == NULL ? check_csrf(call, err) : WEIR_OK;
 }
 
-/* ["read jobs", "submit jobs" …] */
-static json_t *rights_list(weir_rights rights)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < WEIR_RIGHT_COUNT; i++) {
-        if (rights & WEIR_RIGHTS_OF(i)) {
-            json_array_append_new(list, json_sprintf("%s %s", weir_right_verb((enum weir_right)i),
-                                                     weir_right_noun((enum weir_right)i)));
-        }
-    }
-    return list;
-}
-
 weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
@@ -125,12 +112,12 @@ weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct 
     json_t *projects = json_object();
     for (size_t i = 0; i < call->identity.n_grants; i++) {
         const struct weir_grant *grant = &call->identity.grants[i];
-        json_object_set_new(projects, grant->project, rights_list(grant->rights));
+        json_object_set_new(projects, grant->project, api_rights_list(grant->rights));
     }
     api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o}", "user", call->actor, "role",
                                weir_role_text(call->identity.role), "csrf", call->identity.csrf,
                                "version", WEIR_VERSION, "rights",
-                               rights_list(call->identity.rights), "projects", projects));
+                               api_rights_list(call->identity.rights), "projects", projects));
     return WEIR_OK;
 }
 

@@ -341,6 +341,27 @@ START_TEST(refusals_and_logins_are_in_the_audit)
 
 END_TEST
 
+START_TEST(the_list_of_roles_says_what_each_caller_is_told_of_themselves)
+{
+    EXPECT(200, "GET " API "/roles");
+    size_t n = json_array_size(said("items"));
+    ck_assert_uint_eq(n, 7);
+    json_t *items = json_deep_copy(said("items"));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *role = json_array_get(items, i);
+        const char *name = json_string_value(json_object_get(role, "name"));
+        if (strcmp(name, "admin") == 0) {
+            EXPECT(200, "GET " API "/session");
+            ck_assert(json_equal(said("rights"), json_object_get(role, "rights")));
+        }
+        ck_assert(json_is_true(json_object_get(role, "is_of_projects")) ==
+                  (json_array_size(json_object_get(role, "project_rights")) > 0));
+    }
+    json_decref(items);
+}
+
+END_TEST
+
 START_TEST(an_attempts_token_ends_with_the_attempt)
 {
     char bearer[BEARER_BYTES], other[BEARER_BYTES];
@@ -372,4 +393,5 @@ WEIR_TEST_MAIN_WITH("auth", callers_open, callers_close, a_token_is_good_until_i
                     sessions_are_seen_and_ended_by_who_may_no_less,
                     the_page_is_for_who_is_logged_in, the_last_admin_stays,
                     a_user_who_is_named_is_not_deleted, users_and_tokens_of_wrong_form_are_refused,
-                    refusals_and_logins_are_in_the_audit, an_attempts_token_ends_with_the_attempt)
+                    refusals_and_logins_are_in_the_audit,
+                    the_list_of_roles_says_what_each_caller_is_told_of_themselves, an_attempts_token_ends_with_the_attempt)

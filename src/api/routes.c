@@ -1,6 +1,7 @@
 /** Every route of the API, as data. */
 #include "api/api_private.h"
 #include "api/kind.h"
+#include "api/role.h"
 
 #include "ion/decision.h"
 #include "ion/ion.h"
@@ -38,6 +39,8 @@ const struct api_route api_routes[] = {
     {"GET", API "/kinds",
      "List the kinds of sources, sinks, policies, jobs and drivers, with options", R(SELF),
      API_NONE, API_LIST, NULL, &weir_kind_resource, "noun", 0, api_kind_list},
+    {"GET", API "/roles", "List the roles that people can have, with what each may", R(SELF), API_NONE,
+     API_LIST, NULL, &weir_role_resource, NULL, 0, api_role_list},
     {"GET", API "/session", "Who am I?", R(SELF_LOOK), API_NONE, API_FOR_TASKS, NULL, NULL, NULL, 0,
      api_session_get},
     {"DELETE", API "/session", "Log out", R(SELF), API_WRITE, 0, NULL, NULL, NULL, 0,

@@ -1,5 +1,6 @@
 #include "api/shape.h"
 
+#include "api/role.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "ion/replica.h"
@@ -35,6 +36,11 @@ static const struct api_member caller_members[] = {
     ALWAYS("version", "text", "Version of the server"),
     ALWAYS("rights", "list of text", "What the caller may on the platform and in all projects"),
     ALWAYS("projects", "map of list of text", "What the caller may in single projects, by name"),
+};
+static const struct api_member role_members[] = {
+    ALWAYS("rights", "list of text", "What whoever has it on the platform may: cancel jobs …"),
+    ALWAYS("project_rights", "list of text",
+           "What of it whoever has it in a project may there"),
 };
 static const struct api_member health_members[] = {
     ALWAYS("status", "text", "ok, waiting (for a first model), degraded or down"),
@@ -276,6 +282,7 @@ static const struct api_member alive_members[] = {
 const struct api_shape api_shapes[] = {
     SHAPE("alive", NULL, "GET /health", alive_members),
     SHAPE("caller", NULL, "GET /api/v1/session", caller_members),
+    RECORD("role", weir_role_resource, "name", role_members),
     SHAPE("health", NULL, NULL, health_members),
     SHAPE("health reason", NULL, NULL, reason_members),
     SHAPE("health summary", NULL, "GET /api/v1/health/summary", health_summary_members),

@@ -75,7 +75,7 @@ const struct cli_command cli_get = {
     .help =
         "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
         "tokens\n"
-        "sessions kinds; with the name of what they belong to: versions MODEL, dataset-versions "
+        "sessions roles kinds; with the name of what they belong to: versions MODEL, dataset-versions "
         "DATASET,\n"
         "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
         "Lists are filtered by words: weir get jobs state=running project=vision. A filter "

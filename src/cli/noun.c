@@ -1,6 +1,7 @@
 #include "cli/noun.h"
 
 #include "api/kind.h"
+#include "api/role.h"
 #include "base/names.h"
 #include "cli/find.h"
 #include "ion/decision.h"
@@ -57,6 +58,7 @@ const struct cli_noun cli_nouns[] = {
      "user role node name", 1000, NULL},
     {"sessions", "session", &weir_session_resource, API "sessions", NULL, NULL, NULL, "id", "",
      1000, NULL},
+    {"roles", "role", &weir_role_resource, API "roles", NULL, NULL, NULL, "name", "", 0, NULL},
     {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,

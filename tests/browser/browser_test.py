@@ -23,6 +23,7 @@ import fixture
 import frame_test
 import page as browser
 import screens_test
+import share_test
 from fake_server import COOKIE, CSRF, DIST, LINK
 from fixture import ION, SCREENS, WithPage
 
@@ -489,7 +490,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *cluster_test.CASES, *decisions_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *decisions_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -20,13 +20,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
+import fake_share
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
 LOGIN_CSP = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 CSRF = "csrf-of-the-test"
-RIGHTS = ["read users", "change users", "create projects", "grant projects", "change tokens", "operate nodes", "cancel jobs"]
 COOKIE = "session-of-the-test"
 LINK = "link-of-the-test"
 REPLAY = 1000
@@ -61,6 +61,8 @@ class State:
         self.audit = []
         self.devices = []
         self.members_of = {}
+        self.rights = list(fake_share.RIGHTS)
+        self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
@@ -426,7 +428,7 @@ class Handler(BaseHTTPRequestHandler):
     def find(self, path, parts, query):
         state = self.state
         fixed = {
-            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": RIGHTS},
+            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
             "users": state.users, "groups": [], "tokens": [], "devices": state.devices,
             "projects": [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}],
             "health/summary": state.health(),
@@ -434,6 +436,9 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
+        shared = fake_share.find(state, path, parts, query)
+        if shared is not None:
+            return shared
         if parts[0] == "projects" and parts[-1] == "members":
             return state.members_of.get(parts[1], [])
         if path == "events" and query.get("topic") == "audit":
@@ -568,6 +573,11 @@ class Handler(BaseHTTPRequestHandler):
             return
         parts = path.split("/")[3:]
         document = json.loads(body) if body else {}
+        with self.state.lock:
+            shared = fake_share.change(self.state, self.command, parts, document)
+        if shared is not None:
+            self.answer(200, shared)
+            return
         if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback"):
             self.state.decide(parts[-1], document)
         elif parts[0] == "alerts":

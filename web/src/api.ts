@@ -585,6 +585,14 @@ export interface RetentionLimit {
     what: string // What it is
 }
 
+/** GET /roles */
+export interface Role {
+    is_of_projects: boolean // It can be given in a project too
+    name: string // Name
+    project_rights: string[] // What of it whoever has it in a project may there
+    rights: string[] // What whoever has it on the platform may: cancel jobs …
+}
+
 /** GET /runs, GET /runs/{id} */
 export interface Run {
     accuracy: number | null // Of the last mini-batches of training

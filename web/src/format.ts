@@ -99,6 +99,20 @@ export function duration(ms: number): string {
     return `${Math.floor(hours / 24)} d`
 }
 
+const SPANS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds of "90m", "12h", "2d" or seconds alone; NaN: none of these. */
+export function spanOf(text: string): number {
+    const found = /^(\d+(?:\.\d+)?)\s*([smhd]?)$/.exec(text.trim())
+    return found ? Math.round(Number(found[1]) * SPANS[found[2] || 's']!) : NaN
+}
+
+/** As spanOf() reads it: in the greatest unit that is whole. */
+export function spanText(ms: number): string {
+    const unit = ['d', 'h', 'm'].find((one) => ms > 0 && ms % SPANS[one]! === 0) ?? 's'
+    return `${ms / SPANS[unit]!}${unit}`
+}
+
 export function span(from: Moment, to: Moment, nowMs: number): string {
     const start = millis(from)
     const end = millis(to)

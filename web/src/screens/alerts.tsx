@@ -272,7 +272,7 @@ export const alertsScreen: Screen = {
     group: { science: 'Watch', operations: 'Watch' },
     load: [alerts, jobs, ions],
     badge: () => ({ count: openAlerts.value.length, tone: 'bad', what: 'alerts fire' }),
-    letter: 'q',
+    letter: 'a',
     actions: () => {
         const open = openAlerts.value
         return canChange() ? open.map((alert) => ({ name: `Take the alert: ${alert.message}`, run: () => void take([alert]) })) : []

@@ -41,6 +41,6 @@ export const auditScreen: Screen = {
     query: ['q', 'severity'],
     group: { science: 'Watch', operations: 'Watch' },
     load: [events],
-    letter: 'a',
+    letter: 'l',
     render: Audit,
 }

@@ -15,6 +15,7 @@ import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
 import { nodesScreen } from './nodes'
 import { peopleScreen } from './people'
+import { queuesScreen } from './queues'
 import { runScreen } from './run'
 import { runsScreen } from './runs'
 import { storageScreen } from './storage'
@@ -30,6 +31,7 @@ export const screens: readonly Screen[] = [
     runsScreen,
     runScreen,
     nodesScreen,
+    queuesScreen,
     jobsScreen,
     datasetsScreen,
     modelsScreen,

@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks'
 import type { Group, GroupMember, Project, ProjectMember, Token, User } from '../api'
 import { COMMANDS } from '../commands'
 import { Command, Empty, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
-import { ask, Dialog, type Question } from '../components/dialog'
+import { ask, type Question } from '../components/dialog'
+import { Form } from '../components/form'
 import { Icon } from '../components/icon'
 import { Table, type Column } from '../components/table'
 import { toast } from '../components/toast'
 import { NONE } from '../format'
 import type { Screen } from '../screen'
-import { getAll, messageOf, segment, send, session } from '../state/http'
+import { getAll, segment, send, session } from '../state/http'
 import { projectList } from '../state/project'
 import { Resource, useResource } from '../state/resource'
 import { may } from '../state/rights'
@@ -41,78 +42,6 @@ async function loadTeam(): Promise<Team> {
 }
 
 const whoIs = (one: ProjectMember) => one.user ?? one.group ?? ''
-
-/* ---- forms -------------------------------------------------------------------------------------------------------- */
-
-interface Field {
-    name: string
-    label: string
-    type?: 'text' | 'password'
-    options?: readonly string[]
-    value?: string
-    isOptional?: boolean
-}
-
-function Input(props: { field: Field; isFirst: boolean; value: string; onInput: (event: { currentTarget: { value: string } }) => void }) {
-    const common = { name: props.field.name, class: 'input', autofocus: props.isFirst, required: !props.field.isOptional, value: props.value, onInput: props.onInput }
-    return props.field.type === 'password' ? <input {...common} type="password" autocomplete="new-password" /> : <input {...common} type="text" autocomplete="off" />
-}
-
-/** A dialog with fields that sends what was typed; the server's reason stays beside it. */
-function Form(props: { title: string; fields: Field[]; confirm: string; act: (values: Record<string, string>) => Promise<void>; onClose: () => void }) {
-    const [values, setValues] = useState<Record<string, string>>(Object.fromEntries(props.fields.map((one) => [one.name, one.value ?? one.options?.[0] ?? ''])))
-    const [error, setError] = useState('')
-    const [busy, setBusy] = useState(false)
-    const submit = async (event: Event) => {
-        event.preventDefault()
-        setBusy(true)
-        try {
-            await props.act(values)
-            props.onClose()
-        } catch (failure) {
-            setError(messageOf(failure))
-            setBusy(false)
-        }
-    }
-    const change = (name: string) => (event: { currentTarget: { value: string } }) => setValues({ ...values, [name]: event.currentTarget.value })
-    return (
-        <Dialog title={props.title} onClose={props.onClose}>
-            <form onSubmit={submit}>
-                {props.fields.map((one, i) => (
-                    <label key={one.name} class="field">
-                        <span>
-                            {one.label}
-                            {one.isOptional && <span class="muted"> (optional)</span>}
-                        </span>
-                        {one.options ? (
-                            <select class="input" name={one.name} value={values[one.name] ?? ''} onChange={change(one.name)}>
-                                {one.options.map((option) => (
-                                    <option key={option}>{option}</option>
-                                ))}
-                            </select>
-                        ) : (
-                            <Input field={one} isFirst={i === 0} value={values[one.name] ?? ''} onInput={change(one.name)} />
-                        )}
-                    </label>
-                ))}
-                {error && (
-                    <p class="failed" role="alert">
-                        <Icon name="warning" />
-                        <span>{error}</span>
-                    </p>
-                )}
-                <footer>
-                    <button type="button" class="button" onClick={props.onClose}>
-                        Cancel
-                    </button>
-                    <button type="submit" class="button primary" disabled={busy}>
-                        {props.confirm}
-                    </button>
-                </footer>
-            </form>
-        </Dialog>
-    )
-}
 
 async function createUser(values: Record<string, string>): Promise<void> {
     await send('POST', '/users', { name: values['name'], kind: 'person', role: values['role'] })

@@ -98,13 +98,22 @@ export async function getAll<T>(path: string, params: Params = {}, maxPages = 1)
     return items
 }
 
-/** A change: carries the CSRF token of the session. */
-export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<void> {
+/** A change, or a question with a body: carries the CSRF token of the session. */
+async function post(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Response> {
     const headers: Record<string, string> = { 'X-Weir-Csrf': session.value?.csrf ?? '' }
     if (body !== undefined) {
         headers['Content-Type'] = 'application/json'
     }
-    await request(apiUrl(path), { method, headers, body: body === undefined ? null : JSON.stringify(body) })
+    return request(apiUrl(path), { method, headers, body: body === undefined ? null : JSON.stringify(body) })
+}
+
+export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<void> {
+    await post(method, path, body)
+}
+
+/** As send(), and what the server answers. */
+export async function call<T>(method: 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown): Promise<T> {
+    return (await (await post(method, path, body)).json()) as T
 }
 
 /** Reads the session; false when nobody is signed in. Network failures are thrown. */

@@ -1,0 +1,89 @@
+/** What the scheduler would do with a change: who is affected, and how many of each. */
+import type { WhatIf } from '../api'
+import { messageOf } from '../state/http'
+import { href } from '../state/route'
+import { Owner } from './basics'
+import { Icon } from './icon'
+import { Glyph, type Tone } from './state'
+
+/** Outcomes as the server names them, the best first. */
+const TONES: Record<string, Tone> = { starts: 'good', grows: 'good', 'starts when room is free': 'busy', stays: 'plain', waits: 'plain', shrinks: 'warn', evicted: 'warn' }
+
+const toneOf = (outcome: string): Tone => TONES[outcome] ?? 'plain'
+
+function Counts({ answer }: { answer: WhatIf }) {
+    const rows = Object.keys(answer.before).filter((name) => (answer.before[name] ?? 0) + (answer.after[name] ?? 0) > 0)
+    return rows.length === 0 ? null : (
+        <table class="plain">
+            <thead>
+                <tr>
+                    <th scope="col">Jobs, in the next cycle</th>
+                    <th scope="col" class="num">
+                        As it is
+                    </th>
+                    <th scope="col" class="num">
+                        Changed
+                    </th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.map((name) => {
+                    const [was, is] = [answer.before[name] ?? 0, answer.after[name] ?? 0]
+                    return (
+                        <tr key={name}>
+                            <td>{name}</td>
+                            <td class="num">{was}</td>
+                            <td class="num">{was === is ? is : <b class={`tone-${toneOf(name)}-text`}>{is}</b>}</td>
+                        </tr>
+                    )
+                })}
+            </tbody>
+        </table>
+    )
+}
+
+function Affected({ answer }: { answer: WhatIf }) {
+    if (answer.jobs.length === 0) {
+        return <p class="panel-body quiet">Nobody: the next cycle does the same with every job.</p>
+    }
+    return (
+        <ul class="list" aria-label="Who is affected">
+            {answer.jobs.map((job) => (
+                <li key={job.id} class={`tone-${toneOf(job.after)}`}>
+                    <Glyph tone={toneOf(job.after)} />
+                    <span class="outcome grow">
+                        <span>
+                            <a class="main" href={href('jobs', { job: job.id })}>
+                                {job.name}
+                            </a>{' '}
+                            {job.before === job.after ? job.after : `${job.after}, not: ${job.before}`}
+                        </span>
+                        {job.why_after && <small>{job.why_after}</small>}
+                    </span>
+                    <Owner project={job.project} />
+                </li>
+            ))}
+        </ul>
+    )
+}
+
+/** The answer, the wait for it, or why there is none. */
+export function WhatIfAnswer({ answer, error, isAsking }: { answer: WhatIf | undefined; error: unknown; isAsking: boolean }) {
+    return (
+        <div class={`what-if ${isAsking ? 'is-asking' : ''}`} aria-live="polite" aria-busy={isAsking}>
+            {error ? (
+                <p class="failed" role="alert">
+                    <Icon name="warning" />
+                    <span>{messageOf(error)}</span>
+                </p>
+            ) : answer === undefined ? (
+                <p class="panel-body quiet">The same scheduler is asked…</p>
+            ) : (
+                <>
+                    <Affected answer={answer} />
+                    <Counts answer={answer} />
+                </>
+            )}
+        </div>
+    )
+}

@@ -1,0 +1,12 @@
+/** Roles and what each may, as the server's matrix says. */
+import type { Role } from '../api'
+import { getAll } from './http'
+import { Resource } from './resource'
+
+export const roles = new Resource<Role[]>(() => getAll<Role>('/roles'))
+
+/** The roles that people can have with this right; none while the matrix is not there. */
+export function rolesThatMay(right: string): string[] {
+    roles.need()
+    return (roles.data.value ?? []).filter((role) => role.is_of_projects && role.rights.includes(right)).map((role) => role.name)
+}
