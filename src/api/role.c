@@ -11,7 +11,7 @@ struct role_record {
 
 // clang-format off
 static const struct weir_field role_fields[] = {
-    WEIR_FIELD(role_record, name,           TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Name"),
+    WEIR_FIELD(role_record, name,           TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name"),
     WEIR_FIELD(role_record, is_of_projects, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "It can be given in a project too"),
     WEIR_FIELD(role_record, rights,         JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What whoever has it on the platform may: [\"cancel jobs\"]"),
     WEIR_FIELD(role_record, project_rights, JSON, WEIR_FIELD_READ_ONLY, "", "What of it whoever has it in a project may there"),

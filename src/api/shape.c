@@ -72,6 +72,7 @@ static const struct api_member queue_members[] = {
     OR_NULL("shares", "map of any", "What is its: accelerators, cpus, memory, models"),
     OR_NULL("times", "list of any", "Other shares at times of the week: days, from, until, shares"),
     ALWAYS("is_set", "bool", "Somebody set it; else it is implied by a project with jobs"),
+    ALWAYS("guarantee", "amounts", "Its guarantee that holds now, by the time of the week"),
     ALWAYS("fair_share", "amounts", "What it may have now, by all queues' shares"),
     ALWAYS("used", "amounts", "What its jobs and those of its parts have"),
     ALWAYS("borrowed", "amounts", "What of it is above the guarantee that holds now"),
@@ -104,6 +105,35 @@ static const struct api_member what_if_members[] = {
     ALWAYS("before", "map of integer", "Jobs by what the next cycle does with them"),
     ALWAYS("after", "map of integer", "The same with the change"),
     ALWAYS("jobs", "list of changed job", "Those that it makes a difference to"),
+    ALWAYS("n_others", "integer", "Jobs of projects that the caller does not see, of those"),
+    ALWAYS("others", "map of integer", "What becomes of them, by outcome"),
+    ALWAYS("queues", "list of changed queue",
+           "Those that it makes a difference to, and the one that changes"),
+    ALWAYS("guarantees", "guarantees", "Of all queues together, with the change"),
+};
+static const struct api_member queue_share_members[] = {
+    ALWAYS("guarantee", "amounts", "Never taken away while it is asked for"),
+    ALWAYS("fair_share", "amounts", "What it may have, by all queues' shares"),
+    ALWAYS("used", "amounts", "What its jobs have after the cycle"),
+    ALWAYS("borrowed", "amounts", "What of it is above the guarantee"),
+    ALWAYS("waiting", "amounts", "What jobs ask for that have no node"),
+};
+static const struct api_member changed_queue_members[] = {
+    ALWAYS("name", "text", "Queue"),
+    OR_NULL("before", "queue share", "As it is; null: it is not there yet"),
+    OR_NULL("after", "queue share", "With the change"),
+};
+static const struct api_member guarantees_members[] = {
+    ALWAYS("sum", "amounts", "Guarantees of all queues"),
+    ALWAYS("capacity", "amounts", "What the nodes have"),
+    ALWAYS("can_be_kept", "bool", "There is enough for all of them"),
+    OR_NULL("why", "text", "If not: of what there is too little, and who does not use theirs"),
+};
+static const struct api_member queue_list_members[] = {
+    ALWAYS("items", "list of queue", "Those that the caller may see"),
+    OR_NULL("next", "text", "Always null: all are there"),
+    ALWAYS("others", "map of integer",
+           "Of the rest: n_queues, n_running and n_waiting, which are jobs"),
 };
 static const struct api_member changed_job_members[] = {
     ALWAYS("id", "text", "Job"),
@@ -295,6 +325,10 @@ const struct api_shape api_shapes[] = {
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),
+    SHAPE("queue share", NULL, NULL, queue_share_members),
+    SHAPE("changed queue", NULL, NULL, changed_queue_members),
+    SHAPE("guarantees", NULL, NULL, guarantees_members),
+    SHAPE("queue list", NULL, "GET /api/v1/queues", queue_list_members),
     SHAPE("what if", NULL, "POST /api/v1/what-if", what_if_members),
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),

@@ -83,6 +83,12 @@ export interface ChangedJob {
     why_before: string // Why, or where
 }
 
+export interface ChangedQueue {
+    after: QueueShare | null // With the change
+    before: QueueShare | null // As it is; null: it is not there yet
+    name: string // Queue
+}
+
 /** GET /datasets, GET /datasets/{name} */
 export interface Dataset {
     created_by: string | null // Who made it
@@ -237,6 +243,13 @@ export interface GroupMember {
     group: string | null // Group
     name: string // GROUP/USER
     user: string | null // Who is in it
+}
+
+export interface Guarantees {
+    can_be_kept: boolean // There is enough for all of them
+    capacity: Amounts // What the nodes have
+    sum: Amounts // Guarantees of all queues
+    why: string | null // If not: of what there is too little, and who does not use theirs
 }
 
 export interface Health {
@@ -524,11 +537,12 @@ export interface ProjectMember {
     user: string | null // Who may; or a group
 }
 
-/** GET /queues, GET /queues/{name} */
+/** GET /queues/{name} */
 export interface Queue {
     borrowed: Amounts // What of it is above the guarantee that holds now
     created_ms: Time | null // When it was made (ms)
     fair_share: Amounts // What it may have now, by all queues' shares
+    guarantee: Amounts // Its guarantee that holds now, by the time of the week
     /** A job of it whose devices have been idle for so long is held; 0: none is; -1: as the parent says (ms) */
     idle_after_ms: number
     is_set: boolean // Somebody set it; else it is implied by a project with jobs
@@ -543,6 +557,21 @@ export interface Queue {
     shares: Record<string, unknown> | null // What is its: accelerators, cpus, memory, models
     times: unknown[] | null // Other shares at times of the week: days, from, until, shares
     used: Amounts // What its jobs and those of its parts have
+    waiting: Amounts // What jobs ask for that have no node
+}
+
+/** GET /queues */
+export interface QueueList {
+    items: Queue[] // Those that the caller may see
+    next: string | null // Always null: all are there
+    others: Record<string, number> // Of the rest: n_queues, n_running and n_waiting, which are jobs
+}
+
+export interface QueueShare {
+    borrowed: Amounts // What of it is above the guarantee
+    fair_share: Amounts // What it may have, by all queues' shares
+    guarantee: Amounts // Never taken away while it is asked for
+    used: Amounts // What its jobs have after the cycle
     waiting: Amounts // What jobs ask for that have no node
 }
 
@@ -757,5 +786,9 @@ export interface WeirEvent {
 export interface WhatIf {
     after: Record<string, number> // The same with the change
     before: Record<string, number> // Jobs by what the next cycle does with them
+    guarantees: Guarantees // Of all queues together, with the change
     jobs: ChangedJob[] // Those that it makes a difference to
+    n_others: number // Jobs of projects that the caller does not see, of those
+    others: Record<string, number> // What becomes of them, by outcome
+    queues: ChangedQueue[] // Those that it makes a difference to, and the one that changes
 }
