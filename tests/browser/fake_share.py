@@ -26,7 +26,7 @@ def amounts(accelerators, cpus=0, memory=0):
 def queue(name, project, guarantee, limit, used, waiting=0, **more):
     return {"name": name, "parent": None, "project": project, "priority": 100, "times": None, "min_run_ms": -1, "idle_after_ms": -1,
             "shares": {"accelerators": {"guarantee": guarantee, "limit": limit, "weight": 1}}, "created_ms": made.rfc3339(0), "is_set": True,
-            "fair_share": amounts(guarantee), "used": amounts(used), "borrowed": amounts(max(0, used - guarantee)), "waiting": amounts(waiting),
+            "guarantee": amounts(guarantee), "fair_share": amounts(guarantee), "used": amounts(used), "borrowed": amounts(max(0, used - guarantee)), "waiting": amounts(waiting),
             "n_running": used, "n_waiting": int(waiting > 0), **more}
 
 
@@ -35,29 +35,85 @@ def queues():
     return [queue("default", "default", 1, 2, 2), queue("speech", "speech", 1, None, 0, 1)]
 
 
+def queue_share(state, name):
+    found = next((one for one in state.queues if one["name"] == name), None)
+    return found and {key: found[key] for key in ("guarantee", "fair_share", "used", "borrowed", "waiting")}
+
+
 def what_if(state, change):
     counts = {"starts": 0, "waits": 1, "stays": 1, "evicted": 0}
     job = {"id": state.jobs[2]["id"], "name": state.jobs[2]["name"], "project": "default", "queue": "default", "before": "waits", "after": "starts",
            "why_before": "", "why_after": "on rack1-a"}
     is_more = "first" in change or change.get("shares", {}).get("accelerators", {}).get("guarantee", 0) > 1
-    return {"before": counts, "after": {**counts, "starts": int(is_more), "waits": 1 - is_more}, "jobs": [job] if is_more else []}
+    share = queue_share(state, change.get("queue"))
+    guarantee = change.get("shares", {}).get("accelerators", {}).get("guarantee", 0)
+    total = sum(one["guarantee"]["accelerators"] for one in state.queues if one["name"] != change.get("queue")) + guarantee
+    return {"before": counts, "after": {**counts, "starts": int(is_more), "waits": 1 - is_more}, "jobs": [job] if is_more else [],
+            "n_others": int(is_more), "others": {"evicted": 1} if is_more else {},
+            "queues": [{"name": change["queue"], "before": share, "after": {**share, "fair_share": amounts(guarantee)}}] if "queue" in change else [],
+            "guarantees": {"sum": amounts(total), "capacity": amounts(2), "can_be_kept": total <= 2,
+                           "why": None if total <= 2 else f"guarantees of {total} accelerators in all are more than the 2 accelerators that the nodes have"}}
+
+
+def option(name, kind, doc, **more):
+    return {"name": name, "type": kind, "doc": doc, **more}
+
+
+def kinds():
+    """Kinds of jobs; the second is one that no page knows."""
+    common = [option("resources", "any", "What each task needs: {accelerators, memory}"),
+              option("priority", "integer", "Within its queue", minimum=0, maximum=1000),
+              option("time_limit", "any", "Longest run: 90m, 12h")]
+    return [
+        {"id": "job-kind/command", "noun": "job-kind", "plural": "job-kinds", "name": "command", "is_planned": False, "doc": "Any program.",
+         "options": [option("argv", "array", "The program and its arguments", required=True), option("env", "object", "Environment variables", secret=True),
+                     option("network", "text", "host or none", default="host", words=["host", "none"]), *common]},
+        {"id": "job-kind/quantum", "noun": "job-kind", "plural": "job-kinds", "name": "quantum", "is_planned": False, "doc": "Anneals.",
+         "options": [option("qubits", "integer", "How many", required=True, minimum=1, maximum=64), *common]},
+        {"id": "job-kind/mpi", "noun": "job-kind", "plural": "job-kinds", "name": "mpi", "is_planned": True, "doc": None, "options": None},
+    ]
+
+
+def explanation(job):
+    return {"id": job["id"], "name": job["name"], "project": job["project"], "state": job["state"], "why": job["reason"], "code": "full",
+            "resource": "accelerators", "need": 4, "have": 1, "since": job["created_ms"], "expected_start": None, "n_ahead": 1, "queue": "default",
+            "helps": [{"change": "one more node like rack1-a", "outcome": "starts", "why": "on another rack1-a"}]}
 
 
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
     if path == "roles":
         return roles()
+    if path == "kinds":
+        return kinds()
+    if parts[0] == "jobs" and parts[-1] == "explanation":
+        return explanation(next(one for one in state.jobs if one["id"] == parts[1]))
+    if parts[0] == "jobs" and len(parts) == 2:
+        return next((one for one in state.jobs if one["id"] == parts[1]), None)
     if path == "queues":
-        return state.queues
+        return {"items": state.queues, "next": None, "others": {"n_queues": 0, "n_running": 0, "n_waiting": 0}}
     if parts[0] == "queues":
         return next((one for one in state.queues if one["name"] == parts[1]), None)
     return None
+
+
+def change_job(state, parts, body):
+    if len(parts) == 1:
+        job = {**state.jobs[2], **body, "id": made.make_id(state.rng), "state": "PENDING", "reason": None}
+        state.jobs.append(job)
+        return job
+    job = next((one for one in state.jobs if one["id"] == parts[1]), None)
+    if job and parts[2] in ("hold", "requeue", "resume"):
+        job.update(state="PENDING", is_held=parts[2] == "hold", n_evictions=1)
+    return job or {}
 
 
 def change(state, method, parts, body):
     """What a change of one of these answers; None: it is none of these."""
     if parts == ["what-if"]:
         return what_if(state, body)
+    if parts[0] == "jobs" and method == "POST":
+        return change_job(state, parts, body)
     if parts[0] == "queues":
         state.queues = [one for one in state.queues if one["name"] != parts[1] or method != "DELETE"]
         found = next((one for one in state.queues if one["name"] == parts[1]), None)

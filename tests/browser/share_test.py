@@ -32,10 +32,11 @@ class QueueTest(WithPage):
         slide(page, "guarantee", 2)
         page.has_text(".slider", "1 → 2")
         page.has_text(".what-if", "nightly-evaluation")
+        page.has_text(".what-if", "And 1 job of others: 1 evicted.")
         self.assertEqual([one[:2] for one in self.state.requests if one[1] != "/api/v1/what-if"], [], "nothing is changed by looking")
         asked = json.loads(self.last_request()[3])
         self.assertEqual(asked["shares"]["accelerators"], {"guarantee": 2, "weight": 1, "limit": None})
-        page.has_text(".note", "Guarantees would be 3 of 2 devices. Take 1 from default, 1 → 0")
+        page.has_text(".note", "Guarantees of 3 accelerators in all are more than the 2 accelerators that the nodes have. Take 1 from default, 1 → 0")
         self.assertFalse(page.button("Apply to speech").is_enabled())
         page.button("Take it from default").click()
         page.button("Apply to speech and default").click()
@@ -78,4 +79,107 @@ class QueueTest(WithPage):
         self.assertEqual((path, json.loads(body)["priority"]), ("/api/v1/queues/research", 100))
 
 
-CASES = [QueueTest]
+class JobActTest(WithPage):
+    def open(self, number):
+        job = self.state.jobs[number]
+        self.page.go(f"jobs?job={job['id']}")
+        self.page.has_text("#job-title", job["name"])
+        return job
+
+    def test_a_waiting_job_answers_three_questions_and_says_what_would_help(self):
+        page = self.page
+        job = self.open(2)
+        page.has_text(".questions", "Does it fit? Not now.")
+        for text in ("May it? Yes. default uses 2 devices.", "1 job goes before it in its queue.", "needs 4 · there is 1 · accelerators"):
+            self.assertIn(text, page.text(".questions"))
+        page.has_text(".drawer", "one more node like rack1-a: starts")
+        page.button("What if it went first?").click()
+        page.has_text("dialog .what-if", "starts, not: waits")
+        self.assertEqual(json.loads(self.last_request()[3]), {"first": job["id"]})
+
+    def test_each_act_says_before_what_becomes_of_the_job(self):
+        page = self.page
+        job = self.open(0)
+        page.button(f"Hold {job['name']}").click()
+        page.has_text("dialog", "Its tasks write a checkpoint and stop")
+        page.button("Hold the job", "dialog").click()
+        page.has_text(".drawer .panel-head", "held")
+        self.assertEqual(self.last_request()[:2], ("POST", f"/api/v1/jobs/{job['id']}/hold"))
+        page.has_text(".drawer", "Stopped for others")
+        page.button(f"Resume {job['name']}").click()
+        page.until(lambda: self.state.requests[-1][1].endswith("/resume"), "the job to be resumed")
+
+    def test_the_priority_is_changed(self):
+        page = self.page
+        job = self.open(2)
+        page.button(f"Priority of {job['name']}").click()
+        field = page.one('dialog input[name="priority"]')
+        field.clear()
+        field.send_keys("80")
+        page.button("Change the priority", "dialog").click()
+        page.until(lambda: self.state.requests[-1][0] == "PATCH", "the change")
+        self.assertEqual(json.loads(self.last_request()[3]), {"priority": 80})
+
+    def test_who_may_not_cancel_sees_the_act_locked(self):
+        page = self.page
+        self.state.rights.remove("cancel jobs")
+        page.driver.refresh()
+        job = self.open(2)
+        page.button(f"Cancel {job['name']}").click()
+        page.has_text("dialog", "It takes the role operator or data-scientist or ml-engineer or admin, in default or on the platform.")
+        page.has_text("dialog .command", "weir project grant default admin operator")
+
+
+class SubmitTest(WithPage):
+    def test_a_kind_that_the_page_never_heard_of_has_its_form(self):
+        page = self.page
+        page.go("jobs/new?kind=quantum")
+        page.has_text("main", "Anneals.")
+        page.has_text("main", "Not in this version: mpi.")
+        page.one('input[name="name"]').send_keys("anneal")
+        page.one('input[name="qubits"]').send_keys("65")
+        page.has_text(".field .tone-bad-text", "expected a whole number from 1 to 64")
+        page.one('input[name="qubits"]').send_keys("\b\b12")
+        page.one('input[name="resources.accelerators"]').send_keys("2")
+        page.one('input[name="time_limit"]').send_keys("90m")
+        page.has_text(".code pre", "qubits: 12")
+        page.button("Submit").click()
+        page.has_text("#job-title", "anneal")
+        method, path, _, body = next(one for one in self.state.requests if one[1] == "/api/v1/jobs")
+        self.assertEqual(json.loads(body), {"name": "anneal", "kind": "quantum", "project": "default",
+                                            "spec": {"qubits": 12, "time_limit": "90m", "resources": {"accelerators": 2}}})
+
+    def test_the_same_job_is_shown_as_a_document_a_command_and_a_request(self):
+        page = self.page
+        page.go("jobs/new")
+        page.one('input[name="name"]').send_keys("hello")
+        page.one('input[name="argv"]').send_keys("sh -c 'echo it works'")
+        page.has_text(".code pre", 'argv: ["sh", "-c", "echo it works"]')
+        page.one('.panel-head a[href*="as=cli"]').click()
+        page.has_text(".code pre", "-- sh -c 'echo it works'")
+        page.one('.panel-head a[href*="as=rest"]').click()
+        page.has_text(".code pre", '"kind": "command"')
+
+    def test_what_the_server_refuses_stands_at_its_field(self):
+        page = self.page
+        self.may_fail_requests = True
+        page.go("jobs/new")
+        page.one('input[name="name"]').send_keys("hello")
+        page.one('input[name="argv"]').send_keys("true")
+        page.one('input[name="time_limit"]').send_keys("soon")
+        self.state.faults["/api/v1/jobs"] = (400, "INVALID", "$.spec.time_limit: expected a time as 90m, 12h or 2d")
+        page.button("Submit").click()
+        page.has_text(".field .tone-bad-text", "expected a time as 90m")
+        self.assertEqual(page.one('[aria-invalid="true"]').get_attribute("name"), "time_limit")
+        self.state.faults.clear()
+
+    def test_a_job_is_the_beginning_of_another(self):
+        page = self.page
+        self.state.jobs[2].update(spec={"argv": ["sleep", "1 2"], "env": {"KEY": "***", "A": "b"}, "resources": {"accelerators": 3}})
+        page.go(f"jobs/new?from={self.state.jobs[2]['id']}")
+        page.has_text(".page-head .sub", "Copied from nightly-evaluation")
+        value = lambda name: page.js("return document.querySelector(`[name='${arguments[0]}']`).value", name)
+        self.assertEqual((value("argv"), value("env"), value("resources.accelerators")), ("sleep '1 2'", "A=b", "3"))
+
+
+CASES = [QueueTest, JobActTest, SubmitTest]

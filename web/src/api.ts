@@ -417,6 +417,7 @@ export interface ModelVersion {
     model: string // Model
     parameters: Record<string, unknown> | null // Training parameters
     run: string | null // Run that made it
+    signature: unknown // What it takes and gives, and what runs it; found in its file
     version: number // Number
 }
 

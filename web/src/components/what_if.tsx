@@ -1,7 +1,10 @@
 /** What the scheduler would do with a change: who is affected, and how many of each. */
 import type { WhatIf } from '../api'
+import { NONE } from '../format'
 import { messageOf } from '../state/http'
+import { amountOf, plainAmount, type What } from '../state/queues'
 import { href } from '../state/route'
+import type { Asked } from '../state/what_if'
 import { Owner } from './basics'
 import { Icon } from './icon'
 import { Glyph, type Tone } from './state'
@@ -42,8 +45,44 @@ function Counts({ answer }: { answer: WhatIf }) {
     )
 }
 
+function Queues({ answer, what }: { answer: WhatIf; what: What }) {
+    const share = (one: WhatIf['queues'][number]['before']) => (one ? plainAmount(amountOf(one.fair_share, what), what) : NONE)
+    const rows = answer.queues.filter((one) => share(one.before) !== share(one.after))
+    return rows.length === 0 ? null : (
+        <table class="plain">
+            <thead>
+                <tr>
+                    <th scope="col">Queue, and what it may have</th>
+                    <th scope="col" class="num">
+                        As it is
+                    </th>
+                    <th scope="col" class="num">
+                        Changed
+                    </th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.map((one) => (
+                    <tr key={one.name}>
+                        <td>{one.name}</td>
+                        <td class="num">{share(one.before)}</td>
+                        <td class="num">
+                            <b>{share(one.after)}</b>
+                        </td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    )
+}
+
+function othersText(answer: WhatIf): string {
+    const parts = Object.entries(answer.others).map(([outcome, count]) => `${count} ${outcome}`)
+    return `And ${answer.n_others} ${answer.n_others === 1 ? 'job' : 'jobs'} of others${parts.length > 0 ? `: ${parts.join(', ')}` : ''}.`
+}
+
 function Affected({ answer }: { answer: WhatIf }) {
-    if (answer.jobs.length === 0) {
+    if (answer.jobs.length + answer.n_others === 0) {
         return <p class="panel-body quiet">Nobody: the next cycle does the same with every job.</p>
     }
     return (
@@ -63,12 +102,13 @@ function Affected({ answer }: { answer: WhatIf }) {
                     <Owner project={job.project} />
                 </li>
             ))}
+            {answer.n_others > 0 && <li class="muted">{othersText(answer)}</li>}
         </ul>
     )
 }
 
 /** The answer, the wait for it, or why there is none. */
-export function WhatIfAnswer({ answer, error, isAsking }: { answer: WhatIf | undefined; error: unknown; isAsking: boolean }) {
+export function WhatIfAnswer({ answer, error, isAsking, what = 'accelerators' }: Asked & { what?: What }) {
     return (
         <div class={`what-if ${isAsking ? 'is-asking' : ''}`} aria-live="polite" aria-busy={isAsking}>
             {error ? (
@@ -82,6 +122,7 @@ export function WhatIfAnswer({ answer, error, isAsking }: { answer: WhatIf | und
                 <>
                     <Affected answer={answer} />
                     <Counts answer={answer} />
+                    <Queues answer={answer} what={what} />
                 </>
             )}
         </div>

@@ -11,6 +11,7 @@ import { ionGraphScreen } from './ion_graph'
 import { ionListsScreen } from './ion_lists'
 import { ionReviewScreen } from './ion_review'
 import { ionsScreen } from './ions'
+import { jobNewScreen } from './job_new'
 import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
 import { nodesScreen } from './nodes'
@@ -32,6 +33,7 @@ export const screens: readonly Screen[] = [
     runScreen,
     nodesScreen,
     queuesScreen,
+    jobNewScreen,
     jobsScreen,
     datasetsScreen,
     modelsScreen,

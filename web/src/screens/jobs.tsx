@@ -3,28 +3,33 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Job, Task } from '../api'
 import { COMMANDS } from '../commands'
 import { Choices, Command, Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
-import { ask, type Question } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
 import { LogView } from '../components/log_view'
+import { WhyItWaits } from '../components/explanation'
+import { isOver, jobActions, JobActs } from '../components/job_acts'
 import { Id, Sentence } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
+import { Dialog } from '../components/dialog'
+import { WhatIfAnswer } from '../components/what_if'
 import { dayMinute, dayTime, duration, millis, nameIn, NONE, shortId, span, words } from '../format'
 import type { Args, Screen } from '../screen'
-import { getAll, segment, send } from '../state/http'
-import { inProject } from '../state/project'
+import { getAll, segment, session } from '../state/http'
+import { devicesOf, specOf, wantsText } from '../state/job_wants'
+import { queues } from '../state/queues'
+import { useWhatIf } from '../state/what_if'
+import { inProject, project } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, hrefWith, param } from '../state/route'
+import { may } from '../state/rights'
+import { go, href, hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
-import { canChange } from '../state/versions'
 
 const TASKS_REFRESH_S = 5
 
-export function isOver(state: string): boolean {
-    return is(state, 'succeeded', 'failed', 'cancelled')
-}
+export { isOver }
 
 const waits = (job: Job) => is(job.state, 'pending')
 
@@ -34,6 +39,7 @@ const GROUPS: Record<string, { name: string; has: (job: Job) => boolean }> = {
     running: { name: 'Running', has: (job) => !waits(job) && !isOver(job.state) },
     ended: { name: 'Ended', has: (job) => isOver(job.state) },
     failed: { name: 'Failed', has: (job) => is(job.state, 'failed') },
+    mine: { name: 'Mine', has: (job) => job.created_by === session.value?.user },
 }
 
 const FILTER: FilterOf<Job> = {
@@ -52,20 +58,6 @@ const FILTER: FilterOf<Job> = {
 function byNeed(a: Job, b: Job): number {
     const need = (job: Job) => (waits(job) ? 0 : isOver(job.state) ? 2 : 1)
     return need(a) - need(b) || millis(b.created_ms) - millis(a.created_ms)
-}
-
-function cancelQuestion(job: Job): Question {
-    return {
-        title: `Cancel ${job.name}?`,
-        text: <p>Its tasks are asked to stop and write a last checkpoint; what they made so far is kept.</p>,
-        confirm: 'Cancel the job',
-        danger: true,
-        done: `${job.name} is being cancelled`,
-        act: async () => {
-            await send('POST', `/jobs/${segment(job.id)}/cancel`)
-            await jobs.load()
-        },
-    }
 }
 
 const SIGNALS: Record<number, string> = { 1: 'HUP', 2: 'INT', 3: 'QUIT', 4: 'ILL', 6: 'ABRT', 7: 'BUS', 8: 'FPE', 9: 'KILL', 11: 'SEGV', 13: 'PIPE', 15: 'TERM', 24: 'XCPU', 31: 'SYS' }
@@ -116,6 +108,7 @@ export function Tasks({ job }: { job: Job }) {
                                         <StateWord state={taskState(one, job)} />
                                         <small class="muted">
                                             {one.node ?? 'not placed'}
+                                            {one.devices ? ` / ${one.devices}` : ''}
                                             {(one.attempt ?? 0) > 1 ? ` · attempt ${one.attempt}` : ''}
                                             {exitText(one) ? ` · ${exitText(one)}` : ''}
                                         </small>
@@ -171,11 +164,25 @@ function Why({ job }: { job: Job }) {
     )
 }
 
+function First({ job, onClose }: { job: Job; onClose: () => void }) {
+    const asked = useWhatIf({ first: job.id })
+    return (
+        <Dialog title={`What if ${job.name} went first?`} onClose={onClose}>
+            <div class="dialog-text">
+                <p>Before all others that wait in its queue, in the scheduler's next cycle. Nothing changes by asking; a higher priority makes it so.</p>
+                <WhatIfAnswer {...asked} />
+            </div>
+        </Dialog>
+    )
+}
+
 function JobDrawer({ job }: { job: Job }) {
+    const [isFirst, setFirst] = useState(false)
     const run = runs.data.value?.find((one) => one.id === job.run)
     return (
-        <Drawer title={job.name} id="job-title" close={hrefWith({ job: '', task: '' })} state={<StateWord state={job.state} />}>
-            <Why job={job} />
+        <Drawer title={job.name} id="job-title" close={hrefWith({ job: '', task: '' })} state={<StateWord state={job.is_held && waits(job) ? 'held' : job.state} />}>
+            {waits(job) ? <WhyItWaits job={job} onFirst={() => setFirst(true)} /> : <Why job={job} />}
+            <JobActs job={job} />
             <Facts
                 items={[
                     ['Kind', words(job.kind)],
@@ -190,7 +197,11 @@ function JobDrawer({ job }: { job: Job }) {
                           ]
                         : null,
                     job.run ? ['Run', <a href={href(['runs', job.run])}>{run?.name ?? shortId(job.run)}</a>] : null,
-                    ['Restarts', job.n_restarts ?? 0],
+                    ['Asks for', wantsText(job)],
+                    ['Priority', `${job.priority ?? NONE}${job.is_preemptible === false ? ', never stopped for others' : ''}`],
+                    job.time_limit_ms ? ['Time limit', duration(job.time_limit_ms)] : null,
+                    ['Restarts', `${job.n_restarts ?? 0}${job.max_restarts ? ` of at most ${job.max_restarts}` : ''}`],
+                    job.n_evictions ? ['Stopped for others', `${job.n_evictions} ${job.n_evictions === 1 ? 'time' : 'times'}${job.eviction ? `, last: ${job.eviction}` : ''}`] : null,
                     ['Submitted', dayTime(job.created_ms)],
                     waits(job) && job.expected_start_ms ? ['May start', `about ${dayMinute(job.expected_start_ms)}, if jobs end as expected`] : null,
                     ['Started', job.started_ms ? dayTime(job.started_ms) : isOver(job.state) ? 'never' : 'waits'],
@@ -199,14 +210,12 @@ function JobDrawer({ job }: { job: Job }) {
                     ['Job', <Id id={job.id} />],
                 ]}
             />
-            {!isOver(job.state) && canChange() && (
-                <p class="acts">
-                    <button type="button" class="button small danger" onClick={() => ask(cancelQuestion(job))}>
-                        Cancel<span class="hidden"> {job.name}</span>
-                    </button>
-                </p>
-            )}
             <Tasks key={job.id} job={job} />
+            <details class="small">
+                <summary>What was submitted</summary>
+                <pre class="document">{JSON.stringify(specOf(job), null, 2)}</pre>
+            </details>
+            {isFirst && <First job={job} onClose={() => setFirst(false)} />}
         </Drawer>
     )
 }
@@ -232,7 +241,7 @@ function columns(isNarrow: boolean): Column<Job>[] {
             width: '128px',
             phone: 'state',
             sort: (job) => job.state,
-            render: (job) => (waits(job) ? <State tone="plain">{job.expected_start_ms ? `waits ~ ${duration(millis(job.expected_start_ms) - now.value)}` : 'waits'}</State> : <StateWord state={job.state} />),
+            render: (job) => (job.is_held && waits(job) ? <State tone="warn">held</State> : waits(job) ? <State tone="plain">{job.expected_start_ms ? `waits ~ ${duration(millis(job.expected_start_ms) - now.value)}` : 'waits'}</State> : <StateWord state={job.state} />),
         },
         {
             id: 'why',
@@ -246,6 +255,24 @@ function columns(isNarrow: boolean): Column<Job>[] {
                     </span>
                 )
             },
+        },
+        {
+            id: 'devices',
+            name: 'Devices',
+            width: '76px',
+            isNumber: true,
+            sort: (job) => -devicesOf(job),
+            render: (job) => devicesOf(job) || <span class="muted">{NONE}</span>,
+        },
+        { id: 'priority', name: 'Priority', width: '76px', isNumber: true, isWide: true, sort: (job) => -(job.priority ?? 0), render: (job) => job.priority ?? NONE },
+        {
+            id: 'stops',
+            name: 'Stops',
+            width: '64px',
+            isNumber: true,
+            isWide: true,
+            sort: (job) => -(job.n_evictions ?? 0),
+            render: (job) => (job.n_evictions ? <span title={job.eviction ?? 'stopped for others; no restart'}>{job.n_evictions}</span> : <span class="muted">0</span>),
         },
         { id: 'restarts', name: 'Restarts', width: '84px', isNumber: true, isWide: true, sort: (job) => -(job.n_restarts ?? 0), render: (job) => job.n_restarts ?? 0 },
         {
@@ -278,7 +305,11 @@ function Jobs() {
     )
     return (
         <>
-            <PageHead title="Jobs" sub={`${count('running')} run · ${count('waiting')} wait · ${count('ended')} ended`} />
+            <PageHead title="Jobs" sub={`${count('running')} run · ${count('waiting')} wait · ${count('ended')} ended`}>
+                <Act right="submit jobs" project={project.value} tone="primary" onClick={() => go(href(['jobs', 'new']))}>
+                    Submit a job
+                </Act>
+            </PageHead>
             <Loaded resource={jobs} rows={6}>
                 {() =>
                     all.length === 0 && !wanted ? (
@@ -336,12 +367,12 @@ export const jobsScreen: Screen = {
     address: 'jobs',
     query: ['q', 'state', 'sort', 'job', 'task'],
     group: { science: 'Build', operations: 'Cluster' },
-    load: [jobs, runs],
+    load: [jobs, runs, queues],
     badge: () => ({ count: (jobs.data.value ?? []).filter(inProject).filter((job) => !isOver(job.state)).length, tone: 'plain', what: 'run or wait' }),
     letter: 'j',
     actions: (_args: Args) => {
         const job = (jobs.data.value ?? []).find((one) => one.id === param('job'))
-        return job && !isOver(job.state) && canChange() ? [{ name: `Cancel ${job.name}`, run: () => ask(cancelQuestion(job)) }] : []
+        return [...(may('submit jobs') ? [{ name: 'Submit a job', run: () => go(href(['jobs', 'new'])) }] : []), ...(job ? jobActions(job) : [])]
     },
     render: Jobs,
 }

@@ -10,14 +10,14 @@ import { Act } from '../components/locked'
 import { ShareSlider } from '../components/share_slider'
 import { toast } from '../components/toast'
 import { WhatIfAnswer } from '../components/what_if'
-import { spanOf, spanText } from '../format'
+import { sentence, spanOf, spanText } from '../format'
 import { get, messageOf, segment, send } from '../state/http'
-import { amountOf, amountText, capacityOf, GIB, plainAmount, queues, reserved, shareOf, sharesWith, siblingsOf, type Share, type What } from '../state/queues'
+import { amountOf, amountText, capacityOf, GIB, plainAmount, queues, shareOf, sharesWith, siblingsOf, type Share, type What } from '../state/queues'
 import { projects } from '../state/project'
 import { href, hrefWith, go } from '../state/route'
 import { useWhatIf } from '../state/what_if'
 
-type Body = Omit<Queue, 'name' | 'created_ms' | 'is_set' | 'fair_share' | 'used' | 'borrowed' | 'waiting' | 'n_running' | 'n_waiting'>
+type Body = Pick<Queue, 'parent' | 'project' | 'priority' | 'shares' | 'times' | 'min_run_ms' | 'idle_after_ms'>
 
 function bodyOf(queue: Queue): Body {
     const { parent, project, priority, shares, times, min_run_ms, idle_after_ms } = queue
@@ -63,7 +63,7 @@ function proposal(queue: Queue, all: readonly Queue[], what: What, over: number,
     return best && { queue: best, guarantee: (shareOf(best, what).guarantee ?? 0) - over }
 }
 
-function Over(props: { queue: Queue; all: readonly Queue[]; what: What; total: number; capacity: number; found: Taken | undefined; isTaken: boolean; onTake: () => void; onOther: (name: string) => void }) {
+function Over(props: { queue: Queue; all: readonly Queue[]; what: What; why: string; found: Taken | undefined; isTaken: boolean; onTake: () => void; onOther: (name: string) => void }) {
     const { what, found } = props
     const others = siblingsOf(props.queue, props.all).filter((one) => (shareOf(one, what).guarantee ?? 0) > 0)
     return (
@@ -71,7 +71,7 @@ function Over(props: { queue: Queue; all: readonly Queue[]; what: What; total: n
             <Icon name={props.isTaken ? 'info' : 'warning'} />
             <div>
                 <p>
-                    Guarantees would be {plainAmount(props.total, what)} of {amountText(props.capacity, what)}.{' '}
+                    {sentence(props.why)}.{' '}
                     {found ? (
                         <>
                             Take {plainAmount((shareOf(found.queue, what).guarantee ?? 0) - found.guarantee, what)} from{' '}
@@ -120,9 +120,9 @@ function ChangeShare({ queue, all, what }: { queue: Queue; all: readonly Queue[]
         setError('')
     }
     const { top, of, back, text, step } = sliders(what, now)
-    const capacity = capacityOf(what)
-    const total = reserved(all, what, new Map([[queue.name, draft]]))
-    const over = Number.isFinite(total) && total > reserved(all, what) ? total - capacity : 0
+    const sum = asked.answer?.guarantees
+    const more = (draft.guarantee ?? Infinity) > (now.guarantee ?? Infinity)
+    const over = sum && !sum.can_be_kept && more ? Math.max(0, amountOf(sum.sum, what) - amountOf(sum.capacity, what)) : 0
     const found = over > 0 ? proposal(queue, all, what, over, giver) : undefined
     const takes = over > 0 && isTaken && found ? found : undefined
     const isEmptyRange = draft.limit !== null && draft.guarantee !== null && draft.limit < draft.guarantee
@@ -156,8 +156,7 @@ function ChangeShare({ queue, all, what }: { queue: Queue; all: readonly Queue[]
                     queue={queue}
                     all={all}
                     what={what}
-                    total={total}
-                    capacity={capacity}
+                    why={sum?.why ?? ''}
                     found={found}
                     isTaken={takes !== undefined}
                     onTake={() => setTaken(!isTaken)}
@@ -172,7 +171,7 @@ function ChangeShare({ queue, all, what }: { queue: Queue; all: readonly Queue[]
                     <h3>
                         Who is affected <span class="window">asked of the same scheduler{takes ? `; ${queue.name} alone, before ${takes.queue.name} gives` : ''}</span>
                     </h3>
-                    <WhatIfAnswer {...asked} />
+                    <WhatIfAnswer {...asked} what={what} />
                     {error && (
                         <p class="failed" role="alert">
                             <Icon name="warning" />

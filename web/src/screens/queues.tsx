@@ -11,7 +11,7 @@ import type { Args, Screen } from '../screen'
 import { devices } from '../state/devices'
 import { getAll } from '../state/http'
 import { projectList } from '../state/project'
-import { amountOf, amountText, capacityOf, models, plainAmount, queues, reserved, shareOf, tree, type Place, type What } from '../state/queues'
+import { amountOf, amountText, capacityOf, models, others, plainAmount, queues, reserved, shareOf, tree, type Place, type What } from '../state/queues'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
@@ -48,7 +48,8 @@ function rowsOf(all: readonly Queue[], what: What, waits: Map<string, number>): 
     const capacity = capacityOf(what)
     const isBorrowed = all.some((one) => amountOf(one.borrowed, what) > 0)
     return tree(all).map((place) => {
-        const guarantee = shareOf(place.queue, what).guarantee ?? capacity
+        const holds = amountOf(place.queue.guarantee, what) // by the time of the week
+        const guarantee = shareOf(place.queue, what).guarantee === null || holds < 0 ? capacity : holds
         const used = amountOf(place.queue.used, what)
         return {
             ...place,
@@ -149,7 +150,10 @@ function summary(all: readonly Queue[], what: What): string {
         amountText(capacity, what),
         `guarantees ${Number.isFinite(guaranteed) ? plainAmount(guaranteed, what) : 'of all'} of ${plainAmount(capacity, what)}`,
         count === 0 ? 'nobody waits' : `${jobsText(count)} ${count === 1 ? 'waits' : 'wait'} for ${amountText(waiting, what)}`,
-    ].join(' · ')
+        others.value['n_queues'] ? `${others.value['n_queues']} queues of others: ${jobsText(others.value['n_running'] ?? 0)} run and ${others.value['n_waiting'] ?? 0} wait` : '',
+    ]
+        .filter(Boolean)
+        .join(' · ')
 }
 
 function Queues({ args }: { args: Args }) {

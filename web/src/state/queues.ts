@@ -1,12 +1,20 @@
 /** Queues: what of the cluster is whose, as a tree, and what of each resource there is. */
-import type { Amounts, Queue } from '../api'
+import { signal } from '@preact/signals'
+import type { Amounts, Queue, QueueList } from '../api'
 import { bytes, short } from '../format'
 import { accelerators } from './devices'
-import { getAll } from './http'
+import { get } from './http'
 import { Resource } from './resource'
 import { nodes } from './store'
 
-export const queues = new Resource<Queue[]>(() => getAll<Queue>('/queues'))
+/** Of queues that the caller does not see: how many there are, and their jobs. */
+export const others = signal<Record<string, number>>({})
+
+export const queues = new Resource<Queue[]>(async () => {
+    const list = await get<QueueList>('/queues')
+    others.value = list.others
+    return list.items
+})
 
 /** "accelerators", "cpus", "memory", or a model of accelerator. */
 export type What = string
@@ -93,15 +101,14 @@ export function siblingsOf(queue: { name: string; parent: string | null }, all: 
 }
 
 /** What a queue holds back of the whole: its guarantee, or if they are more, its parts' together. */
-export function reservedBy(queue: Queue, all: readonly Queue[], what: What, changed: ReadonlyMap<string, Share>): number {
-    const own = (changed.get(queue.name) ?? shareOf(queue, what)).guarantee ?? Infinity
-    const parts = all.filter((one) => one.parent === queue.name).reduce((sum, one) => sum + reservedBy(one, all, what, changed), 0)
-    return Math.max(own, parts)
+function reservedBy(queue: Queue, all: readonly Queue[], what: What): number {
+    const parts = all.filter((one) => one.parent === queue.name).reduce((sum, one) => sum + reservedBy(one, all, what), 0)
+    return Math.max(shareOf(queue, what).guarantee ?? Infinity, parts)
 }
 
-/** Guarantees of the whole tree together, with these changes. */
-export function reserved(all: readonly Queue[], what: What, changed: ReadonlyMap<string, Share> = new Map()): number {
+/** Guarantees of the whole tree together. */
+export function reserved(all: readonly Queue[], what: What): number {
     return tree(all)
         .filter((one) => one.depth === 0)
-        .reduce((sum, { queue }) => sum + reservedBy(queue, all, what, changed), 0)
+        .reduce((sum, { queue }) => sum + reservedBy(queue, all, what), 0)
 }

@@ -1,0 +1,257 @@
+/** Submit a job: kinds and options as the server knows them; beside them what there is now, and the same as YAML, CLI and REST. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Job, Kind } from '../api'
+import { Choices, Loaded, Loading, Owner, PageHead, Panel } from '../components/basics'
+import { Code } from '../components/code'
+import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
+import { OptionField } from '../components/option_field'
+import { QuotaBar } from '../components/quota_bar'
+import { toast } from '../components/toast'
+import { sentence, words } from '../format'
+import type { Args, Screen } from '../screen'
+import { accelerators, devices } from '../state/devices'
+import { call, get, getAll, messageOf, segment } from '../state/http'
+import { commandOf, documentOf, optionsOf, RESOURCES, requestOf, textsOf, yamlOf, type JobDocument, type Option, type Texts } from '../state/job_form'
+import { project, projectList, projects } from '../state/project'
+import { amountOf, capacityOf, models, plainAmount, queues, shareOf } from '../state/queues'
+import { Resource, useResource } from '../state/resource'
+import { go, href, hrefWith, param } from '../state/route'
+import { datasets, jobs, nodes } from '../state/store'
+
+const kinds = new Resource<Kind[]>(() => getAll<Kind>('/kinds', { noun: 'job-kind' }))
+
+const USUAL = 'command'
+/** What people say of most jobs; the rest is folded, and found by a word. */
+const MAIN = ['argv', 'script', 'command', 'model', 'data', 'validation', 'dataset', 'datasets', 'epochs', 'env', 'files', 'image']
+const WHERE = ['tasks', 'workers', 'parameter_servers', 'replicas', 'cpu_slots', 'memory_max_bytes', 'priority', 'preemptible', 'time_limit', 'node_selector', 'tolerations', 'topology']
+
+const WORDS = { yaml: yamlOf, cli: commandOf, rest: requestOf }
+const WORD_NAMES: Record<keyof typeof WORDS, string> = { yaml: 'YAML', cli: 'CLI', rest: 'REST' }
+
+/* ---- what there is now ---------------------------------------------------------------------------------------------- */
+
+function Now({ job }: { job: JobDocument }) {
+    const wants = (job.spec['resources'] ?? {}) as Record<string, unknown>
+    const each = Number(wants['accelerators'] ?? 0)
+    const model = wants['accelerator_model'] as string | undefined
+    const tasks = Number(job.spec['tasks'] ?? job.spec['workers'] ?? 1) || 1
+    const queue = queues.data.value?.find((one) => one.project === job.project)
+    const free = [...accelerators.value]
+        .map(([node, list]) => ({ node, count: list.filter((one) => one.state === 'ok' && one.used_milli === 0 && (!model || one.model === model)).length }))
+        .filter((one) => one.count > 0)
+        .sort((a, b) => b.count - a.count)
+    const share = queue ? shareOf(queue, 'accelerators') : { guarantee: 0, limit: null, weight: 1 }
+    const used = queue ? amountOf(queue.used, 'accelerators') : 0
+    const after = used + each * tasks
+    const isOver = share.limit !== null && after > share.limit
+    const borrows = Math.max(0, after - Math.max(used, share.guarantee ?? Infinity))
+    const places = free.reduce((sum, one) => sum + Math.floor(one.count / Math.max(1, each)), 0)
+    return (
+        <Panel title="What there is now" window="no forecast: the scheduler says the rest">
+            <div class="panel-body stack">
+                <p class="row">
+                    <Owner project={job.project} />
+                    <span class="grow">
+                        <QuotaBar used={used} guarantee={share.guarantee ?? capacityOf('accelerators')} waiting={each * tasks} whole={share.limit ?? capacityOf('accelerators')} project={job.project} label={`${job.project} uses ${used} devices, and this job asks for ${each * tasks}`} />
+                    </span>
+                </p>
+                <ul class="list short" aria-label="What there is now">
+                    <li>
+                        {`${job.project} uses ${plainAmount(used, 'accelerators')} devices of a guarantee of ${share.guarantee === null ? 'all' : plainAmount(share.guarantee, 'accelerators')}${share.limit === null ? '' : ` and a limit of ${plainAmount(share.limit, 'accelerators')}`}.`}
+                    </li>
+                    {each > 0 && isOver && <li class="tone-warn-text">With this job it would be over its limit: the job waits until others of it end.</li>}
+                    {each > 0 && !isOver && borrows > 0 && <li>{plainAmount(borrows, 'accelerators')} of them would be borrowed, and may be taken back for others.</li>}
+                    {each > 0 && (
+                        <li>
+                            {free.length === 0
+                                ? `No device is free${model ? ` of model ${model}` : ''} now.`
+                                : `Free now: ${free.slice(0, 4).map((one) => `${one.node} ${one.count}`).join(' · ')}. Room for ${Math.min(places, tasks)} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}.`}
+                        </li>
+                    )}
+                </ul>
+            </div>
+        </Panel>
+    )
+}
+
+/* ---- the form ------------------------------------------------------------------------------------------------------- */
+
+/** The field that the server's sentence is about: "$.spec.time_limit: …". */
+function fieldOf(message: string): string | undefined {
+    return /^\$\.(?:spec\.)?((?:resources\.)?[a-z_]+)/.exec(message)?.[1]
+}
+
+function Fields(props: { options: readonly Option[]; texts: Texts; errors: Texts; suggest: (name: string) => readonly string[]; onInput: (name: string, text: string) => void }) {
+    return (
+        <>
+            {props.options.map((option) => (
+                <OptionField
+                    key={option.name}
+                    option={option}
+                    text={props.texts[option.name] ?? ''}
+                    error={props.errors[option.name]}
+                    suggestions={props.suggest(option.name)}
+                    onInput={(text) => props.onInput(option.name, text)}
+                />
+            ))}
+        </>
+    )
+}
+
+function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
+    const usable = all.filter((kind) => !kind.is_planned)
+    const kind = usable.find((one) => one.name === (param('kind') || from?.kind || USUAL)) ?? usable[0]
+    const options = optionsOf(kind)
+    const [name, setName] = useState(from?.name ?? '')
+    const [owner, setOwner] = useState(from?.project ?? project.value ?? projects.value[0] ?? 'default')
+    const [restarts, setRestarts] = useState(from?.max_restarts ? String(from.max_restarts) : '')
+    const [texts, setTexts] = useState<Texts>(from ? textsOf(options, (from.spec ?? {}) as Record<string, unknown>) : {})
+    const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
+    const [refusal, setRefusal] = useState('')
+    const [search, setSearch] = useState('')
+    const [isBusy, setBusy] = useState(false)
+    const { spec, errors } = documentOf(options, texts)
+    const job: JobDocument = { name, kind: kind?.name ?? '', project: owner, ...(restarts === '' ? {} : { max_restarts: Number(restarts) }), spec }
+    if (!/^[a-z0-9]([a-z0-9._-]*)$/.test(name)) {
+        errors['name'] = name === '' ? 'it must have one' : 'expected a name of a-z 0-9 . _ -'
+    }
+    const refused = fieldOf(refusal)
+    const shown: Texts = Object.fromEntries(Object.entries(errors).filter(([field]) => touched.has(field) || touched.has('all')))
+    if (refused) {
+        shown[refused] = refusal
+    }
+    const onInput = (field: string, text: string) => {
+        setTexts({ ...texts, [field]: text })
+        setTouched(new Set([...touched, field]))
+        setRefusal('')
+    }
+    const suggest = (field: string): readonly string[] =>
+        field === 'resources.accelerator_model' ? models() : field === 'dataset' || field === 'datasets' ? (datasets.data.value ?? []).map((one) => one.name) : []
+    const isMain = (option: Option) => option.required || MAIN.includes(option.name)
+    const where = options.filter((one) => WHERE.includes(one.name))
+    const main = options.filter((one) => isMain(one) && !WHERE.includes(one.name))
+    const rest = options.filter((one) => !isMain(one) && !WHERE.includes(one.name) && one.name !== 'resources')
+    const found = rest.filter((one) => search === '' || `${one.name} ${one.doc}`.toLowerCase().includes(search.toLowerCase()) || (texts[one.name] ?? '') !== '')
+    const submit = async () => {
+        setTouched(new Set(['all']))
+        if (Object.keys(errors).length > 0) {
+            return
+        }
+        setBusy(true)
+        try {
+            const made = await call<Job>('POST', '/jobs', job)
+            await jobs.load()
+            toast(`${job.name} is submitted`)
+            go(href('jobs', { job: made.id }))
+        } catch (failure) {
+            setRefusal(messageOf(failure))
+            setBusy(false)
+        }
+    }
+    const as = (Object.keys(WORDS) as (keyof typeof WORDS)[]).find((one) => one === param('as')) ?? 'yaml'
+    return (
+        <>
+            <PageHead
+                title="Submit a job"
+                crumbs={[['Jobs', href('jobs')]]}
+                sub={from ? `Copied from ${from.name} · values of secrets are not copied: write them anew` : 'Every field has its line in the document beside it'}
+            >
+                <a class="button" href={href('jobs')}>
+                    Cancel
+                </a>
+                <Act right="submit jobs" project={owner} tone="primary" disabled={isBusy} onClick={() => void submit()}>
+                    {isBusy ? 'Submitting…' : 'Submit'}
+                </Act>
+            </PageHead>
+            {refusal && (
+                <p class="failed" role="alert">
+                    <Icon name="warning" />
+                    <span>{refusal}</span>
+                </p>
+            )}
+            <div class="grid split-job">
+                <div class="stack">
+                    <Panel title="What">
+                        <div class="panel-body stack">
+                            <Choices label="Kind" items={usable.map((one) => ({ name: sentence(words(one.name ?? '')), address: hrefWith({ kind: one.name ?? '' }), isCurrent: one === kind }))} />
+                            <p class="small muted">
+                                {kind?.doc}
+                                {all.some((one) => one.is_planned) && ` Not in this version: ${all.filter((one) => one.is_planned).map((one) => one.name).join(', ')}.`}
+                            </p>
+                            <div class="grid g2">
+                                <OptionField option={{ name: 'name', type: 'text', doc: 'What it is called', required: true }} text={name} error={shown['name']} onInput={(text) => { setName(text); setTouched(new Set([...touched, 'name'])) }} />
+                                <div class="field">
+                                    <label for="job-project">Project</label>
+                                    <select id="job-project" class="input" name="project" value={owner} onChange={(event) => setOwner(event.currentTarget.value)}>
+                                        {[...new Set([owner, ...projects.value])].map((one) => (
+                                            <option key={one}>{one}</option>
+                                        ))}
+                                    </select>
+                                    <span class="small muted">It waits in this project's queue</span>
+                                </div>
+                            </div>
+                            <Fields options={main} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
+                        </div>
+                    </Panel>
+                    <Panel title="Where">
+                        <div class="panel-body grid g4">
+                            {options.some((one) => one.name === 'resources') && <Fields options={RESOURCES} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />}
+                            <Fields options={where} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
+                            <OptionField option={{ name: 'max_restarts', type: 'integer', doc: 'How often it starts again after an error' }} text={restarts} error={shown['max_restarts']} onInput={setRestarts} />
+                        </div>
+                    </Panel>
+                    {rest.length > 0 && (
+                        <Panel
+                            title="Other options"
+                            window={`${rest.length}, each as its default says`}
+                            aside={<input type="search" class="input small" placeholder="Find an option" aria-label="Find an option" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />}
+                        >
+                            <details class="panel-body" open={search !== '' || rest.some((one) => (texts[one.name] ?? '') !== '')}>
+                                <summary>{search === '' ? 'Show all' : `${found.length} of ${rest.length}`}</summary>
+                                <div class="grid g2">
+                                    <Fields options={found} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
+                                </div>
+                            </details>
+                        </Panel>
+                    )}
+                </div>
+                <div class="stack">
+                    <Now job={job} />
+                    <Panel
+                        title="Document"
+                        aside={<Choices label="Document as" items={(Object.keys(WORDS) as (keyof typeof WORDS)[]).map((one) => ({ name: WORD_NAMES[one], address: hrefWith({ as: one === 'yaml' ? '' : one }), isCurrent: one === as }))} />}
+                    >
+                        <Code text={WORDS[as](job)} label={`The job as ${WORD_NAMES[as]}`} />
+                    </Panel>
+                </div>
+            </div>
+        </>
+    )
+}
+
+function JobNew() {
+    const from = param('from')
+    const source = useResource(`job:${from}`, async () => (from === '' ? undefined : await get<Job>(`/jobs/${segment(from)}`)))
+    useEffect(() => {
+        kinds.need()
+        datasets.need()
+    }, [])
+    const isReady = from === '' || source.data.value !== undefined || source.error.value !== null
+    return (
+        <Loaded resource={kinds} rows={6}>
+            {(all) => (isReady ? <Submit key={from} all={all} from={source.data.value} /> : <Loading rows={6} />)}
+        </Loaded>
+    )
+}
+
+export const jobNewScreen: Screen = {
+    id: 'job-new',
+    title: 'Submit a job',
+    icon: 'jobs',
+    address: 'jobs/new',
+    query: ['kind', 'from', 'as'],
+    under: 'jobs',
+    load: [queues, devices, nodes, projectList],
+    render: JobNew as (props: { args: Args }) => ReturnType<typeof JobNew>,
+}
