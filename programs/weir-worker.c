@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "predict/predict.h"
 #include "serve/inspect.h"
+#include "serve/serve.h"
 #include "train/train.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ static const struct role roles[] = {
     {"evaluate", weir_evaluate_main, "Measure a trained network on labelled pictures"},
     {"predict", weir_predict_main, "Be a prediction replica"},
     {"inspect", weir_inspect_main, "Say what a model file takes and gives, and what runs it"},
+    {"serve", weir_serve_main, "Answer requests for models"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };

@@ -331,6 +331,13 @@ void batcher_set_rules(struct batcher *batcher, const struct batcher_rules *rule
     pthread_mutex_unlock(&batcher->lock);
 }
 
+void batcher_get_rules(struct batcher *batcher, struct batcher_rules *out)
+{
+    pthread_mutex_lock(&batcher->lock);
+    *out = batcher->config.rules;
+    pthread_mutex_unlock(&batcher->lock);
+}
+
 size_t batcher_n_waiting(struct batcher *batcher)
 {
     pthread_mutex_lock(&batcher->lock);

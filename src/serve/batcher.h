@@ -84,6 +84,9 @@ weir_status batcher_submit(struct batcher *batcher, struct batch_request *reques
 /** Other rules, for what is taken from now on. Any thread. */
 void batcher_set_rules(struct batcher *batcher, const struct batcher_rules *rules);
 
+/** The rules in effect. Any thread. */
+void batcher_get_rules(struct batcher *batcher, struct batcher_rules *out);
+
 /** Requests that wait or are computed. Any thread. */
 size_t batcher_n_waiting(struct batcher *batcher);
 

@@ -1,0 +1,147 @@
+#include "serve/golden.h"
+
+#include "serve/protocol/oip_tensor.h"
+#include "tensor/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TOLERANCE_DEFAULT 1e-3
+
+/* A place among named ports; the reference is taken. */
+static weir_status put(const struct serve_port *ports, size_t n_ports, struct oip_tensor *tensor,
+                       struct weir_tensor **slots, struct weir_error *err)
+{
+    for (size_t i = 0; i < n_ports; i++) {
+        if (strcmp(ports[i].name, tensor->name) == 0 && slots[i] == NULL) {
+            slots[i] = tensor->tensor;
+            return WEIR_OK;
+        }
+    }
+    weir_tensor_release(tensor->tensor);
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "golden: the model has no '%.80s', or it is there "
+                          "twice",
+                          tensor->name);
+}
+
+static weir_status read_tensors(struct json_scan *scan, struct weir_arena *arena,
+                                const struct serve_port *ports, size_t n_ports,
+                                struct weir_tensor **slots)
+{
+    WEIR_TRY(json_scan_enter(scan, '['));
+    while (json_scan_element(scan)) {
+        struct oip_tensor tensor;
+        WEIR_TRY(oip_tensor_read(scan, arena, NULL, &tensor));
+        WEIR_TRY(put(ports, n_ports, &tensor, slots, scan->err));
+    }
+    return scan->status;
+}
+
+static weir_status read_golden(struct json_scan *scan, struct weir_arena *arena,
+                               const struct serve_model *model, struct weir_tensor **in,
+                               struct weir_tensor **expected, double *tolerance)
+{
+    const char *key;
+    *tolerance = TOLERANCE_DEFAULT;
+    WEIR_TRY(json_scan_enter(scan, '{'));
+    while (json_scan_member(scan, arena, &key)) {
+        struct json_number number;
+        if (strcmp(key, "inputs") == 0) {
+            WEIR_TRY(read_tensors(scan, arena, model->inputs, model->n_inputs, in));
+        } else if (strcmp(key, "outputs") == 0) {
+            WEIR_TRY(read_tensors(scan, arena, model->outputs, model->n_outputs, expected));
+        } else if (strcmp(key, "tolerance") == 0) {
+            WEIR_TRY(json_scan_number(scan, true, &number));
+            *tolerance = number.value;
+        } else {
+            WEIR_TRY(json_scan_skip(scan, NULL));
+        }
+    }
+    return json_scan_end(scan);
+}
+
+static weir_status compare_values(const char *name, const struct weir_tensor *expected,
+                                  const struct weir_tensor *out, double tolerance,
+                                  struct weir_error *err)
+{
+    for (size_t i = 0; i < out->n_elems; i++) {
+        double is, should;
+        size_t at = i * weir_dtype_bytes(out->dtype);
+        weir_elems_to_f64(out->dtype, (const char *)out->data + at, &is, 1);
+        weir_elems_to_f64(out->dtype, (const char *)expected->data + at, &should, 1);
+        bool are_nan = isnan(is) && isnan(should);
+        if (!are_nan && is != should && !(fabs(is - should) <= tolerance * (1 + fabs(should)))) {
+            return weir_error_set(err, WEIR_ERR_CORRUPT,
+                                  "golden check: element %zu of '%.80s' is %g, expected %g", i,
+                                  name, is, should);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status compare(const char *name, const struct weir_tensor *expected,
+                           const struct weir_tensor *out, double tolerance, struct weir_error *err)
+{
+    char is[WEIR_TENSOR_TEXT_BYTES], should[WEIR_TENSOR_TEXT_BYTES];
+    if (expected->dtype != out->dtype || expected->rank != out->rank ||
+        memcmp(expected->dims, out->dims, (size_t)out->rank * sizeof *out->dims) != 0) {
+        return weir_error_set(
+            err, WEIR_ERR_CORRUPT, "golden check: '%.80s' is %s %s, expected %s %s", name,
+            weir_dtype_name(out->dtype), weir_tensor_dims_text(out->rank, out->dims, is),
+            weir_dtype_name(expected->dtype),
+            weir_tensor_dims_text(expected->rank, expected->dims, should));
+    }
+    if (out->dtype == WEIR_DTYPE_STRING) {
+        const struct weir_tensor_string *a = out->data, *b = expected->data;
+        for (size_t i = 0; i < out->n_elems; i++) {
+            if (a[i].len != b[i].len || memcmp(a[i].bytes, b[i].bytes, a[i].len) != 0) {
+                return weir_error_set(err, WEIR_ERR_CORRUPT,
+                                      "golden check: element %zu of '%.80s' differs", i, name);
+            }
+        }
+        return WEIR_OK;
+    }
+    return compare_values(name, expected, out, tolerance, err);
+}
+
+static weir_status run_and_compare(struct serve_model *model, struct weir_tensor *const *in,
+                                   struct weir_tensor *const *expected, double tolerance,
+                                   struct weir_error *err)
+{
+    struct weir_tensor *out[SERVE_PORTS_MAX] = {0};
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        if (in[i] == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "golden: input '%.80s' is missing",
+                                  model->inputs[i].name);
+        }
+    }
+    WEIR_TRY(serve_model_run(model, in, out, err));
+    for (size_t i = 0; i < model->n_outputs && status == WEIR_OK; i++) {
+        if (expected[i] != NULL) {
+            status = compare(model->outputs[i].name, expected[i], out[i], tolerance, err);
+        }
+    }
+    serve_tensors_release(out, model->n_outputs);
+    return status;
+}
+
+weir_status golden_check(struct serve_model *model, const char *text, size_t len,
+                         struct weir_error *err)
+{
+    struct weir_tensor *in[SERVE_PORTS_MAX] = {0}, *expected[SERVE_PORTS_MAX] = {0};
+    struct weir_arena arena;
+    struct json_scan scan;
+    double tolerance;
+    weir_arena_init(&arena, 0);
+    json_scan_init(&scan, text, len, err);
+    weir_status status = read_golden(&scan, &arena, model, in, expected, &tolerance);
+    if (status == WEIR_OK) {
+        status = run_and_compare(model, in, expected, tolerance, err);
+    }
+    serve_tensors_release(in, SERVE_PORTS_MAX);
+    serve_tensors_release(expected, SERVE_PORTS_MAX);
+    weir_arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,178 @@
+#include "serve/replica.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "serve/follower.h"
+#include "serve/reporter.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRA_MAX_BYTES ((size_t)64 << 20)
+
+struct serve_replica {
+    const struct serve_options *options;
+    struct versions *versions;
+    struct host *host;
+    struct reporter *reporter; /**< NULL: there is no server. */
+    struct follower *follower; /**< NULL: there is no deployment. */
+    struct protocol_host ops;
+};
+
+/* ---- models that were given ------------------------------------------------------------------ */
+
+/* A file that may be NULL, in the arena. */
+static weir_status read_extra(const char *path, struct weir_arena *arena, const char **out,
+                              size_t *out_len, struct weir_error *err)
+{
+    char *text;
+    if (path == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(path, EXTRA_MAX_BYTES, arena, &text, out_len, err));
+    *out = text;
+    return WEIR_OK;
+}
+
+static weir_status load_with(struct serve_replica *replica, const struct serve_given *given,
+                             struct weir_arena *arena, struct weir_error *err)
+{
+    struct signature_extras extras = {0};
+    struct version_wanted wanted = {.model = given->model,
+                                    .number = given->number,
+                                    .path = given->path,
+                                    .extras = &extras,
+                                    .rules = replica->options->rules};
+    WEIR_TRY(read_extra(given->labels, arena, &extras.labels, &extras.labels_len, err));
+    WEIR_TRY(read_extra(given->preprocess, arena, &extras.preprocess, &extras.preprocess_len, err));
+    WEIR_TRY(read_extra(given->golden, arena, &wanted.golden, &wanted.golden_len, err));
+    return versions_load(replica->versions, &wanted, err);
+}
+
+static weir_status load_given(struct serve_replica *replica, const struct serve_given *given,
+                              struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct weir_error own;
+    err = err != NULL ? err : &own;
+    weir_arena_init(&arena, 0);
+    weir_status status = load_with(replica, given, &arena, err);
+    weir_arena_fini(&arena);
+    if (status != WEIR_OK) {
+        versions_fail(replica->versions, given->model, given->number, err->message);
+        return weir_error_prefix(err, "%s: ", given->model);
+    }
+    return WEIR_OK;
+}
+
+static weir_status no_such_model(const char *model, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no model %.100s here", model);
+}
+
+/* Triton's load: of every version with this name. */
+static weir_status on_load(void *context, const char *model, struct weir_error *err)
+{
+    struct serve_replica *replica = context;
+    bool is_found = false;
+    for (size_t i = 0; i < replica->options->n_given; i++) {
+        if (strcmp(replica->options->given[i].model, model) == 0) {
+            is_found = true;
+            WEIR_TRY(load_given(replica, &replica->options->given[i], err));
+        }
+    }
+    return is_found ? WEIR_OK : no_such_model(model, err);
+}
+
+static weir_status on_unload(void *context, const char *model, struct weir_error *err)
+{
+    struct serve_replica *replica = context;
+    bool is_found = false;
+    for (size_t i = 0; i < replica->options->n_given; i++) {
+        const struct serve_given *given = &replica->options->given[i];
+        if (strcmp(given->model, model) == 0) {
+            is_found = true;
+            (void)versions_unload(replica->versions, model, given->number);
+        }
+    }
+    return is_found ? WEIR_OK : no_such_model(model, err);
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+static weir_status start_host(struct serve_replica *replica, struct weir_error *err)
+{
+    const struct serve_options *options = replica->options;
+    replica->ops = (struct protocol_host){.context = replica, .load = on_load, .unload = on_unload};
+    const struct host_config config = {
+        .listen = options->spec != NULL ? options->spec->listen : options->listen,
+        .secret = options->spec != NULL ? options->spec->secret : NULL,
+        .versions = replica->versions,
+        .ops = options->spec == NULL ? &replica->ops : NULL,
+        .timeout_ms = options->timeout_ms,
+        .body_max_bytes = options->body_max_bytes};
+    return host_start(&config, &replica->host, err);
+}
+
+static weir_status start_following(struct serve_replica *replica, struct weir_error *err)
+{
+    const struct serve_spec *spec = replica->options->spec;
+    if (spec->server != NULL) {
+        const struct reporter_config reporter = {
+            .spec = spec, .versions = replica->versions, .host = replica->host};
+        WEIR_TRY(reporter_start(&reporter, &replica->reporter, err));
+    }
+    const struct follower_config follower = {
+        .spec = spec, .versions = replica->versions, .reporter = replica->reporter};
+    return follower_start(&follower, &replica->follower, err);
+}
+
+static weir_status start(struct serve_replica *replica, struct weir_error *err)
+{
+    const struct serve_options *options = replica->options;
+    const struct versions_config config = {.memory_max_bytes = options->memory_max_bytes,
+                                           .n_threads = options->n_threads,
+                                           .onnxruntime_path = options->onnxruntime_path};
+    WEIR_TRY(versions_create(&config, &replica->versions, err));
+    for (size_t i = 0; i < options->n_given; i++) {
+        WEIR_TRY(load_given(replica, &options->given[i], err));
+    }
+    WEIR_TRY(start_host(replica, err));
+    return options->spec != NULL ? start_following(replica, err) : WEIR_OK;
+}
+
+weir_status serve_replica_start(const struct serve_options *options, struct serve_replica **out,
+                                struct weir_error *err)
+{
+    struct serve_replica *replica = weir_xalloc(sizeof *replica);
+    *replica = (struct serve_replica){.options = options};
+    weir_status status = start(replica, err);
+    if (status != WEIR_OK) {
+        serve_replica_stop(replica, 0);
+        return status;
+    }
+    weir_log(WEIR_LOG_INFO, "serve_started",
+             WEIR_KV_STR("deployment", options->spec != NULL ? options->spec->deployment : ""),
+             WEIR_KV_INT("port", serve_replica_port(replica)));
+    *out = replica;
+    return WEIR_OK;
+}
+
+int serve_replica_port(const struct serve_replica *replica)
+{
+    return host_port(replica->host);
+}
+
+void serve_replica_stop(struct serve_replica *replica, int64_t deadline_ms)
+{
+    if (replica == NULL) {
+        return;
+    }
+    reporter_notify(replica->reporter);
+    follower_stop(replica->follower);
+    reporter_stop(replica->reporter); /* Before what it looks at. */
+    host_stop(replica->host, deadline_ms);
+    versions_destroy(replica->versions);
+    free(replica);
+}

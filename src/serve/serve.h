@@ -1,0 +1,19 @@
+/**
+ * Serve: the worker side of model serving. What runs a model file is executor.h, what it takes and
+ * gives is signature.h; batches are batcher.h, loaded versions versions.h, protocols protocol.h, the
+ * HTTP server in front host.h. A replica (replica.h) puts them together.
+ */
+#ifndef WEIR_SERVE_SERVE_H
+#define WEIR_SERVE_SERVE_H
+
+/**
+ * `weir-worker serve`: answers requests for models until SIGTERM or SIGINT.
+ *
+ * With --spec it is a replica of a deployment: it asks the server what to load, and reports. With
+ * --model it serves these files, by itself.
+ *
+ * @return Exit status.
+ */
+int weir_serve_main(int argc, char **argv);
+
+#endif
