@@ -1,6 +1,7 @@
 /* A whole replica without a server, driven over HTTP in every protocol. */
 #include "serve/test_replica.h"
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/rng.h"
 
@@ -169,6 +170,60 @@ START_TEST(classes_are_named_by_the_models_labels)
     ck_assert_str_eq(json_string_value(json_array_get(json_object_get(output, "data"), 0)),
                      expected);
     weir_tensor_release(wanted);
+}
+
+END_TEST
+
+/* A picture of the net's size is stretched to itself: the input is its values, by mean and std. */
+START_TEST(a_picture_is_answered_with_labels)
+{
+    static const float mean[] = {0.5f, 0.25f, 0.125f}, std[] = {0.25f, 0.5f, 0.75f};
+    unsigned char picture[11 + NET_ELEMS];
+    float values[NET_ELEMS];
+    char body[2048], text[512];
+    memcpy(picture, "P6 6 8 255\n", 11);
+    for (int i = 0; i < NET_ELEMS; i++) {
+        picture[11 + i] = (unsigned char)(i * 89 % 256);
+        values[i % 3 * 48 + i / 3] = ((float)picture[11 + i] / 255 - mean[i % 3]) / std[i % 3];
+    }
+    struct weir_tensor *wanted =
+        test_replica_oracle(t.net_path, 4, (int64_t[]){1, 3, 8, 6}, values);
+    ck_assert_int_eq(test_replica_call(&t, "/v2/models/net/infer?top=2", "image/x-portable-pixmap",
+                                       NULL, picture, sizeof picture),
+                     200);
+    expect_numbers(json_object_get(json_array_get(at("outputs"), 0), "data"), wanted);
+    ck_assert_uint_eq(json_array_size(at("labels")), 2);
+    double sum = 0, best = 0;
+    for (size_t i = 0; i < 3; i++) {
+        double e = exp((double)((const float *)wanted->data)[i]);
+        sum += e;
+        best = e > best ? e : best;
+    }
+    const json_t *first = json_array_get(at("labels"), 0);
+    ck_assert_double_le(fabs(json_number_value(json_object_get(first, "probability")) - best / sum),
+                        1e-4);
+
+    /* The same inside of JSON. */
+    weir_base64_encode(picture, sizeof picture, text);
+    (void)snprintf(body, sizeof body, "{\"instances\":[{\"b64\":\"%s\"},{\"b64\":\"%s\"}]}", text,
+                   text);
+    ck_assert_int_eq(test_replica_post(&t, "/v1/models/net:predict", body), 200);
+    ck_assert_uint_eq(json_array_size(at("predictions")), 2);
+    expect_numbers(json_array_get(at("predictions"), 1), wanted);
+    weir_tensor_release(wanted);
+
+    /* Damaged, of no kind, of sides that would take gigabytes, and for a model that takes none. */
+    ck_assert_int_eq(
+        test_replica_call(&t, "/v2/models/net/infer", "image/jpeg", NULL, "\xff\xd8\xff\xe0", 4),
+        422);
+    ck_assert_int_eq(test_replica_call(&t, "/v2/models/net/infer", "image/png", NULL, "hello", 5),
+                     400);
+    int status = test_replica_call(&t, "/v2/models/net/infer", "image/png", NULL,
+                                   "P6 65000 65000 255\n", 19);
+    ck_assert_msg(status == 413 || status == 422, "%d %s", status, t.reply.body.data);
+    ck_assert_int_eq(
+        test_replica_call(&t, "/v2/models/relu/infer", "image/png", NULL, picture, sizeof picture),
+        400);
 }
 
 END_TEST
@@ -461,7 +516,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("replica", start, stop, the_open_inference_protocol_describes_and_answers,
                     binary_tensors_go_both_ways, classes_are_named_by_the_models_labels,
-                    tritons_questions_are_answered,
+                    a_picture_is_answered_with_labels, tritons_questions_are_answered,
                     tensorflow_servings_rows_and_columns_are_answered, mlflows_tables_are_answered,
                     wrong_requests_get_a_sentence_and_the_replica_stays, metrics_have_tritons_names,
                     no_request_fails_while_the_version_is_loaded_anew,
