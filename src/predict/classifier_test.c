@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "http/http_client.h"
+#include "nn/net_file.h"
 #include "predict/model.h"
 
 #include <math.h>
@@ -35,7 +36,12 @@ static double probability_of_b(int i_model, const char *bytes, size_t len)
     struct weir_step_result result = {0};
     struct weir_error err = {0};
     struct weir_net *net = nets[i_model];
-    const struct weir_input input = model_data_input(&weir_net_file_info(files[i_model])->input);
+    const struct weir_net_input *of = &weir_net_file_info(files[i_model])->input;
+    const struct weir_input input = {.c = of->shape.c,
+                                     .h = of->shape.h,
+                                     .w = of->shape.w,
+                                     .mean = {of->mean[0]},
+                                     .std = {of->std[0]}};
     ck_assert_int_eq(weir_image_decode_within(bytes, len, &weir_image_limits_frame, &image, &err),
                      WEIR_OK);
     ck_assert_int_eq(weir_image_to_tensor(&image, &input, weir_net_input(net), &err), WEIR_OK);

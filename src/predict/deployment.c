@@ -112,7 +112,7 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
     cache_path(deployer, path, "model", wanted->model.blob);
     WEIR_TRY(fetch(deployer, wanted->model.blob, path, err));
     timing->fetch_ns = weir_mono_ns() - start_ns;
-    weir_status status = model_load(path, &wanted->model, out, err);
+    weir_status status = model_load(path, &wanted->model, 1, out, err);
     timing->load_ns = weir_mono_ns() - start_ns - timing->fetch_ns;
     return status;
 }
@@ -154,6 +154,7 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
             .impostors = {"impostors", impostors, wanted->impostors_version, wanted->impostors_blob,
                           wanted->impostors_path},
             .embedder = {.model_path = model,
+                         .model = wanted->model,
                          .store_path = store,
                          .cache_dir = deployer->cache_dir,
                          .fetch = fetch,

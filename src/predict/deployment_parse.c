@@ -44,10 +44,19 @@ static weir_status read_model(const json_t *json, struct weir_arena *arena, stru
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "deployment: $.model: expected name, version and blob");
     }
+    const json_t *signature = json_object_get(model, "signature");
+    if (json_is_null(signature)) {
+        signature = NULL;
+    }
+    if (signature != NULL && !json_is_object(signature)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "deployment: $.model.signature: expected an object");
+    }
     *out = (struct model_name){.name = weir_arena_strdup(arena, name),
                                .id = weir_arena_strdup(arena, id != NULL ? id : ""),
                                .blob = weir_arena_strdup(arena, blob),
-                               .version = json_integer_value(json_object_get(model, "version"))};
+                               .version = json_integer_value(json_object_get(model, "version")),
+                               .signature = signature};
     return WEIR_OK;
 }
 

@@ -149,8 +149,8 @@ static char *probabilities_text(const char *path, struct weir_arena *arena)
     struct model *model;
     struct weir_error err = {0};
     double values[400];
-    const struct model_name name = {"sorter", "i", "b", 1};
-    ck_assert_msg(model_load(path, &name, &model, &err) == WEIR_OK, "%s", err.message);
+    const struct model_name name = {"sorter", "i", "b", 1, NULL};
+    ck_assert_msg(model_load(path, &name, 1, &model, &err) == WEIR_OK, "%s", err.message);
     for (int i = 0; i < 400; i++) {
         char bytes[1024];
         struct weir_image image = {0};
@@ -159,7 +159,8 @@ static char *probabilities_text(const char *path, struct weir_arena *arena)
         size_t len = test_picture(i % 10, 100 + i, bytes);
         ck_assert_int_eq(
             weir_image_decode_within(bytes, len, &weir_image_limits_frame, &image, &err), WEIR_OK);
-        ck_assert_int_eq(model_run(model, &image, &probabilities, &brightness, &err), WEIR_OK);
+        ck_assert_int_eq(model_put(model, 0, &image, &brightness, &err), WEIR_OK);
+        ck_assert_int_eq(model_run(model, 1, &probabilities, &err), WEIR_OK);
         values[i] = (double)fmaxf(probabilities[0], probabilities[1]);
         weir_image_fini(&image);
     }

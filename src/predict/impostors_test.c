@@ -147,6 +147,7 @@ static struct gallery_request request_for(const char *store, const json_t *peopl
         .people = {"gallery", people, 1, "people", test_path(&dir, "people")},
         .impostors = {"impostors", impostors, 2, "impostors", test_path(&dir, "impostors")},
         .embedder = {.model_path = test_path(&dir, "model-0"),
+                     .model = {.name = "m", .id = "", .blob = ""},
                      .store_path = store,
                      .cache_dir = dir.path},
         .rates = {.accept = 0.01, .deny = 0.01}};

@@ -1,23 +1,22 @@
 #include "predict/model.h"
 
-#include "base/arena.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "nn/net_embed.h"
+#include "nn/net_file.h"
+#include "serve/executor.h"
+#include "serve/preprocess.h"
+#include "tensor/convert.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LABEL_MAX_BYTES 256
+#define SNIFF_BYTES     64
+#define OUTPUT_MAX      ((size_t)1 << 20)
 
-struct weir_input model_data_input(const struct weir_net_input *input)
-{
-    struct weir_input out = {.c = input->shape.c, .h = input->shape.h, .w = input->shape.w};
-    memcpy(out.mean, input->mean, sizeof out.mean);
-    memcpy(out.std, input->std, sizeof out.std);
-    return out;
-}
+/* ---- baseline -------------------------------------------------------------------------------- */
 
 static bool read_histogram(const json_t *baseline, const char *name, struct weir_histogram *out)
 {
@@ -34,21 +33,30 @@ static bool read_histogram(const json_t *baseline, const char *name, struct weir
     return true;
 }
 
-static void read_baseline(struct model *model, const char *text)
+/* Files that Weir wrote carry it; others are not watched for drift. */
+static void read_baseline(struct model *model, const char *path)
 {
+    struct weir_net_file *file;
+    struct weir_error err;
+    if (model->signature.format != MODEL_FORMAT_WEIR ||
+        weir_net_file_open(path, &file, &err) != WEIR_OK) {
+        return;
+    }
+    const char *text = weir_net_file_info(file)->baseline;
     json_t *baseline = text != NULL ? json_loads(text, 0, NULL) : NULL;
     model->has_score_baseline = read_histogram(baseline, "score", &model->score_baseline);
     model->has_brightness_baseline =
         read_histogram(baseline, "brightness", &model->brightness_baseline);
     json_decref(baseline);
+    weir_net_file_close(file);
 }
 
-static weir_status warm_up(struct model *model)
+/* ---- what it gives --------------------------------------------------------------------------- */
+
+static weir_status unsupported(const struct model *model, const char *what, struct weir_error *err)
 {
-    size_t n = (size_t)model->input.c * (size_t)model->input.h * (size_t)model->input.w;
-    memset(weir_net_input(model->net), 0, n * sizeof(float));
-    WEIR_TRY(weir_net_forward(model->net, 1, NULL));
-    return weir_net_forward(model->net, 1, NULL);
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "model %s version %lld %s", model->name,
+                          (long long)model->version, what);
 }
 
 /* What stands in decisions, which the server takes no longer, and which people read. */
@@ -65,71 +73,319 @@ static bool is_label(const char *text)
     return len > 0 && len <= LABEL_MAX_BYTES;
 }
 
-/* Labels travel with the net; output i is label i. */
-static weir_status copy_labels(struct model *model, const struct weir_net_file_info *info,
-                               struct weir_error *err)
+static weir_status take_labels(struct model *model, struct weir_error *err)
 {
-    if (info->n_labels != model->dim) {
+    const struct weir_signature *signature = &model->signature;
+    if (signature->labels == NULL) {
+        return unsupported(model, "has no labels: push it with --labels FILE", err);
+    }
+    if (signature->n_labels != model->dim) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "model %s version %lld has %zu outputs and %zu labels", model->name,
-                              (long long)model->version, model->dim, info->n_labels);
-    }
-    model->labels = weir_xalloc(model->dim * sizeof *model->labels);
-    for (size_t i = 0; i < model->dim; i++) {
-        model->labels[i] = weir_xstrdup(info->labels[i]);
+                              (long long)model->version, model->dim, signature->n_labels);
     }
     for (size_t i = 0; i < model->dim; i++) {
-        if (!is_label(model->labels[i])) {
+        if (!is_label(signature->labels[i])) {
             return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                                   "model %s version %lld: label %zu is empty, longer than %d bytes "
                                   "or holds control characters",
                                   model->name, (long long)model->version, i, LABEL_MAX_BYTES);
         }
     }
+    model->labels = signature->labels;
     return WEIR_OK;
 }
 
-static struct model *make(const struct model_name *name, struct weir_net *net,
-                          const struct weir_net_file *file)
+static weir_status find_what_it_gives(struct model *model, struct weir_error *err)
 {
-    const struct weir_graph *graph = weir_net_file_graph(file);
-    struct weir_shape shape = weir_graph_output_shape(graph);
+    const struct weir_signature *signature = &model->signature;
+    if (!signature->has_picture || signature->n_inputs != 1 || model->serve->n_inputs != 1) {
+        return unsupported(model,
+                           "takes no picture: its signature has no picture rule (push it with "
+                           "--preprocess FILE)",
+                           err);
+    }
+    switch (signature->output_kind) {
+    case SIGNATURE_EMBEDDING:
+        model->gives = WEIR_STAGE_MODEL_EMBEDS;
+        return WEIR_OK;
+    case SIGNATURE_LOGITS:
+    case SIGNATURE_PROBABILITIES:
+        model->gives = WEIR_STAGE_MODEL_CLASSIFIES;
+        return WEIR_OK;
+    case SIGNATURE_TENSOR:
+        break;
+    }
+    return unsupported(model,
+                       "gives numbers that its signature does not explain: push it with --labels "
+                       "FILE, or with output_kind in --preprocess FILE",
+                       err);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* Exponentials of the distances to the largest, so that none overflows. In place. */
+static void softmax(float *values, size_t n)
+{
+    double largest = (double)values[0], sum = 0;
+    for (size_t i = 1; i < n; i++) {
+        largest = fmax(largest, (double)values[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += exp((double)values[i] - largest);
+    }
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (float)(exp((double)values[i] - largest) / sum);
+    }
+}
+
+static void to_unit_length(float *vector, size_t dim)
+{
+    double squares = 0;
+    for (size_t i = 0; i < dim; i++) {
+        squares += (double)vector[i] * (double)vector[i];
+    }
+    double factor = squares > 0 ? 1 / sqrt(squares) : 0;
+    for (size_t i = 0; i < dim; i++) {
+        vector[i] = (float)(vector[i] * factor);
+    }
+}
+
+/* Rows of pixels, turned; a pixel is `bytes` long. */
+static void mirror_rows(char *rows, size_t n_rows, size_t width, size_t bytes)
+{
+    char kept[32];
+    for (size_t row = 0; row < n_rows; row++, rows += width * bytes) {
+        for (size_t x = 0; x < width / 2; x++) {
+            char *left = rows + x * bytes, *right = rows + (width - 1 - x) * bytes;
+            memcpy(kept, left, bytes);
+            memcpy(left, right, bytes);
+            memcpy(right, kept, bytes);
+        }
+    }
+}
+
+static void mirror(struct model *model, size_t n)
+{
+    const struct signature_picture *picture = &model->signature.picture;
+    size_t width = (size_t)picture->width, height = (size_t)picture->height;
+    size_t channels = (size_t)picture->channels, bytes = weir_dtype_bytes(picture->dtype);
+    for (size_t i = 0; i < n; i++) {
+        char *one = (char *)model->input->data + i * model->picture_bytes;
+        if (picture->is_nhwc) {
+            mirror_rows(one, height, width, channels * bytes);
+        } else {
+            mirror_rows(one, channels * height, width, bytes);
+        }
+    }
+}
+
+static double element(enum weir_dtype dtype, const char *at)
+{
+    double value;
+    if (dtype == WEIR_DTYPE_FLOAT) {
+        float single;
+        memcpy(&single, at, sizeof single);
+        return (double)single;
+    }
+    weir_elems_to_f64(dtype, at, &value, 1);
+    return value;
+}
+
+/* The first output of the pictures in the input, as floats: batch × dim. */
+static weir_status run_once(struct model *model, float *out, struct weir_error *err)
+{
+    struct weir_tensor *outputs[SERVE_PORTS_MAX] = {0};
+    weir_status status = serve_model_run(model->serve, &model->input, outputs, err);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "the model failed: ");
+    }
+    const struct weir_tensor *first = outputs[0];
+    size_t n = model->batch * model->dim;
+    if (first->n_elems != n) {
+        status =
+            weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                           "the model gave %zu numbers, and %zu were expected", first->n_elems, n);
+    } else if (weir_dtype_class(first->dtype) != WEIR_DTYPE_IS_FLOAT) {
+        status = weir_error_set(err, WEIR_ERR_UNSUPPORTED, "the model gives %s, no floats",
+                                weir_dtype_name(first->dtype));
+    } else {
+        size_t bytes = weir_dtype_bytes(first->dtype);
+        for (size_t i = 0; i < n; i++) {
+            out[i] = (float)element(first->dtype, (const char *)first->data + i * bytes);
+        }
+    }
+    serve_tensors_release(outputs, model->serve->n_outputs);
+    return status;
+}
+
+static weir_status run_embedding(struct model *model, size_t n, struct weir_error *err)
+{
+    size_t n_values = model->batch * model->dim;
+    float *mirrored = weir_xalloc(n_values * sizeof *mirrored);
+    weir_status status = run_once(model, model->output, err);
+    if (status == WEIR_OK) {
+        mirror(model, n);
+        status = run_once(model, mirrored, err);
+    }
+    for (size_t i = 0; status == WEIR_OK && i < n_values; i++) {
+        model->output[i] += mirrored[i];
+    }
+    for (size_t i = 0; status == WEIR_OK && i < n; i++) {
+        to_unit_length(model->output + i * model->dim, model->dim);
+    }
+    free(mirrored);
+    return status;
+}
+
+weir_status model_run(struct model *model, size_t n, const float **out, struct weir_error *err)
+{
+    if (model->gives == WEIR_STAGE_MODEL_EMBEDS) {
+        WEIR_TRY(run_embedding(model, n, err));
+    } else {
+        WEIR_TRY(run_once(model, model->output, err));
+        for (size_t i = 0; i < n && model->signature.output_kind == SIGNATURE_LOGITS; i++) {
+            softmax(model->output + i * model->dim, model->dim);
+        }
+    }
+    *out = model->output;
+    return WEIR_OK;
+}
+
+/* Values are (v · scale − mean) / std of v in 0..1: the mean of v, over all. */
+static double brightness_of(const struct signature_picture *picture, const char *elems)
+{
+    size_t area = (size_t)picture->width * (size_t)picture->height;
+    size_t channels = (size_t)picture->channels, n = area * channels;
+    size_t bytes = weir_dtype_bytes(picture->dtype);
+    double sums[3] = {0}, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double value = element(picture->dtype, elems + i * bytes);
+        sums[picture->is_nhwc ? i % channels : i / area] += value;
+    }
+    for (size_t c = 0; c < channels; c++) {
+        sum += sums[c] * picture->std[c] + picture->mean[c] * (double)area;
+    }
+    return sum / (double)n / picture->scale;
+}
+
+weir_status model_put(struct model *model, size_t i, const struct weir_image *image,
+                      double *out_brightness, struct weir_error *err)
+{
+    const struct signature_picture *picture = &model->signature.picture;
+    char *elems = (char *)model->input->data + i * model->picture_bytes;
+    WEIR_TRY(weir_picture_fill(picture, image, elems, err));
+    if (out_brightness != NULL) {
+        *out_brightness = brightness_of(picture, elems);
+    }
+    return WEIR_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static weir_status sniff(const char *path, enum model_format *out, struct weir_error *err)
+{
+    char head[SNIFF_BYTES];
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return weir_error_set_errno(err, errno, "%s", path);
+    }
+    size_t n = fread(head, 1, sizeof head, file);
+    bool is_sized = fseeko(file, 0, SEEK_END) == 0;
+    off_t size = is_sized ? ftello(file) : -1;
+    (void)fclose(file);
+    *out = model_format_sniff(head, n, size > 0 ? (uint64_t)size : 0);
+    return WEIR_OK;
+}
+
+/* By the executor that its signature names, or else by the one that suits its file. */
+static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
+                             struct weir_error *err)
+{
+    const struct executor_options options = {.n_threads = 1, .batch_max = (int32_t)model->batch};
+    const char *kind = json_string_value(json_object_get(name->signature, "executor"));
+    char why[EXECUTOR_WHY_BYTES];
+    enum model_format format = MODEL_FORMAT_UNKNOWN;
+    if (name->signature != NULL && kind != NULL) {
+        WEIR_TRY(executor_load(kind, path, &options, &model->serve, err));
+        return weir_signature_read(name->signature, "$.model.signature", &model->arena,
+                                   &model->signature, err);
+    }
+    WEIR_TRY(sniff(path, &format, err));
+    WEIR_TRY(executor_choose(path, &options, &model->serve, why, err));
+    return weir_signature_make(model->serve, format, why, &(struct signature_extras){0},
+                               &model->arena, &model->signature, err);
+}
+
+/* The input of a batch, and how many numbers come of a picture. */
+static weir_status make_tensors(struct model *model, struct weir_error *err)
+{
+    const struct serve_port *in = &model->serve->inputs[0], *out = &model->serve->outputs[0];
+    const struct signature_picture *picture = &model->signature.picture;
+    int64_t dims[WEIR_TENSOR_RANK_MAX];
+    bool has_batch = in->rank == 4;
+    int32_t at = has_batch ? 1 : 0;
+    if (!model->signature.is_batched) {
+        model->batch = 1; /* It cannot take more. */
+    }
+    dims[0] = (int64_t)model->batch;
+    dims[at] = picture->is_nhwc ? picture->height : picture->channels;
+    dims[at + 1] = picture->is_nhwc ? picture->width : picture->height;
+    dims[at + 2] = picture->is_nhwc ? picture->channels : picture->width;
+    WEIR_TRY(weir_tensor_create(picture->dtype, at + 3, dims, &model->input, err));
+    model->picture_bytes = weir_picture_bytes(picture);
+    model->dim = 1;
+    bool is_known = out->rank > 0;
+    for (int32_t i = model->signature.is_batched ? 1 : 0; i < out->rank; i++) {
+        is_known = is_known && out->dims[i] > 0;
+        model->dim *= (size_t)WEIR_MAX(out->dims[i], (int64_t)1);
+    }
+    if (!is_known && model->signature.labels != NULL) {
+        model->dim = model->signature.n_labels; /* A run will tell. */
+    }
+    return model->dim <= OUTPUT_MAX
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "model %s version %lld gives %zu numbers of a picture, at most %zu "
+                                "are used",
+                                model->name, (long long)model->version, model->dim, OUTPUT_MAX);
+}
+
+static weir_status warm_up(struct model *model, struct weir_error *err)
+{
+    const float *ignored;
+    WEIR_TRY(model_run(model, model->batch, &ignored, err));
+    return model_run(model, model->batch, &ignored, err);
+}
+
+static weir_status prepare(struct model *model, const char *path, const struct model_name *name,
+                           struct weir_error *err)
+{
+    WEIR_TRY(load_file(model, path, name, err));
+    WEIR_TRY(find_what_it_gives(model, err));
+    WEIR_TRY(make_tensors(model, err));
+    model->output = weir_xalloc(model->batch * model->dim * sizeof *model->output);
+    if (model->gives == WEIR_STAGE_MODEL_CLASSIFIES) {
+        WEIR_TRY(take_labels(model, err));
+    }
+    read_baseline(model, path);
+    weir_status status = warm_up(model, err);
+    return status == WEIR_OK ? WEIR_OK
+                             : weir_error_prefix(err, "model %s cannot be run: ", name->name);
+}
+
+weir_status model_load(const char *path, const struct model_name *name, size_t batch,
+                       struct model **out, struct weir_error *err)
+{
     struct model *model = weir_xalloc(sizeof *model);
     *model = (struct model){.name = weir_xstrdup(name->name),
                             .id = weir_xstrdup(name->id),
                             .blob = weir_xstrdup(name->blob),
                             .version = name->version,
-                            .net = net,
-                            .input = model_data_input(&weir_net_file_info(file)->input),
-                            .net_input = weir_net_file_info(file)->input,
-                            .gives = weir_graph_is_embedding(graph) ? WEIR_STAGE_MODEL_EMBEDS
-                                                                    : WEIR_STAGE_MODEL_CLASSIFIES,
-                            .dim = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
+                            .batch = batch};
     atomic_init(&model->n_refs, 1);
-    model->output = weir_xalloc(model->dim * sizeof *model->output);
-    return model;
-}
-
-weir_status model_load(const char *path, const struct model_name *name, struct model **out,
-                       struct weir_error *err)
-{
-    struct weir_net *net;
-    struct weir_net_file *file;
-    const struct weir_net_config config = {.batch = 1, .n_threads = 1};
-    WEIR_TRY(weir_net_file_load(path, &config, &net, &file, err));
-    const struct weir_net_file_info *info = weir_net_file_info(file);
-    struct model *model = make(name, net, file);
-    weir_status status =
-        model->gives == WEIR_STAGE_MODEL_CLASSIFIES ? copy_labels(model, info, err) : WEIR_OK;
-    read_baseline(model, info->baseline);
-    weir_net_file_close(file);
-    if (status == WEIR_OK) {
-        status = warm_up(model);
-        if (status != WEIR_OK) {
-            weir_error_set(err, status, "model %s cannot be run: %s", name->name,
-                           weir_status_text(status));
-        }
-    }
+    weir_arena_init(&model->arena, 0);
+    weir_status status = prepare(model, path, name, err);
     if (status != WEIR_OK) {
         model_unref(model);
         return status;
@@ -149,54 +405,12 @@ void model_unref(struct model *model)
     if (model == NULL || atomic_fetch_sub(&model->n_refs, 1) > 1) {
         return;
     }
-    weir_net_destroy(model->net);
-    for (size_t i = 0; model->labels != NULL && i < model->dim; i++) {
-        free(model->labels[i]);
-    }
-    free(model->labels);
+    serve_model_unload(model->serve);
+    weir_tensor_release(model->input);
+    weir_arena_fini(&model->arena);
     free(model->output);
     free(model->name);
     free(model->id);
     free(model->blob);
     free(model);
-}
-
-/* Exponentials of the distances to the largest, so that none overflows. */
-static void softmax(const float *logits, size_t n, float *out)
-{
-    double largest = (double)logits[0], sum = 0;
-    for (size_t i = 1; i < n; i++) {
-        largest = fmax(largest, (double)logits[i]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        sum += exp((double)logits[i] - largest);
-    }
-    for (size_t i = 0; i < n; i++) {
-        out[i] = (float)(exp((double)logits[i] - largest) / sum);
-    }
-}
-
-static weir_status run_net(struct model *model)
-{
-    if (model->gives == WEIR_STAGE_MODEL_EMBEDS) {
-        return weir_net_embed(model->net, &model->net_input.shape, 1, model->dim, model->output);
-    }
-    WEIR_TRY(weir_net_forward(model->net, 1, NULL));
-    softmax(weir_net_output(model->net), model->dim, model->output);
-    return WEIR_OK;
-}
-
-weir_status model_run(struct model *model, const struct weir_image *image, const float **out,
-                      double *out_brightness, struct weir_error *err)
-{
-    float *tensor = weir_net_input(model->net);
-    WEIR_TRY(weir_image_to_tensor(image, &model->input, tensor, err));
-    double brightness = weir_net_input_brightness(&model->net_input, tensor);
-    weir_status status = run_net(model);
-    if (status != WEIR_OK) {
-        return weir_error_set(err, status, "the net failed: %s", weir_status_text(status));
-    }
-    *out_brightness = brightness;
-    *out = model->output;
-    return WEIR_OK;
 }

@@ -2,8 +2,6 @@
 
 #include "base/log.h"
 #include "data/image.h"
-#include "nn/net_embed.h"
-#include "nn/net_file.h"
 #include "predict/intake.h"
 #include "predict/model.h"
 
@@ -22,13 +20,11 @@ struct photo {
 
 struct embedder {
     const struct embedder_config *config;
-    struct weir_net *net; /**< For BATCH pictures. */
-    struct weir_input input;
-    size_t dim, n_pixels;
+    struct model *model; /**< Its own, beside the one in service. */
+    size_t dim;
     struct embedding_store store;
-    /* Photos whose tensors lie in the net's input. */
+    /* Photos that lie in the model's input. */
     struct photo waiting[BATCH];
-    float *waiting_vectors; /**< BATCH x dim. */
     size_t n_waiting;
 };
 
@@ -199,15 +195,13 @@ static weir_status embed_waiting(const struct adding *adding, struct weir_error 
     if (embedder->n_waiting == 0) {
         return WEIR_OK;
     }
-    const struct weir_shape shape = {embedder->input.c, embedder->input.h, embedder->input.w};
-    weir_status status = weir_net_embed(embedder->net, &shape, (int32_t)embedder->n_waiting,
-                                        embedder->dim, embedder->waiting_vectors);
+    const float *vectors;
+    weir_status status = model_run(embedder->model, embedder->n_waiting, &vectors, err);
     if (status != WEIR_OK) {
-        return weir_error_set(err, status, "embedding the %s: %s", adding->source->what,
-                              weir_status_text(status));
+        return weir_error_prefix(err, "embedding the %s: ", adding->source->what);
     }
     for (size_t i = 0; i < embedder->n_waiting; i++) {
-        add_vector(adding, &embedder->waiting[i], embedder->waiting_vectors + i * embedder->dim);
+        add_vector(adding, &embedder->waiting[i], vectors + i * embedder->dim);
     }
     adding->set->n_embedded += embedder->n_waiting;
     embedder->n_waiting = 0;
@@ -233,13 +227,12 @@ static weir_status add_photo(const struct adding *adding, const struct photo *ph
     }
     weir_status status = get_photo(adding, photo, &image, err);
     if (status == WEIR_OK) {
-        float *tensor = weir_net_input(embedder->net) + embedder->n_waiting * embedder->n_pixels;
-        status = weir_image_to_tensor(&image, &embedder->input, tensor, err);
+        status = model_put(embedder->model, embedder->n_waiting, &image, NULL, err);
         weir_image_fini(&image);
     }
     if (status == WEIR_OK) {
         embedder->waiting[embedder->n_waiting++] = *photo;
-        return embedder->n_waiting == BATCH ? embed_waiting(adding, err) : WEIR_OK;
+        return embedder->n_waiting == embedder->model->batch ? embed_waiting(adding, err) : WEIR_OK;
     }
     if (is_worth_another_try(status)) {
         return status;
@@ -318,19 +311,10 @@ weir_status embedder_save(const struct embedder *embedder, const struct photo_se
 weir_status embedder_open(const struct embedder_config *config, struct embedder **out,
                           struct weir_error *err)
 {
-    struct weir_net_file *file;
-    struct weir_net *net;
-    const struct weir_net_config net_config = {.batch = BATCH, .n_threads = 1};
-    WEIR_TRY(weir_net_file_load(config->model_path, &net_config, &net, &file, err));
-    struct weir_shape shape = weir_graph_output_shape(weir_net_file_graph(file));
+    struct model *model;
+    WEIR_TRY(model_load(config->model_path, &config->model, BATCH, &model, err));
     struct embedder *embedder = weir_xalloc(sizeof *embedder);
-    *embedder = (struct embedder){.config = config, .net = net};
-    embedder->input = model_data_input(&weir_net_file_info(file)->input);
-    embedder->dim = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w;
-    embedder->n_pixels =
-        (size_t)embedder->input.c * (size_t)embedder->input.h * (size_t)embedder->input.w;
-    embedder->waiting_vectors = weir_xalloc(BATCH * embedder->dim * sizeof(float));
-    weir_net_file_close(file);
+    *embedder = (struct embedder){.config = config, .model = model, .dim = model->dim};
     embedding_store_load(&embedder->store, config->store_path, embedder->dim);
     *out = embedder;
     return WEIR_OK;
@@ -342,8 +326,7 @@ void embedder_close(struct embedder *embedder)
         return;
     }
     embedding_store_fini(&embedder->store);
-    free(embedder->waiting_vectors);
-    weir_net_destroy(embedder->net);
+    model_unref(embedder->model);
     free(embedder);
 }
 

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "predict/embedding_store.h"
 #include "predict/matcher.h"
+#include "predict/model.h"
 
 #include <stdatomic.h>
 
@@ -43,6 +44,7 @@ struct photo_set {
 /** What all photos of a deployment have in common. */
 struct embedder_config {
     const char *model_path;
+    struct model_name model;
     const char *store_path; /**< File of embeddings of this model; made and replaced here. */
     const char *cache_dir;  /**< Where fetched photos are put while they are needed. */
     /** Get a blob into a file; NULL: there is no other source. */

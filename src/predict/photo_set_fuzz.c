@@ -69,8 +69,10 @@ static void open_fixture(void)
     (void)snprintf(fixture.store, sizeof fixture.store, "%s/store", fixture.dir);
     write_model();
     write_store();
-    fixture.config = (struct embedder_config){
-        .model_path = fixture.model, .store_path = fixture.store, .cache_dir = fixture.dir};
+    fixture.config = (struct embedder_config){.model_path = fixture.model,
+                                              .model = {.name = "fuzz", .id = "", .blob = ""},
+                                              .store_path = fixture.store,
+                                              .cache_dir = fixture.dir};
     must(embedder_open(&fixture.config, &fixture.embedder, &err), &err);
     (void)atexit(close_fixture);
 }

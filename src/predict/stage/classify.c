@@ -41,8 +41,8 @@ static weir_status run(const void *options, struct stage_frame *at, struct weir_
     const struct model *model = at->serving->model;
     const float *probabilities;
     size_t top[WEIR_STAGE_CLASSIFY_TOP_MAX], n = WEIR_MIN((size_t)classify->top, model->dim);
-    WEIR_TRY(
-        model_run(at->serving->model, &at->image, &probabilities, &at->decision->brightness, err));
+    WEIR_TRY(model_put(at->serving->model, 0, &at->image, &at->decision->brightness, err));
+    WEIR_TRY(model_run(at->serving->model, 1, &probabilities, err));
     find_top(probabilities, model->dim, top, n);
     if (!isfinite(probabilities[top[0]])) {
         return weir_error_set(err, WEIR_ERR_CORRUPT,

@@ -4,8 +4,9 @@
 static weir_status run(const void *options, struct stage_frame *at, struct weir_error *err)
 {
     (void)options;
-    return model_run(at->serving->model, &at->image, &at->embedding, &at->decision->brightness,
-                     err);
+    WEIR_TRY(model_put(at->serving->model, 0, &at->image, &at->decision->brightness, err));
+    WEIR_TRY(model_put(at->serving->model, 0, &at->image, &at->decision->brightness, err));
+    return model_run(at->serving->model, 1, &at->embedding, err);
 }
 
 static weir_status check(const void *options, const struct model *model, struct weir_error *err)
