@@ -330,6 +330,36 @@ static weir_status check_model(const struct apply *apply, const char *place, con
     return WEIR_OK;
 }
 
+/** Can the pipeline use what the version gives? Of one without a signature its replicas will see. */
+static weir_status check_signature(const struct apply *apply, const char *place,
+                                   const struct weir_ion_doc_link *link,
+                                   const struct weir_model_version *version, struct weir_error *err)
+{
+    const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(&apply->doc, link->to);
+    json_t *signature = version->signature != NULL ? json_loads(version->signature, 0, NULL) : NULL;
+    const char *kind = json_string_value(json_object_get(signature, "output_kind"));
+    const char *problem = NULL;
+    if (kind != NULL && !json_is_object(json_object_get(signature, "picture"))) {
+        problem = "takes no picture: push it with --preprocess FILE";
+    } else if (kind != NULL && strcmp(kind, "tensor") == 0) {
+        problem =
+            "gives numbers that its signature does not explain: push it with --labels FILE, or "
+            "with output_kind in --preprocess FILE";
+    } else if (kind != NULL && to->embeds && strcmp(kind, "embedding") != 0) {
+        problem = "is a classifier, and the pipeline recognises people by a gallery, which needs "
+                  "embeddings: take the gallery out, and it classifies";
+    } else if (kind != NULL && !to->embeds && strcmp(kind, "embedding") == 0) {
+        problem =
+            "gives embeddings, and the pipeline has no gallery, so it classifies: add gallery: "
+            "{dataset: NAME}";
+    }
+    json_decref(signature);
+    return problem == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s: version %lld of model \"%s\" %s",
+                                place, (long long)version->version, link->model, problem);
+}
+
 /** The newest version of each model that a link begins at; one without versions yet has none. */
 static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
 {
@@ -350,6 +380,7 @@ static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct
                              weir_txn_get(txn, &weir_model_resource, name, arena, &model, &ignored),
                              err));
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
+            WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
             apply->models[apply->n_models++] = (struct weir_ion_model){
                 name, version.id, version.version, version.blob, version.metrics};
         }
