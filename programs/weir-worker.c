@@ -1,6 +1,7 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
 #include "bench/bench.h"
 #include "predict/predict.h"
+#include "serve/export.h"
 #include "serve/inspect.h"
 #include "serve/serve.h"
 #include "train/train.h"
@@ -20,6 +21,7 @@ static const struct role roles[] = {
     {"predict", weir_predict_main, "Be a prediction replica"},
     {"inspect", weir_inspect_main, "Say what a model file takes and gives, and what runs it"},
     {"serve", weir_serve_main, "Answer requests for models"},
+    {"export", weir_export_main, "Write a model that Weir trained as ONNX"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };

@@ -158,6 +158,12 @@ void weir_protobuf_put_fixed64(struct weir_buf *buf, uint32_t number, uint64_t v
     (void)weir_buf_append(buf, &value, sizeof value); /* little endian, as this machine */
 }
 
+void weir_protobuf_put_float(struct weir_buf *buf, uint32_t number, float value)
+{
+    put_key(buf, number, WEIR_PROTOBUF_FIXED32);
+    (void)weir_buf_append(buf, &value, sizeof value);
+}
+
 void weir_protobuf_put_header(struct weir_buf *buf, uint32_t number, size_t len)
 {
     put_key(buf, number, WEIR_PROTOBUF_BYTES);

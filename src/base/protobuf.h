@@ -71,6 +71,7 @@ double weir_protobuf_double(uint64_t bits);
  */
 void weir_protobuf_put_varint(struct weir_buf *buf, uint32_t number, uint64_t value);
 void weir_protobuf_put_fixed64(struct weir_buf *buf, uint32_t number, uint64_t value);
+void weir_protobuf_put_float(struct weir_buf *buf, uint32_t number, float value);
 void weir_protobuf_put_bytes(struct weir_buf *buf, uint32_t number, const void *bytes, size_t len);
 void weir_protobuf_put_text(struct weir_buf *buf, uint32_t number, const char *text);
 

@@ -2,11 +2,13 @@
 #ifndef WEIR_SERVE_TEST_MODEL_H
 #define WEIR_SERVE_TEST_MODEL_H
 
+#include "base/rng.h"
 #include "nn/model_file.h"
 #include "nn/net_file.h"
 #include "nn/zoo.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,24 @@
 
 static const char *const test_labels[] = {"cat", "dog", "eel"};
 
+/** Norms that do nothing would hide mistakes: their parameters and statistics become random. */
+static inline void test_model_stir(struct weir_net *net, uint64_t seed)
+{
+    size_t n;
+    struct weir_rng rng;
+    const struct weir_param *params = weir_net_params(net, &n);
+    weir_rng_init(&rng, seed, 77);
+    for (size_t i = 0; i < n; i++) {
+        float *values = weir_net_weights(net, NULL) + params[i].first_elem;
+        for (size_t k = 0; params[i].n_dims == 1 && k < params[i].n_elems; k++) {
+            bool is_variance = strstr(params[i].name, "running_var") != NULL;
+            values[k] += 0.25f * (is_variance ? fabsf((float)weir_rng_normal(&rng))
+                                              : (float)weir_rng_normal(&rng));
+        }
+    }
+    weir_net_weights_changed(net);
+}
+
 /** Saves a net of this model (model_file.h) with fresh weights and three classes. */
 static inline void test_model_save(const char *path, const char *spec, uint64_t seed)
 {
@@ -37,6 +57,7 @@ static inline void test_model_save(const char *path, const char *spec, uint64_t 
     ck_assert_int_eq(weir_model_spec_build(parsed, 3, &graph, &err), WEIR_OK);
     ck_assert_int_eq(weir_net_create(graph, &config, &net, &err), WEIR_OK);
     weir_net_init_weights(net, seed);
+    test_model_stir(net, seed);
     const struct weir_net_file_info info = {.input = {.shape = weir_model_spec_input(parsed),
                                                       .mean = {0.5f, 0.25f, 0.125f},
                                                       .std = {0.25f, 0.5f, 0.75f}},

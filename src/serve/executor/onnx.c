@@ -1,4 +1,5 @@
 #include "../executor_private.h"
+#include "../onnx_texts.h"
 
 #include "onnx/onnx.h"
 
@@ -8,6 +9,8 @@
 struct onnx_serve_model {
     struct serve_model model;
     struct weir_onnx *onnx;
+    struct weir_arena arena;
+    struct onnx_texts texts;   /**< In the arena. */
     struct serve_port ports[]; /**< Inputs, then outputs. */
 };
 
@@ -47,6 +50,31 @@ static weir_status describe(struct weir_onnx *onnx, struct serve_model **out,
     return WEIR_OK;
 }
 
+static void unload(struct serve_model *model)
+{
+    struct onnx_serve_model *self = own(model);
+    weir_onnx_free(self->onnx);
+    weir_arena_fini(&self->arena);
+    free(self);
+}
+
+static weir_status read_texts(struct serve_model *model, const struct model_bytes *bytes,
+                              struct weir_error *err)
+{
+    struct onnx_serve_model *self = own(model);
+    weir_arena_init(&self->arena, 0);
+    weir_status status = onnx_texts_read(bytes->at, bytes->n, &self->arena, &self->texts, err);
+    if (status != WEIR_OK) {
+        unload(model);
+    }
+    return status;
+}
+
+static const char *metadata(struct serve_model *model, const char *key)
+{
+    return onnx_texts_find(&own(model)->texts, key);
+}
+
 static weir_status load(const char *path, const struct executor_options *options,
                         struct serve_model **out, struct weir_error *err)
 {
@@ -56,15 +84,17 @@ static weir_status load(const char *path, const struct executor_options *options
     struct weir_onnx *onnx;
     WEIR_TRY(model_bytes_map(path, &bytes, err));
     weir_status status = weir_onnx_load(bytes.at, bytes.n, &limits, &onnx, err);
+    if (status == WEIR_OK) {
+        status = describe(onnx, out, err);
+        if (status != WEIR_OK) {
+            weir_onnx_free(onnx);
+        }
+    }
+    if (status == WEIR_OK) {
+        status = read_texts(*out, &bytes, err);
+    }
     model_bytes_unmap(&bytes);
-    if (status != WEIR_OK) {
-        return weir_error_prefix(err, "%s: ", path);
-    }
-    status = describe(onnx, out, err);
-    if (status != WEIR_OK) {
-        weir_onnx_free(onnx);
-    }
-    return status;
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", path);
 }
 
 static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
@@ -73,13 +103,8 @@ static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
     return weir_onnx_run(own(model)->onnx, in, out, err);
 }
 
-static void unload(struct serve_model *model)
-{
-    weir_onnx_free(own(model)->onnx);
-    free(own(model));
-}
-
-static const struct executor_ops ops = {.load = load, .run = run, .unload = unload};
+static const struct executor_ops ops = {
+    .load = load, .run = run, .unload = unload, .metadata = metadata};
 
 const struct weir_kind weir_executor_onnx_kind = {
     .name = "onnx",

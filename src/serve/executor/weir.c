@@ -4,8 +4,8 @@
  * and one of batch_max images. Larger batches are run in parts.
  */
 #include "../executor_private.h"
+#include "../net_texts.h"
 
-#include "base/json.h"
 #include "nn/net_file.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct weir_serve_model {
     size_t in_elems, out_elems;     /**< Of one image. */
     struct serve_port input, output;
     struct weir_arena arena;
-    const char *picture, *labels; /**< JSON, for the signature. */
+    struct net_texts texts; /**< In the arena. */
 };
 
 static struct weir_serve_model *own(struct serve_model *model)
@@ -66,42 +66,13 @@ static void describe(struct weir_serve_model *self)
         .inputs = &self->input, .n_inputs = 1, .outputs = &self->output, .n_outputs = 1};
 }
 
-/* What the file says of pictures and classes, as signature.h has it. */
-static void describe_file(struct weir_serve_model *self)
-{
-    const struct weir_net_file_info *info = weir_net_file_info(self->file);
-    json_t *mean = json_array(), *std = json_array(), *labels = json_array();
-    for (int32_t c = 0; c < info->input.shape.c; c++) {
-        (void)json_array_append_new(mean, json_real((double)info->input.mean[c]));
-        (void)json_array_append_new(std, json_real((double)info->input.std[c]));
-    }
-    for (size_t i = 0; i < info->n_labels; i++) {
-        (void)json_array_append_new(labels, json_string(info->labels[i]));
-    }
-    json_t *picture =
-        json_pack("{s:s, s:i, s:o, s:o}", "fit", "stretch", "scale", 1, "mean", mean, "std", std);
-    self->picture = weir_json_text(picture, &self->arena);
-    self->labels = weir_json_text(labels, &self->arena);
-    json_decref(picture);
-    json_decref(labels);
-}
-
 static const char *metadata(struct serve_model *model, const char *key)
 {
-    struct weir_serve_model *self = own(model);
-    const struct weir_graph *graph = weir_net_file_graph(self->file);
-    bool is_embedding = weir_graph_is_embedding(graph);
-    bool has_labels = weir_net_file_info(self->file)->n_labels == self->out_elems;
-    if (strcmp(key, "weir.picture") == 0) {
-        return self->picture;
-    }
-    if (strcmp(key, "weir.labels") == 0) {
-        return !is_embedding && has_labels ? self->labels : NULL;
-    }
-    if (strcmp(key, "weir.output_kind") == 0) {
-        return is_embedding ? "embedding" : "logits";
-    }
-    return NULL;
+    const struct net_texts *texts = &own(model)->texts;
+    return strcmp(key, "weir.picture") == 0       ? texts->picture
+           : strcmp(key, "weir.labels") == 0      ? texts->labels
+           : strcmp(key, "weir.output_kind") == 0 ? texts->output_kind
+                                                  : NULL;
 }
 
 static void unload(struct serve_model *model)
@@ -139,7 +110,7 @@ static weir_status load(const char *path, const struct executor_options *options
         return status;
     }
     describe(self);
-    describe_file(self);
+    self->texts = net_texts_make(self->file, &self->arena);
     *out = &self->model;
     return WEIR_OK;
 }
