@@ -1,22 +1,7 @@
 /* Convolutions in f32. */
-#include "product.h"
-
-#include "../ops/window.h"
+#include "conv.h"
 
 #include <string.h>
-
-struct conv {
-    struct tail tail;
-    struct window window;
-    int64_t groups;
-    size_t n_channels;
-    const struct weir_tensor *x, *w;
-    const float *bias;
-    int64_t y_dims[WEIR_TENSOR_RANK_MAX];
-    int64_t w_dims[WEIR_TENSOR_RANK_MAX]; /* With groups, if there are several. */
-    int32_t w_rank;
-    dnnl_memory_desc_t bias_md;
-};
 
 static bool read_conv(struct fast_plan *plan, const struct fast_link *link, struct conv *conv)
 {
@@ -131,11 +116,15 @@ weir_status fast_prepare_conv(struct fast_plan *plan, const struct fast_link *li
     if (desc == NULL) {
         return WEIR_OK;
     }
-    weir_status status = place(plan, link, &conv, desc, args, err);
-    if (status != WEIR_OK) {
+    bool is_done;
+    weir_status status = conv_add_wino(plan, link, &conv, desc, &is_done, err);
+    if (status == WEIR_OK && !is_done) {
+        status = place(plan, link, &conv, desc, args, err);
+    }
+    *out_taken = conv.tail.n_taken;
+    if (status != WEIR_OK || is_done) {
         dnnl_primitive_desc_destroy(desc);
         return status;
     }
-    *out_taken = conv.tail.n_taken;
     return fast_add_primitive(plan, desc, args, args[3].data != NULL ? 4 : 3, err);
 }

@@ -2,6 +2,7 @@
 
 #include "onednn.h"
 #include "plan.h"
+#include "threads.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -9,9 +10,6 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-/* libgomp's, which oneDNN brings; <omp.h> is not there for every compiler that Weir is built with. */
-void omp_set_num_threads(int n_threads);
 
 /* ---- constants in other layouts --------------------------------------------------------------- */
 
@@ -62,7 +60,7 @@ weir_status fast_create(struct weir_onnx *onnx, struct fast **out, struct weir_e
     fast->onnx = onnx;
     fast->n_threads = onnx->limits.n_threads > 0 ? onnx->limits.n_threads : count_cpus();
     fast_chains_find(onnx, &fast->chains);
-    omp_set_num_threads(fast->n_threads);
+    threads_set(fast->n_threads);
     weir_status status =
         onednn_check(dnnl_engine_create(&fast->engine, dnnl_cpu, 0), "creating an engine", err);
     if (status == WEIR_OK) {
@@ -192,7 +190,7 @@ weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_er
 {
     size_t i = find_plan(fast);
     bool holds = fast->plans[i] != NULL && fits(fast->plans[i]);
-    omp_set_num_threads(fast->n_threads);
+    threads_set(fast->n_threads);
     if (holds) {
         WEIR_TRY(fast_plan_run(fast->plans[i], &holds, err));
     }

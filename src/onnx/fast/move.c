@@ -1,13 +1,15 @@
 /* Concat, Transpose and Softmax. */
 #include "onednn.h"
 #include "op.h"
+#include "threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- Concat ----------------------------------------------------------------------------------- */
 
-#define CONCAT_MAX 64
+#define CONCAT_MAX            64
+#define CONCAT_PARALLEL_BYTES ((size_t)64 << 10)
 
 static dnnl_format_tag_t blocked_tag(int32_t rank)
 {
@@ -54,10 +56,10 @@ static bool read_concat(const struct fast_plan *plan, const struct onnx_step *st
 
 /* Is an input in blocks of channels, and can all be? */
 static weir_status prefers_blocks(struct fast_plan *plan, const struct onnx_step *step,
-                                  bool *out_does, struct weir_error *err)
+                                  int32_t axis, bool *out_does, struct weir_error *err)
 {
     int32_t rank = fast_tensor(plan, step->in[0])->rank;
-    bool has = false, can = rank >= 3;
+    bool has = false, can = rank >= 3 && axis <= 1;
     for (size_t i = 0; can && i < step->node->n_in; i++) {
         struct fast_form *form;
         WEIR_TRY(fast_form_any(plan, step->in[i], &form, err));
@@ -69,36 +71,67 @@ static weir_status prefers_blocks(struct fast_plan *plan, const struct onnx_step
     return WEIR_OK;
 }
 
+struct concat {
+    size_t n, n_outer, n_whole; /* Inputs, pieces of each, bytes of a piece of the result. */
+    size_t n_bytes[CONCAT_MAX], offset[CONCAT_MAX]; /* Of an input's piece. */
+};
+
+struct concat_job {
+    const struct concat *concat;
+    void *const *at; /* The result, then the inputs. */
+};
+
+/* Each thread copies its share of each piece. */
+static void concat_part(const void *job, int32_t i, int32_t n)
+{
+    const struct concat_job *part = job;
+    const struct concat *concat = part->concat;
+    for (size_t k = 0; k < concat->n * concat->n_outer; k++) {
+        size_t input = k % concat->n, outer = k / concat->n, n_bytes = concat->n_bytes[input];
+        size_t first = concat->n_outer > 1 ? 0 : threads_share(n_bytes, i, n);
+        size_t end = concat->n_outer > 1 ? n_bytes : threads_share(n_bytes, i + 1, n);
+        if (concat->n_outer > 1 && (outer < threads_share(concat->n_outer, i, n) ||
+                                    outer >= threads_share(concat->n_outer, i + 1, n))) {
+            continue;
+        }
+        memcpy((char *)part->at[0] + outer * concat->n_whole + concat->offset[input] + first,
+               (const char *)part->at[input + 1] + outer * n_bytes + first, end - first);
+    }
+}
+
+static weir_status run_concat(const void *detail, void *const *at, int32_t n_threads)
+{
+    const struct concat *concat = detail;
+    const struct concat_job job = {concat, at};
+    bool is_small = concat->n_outer * concat->n_whole < CONCAT_PARALLEL_BYTES;
+    threads_run(is_small ? 1 : n_threads, concat_part, &job);
+    return WEIR_OK;
+}
+
+/* In either order, what lies in front of the axis is outermost. */
 static weir_status add_concat(struct fast_plan *plan, const struct onnx_step *step, int32_t axis,
                               const dnnl_memory_desc_t *md, struct fast_form *const *form,
                               size_t *out_taken, struct weir_error *err)
 {
-    int32_t n = (int32_t)step->node->n_in;
+    size_t n = step->node->n_in;
     struct fast_arg args[CONCAT_MAX + 1];
-    dnnl_primitive_desc_t desc;
+    struct concat *concat = WEIR_ARENA_NEW(&plan->arena, struct concat);
     void *y;
-    dnnl_primitive_attr_t attr = onednn_attr(false, NULL, 0);
-    if (attr == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory for attributes");
+    WEIR_TRY(fast_make(plan, step->out[0], WEIR_DTYPE_FLOAT, &md[n], &y, err));
+    args[0] = fast_arg_at(0, &md[n], y);
+    concat->n = n;
+    concat->n_outer = 1;
+    for (int32_t i = 0; i < axis; i++) {
+        concat->n_outer *= (size_t)md[n].dims[i];
     }
-    dnnl_status_t status =
-        dnnl_concat_primitive_desc_create(&desc, &md[n], n, axis, md, attr, plan->fast->engine);
-    dnnl_primitive_attr_destroy(attr);
-    WEIR_TRY(onednn_desc_checked(status, &desc, err));
-    if (desc == NULL) {
-        return WEIR_OK;
+    for (size_t i = 0; i < n; i++) {
+        args[i + 1] = fast_arg_of((int)i + 1, &md[i], form[i]);
+        concat->offset[i] = concat->n_whole;
+        concat->n_bytes[i] = dnnl_memory_desc_get_size(&md[i]) / concat->n_outer;
+        concat->n_whole += concat->n_bytes[i];
     }
-    weir_status made = fast_make(plan, step->out[0], WEIR_DTYPE_FLOAT, &md[n], &y, err);
-    if (made != WEIR_OK) {
-        dnnl_primitive_desc_destroy(desc);
-        return made;
-    }
-    for (int32_t i = 0; i < n; i++) {
-        args[i] = fast_arg_of(DNNL_ARG_MULTIPLE_SRC + i, &md[i], form[i]);
-    }
-    args[n] = fast_arg_at(DNNL_ARG_DST, &md[n], y);
     *out_taken = 1;
-    return fast_add_primitive(plan, desc, args, n + 1, err);
+    return fast_add_kernel(plan, "concat", run_concat, concat, args, (int32_t)n + 1, err);
 }
 
 weir_status fast_prepare_concat(struct fast_plan *plan, const struct fast_link *link,
@@ -114,7 +147,7 @@ weir_status fast_prepare_concat(struct fast_plan *plan, const struct fast_link *
     }
     size_t n = step->node->n_in;
     dnnl_memory_desc_t *md = WEIR_ARENA_ARRAY(&plan->arena, n + 1, dnnl_memory_desc_t);
-    WEIR_TRY(prefers_blocks(plan, step, &has_blocks, err));
+    WEIR_TRY(prefers_blocks(plan, step, axis, &has_blocks, err));
     result.rank = fast_tensor(plan, step->in[0])->rank;
     for (size_t i = 0; i <= n; i++) {
         const struct weir_tensor *tensor = i < n ? fast_tensor(plan, step->in[i]) : &result;
