@@ -24,6 +24,8 @@ import onnx_models
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MADE = ROOT / "build" / "bench-models"
+SETTLE_S = 0.1  # until the other one's threads have stopped to spin
+BLOCK_MS = 150  # of runs of the one in a round
 TOOL = ROOT / "build" / "dev" / "tools" / "onnx-bench"
 
 
@@ -103,11 +105,13 @@ def compare(name, batch, rounds, threads):
     peers = [Peer(path, t, {port: values}) for t in range(1, threads + 1)]
     with tempfile.TemporaryDirectory() as folder:
         weir = Weir(path, threads, batch, values, pathlib.Path(folder))
-        each = 3 if batch == 1 else 1
-        peers = [min(peers, key=lambda p: statistics.median(p.run(each + 1)))]
+        peers = [min(peers, key=lambda p: statistics.median(p.run(3)))]
+        each = max(1, int(BLOCK_MS / statistics.median(peers[0].run(3))))
         ours, theirs = [], []
         for _ in range(rounds):
+            time.sleep(SETTLE_S)
             ours += weir.run(each)
+            time.sleep(SETTLE_S)
             theirs += peers[0].run(each)
         weir.close()
     peer = peers[0].output.ravel()

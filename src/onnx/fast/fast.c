@@ -1,5 +1,6 @@
 #include "fast.h"
 
+#include "batch.h"
 #include "onednn.h"
 #include "plan.h"
 #include "threads.h"
@@ -186,11 +187,10 @@ static weir_status take_outputs(const struct fast_plan *plan, struct weir_tensor
     return WEIR_OK;
 }
 
-weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_error *err)
+weir_status fast_run_plan(struct fast *fast, struct weir_error *err)
 {
     size_t i = find_plan(fast);
     bool holds = fast->plans[i] != NULL && fits(fast->plans[i]);
-    threads_set(fast->n_threads);
     if (holds) {
         WEIR_TRY(fast_plan_run(fast->plans[i], &holds, err));
     }
@@ -199,7 +199,19 @@ weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_er
     }
     fast->plans[i]->last_run = ++fast->n_runs;
     fast->last = fast->plans[i];
-    return take_outputs(fast->plans[i], out, err);
+    return WEIR_OK;
+}
+
+weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_error *err)
+{
+    bool is_done;
+    threads_set(fast->n_threads);
+    WEIR_TRY(batch_run(fast, batch_count(fast->onnx), out, &is_done, err));
+    if (is_done) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(fast_run_plan(fast, err));
+    return take_outputs(fast->last, out, err);
 }
 
 /* ---- times ------------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "batch.h"
 #include "onednn.h"
 #include "op.h"
 #include "plan_private.h"
@@ -32,8 +33,10 @@ static bool is_dead(const struct fast_plan *plan, int32_t value)
 
 static weir_status let_go(struct fast_plan *plan, int32_t value, struct weir_error *err)
 {
+    bool is_input = plan->fast->chains.producer[value] < 0;
     fast_forget(plan, value);
-    if (plan->values[value].place == FAST_RUNTIME && plan->fast->onnx->values[value] != NULL) {
+    if (plan->values[value].place == FAST_RUNTIME && !is_input &&
+        plan->fast->onnx->values[value] != NULL) {
         WEIR_TRY(fast_add_drop(plan, value, err));
     }
     return WEIR_OK;
@@ -58,6 +61,12 @@ static weir_status drop_dead(struct fast_plan *plan, const struct fast_chain *ch
     return WEIR_OK;
 }
 
+/* Has the step been computed for all runs of this shape? */
+static bool is_known(const struct fast_plan *plan, const struct onnx_step *step)
+{
+    return step->node->n_out > 0 && fast_is_constant(plan, step->out[0]);
+}
+
 static weir_status make_chain(struct fast_plan *plan, const struct fast_chain *chain,
                               struct weir_error *err)
 {
@@ -74,6 +83,11 @@ static weir_status make_chain(struct fast_plan *plan, const struct fast_chain *c
             WEIR_TRY(fast_add_interpreted(plan, chain->steps[i], err));
             n_taken = 1;
         }
+        for (size_t k = 0; k < n_taken; k++) {
+            const struct onnx_step *taken = &plan->fast->onnx->steps[chain->steps[i + k]];
+            plan->keeps_apart =
+                plan->keeps_apart && (is_known(plan, taken) || batch_keeps_apart(plan, taken));
+        }
         i += n_taken;
     }
     return drop_dead(plan, chain, err);
@@ -87,12 +101,16 @@ static weir_status make_all(struct fast_plan *plan, struct weir_error *err)
     WEIR_TRY(weir_tensor_create(WEIR_DTYPE_UINT8, 1, &none, &plan->anchor, err));
     region_begin(&plan->fast->region);
     place_givens(plan);
+    plan->n_images = batch_count(onnx);
+    plan->keeps_apart = plan->n_images > 0;
     for (plan->i_chain = 0; plan->i_chain < chains->n; plan->i_chain++) {
         WEIR_TRY(make_chain(plan, &chains->chains[plan->i_chain], err));
     }
     for (size_t i = 0; i < onnx->n_outputs; i++) {
         struct fast_form *form;
-        if (plan->values[onnx->output_values[i]].place == FAST_REGION) {
+        bool is_made = plan->values[onnx->output_values[i]].place == FAST_REGION;
+        plan->keeps_apart = plan->keeps_apart && is_made;
+        if (is_made) {
             WEIR_TRY(fast_form_plain(plan, onnx->output_values[i], &form, err));
         }
     }

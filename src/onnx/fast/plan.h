@@ -73,6 +73,8 @@ struct fast_plan {
     size_t i_chain, i_step; /**< While it is made: what is prepared. */
     uint64_t last_run;
     size_t n_interpreted;
+    int64_t n_images;           /**< The inputs' first dimension, if it is free; else 0. */
+    bool keeps_apart;           /**< No step mixes images (batch.h). */
     struct weir_tensor *anchor; /**< Owner of the tensors in the region. */
 };
 
