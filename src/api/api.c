@@ -4,6 +4,7 @@
 #include "api/scope.h"
 #include "control/control.h"
 #include "control/freeze.h"
+#include "gateway/gateway.h"
 
 #include "base/log.h"
 #include "ion/ion.h"

@@ -22,12 +22,13 @@
 #include "blob/blob.h"
 #include "blob/pack.h"
 #include "control/control.h"
-#include "gateway/gateway.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
 
 struct weir_api;
+struct weir_gateway;
+struct weir_gateway_caller;
 
 struct weir_api_config {
     struct weir_store *store;

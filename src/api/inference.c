@@ -1,6 +1,8 @@
 /** What the gateway asks of the API: who may send requests to which deployments. */
 #include "api/api_private.h"
 
+#include "gateway/gateway.h"
+
 #include <string.h>
 
 struct lookup {

@@ -12,7 +12,7 @@
 
 struct server_options {
     struct cli_common common;
-    char *listen, *tls_cert, *tls_key, *node, *log_level, *shares;
+    char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares;
     int64_t cpu_slots, task_users;
     bool has_agent, is_json_log;
 };
@@ -25,6 +25,8 @@ static const struct weir_option server_options[] = {
      .doc = "State folder [/var/lib/weir as root, else ~/.local/share/weir]"},
     WEIR_OPT(server_options, listen, "listen", 0, TEXT, "127.0.0.1:8470", 0, 0, "ADDRESS",
              "Where to listen; port 0 takes any free one"),
+    WEIR_OPT(server_options, grpc_listen, "grpc-listen", 0, TEXT, NULL, 0, 0, "ADDRESS",
+             "Where to answer inference requests by gRPC, without TLS (else nowhere)"),
     WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
              "Certificate (PEM): serve https"),
     WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
@@ -67,6 +69,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
     const struct server_options *options = call->options;
     struct weir_server_config config = {.state = cli_state_dir(call->arena, options->common.state),
                                         .listen = options->listen,
+                                        .grpc_listen = options->grpc_listen,
                                         .tls_cert = options->tls_cert,
                                         .tls_key = options->tls_key,
                                         .ca_file = options->common.ca_file,

@@ -34,6 +34,24 @@ struct fixture {
 
 static struct fixture f;
 
+/* Triton's binary tensors: the bytes behind the JSON come back as the output "y", of FP32. */
+static void answer_binary(struct weir_http_request *request, struct weir_http_response *response,
+                          long version, long n_json)
+{
+    char text[65536], number[16];
+    long n = (long)request->body_len - n_json;
+    ck_assert(n >= 0 && n < 60000);
+    int len = snprintf(text, sizeof text,
+                       "{\"model_name\":\"cats\",\"model_version\":\"%ld\",\"id\":\"7\","
+                       "\"outputs\":[{\"name\":\"y\",\"datatype\":\"FP32\",\"shape\":[1,%ld],"
+                       "\"parameters\":{\"binary_data_size\":%ld}}]}",
+                       version, n / 4, n);
+    memcpy(text + len, request->body + n_json, (size_t)n);
+    weir_http_response_bytes(response, 200, "application/octet-stream", text, (size_t)(len + n));
+    (void)snprintf(number, sizeof number, "%d", len);
+    weir_http_response_header(response, "Inference-Header-Content-Length", number);
+}
+
 static void replica_handle(void *context, struct weir_http_request *request,
                            struct weir_http_response *response)
 {
@@ -56,6 +74,11 @@ static void replica_handle(void *context, struct weir_http_request *request,
     long version = request->n_segments > 4 ? strtol(request->segments[4], NULL, 10) : 0;
     if (version > 0 && version < 8 && replica->answers[version] != NULL) {
         weir_http_response_text(response, 200, "application/json", replica->answers[version]);
+        return;
+    }
+    const char *n_json = weir_http_request_header(request, "Inference-Header-Content-Length");
+    if (n_json != NULL) {
+        answer_binary(request, response, version, strtol(n_json, NULL, 10));
         return;
     }
     const char *type = weir_http_request_header(request, "Content-Type");
@@ -172,7 +195,7 @@ static WEIR_UNUSED void publish_replicas(size_t n)
     publish(&(struct weir_gateway_deployment){.replicas = replicas, .n_replicas = n});
 }
 
-static int ask_with(const char *path, const char *headers, const char *body)
+static WEIR_UNUSED int ask_with(const char *path, const char *headers, const char *body)
 {
     char text[4096];
     int fd = connect_to(f.server);
@@ -196,7 +219,7 @@ static const char *answer_of(int fd)
     return text;
 }
 
-static const char *ask(const char *path, const char *headers, const char *body)
+static WEIR_UNUSED const char *ask(const char *path, const char *headers, const char *body)
 {
     return answer_of(ask_with(path, headers, body));
 }

@@ -1,6 +1,7 @@
 /* The gateway's thread: what comes in, what its sockets say, and time. */
 #include "gateway/callers.h"
 #include "gateway/gateway_private.h"
+#include "gateway/grpc_front.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -172,6 +173,8 @@ void weir_gateway_stop(struct weir_gateway *gateway)
     wake(gateway);
     pthread_join(gateway->thread, NULL);
     gateway->is_started = false;
+    grpc_front_stop(gateway->grpc);
+    gateway->grpc = NULL;
 }
 
 void weir_gateway_destroy(struct weir_gateway *gateway)

@@ -72,6 +72,14 @@ void weir_gateway_destroy(struct weir_gateway *gateway);
  *  Any thread. Names of hosts in it are resolved here, so it may take as long as the resolver. */
 void weir_gateway_publish(struct weir_gateway *gateway, struct weir_gateway_table *table);
 
+/**
+ * Answer inference.GRPCInferenceService at this address as well (grpc/grpc.h), until weir_gateway_stop.
+ * Once at most.
+ * @return As weir_grpc_server_start.
+ */
+weir_status weir_gateway_grpc_start(struct weir_gateway *gateway, const char *listen, int *out_port,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Rights have changed: whoever was authorised is asked for anew. When it returns, no request that comes
  *  after it is let in by what held before. Any thread; cheap. */
 void weir_gateway_forget_callers(struct weir_gateway *gateway);

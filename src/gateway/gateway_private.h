@@ -83,11 +83,13 @@ struct published {
 
 struct mirrors;
 struct callers;
+struct grpc_front;
 
 struct weir_gateway {
     struct weir_gateway_config config;
     struct figures_registry registry;
     struct callers *callers;
+    struct grpc_front *grpc; /* NULL: not started */
 
     pthread_mutex_t lock;             /* of these: */
     struct weir_gateway_table *table; /* what readers get */

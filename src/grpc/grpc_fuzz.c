@@ -26,28 +26,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct weir_grpc_config config = {.max_message_bytes = 1 << 16,
                                             .max_held_bytes = 1 << 17};
     int fds[2];
-    server_init(&server, &config, echo, NULL);
-    if (session_make_callbacks(&server) != WEIR_OK ||
+    grpc_server_init(&server, &config, echo, NULL);
+    if (grpc_session_make_callbacks(&server) != WEIR_OK ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0) {
-        server_fini(&server);
+        grpc_server_fini(&server);
         return 0;
     }
     server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    struct connection *connection = connection_open(&server, fds[0]);
+    struct connection *connection = grpc_connection_open(&server, fds[0]);
     bool is_open = !connection->is_closing;
     if (is_open && (size == 0 || data[0] != 0xff)) {
-        is_open = session_take(connection, (const uint8_t *)NGHTTP2_CLIENT_MAGIC,
-                               NGHTTP2_CLIENT_MAGIC_LEN);
+        is_open = grpc_session_take(connection, (const uint8_t *)NGHTTP2_CLIENT_MAGIC,
+                                    NGHTTP2_CLIENT_MAGIC_LEN);
     }
-    is_open = is_open && session_take(connection, data, size);
-    (void)server_take_answers(&server);
+    is_open = is_open && grpc_session_take(connection, data, size);
+    (void)grpc_server_take_answers(&server);
     if (is_open && !connection->is_closing) {
-        connection_flush(connection);
+        grpc_connection_flush(connection);
     }
-    connection_close(connection);
-    connections_free_closed(&server);
+    grpc_connection_close(connection);
+    grpc_connections_free_closed(&server);
     assert(server.n_held_bytes == 0 && server.n_out == 0 && server.n_connections == 0);
-    server_fini(&server);
+    grpc_server_fini(&server);
     close(fds[1]);
     return 0;
 }

@@ -8,8 +8,8 @@ static uint32_t length_of(const uint8_t *bytes)
     return (uint32_t)bytes[1] << 24 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 8 | bytes[4];
 }
 
-weir_status message_check_prefix(const uint8_t *bytes, size_t len, size_t max_bytes,
-                                 struct weir_error *err)
+weir_status grpc_message_check_prefix(const uint8_t *bytes, size_t len, size_t max_bytes,
+                                      struct weir_error *err)
 {
     if (len < MESSAGE_PREFIX_BYTES) {
         return WEIR_OK;
@@ -26,10 +26,10 @@ weir_status message_check_prefix(const uint8_t *bytes, size_t len, size_t max_by
     return WEIR_OK;
 }
 
-weir_status message_read(const uint8_t *bytes, size_t len, size_t max_bytes,
-                         const uint8_t **out_message, size_t *out_len, struct weir_error *err)
+weir_status grpc_message_read(const uint8_t *bytes, size_t len, size_t max_bytes,
+                              const uint8_t **out_message, size_t *out_len, struct weir_error *err)
 {
-    WEIR_TRY(message_check_prefix(bytes, len, max_bytes, err));
+    WEIR_TRY(grpc_message_check_prefix(bytes, len, max_bytes, err));
     if (len < MESSAGE_PREFIX_BYTES || len - MESSAGE_PREFIX_BYTES < length_of(bytes)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the call ends before its message is whole");
     }
@@ -41,7 +41,7 @@ weir_status message_read(const uint8_t *bytes, size_t len, size_t max_bytes,
     return WEIR_OK;
 }
 
-void message_prefix(size_t len, uint8_t out[MESSAGE_PREFIX_BYTES])
+void grpc_message_prefix(size_t len, uint8_t out[MESSAGE_PREFIX_BYTES])
 {
     out[0] = 0;
     for (int i = 0; i < 4; i++) {
@@ -49,7 +49,7 @@ void message_prefix(size_t len, uint8_t out[MESSAGE_PREFIX_BYTES])
     }
 }
 
-weir_status message_read_timeout(const char *text, int64_t *out_ms)
+weir_status grpc_message_read_timeout(const char *text, int64_t *out_ms)
 {
     static const struct {
         char unit;
@@ -76,7 +76,7 @@ weir_status message_read_timeout(const char *text, int64_t *out_ms)
     return WEIR_ERR_INVALID;
 }
 
-void message_encode_text(const char *text, char *out, size_t size)
+void grpc_message_encode_text(const char *text, char *out, size_t size)
 {
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;

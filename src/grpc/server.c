@@ -72,7 +72,7 @@ bool weir_grpc_call_is_gone(const struct weir_grpc_call *call)
     return atomic_load(&call->is_gone);
 }
 
-void call_unref(struct weir_grpc_call *call)
+void grpc_call_unref(struct weir_grpc_call *call)
 {
     if (atomic_fetch_sub(&call->n_refs, 1) == 1) {
         weir_buf_fini(&call->body);
@@ -88,7 +88,7 @@ static void release_held(struct weir_grpc_call *call)
     call->n_held = 0;
 }
 
-void call_detach(struct weir_grpc_call *call)
+void grpc_call_detach(struct weir_grpc_call *call)
 {
     struct connection *connection = call->connection;
     if (call->next != NULL) {
@@ -106,7 +106,7 @@ void call_detach(struct weir_grpc_call *call)
     if (!call->is_handled) { /* else its message is somebody's until the answer */
         release_held(call);
     }
-    call_unref(call);
+    grpc_call_unref(call);
 }
 
 /* Only the answer: who has the message may still read it. */
@@ -115,25 +115,25 @@ static void submit_text(struct weir_grpc_call *call, enum weir_grpc_code code, c
     call->code = code;
     (void)snprintf(call->text, sizeof call->text, "%s", text);
     call->has_reply = false;
-    session_submit(call);
+    grpc_session_submit(call);
 }
 
-void call_refuse(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text)
+void grpc_call_refuse(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text)
 {
     if (!call->is_answered) {
         submit_text(call, code, text);
     }
 }
 
-void call_handle(struct weir_grpc_call *call)
+void grpc_call_handle(struct weir_grpc_call *call)
 {
     struct weir_grpc_server *server = call->server;
     struct weir_error err = {0};
-    weir_status status = message_read((const uint8_t *)call->body.data, call->body.len,
-                                      server->config.max_message_bytes, &call->request.message,
-                                      &call->request.len, &err);
+    weir_status status = grpc_message_read((const uint8_t *)call->body.data, call->body.len,
+                                           server->config.max_message_bytes, &call->request.message,
+                                           &call->request.len, &err);
     if (status != WEIR_OK) {
-        call_refuse(call, weir_grpc_code_of(status), err.message);
+        grpc_call_refuse(call, weir_grpc_code_of(status), err.message);
         return;
     }
     call->is_handled = true;
@@ -184,7 +184,7 @@ void weir_grpc_answer(struct weir_grpc_call *call, enum weir_grpc_code code, con
 
 /* ---- connections -------------------------------------------------------------------------------------- */
 
-void connection_close(struct connection *connection)
+void grpc_connection_close(struct connection *connection)
 {
     struct weir_grpc_server *server = connection->server;
     if (connection->is_closing) {
@@ -193,7 +193,7 @@ void connection_close(struct connection *connection)
     connection->is_closing = true;
     (void)close(connection->fd);
     while (connection->calls != NULL) {
-        call_detach(connection->calls);
+        grpc_call_detach(connection->calls);
     }
     if (connection->next != NULL) {
         connection->next->previous = connection->previous;
@@ -208,7 +208,7 @@ void connection_close(struct connection *connection)
     server->closed = connection;
 }
 
-void connections_free_closed(struct weir_grpc_server *server)
+void grpc_connections_free_closed(struct weir_grpc_server *server)
 {
     while (server->closed != NULL) {
         struct connection *connection = server->closed;
@@ -244,21 +244,21 @@ static bool fill_out(struct connection *connection)
 }
 
 /* Send what there is to send. It may close the connection. */
-void connection_flush(struct connection *connection)
+void grpc_connection_flush(struct connection *connection)
 {
     bool is_blocked = false;
     while (!is_blocked && fill_out(connection)) {
         ssize_t sent = send(connection->fd, connection->out.data + connection->n_sent,
                             connection->out.len - connection->n_sent, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
-            connection_close(connection);
+            grpc_connection_close(connection);
             return;
         }
         is_blocked = sent < 0 && errno != EINTR;
         if (sent > 0) {
             connection->since_ms = connection->server->now_ms;
             connection->n_sent += (size_t)sent;
-            session_credit(connection, (int)(sent >> 10));
+            grpc_session_credit(connection, (int)(sent >> 10));
         }
         if (connection->n_sent == connection->out.len) {
             weir_buf_reset(&connection->out);
@@ -268,7 +268,7 @@ void connection_flush(struct connection *connection)
     watch(connection, is_blocked);
     if (!is_blocked && nghttp2_session_want_read(connection->session) == 0 &&
         nghttp2_session_want_write(connection->session) == 0) {
-        connection_close(connection);
+        grpc_connection_close(connection);
     }
 }
 
@@ -279,14 +279,14 @@ static void read_some(struct connection *connection)
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return;
     }
-    if (got <= 0 || !session_take(connection, bytes, (size_t)got)) {
-        connection_close(connection);
+    if (got <= 0 || !grpc_session_take(connection, bytes, (size_t)got)) {
+        grpc_connection_close(connection);
         return;
     }
-    connection_flush(connection);
+    grpc_connection_flush(connection);
 }
 
-struct connection *connection_open(struct weir_grpc_server *server, int fd)
+struct connection *grpc_connection_open(struct weir_grpc_server *server, int fd)
 {
     struct connection *connection = weir_xalloc(sizeof *connection);
     memset(connection, 0, sizeof *connection);
@@ -302,12 +302,13 @@ struct connection *connection_open(struct weir_grpc_server *server, int fd)
     server->connections = connection;
     server->n_connections++;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
-    if (!session_begin(connection) || epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-        connection_close(connection);
+    if (!grpc_session_begin(connection) ||
+        epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        grpc_connection_close(connection);
         return connection;
     }
     server->next_due_ms = WEIR_MIN(server->next_due_ms, server->now_ms + LOOK_MS);
-    connection_flush(connection);
+    grpc_connection_flush(connection);
     return connection;
 }
 
@@ -321,7 +322,7 @@ static void accept_some(struct weir_grpc_server *server)
         if (server->n_connections >= server->config.max_connections) {
             (void)close(fd);
         } else {
-            (void)connection_open(server, fd);
+            (void)grpc_connection_open(server, fd);
         }
     }
 }
@@ -329,7 +330,7 @@ static void accept_some(struct weir_grpc_server *server)
 /* ---- the thread ------------------------------------------------------------------------------------------ */
 
 /* False: the server stops. */
-bool server_take_answers(struct weir_grpc_server *server)
+bool grpc_server_take_answers(struct weir_grpc_server *server)
 {
     eventfd_t n_wakes;
     (void)eventfd_read(server->wake_fd, &n_wakes);
@@ -342,10 +343,10 @@ bool server_take_answers(struct weir_grpc_server *server)
         struct weir_grpc_call *next = call->next_done;
         release_held(call);
         if (call->connection != NULL && !call->is_answered) {
-            session_submit(call);
-            connection_flush(call->connection);
+            grpc_session_submit(call);
+            grpc_connection_flush(call->connection);
         }
-        call_unref(call);
+        grpc_call_unref(call);
         call = next;
     }
     return !is_stopping;
@@ -395,10 +396,10 @@ static void look_after(struct weir_grpc_server *server)
         end_overdue(connection, &next_ms);
         if (is_idle(connection)) {
             (void)nghttp2_session_terminate_session(connection->session, NGHTTP2_NO_ERROR);
-            connection_flush(connection);
-            connection_close(connection);
+            grpc_connection_flush(connection);
+            grpc_connection_close(connection);
         } else {
-            connection_flush(connection);
+            grpc_connection_flush(connection);
         }
     }
     server->next_due_ms = next_ms;
@@ -426,9 +427,9 @@ static void *server_main(void *context)
             if (events[i].data.ptr == server) {
                 accept_some(server);
             } else if (connection == NULL) {
-                goes_on = server_take_answers(server);
+                goes_on = grpc_server_take_answers(server);
             } else if (!connection->is_closing && (events[i].events & EPOLLOUT) != 0) {
-                connection_flush(connection);
+                grpc_connection_flush(connection);
             }
             if (connection != NULL && events[i].data.ptr != server && !connection->is_closing &&
                 (events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
@@ -438,19 +439,19 @@ static void *server_main(void *context)
         if (server->now_ms >= server->next_due_ms) {
             look_after(server);
         }
-        connections_free_closed(server);
+        grpc_connections_free_closed(server);
     }
     while (server->connections != NULL) {
-        connection_close(server->connections);
+        grpc_connection_close(server->connections);
     }
-    connections_free_closed(server);
+    grpc_connections_free_closed(server);
     return NULL;
 }
 
 /* ---- start and stop ---------------------------------------------------------------------------------------- */
 
-void server_init(struct weir_grpc_server *server, const struct weir_grpc_config *config,
-                 weir_grpc_handler_fn handler, void *context)
+void grpc_server_init(struct weir_grpc_server *server, const struct weir_grpc_config *config,
+                      weir_grpc_handler_fn handler, void *context)
 {
     memset(server, 0, sizeof *server);
     server->config = *config;
@@ -472,7 +473,7 @@ void server_init(struct weir_grpc_server *server, const struct weir_grpc_config 
     pthread_cond_init(&server->all_answered, NULL);
 }
 
-void server_fini(struct weir_grpc_server *server)
+void grpc_server_fini(struct weir_grpc_server *server)
 {
     const int fds[] = {server->listen_fd, server->wake_fd, server->epoll_fd};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
@@ -490,7 +491,7 @@ static weir_status start(struct weir_grpc_server *server, const char *listen,
                          struct weir_error *err)
 {
     WEIR_TRY(weir_listen_open(listen, "--grpc-listen", &server->listen_fd, &server->port, err));
-    WEIR_TRY(session_make_callbacks(server));
+    WEIR_TRY(grpc_session_make_callbacks(server));
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event wakes = {.events = EPOLLIN, .data.ptr = NULL};
@@ -510,10 +511,10 @@ weir_status weir_grpc_server_start(const struct weir_grpc_config *config,
                                    struct weir_grpc_server **out, struct weir_error *err)
 {
     struct weir_grpc_server *server = weir_xalloc(sizeof *server);
-    server_init(server, config, handler, context);
+    grpc_server_init(server, config, handler, context);
     weir_status status = start(server, config->listen, err);
     if (status != WEIR_OK) {
-        server_fini(server);
+        grpc_server_fini(server);
         free(server);
         return status;
     }
@@ -544,9 +545,9 @@ void weir_grpc_server_stop(struct weir_grpc_server *server)
     pthread_mutex_unlock(&server->lock);
     while (call != NULL) { /* their streams are gone */
         struct weir_grpc_call *next = call->next_done;
-        call_unref(call);
+        grpc_call_unref(call);
         call = next;
     }
-    server_fini(server);
+    grpc_server_fini(server);
     free(server);
 }

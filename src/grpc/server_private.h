@@ -96,34 +96,34 @@ struct weir_grpc_server {
 };
 
 /* session.c */
-weir_status session_make_callbacks(struct weir_grpc_server *server);
+weir_status grpc_session_make_callbacks(struct weir_grpc_server *server);
 /** False: no memory. */
-bool session_begin(struct connection *connection);
+bool grpc_session_begin(struct connection *connection);
 /** Bytes of the client. False: the connection is to be closed. */
-bool session_take(struct connection *connection, const uint8_t *bytes, size_t len);
+bool grpc_session_take(struct connection *connection, const uint8_t *bytes, size_t len);
 /** Work was done on it: as many more frames that bring nothing on are no flood. */
-void session_credit(struct connection *connection, int n_frames);
+void grpc_session_credit(struct connection *connection, int n_frames);
 /** Put the call's answer on its stream. */
-void session_submit(struct weir_grpc_call *call);
+void grpc_session_submit(struct weir_grpc_call *call);
 
 /* server.c */
 /** A connection of the server's thread, which owns `fd`. It may be closed already. */
-struct connection *connection_open(struct weir_grpc_server *server, int fd);
-void connection_close(struct connection *connection);
+struct connection *grpc_connection_open(struct weir_grpc_server *server, int fd);
+void grpc_connection_close(struct connection *connection);
 /** Send what there is to send. It may close the connection. */
-void connection_flush(struct connection *connection);
-void connections_free_closed(struct weir_grpc_server *server);
+void grpc_connection_flush(struct connection *connection);
+void grpc_connections_free_closed(struct weir_grpc_server *server);
 /** Submit the answers that have come. False: the server stops. */
-bool server_take_answers(struct weir_grpc_server *server);
-void server_init(struct weir_grpc_server *server, const struct weir_grpc_config *config,
-                 weir_grpc_handler_fn handler, void *context);
-void server_fini(struct weir_grpc_server *server);
-void call_unref(struct weir_grpc_call *call);
+bool grpc_server_take_answers(struct weir_grpc_server *server);
+void grpc_server_init(struct weir_grpc_server *server, const struct weir_grpc_config *config,
+                      weir_grpc_handler_fn handler, void *context);
+void grpc_server_fini(struct weir_grpc_server *server);
+void grpc_call_unref(struct weir_grpc_call *call);
 /** The stream is over: whoever has the call sees it. */
-void call_detach(struct weir_grpc_call *call);
+void grpc_call_detach(struct weir_grpc_call *call);
 /** The server itself answers, or ends what the handler has not answered in time. */
-void call_refuse(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text);
+void grpc_call_refuse(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text);
 /** Its message is whole. */
-void call_handle(struct weir_grpc_call *call);
+void grpc_call_handle(struct weir_grpc_call *call);
 
 #endif

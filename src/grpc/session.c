@@ -101,14 +101,15 @@ static void on_headers(struct weir_grpc_call *call)
     int64_t timeout_ms;
     if (call->method == NULL || strcmp(call->method, "POST") != 0 || !is_grpc(call->content_type) ||
         call->request.path == NULL) {
-        call_refuse(call, WEIR_GRPC_UNIMPLEMENTED, "this port answers calls of gRPC and no other");
+        grpc_call_refuse(call, WEIR_GRPC_UNIMPLEMENTED,
+                         "this port answers calls of gRPC and no other");
         return;
     }
     if (call->timeout == NULL) {
         return;
     }
-    if (message_read_timeout(call->timeout, &timeout_ms) != WEIR_OK) {
-        call_refuse(call, WEIR_GRPC_INVALID_ARGUMENT, "grpc-timeout is no time");
+    if (grpc_message_read_timeout(call->timeout, &timeout_ms) != WEIR_OK) {
+        grpc_call_refuse(call, WEIR_GRPC_INVALID_ARGUMENT, "grpc-timeout is no time");
         return;
     }
     call->request.deadline_ms = call->server->now_ms + WEIR_MAX(timeout_ms, (int64_t)1);
@@ -128,25 +129,26 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
     }
     connection->since_ms = server->now_ms;
     if (server->n_held_bytes + len > server->config.max_held_bytes) {
-        call_refuse(call, WEIR_GRPC_RESOURCE_EXHAUSTED, "the server holds as many bytes as it may");
+        grpc_call_refuse(call, WEIR_GRPC_RESOURCE_EXHAUSTED,
+                         "the server holds as many bytes as it may");
         return 0;
     }
     weir_status status = weir_buf_append(&call->body, bytes, len);
     if (status == WEIR_OK) {
         call->n_held += len;
         server->n_held_bytes += len;
-        status = message_check_prefix((const uint8_t *)call->body.data, call->body.len,
-                                      server->config.max_message_bytes, &err);
+        status = grpc_message_check_prefix((const uint8_t *)call->body.data, call->body.len,
+                                           server->config.max_message_bytes, &err);
     } else {
         (void)weir_error_set(&err, status, "the message is longer than it may be");
     }
     if (status != WEIR_OK) {
-        call_refuse(call, weir_grpc_code_of(status), err.message);
+        grpc_call_refuse(call, weir_grpc_code_of(status), err.message);
     }
     return 0;
 }
 
-void session_credit(struct connection *connection, int n_frames)
+void grpc_session_credit(struct connection *connection, int n_frames)
 {
     connection->n_frames = WEIR_MAX(connection->n_frames - n_frames, 0);
 }
@@ -163,7 +165,7 @@ static bool is_flood(struct connection *connection, const nghttp2_frame *frame)
                    (frame->hd.type == NGHTTP2_DATA && frame->hd.length > 0);
     connection->n_resets += is_reset;
     connection->n_frames += !is_work;
-    session_credit(connection, is_work ? 2 : 0);
+    grpc_session_credit(connection, is_work ? 2 : 0);
     return connection->n_resets > FLOOD_RESETS_MAX || connection->n_frames > FLOOD_FRAMES_MAX;
 }
 
@@ -185,7 +187,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
         call->has_ended = true;
         if (!call->is_answered) {
-            call_handle(call);
+            grpc_call_handle(call);
         }
     }
     return 0;
@@ -199,7 +201,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
     (void)context;
     if (call != NULL) {
         (void)nghttp2_session_set_stream_user_data(session, stream_id, NULL);
-        call_detach(call);
+        grpc_call_detach(call);
     }
     return 0;
 }
@@ -216,7 +218,7 @@ static size_t put_status(const struct weir_grpc_call *call, char code[8], char *
                          nghttp2_nv out[2])
 {
     (void)snprintf(code, 8, "%d", (int)call->code);
-    message_encode_text(call->text, text, size);
+    grpc_message_encode_text(call->text, text, size);
     out[0] = (nghttp2_nv)HEADER("grpc-status", code);
     out[1] = (nghttp2_nv)HEADER("grpc-message", text);
     return text[0] != '\0' ? 2 : 1;
@@ -250,7 +252,7 @@ static ssize_t read_reply(nghttp2_session *session, int32_t stream_id, uint8_t *
     return (ssize_t)n;
 }
 
-void session_submit(struct weir_grpc_call *call)
+void grpc_session_submit(struct weir_grpc_call *call)
 {
     char code[8], text[3 * MESSAGE_TEXT_MAX];
     nghttp2_session *session = call->connection->session;
@@ -258,7 +260,7 @@ void session_submit(struct weir_grpc_call *call)
     call->is_answered = true;
     if (call->has_reply) {
         nghttp2_data_provider provider = {.source = {.ptr = call}, .read_callback = read_reply};
-        message_prefix(call->reply.len, call->prefix);
+        grpc_message_prefix(call->reply.len, call->prefix);
         (void)nghttp2_submit_response(session, call->stream_id, headers, 2, &provider);
         return;
     }
@@ -282,7 +284,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 
 /* ---- the session --------------------------------------------------------------------------------------- */
 
-weir_status session_make_callbacks(struct weir_grpc_server *server)
+weir_status grpc_session_make_callbacks(struct weir_grpc_server *server)
 {
     if (nghttp2_session_callbacks_new(&server->callbacks) != 0 ||
         nghttp2_option_new(&server->options) != 0) {
@@ -298,7 +300,7 @@ weir_status session_make_callbacks(struct weir_grpc_server *server)
     return WEIR_OK;
 }
 
-bool session_begin(struct connection *connection)
+bool grpc_session_begin(struct connection *connection)
 {
     const struct weir_grpc_config *config = &connection->server->config;
     const nghttp2_settings_entry settings[] = {
@@ -313,7 +315,7 @@ bool session_begin(struct connection *connection)
                                                  CONNECTION_WINDOW_BYTES) == 0;
 }
 
-bool session_take(struct connection *connection, const uint8_t *bytes, size_t len)
+bool grpc_session_take(struct connection *connection, const uint8_t *bytes, size_t len)
 {
     return nghttp2_session_mem_recv(connection->session, bytes, len) >= 0;
 }

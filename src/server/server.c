@@ -35,6 +35,7 @@ struct server {
     struct weir_arena arena;
     char *state; /**< Absolute. */
     char *url;
+    const char *grpc; /**< Where gRPC is answered; NULL: nowhere. */
     unsigned char task_key[BOOTSTRAP_TASK_KEY_BYTES];
     int lock_fd, signal_fd;
     struct privacy *privacy;
@@ -181,10 +182,29 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status listen_grpc(struct server *server, struct weir_error *err)
+{
+    const char *listen = server->config->grpc_listen;
+    if (listen == NULL) {
+        return WEIR_OK;
+    }
+    int port;
+    WEIR_TRY(weir_gateway_grpc_start(server->gateway, listen, &port, err));
+    server->grpc = weir_arena_printf(&server->arena, "%.*s:%d",
+                                     (int)(strrchr(listen, ':') - listen), listen, port);
+    if (strncmp(listen, "127.", 4) != 0 && strncmp(listen, "[::1]", 5) != 0 &&
+        strncmp(listen, "localhost:", 10) != 0) {
+        weir_log(WEIR_LOG_WARN, "listening_without_tls", WEIR_KV_STR("listen", server->grpc),
+                 WEIR_KV_STR("effect", "tokens and tensors cross the network unencrypted: put a "
+                                       "proxy that ends TLS in front, or listen on 127.0.0.1"));
+    }
+    return WEIR_OK;
+}
+
 static weir_status announce(struct server *server, struct weir_error *err)
 {
-    json_t *about = json_pack("{s:s,s:i,s:s}", "url", server->url, "pid", (int)getpid(), "version",
-                              WEIR_VERSION);
+    json_t *about = json_pack("{s:s,s:i,s:s,s:s*}", "url", server->url, "pid", (int)getpid(),
+                              "version", WEIR_VERSION, "grpc", server->grpc);
     char *text = weir_json_text(about, &server->arena);
     json_decref(about);
     WEIR_TRY(weir_file_write_atomic(path_in(server, "server.json"), text, strlen(text), 0600, err));
@@ -214,6 +234,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     WEIR_TRY(open_state(server, err));
     WEIR_TRY(open_gateway(server, err));
     WEIR_TRY(listen_http(server, err));
+    WEIR_TRY(listen_grpc(server, err));
     struct engine_config engine = {.store = server->store,
                                    .listener = weir_api_listener(server->api),
                                    .blobs = server->blobs,

@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 struct weir_server_config {
-    char *state;    /**< State folder; made if missing. */
-    char *listen;   /**< "127.0.0.1:8470"; port 0: any free one. */
-    char *tls_cert; /**< PEM files; both or neither. */
+    char *state;       /**< State folder; made if missing. */
+    char *listen;      /**< "127.0.0.1:8470"; port 0: any free one. */
+    char *grpc_listen; /**< For inference.GRPCInferenceService, in the clear; NULL: nowhere. */
+    char *tls_cert;    /**< PEM files; both or neither. */
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
     bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */
