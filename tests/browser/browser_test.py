@@ -309,8 +309,8 @@ class EmptyTest(WithPage):
             ("jobs", "No jobs yet", "weir"),
             ("datasets", "No datasets yet", "weir dataset"),
             ("events", "Nothing has happened yet", ""),
-            ("audit", "Nothing has happened yet", ""),
-            ("nodes", "No node has registered", "weir agent"),
+            ("audit", "Nothing in this time", ""),
+            ("nodes", "No node has registered", "weir node join"),
         ):
             page.go(screen)
             page.has_text(".empty", text)

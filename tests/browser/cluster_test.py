@@ -48,6 +48,61 @@ class ClusterTest(WithPage):
         page.until(lambda: page.texts("#node-title"), "a node")
 
 
+class NodeTest(WithPage):
+    def test_a_node_has_a_page_with_its_devices_network_tasks_and_events(self):
+        page = self.page
+        page.go("nodes/rack1-a")
+        page.has_text("#node-title", "rack1-a")
+        for text in ("mlx5_0", "rdma true", "200,000"):
+            page.has_text("main", text)
+        page.has_text('.table-wrap[aria-label="Tasks on rack1-a"]', f"{made.ION}.training.5")
+        page.go("nodes/rack1-b")
+        page.has_text(".event-list", "rack1-b was not heard of for 60 s")
+
+    def test_labels_and_taints_are_set_and_taken_away(self):
+        page = self.page
+        self.state.nodes[0]["labels"] = {"rack": "1", "old": "yes"}
+        page.go("nodes/rack1-a")
+        page.button("Labels and taints").click()
+        for name, text in (("labels", "rack=2"), ("taints", "gpu=only:NoSchedule")):
+            field = page.one(f'dialog input[name="{name}"]')
+            field.clear()
+            field.send_keys(text)
+        page.button("Set them", "dialog").click()
+        page.until(lambda: any(one[0] == "PATCH" for one in self.state.requests), "the change")
+        self.assertEqual(json.loads(self.last_request()[3]), {"labels": {"rack": "2", "old": None}, "taints": [{"key": "gpu", "value": "only", "effect": "NoSchedule"}]})
+
+    def test_a_machine_joins_by_a_command_that_is_shown_once(self):
+        page = self.page
+        page.go("nodes")
+        page.button("Add a node").click()
+        page.button("Make the command", "dialog").click()
+        page.has_text("dialog .command", "weir node join http://127.0.0.1:")
+        page.has_text("dialog .command", "weir_join-this-once")
+        page.button("Done", "dialog").click()
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+
+    def test_a_node_leaves_after_a_question(self):
+        page = self.page
+        page.go("nodes/edge-door")
+        page.button("Remove").click()
+        page.has_text("dialog", "Its tokens end")
+        page.button("Remove edge-door", "dialog").click()
+        page.until(lambda: self.state.requests[-1:] and self.state.requests[-1][:2] == ("DELETE", "/api/v1/nodes/edge-door"), "the removal")
+
+    def test_alerts_about_devices_and_nodes_are_shown_and_lead_to_them(self):
+        page = self.page
+        for kind, subject, message in (("device_bad", "node/rack1-a", "device 1 of rack1-a is out: 14 ECC errors"),
+                                       ("node_unhealthy", "node/edge-door", "edge-door takes no tasks: its check failed")):
+            self.state.alerts.append(self.state.alert(kind, subject, "open", made.seconds(self.state.nodes[0]["last_seen_ms"]), message))
+        page.driver.refresh()
+        page.go("alerts")
+        for text in ("14 ECC errors", "its check failed", "rack1-b"):
+            page.has_text("main", text)
+        page.one('table.rows a[href="/p/-/nodes/edge-door"]').click()
+        page.has_text("#node-title", "edge-door")
+
+
 class PeopleTest(WithPage):
     def test_roles_in_projects_are_shown_given_and_taken(self):
         page = self.page
@@ -69,4 +124,91 @@ class PeopleTest(WithPage):
         page.until(lambda: self.state.requests[-1][:2] == ("DELETE", "/api/v1/projects/default/members/user/mara"), "the role to be taken")
 
 
-CASES = [ClusterTest, PeopleTest]
+    def add_mara(self):
+        self.state.users.append({"name": "mara", "kind": "person", "role": "member", "is_disabled": False, "created_ms": made.rfc3339(0)})
+
+    def test_a_role_shows_what_it_gives_before_it_is_given(self):
+        page = self.page
+        self.add_mara()
+        page.go("people?who=mara")
+        page.button("Change role").click()
+        page.js("const s = document.querySelector('dialog select'); s.value = 'operator'; s.dispatchEvent(new Event('change', {bubbles: true}))")
+        page.has_text("dialog", "Gains: read jobs, cancel jobs, operate nodes")
+        page.button("Make it operator", "dialog").click()
+        page.until(lambda: self.state.users[1]["role"] == "operator", "the role")
+        page.has_text("#person-title", "mara")
+        page.button("Set password").click()
+        page.one('dialog input[name="password"]').send_keys("correct horse battery")
+        page.button("Set the password", "dialog").click()
+        page.until(lambda: self.state.requests[-1][:2] == ("PUT", "/api/v1/users/mara/password"), "the password")
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+        page.button("Delete").click()
+        page.button("Delete mara", "dialog").click()
+        page.until(lambda: len(self.state.users) == 1, "the user to go")
+
+    def test_groups_are_made_filled_and_emptied(self):
+        page = self.page
+        self.add_mara()
+        page.go("people?tab=groups")
+        page.button("New group").click()
+        page.one('dialog input[name="name"]').send_keys("reviewers")
+        page.button("Make the group", "dialog").click()
+        page.button("Add to reviewers").click()
+        page.js("const s = document.querySelector('dialog select'); s.value = 'mara'; s.dispatchEvent(new Event('change', {bubbles: true}))")
+        page.button("Add", "dialog").click()
+        page.button("Take mara out of reviewers").click()
+        page.until(lambda: self.state.group_members == {"reviewers": []}, "mara to be out again")
+
+    def test_a_token_is_shown_once(self):
+        page = self.page
+        page.go("people?tab=tokens")
+        page.button("New token").click()
+        page.one('dialog input[name="name"]').send_keys("ci")
+        page.button("Make the token", "dialog").click()
+        page.has_text("dialog", "weir_shown-this-once")
+        page.button("I have it", "dialog").click()
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+        page.has_text("main", "admin / ci")
+        self.assertNotIn("weir_shown", page.text("main"))
+
+    def test_the_matrix_says_who_may_what(self):
+        page = self.page
+        page.go("people?tab=roles")
+        cells = page.texts('[data-right="cancel jobs"] td')
+        self.assertEqual([cell.strip() for cell in cells[2:]], ["–", "–", "–", "yes", "yes", "yes", "yes"])
+
+
+class AuditTest(WithPage):
+    def fill(self, count):
+        now = made.seconds(self.state.nodes[0]["last_seen_ms"])
+        for i in range(count):
+            self.state.events.append({"seq": 1000 + i, "time_ms": made.rfc3339(now - 60 * (count - i)), "topic": "jobs", "kind": "queue_set", "severity": "info",
+                                      "subject": "queue/default", "actor": "mara" if i % 2 else "system", "message": f"Queue default was set, {i}.", "data": None})
+
+    def test_acts_of_people_from_all_areas_are_there_by_pages_and_by_time(self):
+        page = self.page
+        self.fill(900)
+        page.go("audit")
+        page.has_text("table.rows", "Queue default was set, 899.")
+        self.assertNotIn("Queue default was set, 898.", page.text("table.rows"), "Weir's own doings are not people's")
+        for shown in (200, 400):
+            page.until(lambda: f"{shown} of {shown}" in page.text(".panel-foot"), f"{shown}: {page.text('.panel-foot')}")
+            page.button("Older entries").click()
+        page.until(lambda: "that is all" in page.text(".panel-foot"), "the end of the log")
+        self.assertIn("451 of 451", page.text(".panel-foot"), "and the login, which is of the audit")
+        page.go("audit?from=-1h")
+        page.until(lambda: "30 of 30" in page.text(".panel-foot") or "31 of 31" in page.text(".panel-foot"), "an hour: " + page.text(".panel-foot"))
+
+    def test_a_filter_asks_the_server_and_the_log_can_be_had_as_a_file(self):
+        page = self.page
+        self.fill(10)
+        page.go("audit?q=by:mara")
+        page.has_text(".panel-foot", "5 of 5")
+        page.js("window.made = []; URL.createObjectURL = (blob) => { blob.text().then((text) => window.made.push(text)); return 'blob:none' }; HTMLAnchorElement.prototype.click = () => {}")
+        page.button("Download").click()
+        text = page.until(lambda: page.js("return window.made[0]"), "the file")
+        lines = text.strip().split("\r\n")
+        self.assertEqual((len(lines), lines[0].split(",")[:4], lines[1].split(",")[2:5]), (6, ["number", "time", "who", "did"], ["mara", "queue_set", "queue/default"]))
+
+
+CASES = [ClusterTest, NodeTest, PeopleTest, AuditTest]

@@ -61,6 +61,7 @@ class State:
         self.audit = []
         self.devices = []
         self.members_of = {}
+        self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
@@ -429,7 +430,7 @@ class Handler(BaseHTTPRequestHandler):
         state = self.state
         fixed = {
             "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
-            "users": state.users, "groups": [], "tokens": [], "devices": state.devices,
+            "users": state.users, "groups": state.groups, "tokens": state.tokens, "sessions": state.sessions, "devices": state.devices,
             "projects": [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}],
             "health/summary": state.health(),
             "store/usage": made.usage(),

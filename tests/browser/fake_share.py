@@ -80,10 +80,32 @@ def explanation(job):
             "helps": [{"change": "one more node like rack1-a", "outcome": "starts", "why": "on another rack1-a"}]}
 
 
+def nic(node):
+    return {"name": f"{node}/90", "node": node, "idx": 90, "id": "mlx5_0", "kind": "nic", "model": None, "state": "ok", "reason": None, "parent": -1, "profile": None,
+            "numa": 0, "memory_bytes": 0, "memory_used_bytes": -1, "temperature_c": None, "power_w": None, "utilisation_pct": None, "used_milli": 0,
+            "holders": None, "ecc_errors": -1, "details": {"rdma": True, "link": "up", "mbit_s": 200000}, "idle_since_ms": None, "changed_ms": made.rfc3339(0)}
+
+
+def events(state, query):
+    """By pages, newest first, as GET /events; those of the audit only where they are asked for."""
+    of_topic = state.audit if query.get("topic") == "audit" else state.events
+    found = sorted((one for one in of_topic if all(one[key] == query[key] for key in ("actor", "kind", "subject") if key in query)),
+                   key=lambda one: one["seq"], reverse=True)
+    begin, limit = int(query.get("cursor") or 0), int(query.get("limit", 100))
+    return {"items": found[begin:begin + limit], "next": str(begin + limit) if len(found) > begin + limit else None}
+
+
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
     if path == "roles":
         return roles()
+    if parts[0] == "nodes" and len(parts) == 2:
+        node = next((one for one in state.nodes if one["name"] == parts[1]), None)
+        return node and {**node, "devices": [nic(parts[1]), *(one for one in state.devices if one["node"] == parts[1])]}
+    if parts[0] == "groups" and parts[-1] == "members":
+        return [{"name": f"{parts[1]}/{user}", "group": parts[1], "user": user, "created_ms": made.rfc3339(0)} for user in state.group_members.get(parts[1], [])]
+    if path == "events":
+        return events(state, query)
     if path == "kinds":
         return kinds()
     if parts[0] == "jobs" and parts[-1] == "explanation":
@@ -108,12 +130,34 @@ def change_job(state, parts, body):
     return job or {}
 
 
+def change_people(state, method, parts, body):
+    if len(parts) == 1:
+        getattr(state, parts[0]).append({"is_disabled": False, "description": None, "created_ms": made.rfc3339(0), **body})
+    elif method == "PATCH":
+        next(one for one in state.users if one["name"] == parts[1]).update(body)
+    elif parts[0] == "groups" and len(parts) == 4:
+        members = state.group_members.setdefault(parts[1], [])
+        (members.append if method == "PUT" else members.remove)(parts[3])
+    elif method == "DELETE":
+        setattr(state, parts[0], [one for one in getattr(state, parts[0]) if one["name"] != parts[1]])
+    return {}
+
+
 def change(state, method, parts, body):
     """What a change of one of these answers; None: it is none of these."""
     if parts == ["what-if"]:
         return what_if(state, body)
     if parts[0] == "jobs" and method == "POST":
         return change_job(state, parts, body)
+    if parts[0] in ("users", "groups"):
+        return change_people(state, method, parts, body)
+    if parts == ["tokens"]:
+        state.tokens.append({"id": made.make_id(state.rng), "node": None, "project": None, "created_ms": made.rfc3339(0), "used_ms": None,
+                             **body, "expires_ms": None})
+        return {**state.tokens[-1], "secret": "weir_shown-this-once"}
+    if parts == ["node-joins"]:
+        return {"id": "j", "created_by": "admin", "created_ms": made.rfc3339(0), "expires_ms": made.rfc3339(body["expires_ms"] / 1000),
+                "node": body.get("node"), "secret": "weir_join-this-once", "used_by": None, "used_ms": None}
     if parts[0] == "queues":
         state.queues = [one for one in state.queues if one["name"] != parts[1] or method != "DELETE"]
         found = next((one for one in state.queues if one["name"] == parts[1]), None)

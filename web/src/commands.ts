@@ -5,7 +5,6 @@ export const COMMANDS = {
     demo: 'weir demo building-security',
     createDataset: 'weir dataset create NAME --path DIR',
     train: 'weir job submit -f job.yaml',
-    startAgent: `weir agent --server ${location.origin}`,
+    joinNode: 'weir node join URL TOKEN',
     submitJob: 'weir job run NAME -- COMMAND',
-    makeToken: 'weir login --user NAME --name laptop',
 } as const

@@ -1,9 +1,14 @@
-/** What can be done to a node: drain it, let it take tasks again, label it. */
-import type { Node } from '../api'
-import { send, segment } from '../state/http'
+/** What can be done to a node: drain it, let it take tasks again, label and taint it, take it out; and how one joins. */
+import { useRef, useState } from 'preact/hooks'
+import type { Node, NodeJoin } from '../api'
+import { dayMinute } from '../format'
+import { call, messageOf, segment, send } from '../state/http'
+import { go, href } from '../state/route'
 import { nodes } from '../state/store'
-import { may } from '../state/rights'
-import { ask, type Question } from './dialog'
+import { Command } from './basics'
+import { ask, Dialog, type Question } from './dialog'
+import { Form } from './form'
+import { Act } from './locked'
 import { toast } from './toast'
 
 async function change(node: Node, body: Record<string, unknown>): Promise<void> {
@@ -27,25 +32,170 @@ export function drainQuestion(node: Node, nTasks: number): Question {
 
 /** Drain, or resume. */
 export function DrainButton({ node, nTasks }: { node: Node; nTasks: number }) {
-    if (!may('operate nodes')) {
-        return null
-    }
     const resume = async () => {
         try {
             await change(node, { is_draining: false })
             toast(`${node.name} takes tasks again`)
         } catch (error) {
-            toast(String(error), 'bad')
+            toast(messageOf(error), 'bad')
         }
     }
     return node.is_draining ? (
-        <button type="button" class="button small" onClick={resume}>
+        <Act right="operate nodes" isSmall onClick={() => void resume()}>
             Resume<span class="hidden"> {node.name}</span>
-        </button>
+        </Act>
     ) : (
-        <button type="button" class="button small" onClick={() => ask(drainQuestion(node, nTasks))}>
+        <Act right="operate nodes" isSmall onClick={() => ask(drainQuestion(node, nTasks))}>
             Drain<span class="hidden"> {node.name}</span>
-        </button>
+        </Act>
+    )
+}
+
+interface Taint {
+    key: string
+    value?: string
+    effect?: string
+}
+
+const pairs = (text: string) => text.split(/[\n,]/).map((one) => one.trim()).filter(Boolean)
+
+/** Labels as they would be: those that are gone are null, which takes them away. */
+function labelChange(node: Node, text: string): Record<string, string | null> {
+    const wanted = Object.fromEntries(
+        pairs(text).map((one) => {
+            const at = one.indexOf('=')
+            if (at < 1) {
+                throw new Error(`Labels: expected KEY=VALUE, got "${one}"`)
+            }
+            return [one.slice(0, at), one.slice(at + 1)]
+        }),
+    )
+    const gone = Object.keys(node.labels ?? {}).filter((key) => wanted[key] === undefined)
+    return { ...wanted, ...Object.fromEntries(gone.map((key) => [key, null])) }
+}
+
+/** KEY[=VALUE][:EFFECT] */
+function taintsOf(text: string): Taint[] {
+    return pairs(text).map((one) => {
+        const found = /^([^=:]+)(?:=([^:]*))?(?::(.+))?$/.exec(one)
+        if (!found) {
+            throw new Error(`Taints: expected KEY=VALUE:EFFECT, got "${one}"`)
+        }
+        return { key: found[1]!, ...(found[2] ? { value: found[2] } : {}), ...(found[3] ? { effect: found[3] } : {}) }
+    })
+}
+
+function MarksForm({ node, onClose }: { node: Node; onClose: () => void }) {
+    const labels = Object.entries(node.labels ?? {}).map(([key, value]) => `${key}=${String(value)}`)
+    const taints = ((node.taints ?? []) as Taint[]).map((one) => `${one.key}${one.value ? `=${one.value}` : ''}${one.effect ? `:${one.effect}` : ''}`)
+    return (
+        <Form
+            title={`Labels and taints of ${node.name}`}
+            confirm="Set them"
+            fields={[
+                { name: 'labels', label: 'Labels, which jobs select nodes by: KEY=VALUE, separated by commas', value: labels.join(', '), isOptional: true },
+                { name: 'taints', label: 'Taints, which a task must tolerate: KEY=VALUE, separated by commas', value: taints.join(', '), isOptional: true },
+            ]}
+            act={async (values) => {
+                await change(node, { labels: labelChange(node, values['labels'] ?? ''), taints: taintsOf(values['taints'] ?? '') })
+                toast(`${node.name} has new labels and taints`)
+            }}
+            onClose={onClose}
+        />
+    )
+}
+
+export function MarksButton({ node }: { node: Node }) {
+    const [isOpen, setOpen] = useState(false)
+    return (
+        <>
+            <Act right="operate nodes" isSmall onClick={() => setOpen(true)}>
+                Labels and taints
+            </Act>
+            {isOpen && <MarksForm node={node} onClose={() => setOpen(false)} />}
+        </>
+    )
+}
+
+export function RemoveButton({ node, nTasks }: { node: Node; nTasks: number }) {
+    return (
+        <Act
+            right="change nodes"
+            isSmall
+            tone="danger"
+            onClick={() =>
+                ask({
+                    title: `Take ${node.name} out of the cluster?`,
+                    text: (
+                        <p>
+                            Its tokens end: it has to join anew. {nTasks > 0 ? `${nTasks} ${nTasks === 1 ? 'job is' : 'jobs are'} there: the server refuses as long as tasks are. Drain it first.` : 'What it did stays known.'}
+                        </p>
+                    ),
+                    confirm: `Remove ${node.name}`,
+                    danger: true,
+                    done: `${node.name} has left`,
+                    act: async () => {
+                        await send('DELETE', `/nodes/${segment(node.name)}`)
+                        await nodes.load()
+                        go(href('nodes'))
+                    },
+                })
+            }
+        >
+            Remove
+        </Act>
+    )
+}
+
+/** A one-time token, and the command by which a machine joins with it. */
+export function AddNode() {
+    const [isOpen, setOpen] = useState(false)
+    const [made, setMade] = useState<NodeJoin | null>(null)
+    const isMade = useRef(false)
+    const close = () => {
+        isMade.current = false
+        setMade(null)
+        setOpen(false)
+    }
+    return (
+        <>
+            <Act right="change nodes" onClick={() => setOpen(true)}>
+                Add a node
+            </Act>
+            {isOpen && made === null && (
+                <Form
+                    title="Add a node"
+                    confirm="Make the command"
+                    fields={[
+                        { name: 'node', label: 'Only a machine of this name may join with it; empty: any', isOptional: true },
+                        { name: 'hours', label: 'Good for so many hours', value: '1' },
+                    ]}
+                    act={async (values) => {
+                        const hours = Number(values['hours'])
+                        if (!(hours > 0)) {
+                            throw new Error('Hours: expected a number above 0')
+                        }
+                        const answer = await call<NodeJoin>('POST', '/node-joins', { ...(values['node'] ? { node: values['node'] } : {}), expires_ms: Math.round(Date.now() + hours * 3_600_000) })
+                        isMade.current = true
+                        setMade(answer)
+                    }}
+                    onClose={() => isMade.current || close()}
+                />
+            )}
+            {made && (
+                <Dialog title="Type this on the machine" onClose={close}>
+                    <div class="dialog-text">
+                        <p>It is good once, until {dayMinute(made.expires_ms)}, and is not shown again. The machine needs the program weir, and reaches this address.</p>
+                        <Command text={`weir node join ${location.origin} ${made.secret ?? ''}`} />
+                    </div>
+                    <footer>
+                        <button type="button" class="button primary" onClick={close}>
+                            Done
+                        </button>
+                    </footer>
+                </Dialog>
+            )}
+        </>
     )
 }
 

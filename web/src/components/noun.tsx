@@ -55,6 +55,12 @@ const ADDRESS_OF: Record<string, (name: string) => string> = {
     model: (name) => href(['models', name]),
     run: (name) => href(['runs', name]),
     dataset: (name) => href(['datasets', name]),
+    queue: (name) => href(['queues', name]),
+    user: (name) => href('people', { who: name }),
+    token: () => href('people', { tab: 'tokens' }),
+    session: () => href('people', { tab: 'tokens' }),
+    group: () => href('people', { tab: 'groups' }),
+    project: () => href('people'),
     server: () => href('storage'),
 }
 

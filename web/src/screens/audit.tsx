@@ -1,34 +1,187 @@
-/** The audit log: who was let in, who was refused, who changed what users, tokens and sessions may do. For admins. */
+/** The audit log: who did what, to what, from where, and who was refused. By pages, by time, and as a file. */
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { WeirEvent } from '../api'
-import { Empty, Loaded, PageHead } from '../components/basics'
+import { Choices, Empty, Loading, PageHead, Panel } from '../components/basics'
+import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Icon } from '../components/icon'
+import { Sentence, Subject } from '../components/noun'
+import { Table, type Column } from '../components/table'
+import { momentOf, rangeText, TimeRange } from '../components/time_range'
+import { toast } from '../components/toast'
+import { dayTime, fullTime, NONE, words } from '../format'
 import type { Screen } from '../screen'
-import { getAll, session } from '../state/http'
-import { Resource, useResource } from '../state/resource'
-import { events, KEEP_EVENTS } from '../state/store'
-import { FilteredEvents } from './events'
+import { auditCsv, auditPage, download, START, type Place, type Wanted } from '../state/audit'
+import { messageOf, session } from '../state/http'
+import { hrefWith, param } from '../state/route'
+import { jobs, now, runs } from '../state/store'
+
+const FILE_MAX = 100_000 // entries of one download
+const NO_BOUND = 'all of it'
+
+const FILTER: FilterOf<WeirEvent> = {
+    text: (event) => `${event.message} ${event.kind} ${event.subject ?? ''} ${event.actor ?? ''}`,
+    keys: {
+        by: (event) => event.actor ?? '',
+        did: (event) => event.kind,
+        what: (event) => event.subject ?? '',
+        area: (event) => event.topic ?? '',
+        severity: (event) => event.severity,
+    },
+}
+
+/** Where a call came from, as the entries of logins and refusals say. */
+function addressOf(event: WeirEvent): string {
+    const data = (event.data ?? {}) as Record<string, unknown>
+    return String(data['address'] ?? data['from'] ?? '') || NONE
+}
+
+const COLUMNS: Column<WeirEvent>[] = [
+    { id: 'when', name: 'When', width: '148px', phone: 'state', render: (event) => <time class="muted" title={fullTime(event.time_ms)}>{dayTime(event.time_ms)}</time> },
+    { id: 'who', name: 'Who', width: '112px', phone: 'more', render: (event) => (event.actor === 'system' ? <span class="muted">weir</span> : <b>{event.actor ?? NONE}</b>) },
+    { id: 'did', name: 'Did', width: '148px', phone: 'more', render: (event) => words(event.kind) },
+    { id: 'what', name: 'What', width: '200px', render: (event) => <Subject subject={event.subject} /> },
+    { id: 'why', name: 'In words', phone: 'name', render: (event) => <span title={event.message}><Sentence text={event.message} /></span> },
+    { id: 'from', name: 'From', width: '112px', render: (event) => <span class="muted">{addressOf(event)}</span> },
+    { id: 'seq', name: 'No.', width: '72px', isNumber: true, render: (event) => <span class="muted">{event.seq}</span> },
+]
+
+/** What the filter says exactly is asked of the server, so that it need not send the rest. */
+function exact(key: string): string | undefined {
+    const found = new RegExp(`(?:^|\\s)${key}:([^\\s*]+)`).exec(param('q'))
+    return found?.[1]
+}
+
+function wantedNow(): Wanted {
+    const at = Date.now()
+    return {
+        actor: exact('by'),
+        kind: exact('did'),
+        subject: exact('what'),
+        from: param('from') ? momentOf(param('from'), at) : null,
+        to: param('to') ? momentOf(param('to'), at) : null,
+        hasSystem: param('who') === 'all',
+        isAdmin: true,
+    }
+}
+
+interface Held {
+    items: WeirEvent[]
+    rest: WeirEvent[]
+    next: Place | null
+}
 
 function Log() {
-    const log: Resource<WeirEvent[]> = useResource('audit', () => getAll<WeirEvent>('/events', { topic: 'audit', limit: KEEP_EVENTS }))
+    const key = `${exact('by') ?? ''} ${exact('did') ?? ''} ${exact('what') ?? ''} ${param('from')} ${param('to')} ${param('who')}`
+    const [held, setHeld] = useState<Held | null>(null)
+    const [error, setError] = useState('')
+    const [isBusy, setBusy] = useState(false)
+    const [isWriting, setWriting] = useState(false)
+    const current = useRef(key)
+    current.current = key
+    const more = async (old: Held | null) => {
+        setBusy(true)
+        setError('')
+        try {
+            const page = await auditPage(old?.next ?? START, wantedNow(), old?.rest ?? [])
+            if (current.current === key) {
+                setHeld({ items: [...(old?.items ?? []), ...page.items], rest: page.rest, next: page.next })
+            }
+        } catch (failure) {
+            setError(messageOf(failure))
+        } finally {
+            setBusy(false)
+        }
+    }
+    useEffect(() => {
+        setHeld(null)
+        const timer = window.setTimeout(() => void more(null), 200) // after the last letter
+        return () => window.clearTimeout(timer)
+    }, [key])
+    const write = async () => {
+        setWriting(true)
+        try {
+            let all: Held = { items: [], rest: [], next: START }
+            while (all.next !== null && all.items.length < FILE_MAX) {
+                const page = await auditPage(all.next, wantedNow(), all.rest)
+                all = { items: [...all.items, ...page.items], rest: page.rest, next: page.next }
+            }
+            const found = filtered([...all.items, ...all.rest], FILTER).slice(0, FILE_MAX)
+            download(`weir-audit-${new Date(now.peek()).toISOString().slice(0, 10)}.csv`, auditCsv(found), 'text/csv')
+            toast(`${found.length} entries are in the file${all.next !== null ? `: the newest ${FILE_MAX}, narrow the time for the rest` : ''}`)
+        } catch (failure) {
+            toast(messageOf(failure), 'bad')
+        } finally {
+            setWriting(false)
+        }
+    }
+    const items = held?.items ?? []
+    const found = filtered(items, FILTER)
     return (
-        <Loaded resource={log} rows={6}>
-            {(items) => <FilteredEvents items={items} hint="text, or kind:login by:mara" empty="Logins, refusals and changes of users, tokens and sessions are written here." />}
-        </Loaded>
+        <>
+            <PageHead title="Audit log" sub="Who did what to what, and who was refused. Nothing here can be changed; what is old goes as retention says.">
+                <TimeRange fallback={NO_BOUND} />
+                <button type="button" class="button" disabled={isWriting} onClick={() => void write()}>
+                    <Icon name="download" /> {isWriting ? 'Collecting…' : 'Download'}
+                </button>
+            </PageHead>
+            <Filter label="Filter the audit log" rows={items} of={FILTER} hint="text, or by:mara did:queue_set what:queue/speech">
+                <Choices
+                    label="Whose acts"
+                    items={[
+                        { name: 'People', address: hrefWith({ who: '' }), isCurrent: param('who') !== 'all' },
+                        { name: 'People and Weir', address: hrefWith({ who: 'all' }), isCurrent: param('who') === 'all' },
+                    ]}
+                />
+            </Filter>
+            {error && (
+                <p class="failed" role="alert">
+                    <Icon name="warning" />
+                    <span>{error}</span>
+                </p>
+            )}
+            {held === null ? (
+                error === '' && <Loading rows={6} />
+            ) : items.length === 0 ? (
+                <div class="panel">
+                    <Empty icon="audit" title="Nothing in this time">
+                        Logins, refusals and each act of a person are written here.
+                    </Empty>
+                </div>
+            ) : (
+                <Panel
+                    title="Entries"
+                    window={`newest first · ${rangeText(param('from'), param('to'), NO_BOUND)}`}
+                    foot={
+                        <span class="row wrap">
+                            {`${found.length} of ${items.length} that are here`}
+                            {held.next !== null ? (
+                                <button type="button" class="button small" disabled={isBusy} onClick={() => void more(held)}>
+                                    {isBusy ? 'Fetching…' : 'Older entries'}
+                                </button>
+                            ) : (
+                                ' · that is all'
+                            )}
+                        </span>
+                    }
+                >
+                    {found.length > 0 ? <Table label="Audit log" rows={found} columns={COLUMNS} keyOf={(event) => String(event.seq)} isDense /> : <NothingMatches rows={items} of={FILTER} what="entry" />}
+                </Panel>
+            )}
+        </>
     )
 }
 
 function Audit() {
-    return (
+    return session.value?.role === 'admin' ? (
+        <Log />
+    ) : (
         <>
-            <PageHead title="Audit log" sub="Who did what to users, tokens and sessions, and who was refused. Nothing here can be changed." />
-            {session.value?.role === 'admin' ? (
-                <Log />
-            ) : (
-                <div class="panel">
-                    <Empty icon="lock" title="The audit log is not yours to see">
-                        An admin may read it, and can give you that role. You are {session.value?.user}, {session.value?.role}.
-                    </Empty>
-                </div>
-            )}
+            <PageHead title="Audit log" sub="Who did what to what, and who was refused. Nothing here can be changed." />
+            <div class="panel">
+                <Empty icon="lock" title="The audit log is not yours to see">
+                    An admin may read it, and can give you that role. You are {session.value?.user}, {session.value?.role}.
+                </Empty>
+            </div>
         </>
     )
 }
@@ -38,9 +191,9 @@ export const auditScreen: Screen = {
     title: 'Audit log',
     icon: 'audit',
     address: 'audit',
-    query: ['q', 'severity'],
+    query: ['q', 'who', 'from', 'to', 'sort'],
     group: { science: 'Watch', operations: 'Watch' },
-    load: [events],
+    load: [jobs, runs],
     letter: 'l',
     render: Audit,
 }

@@ -14,6 +14,7 @@ import { ionsScreen } from './ions'
 import { jobNewScreen } from './job_new'
 import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
+import { nodeScreen } from './node'
 import { nodesScreen } from './nodes'
 import { peopleScreen } from './people'
 import { queuesScreen } from './queues'
@@ -32,6 +33,7 @@ export const screens: readonly Screen[] = [
     runsScreen,
     runScreen,
     nodesScreen,
+    nodeScreen,
     queuesScreen,
     jobNewScreen,
     jobsScreen,

@@ -2,15 +2,14 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Node } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Choices, Command, Empty, Facts, Loaded, Meter, Owner, PageHead, Panel, Strip } from '../components/basics'
+import { Ago, Choices, Empty, Loaded, Meter, PageHead, Panel, Strip } from '../components/basics'
 import { COLOURS, DeviceTiles, HeatMap, type Colour } from '../components/device_tiles'
-import { Drawer, WithDrawer } from '../components/drawer'
-import { DrainButton, Marks } from '../components/node_actions'
+import { AddNode, DrainButton, Marks } from '../components/node_actions'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
-import { is, State, StateWord } from '../components/state'
+import { is, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { bytes, millis, NONE, plainValue, sentence, short, words } from '../format'
-import type { Args, Screen } from '../screen'
+import { bytes, millis, NONE, short } from '../format'
+import type { Screen } from '../screen'
 import { accelerators, devices, holdersOf } from '../state/devices'
 import { useResource } from '../state/resource'
 import { get } from '../state/http'
@@ -32,15 +31,15 @@ export function nodeState(node: Node): string {
     return state === 'ready' && node.unhealthy ? 'unhealthy' : state === 'ready' && node.is_draining ? 'draining' : state
 }
 
-const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining', 'unhealthy')
+export const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining', 'unhealthy')
 
-const devicesOf = (node: Node) => accelerators.value.get(node.name) ?? []
+export const devicesOf = (node: Node) => accelerators.value.get(node.name) ?? []
 
 /** Jobs that hold a device of the node; those on cores alone are not known here. */
-const jobsOn = (node: Node) => new Set(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name }) => name))).size
+export const jobsOn = (node: Node) => new Set(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name }) => name))).size
 
 /** What is wrong with it, in a sentence; undefined: nothing. */
-function wrongWith(node: Node): string | undefined {
+export function wrongWith(node: Node): string | undefined {
     const out = devicesOf(node).filter((one) => one.state !== 'ok')
     return node.unhealthy ?? (out.length === 1 ? `device ${out[0]!.idx} is out: ${out[0]!.reason ?? 'no reason was told'}` : out.length > 1 ? `${out.length} devices are out` : undefined)
 }
@@ -130,14 +129,7 @@ function nodeAddress(node: Node): string {
     return href(['nodes', node.name], { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })
 }
 
-/** The single values of what the agent reported; lists and objects need more than a line. */
-function inventoryFacts(node: Node): [string, string][] {
-    return Object.entries(node.inventory ?? {})
-        .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
-        .map(([key, value]) => [sentence(words(key)).replace(/^Cpu/, 'CPU'), key.endsWith('_bytes') ? bytes(value as number) : plainValue(value)])
-}
-
-function Devices({ node }: { node: Node }) {
+export function Devices({ node }: { node: Node }) {
     const items = devicesOf(node)
     if (items.length === 0) {
         const count = node.n_accelerators ?? 0
@@ -146,38 +138,11 @@ function Devices({ node }: { node: Node }) {
     return <DeviceTiles node={node.name} items={items} colour={colourWanted()} />
 }
 
-/** What separates the jobs of a node, as its agent found out. */
-function Isolation({ node }: { node: Node }) {
-    const isolation = node.inventory?.['isolation'] as { missing?: string[]; images?: string; disk?: string } | undefined
-    if (!isolation) {
-        return null
-    }
-    const missing = isolation.missing ?? []
-    return (
-        <>
-            <h3>What separates jobs</h3>
-            {missing.length === 0 ? (
-                <p class="quiet">All walls stand: a user, folders, processes, messages and system calls of its own for each job.</p>
-            ) : (
-                <ul class="missing" aria-label={`Walls that ${node.name} lacks`}>
-                    {missing.map((text) => (
-                        <li key={text}>Missing: {text}</li>
-                    ))}
-                </ul>
-            )}
-            <p class="small muted">
-                {isolation.images === 'crun' ? 'Jobs may run in OCI images.' : 'No OCI images: crun is not installed there.'}
-                {isolation.disk === 'quota' ? ' The file system bounds the folders of jobs.' : ' The folders of jobs are measured.'}
-            </p>
-        </>
-    )
-}
-
-function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
+function NodeTile({ node }: { node: Node }) {
     const disk = diskOf(node)
     const wrong = wrongWith(node)
     return (
-        <section class={`panel node-card ${isChosen ? 'sel' : ''}`} data-node={node.name} aria-label={node.name}>
+        <section class="panel node-card" data-node={node.name} aria-label={node.name}>
             <header class="panel-head">
                 <h2>
                     <a class="main" href={nodeAddress(node)}>
@@ -214,62 +179,6 @@ function NodeTile({ node, isChosen }: { node: Node; isChosen: boolean }) {
     )
 }
 
-function NodeDrawer({ node }: { node: Node }) {
-    const disk = diskOf(node)
-    const wrong = wrongWith(node)
-    const holders = new Map(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name, job }) => [name, job] as const)))
-    return (
-        <Drawer title={node.name} id="node-title" close={href('nodes', { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })} state={<StateWord state={nodeState(node)} />}>
-            {wrong && (
-                <p class="tone-bad-text" role="note">
-                    {wrong}
-                </p>
-            )}
-            <p class="row wrap">
-                <DrainButton node={node} nTasks={jobsOn(node)} />
-                <Marks node={node} />
-            </p>
-            <Facts
-                items={[
-                    ['Last heard of', <Ago time={node.last_seen_ms} />],
-                    ['CPU slots', node.cpu_slots ?? NONE],
-                    ['Memory', bytes(node.memory_bytes)],
-                    ['Disk', disk ? <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} /> : isSilent(node) ? 'unknown' : 'not reported'],
-                    ['Agent', node.agent_version ?? NONE],
-                    ...inventoryFacts(node),
-                ]}
-            />
-            <h3>Accelerators</h3>
-            <Devices node={node} />
-            {holders.size > 0 && (
-                <>
-                    <h3>Jobs on its accelerators</h3>
-                    <ul class="list" aria-label={`Jobs on ${node.name}`}>
-                        {[...holders].map(([name, job]) => (
-                            <li key={name}>
-                                {job ? (
-                                    <>
-                                        <a class="main clip" href={href('jobs', { job: job.id })}>
-                                            {job.name}
-                                        </a>
-                                        <Owner project={job.project} />
-                                    </>
-                                ) : (
-                                    <span class="muted">{name}, of another project</span>
-                                )}
-                            </li>
-                        ))}
-                    </ul>
-                </>
-            )}
-            <Isolation node={node} />
-            <p>
-                <a href={href('events', { q: `subject:node/${node.name}` })}>What happened to it</a>
-            </p>
-        </Drawer>
-    )
-}
-
 function Figures({ all }: { all: readonly Node[] }) {
     const usage = useResource('usage', () => get<StoreUsage>('/store/usage'))
     const heard = all.filter((node) => !isSilent(node))
@@ -302,16 +211,14 @@ function Figures({ all }: { all: readonly Node[] }) {
     )
 }
 
-function Nodes({ args }: { args: Args }) {
+function Nodes() {
     const beat = Math.floor(now.value / 1000 / REFRESH_S)
     useEffect(() => {
         nodes.loadSoon(0)
         devices.loadSoon(0)
     }, [beat]) // reports are no news on the stream: their age is only as young as the list
-    const wanted = args['node']
     const all = nodes.data.value ?? []
     const found = filtered(all, FILTER).sort(byNeed)
-    const node = all.find((one) => one.name === wanted)
     const shown = param('view') || (all.length > 200 ? 'heat' : all.length > 40 ? 'table' : 'tiles')
     const isTable = shown === 'table'
     const colour = colourWanted()
@@ -321,12 +228,6 @@ function Nodes({ args }: { args: Args }) {
     )
     const silent = all.filter(isSilent).length
     const wrong = all.filter(wrongWith).length
-    const close = href('nodes', { q: param('q'), sort: param('sort'), view: param('view'), by: param('by') })
-    const missing = wanted && nodes.data.value && !node && (
-        <Drawer title={wanted} id="node-title" close={close}>
-            <p class="quiet">No node of this name has registered.</p>
-        </Drawer>
-    )
     return (
         <>
             <PageHead
@@ -347,13 +248,14 @@ function Nodes({ args }: { args: Args }) {
                         { name: 'Table', address: hrefWith({ view: 'table' }), isCurrent: isTable },
                     ]}
                 />
+                <AddNode />
             </PageHead>
             <Loaded resource={nodes} rows={6}>
                 {() =>
                     all.length === 0 ? (
                         <div class="panel">
-                            <Empty icon="nodes" title="No node has registered" command={COMMANDS.startAgent}>
-                                Start an agent on each machine that should run tasks:
+                            <Empty icon="nodes" title="No node has registered" command={COMMANDS.joinNode}>
+                                Add a node makes the token; on each machine that should run tasks, type:
                             </Empty>
                         </div>
                     ) : (
@@ -369,12 +271,7 @@ function Nodes({ args }: { args: Args }) {
                                 </div>
                             )}
                             <Filter label="Filter nodes" rows={all} of={FILTER} hint="name, or state:silent" />
-                            <WithDrawer
-                                listName="nodes"
-                                close={close}
-                                drawer={node ? <NodeDrawer key={node.name} node={node} /> : missing}
-                                list={
-                                    found.length === 0 ? (
+                            {found.length === 0 ? (
                                         <div class="panel">
                                             <NothingMatches rows={all} of={FILTER} what="node" />
                                         </div>
@@ -383,30 +280,24 @@ function Nodes({ args }: { args: Args }) {
                                             <Table
                                                 label="Nodes"
                                                 rows={found}
-                                                columns={wanted ? COLUMNS.slice(0, 4) : COLUMNS}
+                                                columns={COLUMNS}
                                                 keyOf={(one) => one.name}
                                                 hrefOf={nodeAddress}
-                                                chosen={wanted}
                                             />
                                         </Panel>
                                     ) : shown === 'heat' ? (
                                         <Panel title="All nodes" window={`${found.length} · what is broken first`}>
                                             <div class="panel-body">
-                                                <HeatMap rows={heatRows} colour={colour} chosen={wanted} />
+                                                <HeatMap rows={heatRows} colour={colour} chosen={undefined} />
                                             </div>
                                         </Panel>
                                     ) : (
                                         <div class="stack node-grid">
                                             {found.map((one) => (
-                                                <NodeTile key={one.name} node={one} isChosen={one.name === wanted} />
+                                                <NodeTile key={one.name} node={one} />
                                             ))}
                                         </div>
-                                    )
-                                }
-                            />
-                            <div class="row wrap small muted">
-                                <State tone="plain">Another machine joins with</State> <Command text={COMMANDS.startAgent} />
-                            </div>
+                                    )}
                         </>
                     )
                 }
@@ -419,7 +310,7 @@ export const nodesScreen: Screen = {
     id: 'nodes',
     title: 'Cluster',
     icon: 'nodes',
-    address: 'nodes/:node?',
+    address: 'nodes',
     query: ['q', 'sort', 'view', 'by'],
     group: { science: 'Share', operations: 'Cluster' },
     load: [nodes, devices, jobs],

@@ -1,50 +1,33 @@
 /** People and projects: who is there, who may do what in which project, groups and tokens. */
 import { useState } from 'preact/hooks'
-import type { Group, GroupMember, Project, ProjectMember, Token, User } from '../api'
-import { COMMANDS } from '../commands'
-import { Command, Empty, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
+import type { Project, ProjectMember, User } from '../api'
+import { Count, Empty, Loaded, Owner, PageHead, Panel, Tabs, When } from '../components/basics'
 import { ask, type Question } from '../components/dialog'
+import { WithDrawer } from '../components/drawer'
 import { Form } from '../components/form'
 import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
+import { RoleChange } from '../components/role_change'
 import { Table, type Column } from '../components/table'
 import { toast } from '../components/toast'
 import { NONE } from '../format'
 import type { Screen } from '../screen'
-import { getAll, segment, send, session } from '../state/http'
+import { messageOf, segment, send, session } from '../state/http'
 import { projectList } from '../state/project'
-import { Resource, useResource } from '../state/resource'
+import { useResource, type Resource } from '../state/resource'
 import { may } from '../state/rights'
+import { roles } from '../state/roles'
+import { href, hrefWith, param } from '../state/route'
+import { lastSeen, loadTeam, rolesIn, type Team } from '../state/team'
+import { Matrix, Sessions, Tokens } from './people_access'
+import { Person } from './people_person'
 
-const PROJECTS_MAX = 100 // whose members are listed
-const ROLES = ['viewer', 'approver', 'operator', 'data-scientist', 'ml-engineer', 'admin']
-
-interface Team {
-    users: User[]
-    groups: (Group & { members: GroupMember[] })[]
-    members: Map<string, ProjectMember[]>
-    tokens: Token[]
-}
-
-async function loadTeam(): Promise<Team> {
-    const projects = await getAll<Project>('/projects', { limit: 1000 })
-    const seesUsers = may('read users')
-    const groups = seesUsers ? await getAll<Group>('/groups', { limit: 1000 }) : []
-    return {
-        users: seesUsers ? await getAll<User>('/users', { limit: 1000 }) : [],
-        groups: await Promise.all(groups.map(async (one) => ({ ...one, members: await getAll<GroupMember>(`/groups/${segment(one.name)}/members`) }))),
-        members: new Map(
-            await Promise.all(
-                projects.slice(0, PROJECTS_MAX).map(async (one) => [one.name, await getAll<ProjectMember>(`/projects/${segment(one.name)}/members`)] as const),
-            ),
-        ),
-        tokens: await getAll<Token>('/tokens', { limit: 1000 }),
-    }
-}
+const FIRST = 'member'
 
 const whoIs = (one: ProjectMember) => one.user ?? one.group ?? ''
 
 async function createUser(values: Record<string, string>): Promise<void> {
-    await send('POST', '/users', { name: values['name'], kind: 'person', role: values['role'] })
+    await send('POST', '/users', { name: values['name'], kind: values['kind'], role: values['role'] })
     if (values['password']) {
         await send('PUT', `/users/${segment(values['name']!)}/password`, { password: values['password'] })
     }
@@ -53,27 +36,7 @@ async function createUser(values: Record<string, string>): Promise<void> {
 
 /* ---- people ------------------------------------------------------------------------------------------------------- */
 
-function disableQuestion(user: User, again: () => void): Question {
-    return {
-        title: `Disable ${user.name}?`,
-        text: <p>Sessions and streams of {user.name} end now, and tokens open nothing until the user is enabled again. What {user.name} made stays.</p>,
-        confirm: `Disable ${user.name}`,
-        danger: true,
-        done: `${user.name} is disabled`,
-        act: async () => {
-            await send('PATCH', `/users/${segment(user.name)}`, { is_disabled: true })
-            again()
-        },
-    }
-}
-
-function People({ team, again }: { team: Team; again: () => void }) {
-    const rolesOf = (user: User) =>
-        [...team.members].flatMap(([project, list]) =>
-            list
-                .filter((one) => one.user === user.name || team.groups.some((group) => group.name === one.group && group.members.some((member) => member.user === user.name)))
-                .map((one) => ({ project, role: one.role, group: one.group })),
-        )
+function People({ team, wanted }: { team: Team; wanted: string }) {
     const columns: Column<User>[] = [
         {
             id: 'name',
@@ -82,7 +45,10 @@ function People({ team, again }: { team: Team; again: () => void }) {
             sort: (user) => user.name,
             render: (user) => (
                 <>
-                    <b>{user.name}</b> {user.kind === 'service' && <span class="chip">service</span>}
+                    <a class="main" href={hrefWith({ who: user.name })}>
+                        {user.name}
+                    </a>{' '}
+                    {user.kind === 'service' && <span class="chip">service</span>}
                 </>
             ),
         },
@@ -92,12 +58,12 @@ function People({ team, again }: { team: Team; again: () => void }) {
             name: 'In projects',
             phone: 'more',
             render: (user) => {
-                const roles = rolesOf(user)
-                return roles.length === 0 ? (
+                const found = rolesIn(team, user.name)
+                return found.length === 0 ? (
                     <span class="muted">{NONE}</span>
                 ) : (
                     <span class="row wrap small">
-                        {roles.map((one, i) => (
+                        {found.map((one, i) => (
                             <span key={i} title={one.group ? `by the group ${one.group}` : undefined}>
                                 <Owner project={one.project} /> {one.role}
                             </span>
@@ -106,35 +72,25 @@ function People({ team, again }: { team: Team; again: () => void }) {
                 )
             },
         },
-        { id: 'since', name: 'Since', width: '128px', render: (user) => <When time={user.created_ms} /> },
         {
-            id: 'act',
-            name: '',
-            width: '96px',
-            render: (user) =>
-                may('change users') &&
-                user.name !== session.value?.user &&
-                (user.is_disabled ? (
-                    <button
-                        type="button"
-                        class="button small"
-                        onClick={async () => {
-                            await send('PATCH', `/users/${segment(user.name)}`, { is_disabled: false })
-                            again()
-                        }}
-                    >
-                        Enable<span class="hidden"> {user.name}</span>
-                    </button>
-                ) : (
-                    <button type="button" class="button small" onClick={() => ask(disableQuestion(user, again))}>
-                        Disable<span class="hidden"> {user.name}</span>
-                    </button>
-                )),
+            id: 'seen',
+            name: 'Last seen',
+            width: '128px',
+            sort: (user) => -lastSeen(team, user.name),
+            render: (user) => (lastSeen(team, user.name) > 0 ? <When time={new Date(lastSeen(team, user.name)).toISOString()} /> : <span class="muted">{NONE}</span>),
         },
+        { id: 'tokens', name: 'Tokens', width: '72px', isNumber: true, sort: (user) => -team.tokens.filter((one) => one.user === user.name).length, render: (user) => team.tokens.filter((one) => one.user === user.name).length },
     ]
     return (
-        <Panel title="People" window={`${team.users.length}`}>
-            <Table label="People" rows={team.users.filter((one) => one.role !== 'agent')} columns={columns} keyOf={(user) => user.name} />
+        <Panel title="People" window={`${team.users.length} · a row opens what can be done`}>
+            <Table
+                label="People"
+                rows={team.users.filter((one) => one.role !== 'agent')}
+                columns={wanted ? columns.slice(0, 3) : columns}
+                keyOf={(user) => user.name}
+                hrefOf={(user) => hrefWith({ who: user.name })}
+                chosen={wanted}
+            />
         </Panel>
     )
 }
@@ -158,7 +114,9 @@ function revokeQuestion(project: string, member: ProjectMember, again: () => voi
 
 function ProjectPanel({ project, members, again }: { project: Project; members: ProjectMember[]; again: () => void }) {
     const [isOpen, setOpen] = useState(false)
-    const mayGrant = session.value?.rights.includes('grant projects') || session.value?.projects[project.name]?.includes('grant projects')
+    const [changed, setChanged] = useState<ProjectMember | null>(null)
+    roles.need()
+    const mayGrant = may('grant projects', project.name)
     const grant = async (values: Record<string, string>) => {
         await send('PUT', `/projects/${segment(project.name)}/members/${values['kind']}/${segment(values['who']!)}`, { role: values['role'] })
         toast(`${values['who']} is ${values['role']} in ${project.name}`)
@@ -169,11 +127,9 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
             title={project.name}
             window={project.description ?? `${members.length} ${members.length === 1 ? 'role' : 'roles'}`}
             aside={
-                mayGrant ? (
-                    <button type="button" class="button small" onClick={() => setOpen(true)}>
-                        Give a role<span class="hidden"> in {project.name}</span>
-                    </button>
-                ) : undefined
+                <Act right="grant projects" project={project.name} isSmall onClick={() => setOpen(true)}>
+                    Give a role<span class="hidden"> in {project.name}</span>
+                </Act>
             }
         >
             {members.length === 0 ? (
@@ -185,7 +141,15 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
                             <Icon name={one.user ? 'person' : 'ions'} />
                             <b class="clip">{whoIs(one)}</b>
                             {one.group && <span class="muted small">group</span>}
-                            <span class="grow">{one.role}</span>
+                            <span class="grow">
+                                {mayGrant ? (
+                                    <button type="button" class="link" aria-label={`Change ${one.role} of ${whoIs(one)} in ${project.name}`} onClick={() => setChanged(one)}>
+                                        {one.role}
+                                    </button>
+                                ) : (
+                                    one.role
+                                )}
+                            </span>
                             {mayGrant && (
                                 <button type="button" class="icon-button" aria-label={`Take ${one.role} in ${project.name} from ${whoIs(one)}`} onClick={() => ask(revokeQuestion(project.name, one, again))}>
                                     <Icon name="cross" />
@@ -195,6 +159,15 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
                     ))}
                 </ul>
             )}
+            {changed && (
+                <RoleChange
+                    title={`Role of ${whoIs(changed)} in ${project.name}`}
+                    was={changed.role}
+                    isOfProject
+                    act={(role) => grant({ kind: changed.user ? 'user' : 'group', who: whoIs(changed), role })}
+                    onClose={() => setChanged(null)}
+                />
+            )}
             {isOpen && (
                 <Form
                     title={`Give a role in ${project.name}`}
@@ -202,7 +175,7 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
                     fields={[
                         { name: 'kind', label: 'To a', options: ['user', 'group'] },
                         { name: 'who', label: 'Name' },
-                        { name: 'role', label: 'Role', options: ROLES },
+                        { name: 'role', label: 'Role', options: (roles.data.value ?? []).filter((one) => one.is_of_projects).map((one) => one.name) },
                     ]}
                     act={grant}
                     onClose={() => setOpen(false)}
@@ -214,115 +187,182 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
 
 /* ---- groups and tokens -------------------------------------------------------------------------------------------- */
 
-function Groups({ team }: { team: Team }) {
-    return team.groups.length === 0 ? null : (
-        <Panel title="Groups" window={`${team.groups.length}`}>
-            <ul class="list">
-                {team.groups.map((group) => (
-                    <li key={group.name}>
-                        <b class="clip">{group.name}</b>
-                        <span class="grow muted clip">{group.members.map((one) => one.user).join(', ') || 'nobody is in it'}</span>
-                    </li>
-                ))}
-            </ul>
-        </Panel>
-    )
-}
+type TeamGroup = Team['groups'][number]
 
-function revokeTokenQuestion(token: Token, again: () => void): Question {
-    return {
-        title: `Revoke the token ${token.name} of ${token.user}?`,
-        text: <p>Whoever shows it is refused from now on, and the sessions that were made with it end.</p>,
-        confirm: 'Revoke the token',
-        danger: true,
-        done: `The token ${token.name} is revoked`,
-        act: async () => {
-            await send('DELETE', `/tokens/${segment(token.id)}`)
+function GroupPanel({ group, team, again }: { group: TeamGroup; team: Team; again: () => void }) {
+    const [isOpen, setOpen] = useState(false)
+    const path = `/groups/${segment(group.name)}`
+    const others = team.users.filter((one) => one.role !== 'agent' && !group.members.some((member) => member.user === one.name)).map((one) => one.name)
+    const remove = async (user: string) => {
+        try {
+            await send('DELETE', `${path}/members/${segment(user)}`)
             again()
-        },
+        } catch (error) {
+            toast(messageOf(error), 'bad')
+        }
     }
-}
-
-function Tokens({ team, again }: { team: Team; again: () => void }) {
-    const columns: Column<Token>[] = [
-        { id: 'token', name: 'Token', phone: 'name', sort: (one) => one.name, render: (one) => <b>{`${one.user} / ${one.name}`}</b> },
-        { id: 'may', name: 'May', phone: 'more', render: (one) => <span>{`at most ${one.role}${one.project ? ` in ${one.project}` : one.node ? ` of node ${one.node}` : ''}`}</span> },
-        { id: 'used', name: 'Last shown', width: '128px', render: (one) => (one.used_ms ? <When time={one.used_ms} /> : <span class="muted">{NONE}</span>) },
-        { id: 'ends', name: 'Ends', width: '128px', phone: 'state', render: (one) => (one.expires_ms ? <When time={one.expires_ms} /> : <span class="muted">never</span>) },
-        {
-            id: 'act',
-            name: '',
-            width: '96px',
-            render: (one) => (
-                <button type="button" class="button small" onClick={() => ask(revokeTokenQuestion(one, again))}>
-                    Revoke<span class="hidden"> {one.name}</span>
-                </button>
-            ),
-        },
-    ]
+    const askDelete = () =>
+        ask({
+            title: `Delete the group ${group.name}?`,
+            text: <p>Its {group.members.length} members lose what it gave them, from the next request on.</p>,
+            confirm: `Delete ${group.name}`,
+            danger: true,
+            done: `The group ${group.name} is gone`,
+            act: async () => {
+                await send('DELETE', path)
+                again()
+            },
+        })
     return (
-        <Panel title="Tokens" window={may('change tokens') ? 'of all' : 'yours'} foot={<Command text={COMMANDS.makeToken} />}>
-            <Table label="Tokens" rows={team.tokens} columns={columns} keyOf={(one) => one.id} />
+        <Panel
+            title={`Group ${group.name}`}
+            window={group.description ?? `${group.members.length} in it`}
+            aside={
+                <>
+                    <Act right="change users" isSmall onClick={() => setOpen(true)}>
+                        Add<span class="hidden"> to {group.name}</span>
+                    </Act>
+                    <Act right="change users" isSmall tone="danger" onClick={askDelete}>
+                        Delete<span class="hidden"> {group.name}</span>
+                    </Act>
+                </>
+            }
+        >
+            {group.members.length === 0 ? (
+                <p class="panel-body quiet">Nobody is in it.</p>
+            ) : (
+                <ul class="list" aria-label={`Who is in ${group.name}`}>
+                    {group.members.map((one) => (
+                        <li key={one.name}>
+                            <Icon name="person" />
+                            <b class="clip grow">{one.user}</b>
+                            {may('change users') && (
+                                <button type="button" class="icon-button" aria-label={`Take ${one.user} out of ${group.name}`} onClick={() => void remove(one.user ?? '')}>
+                                    <Icon name="cross" />
+                                </button>
+                            )}
+                        </li>
+                    ))}
+                </ul>
+            )}
+            {isOpen && (
+                <Form
+                    title={`Put somebody into ${group.name}`}
+                    confirm="Add"
+                    fields={[{ name: 'user', label: 'Who', options: others }]}
+                    act={async (values) => {
+                        await send('PUT', `${path}/members/${segment(values['user'] ?? '')}`)
+                        toast(`${values['user']} is in ${group.name}`)
+                        again()
+                    }}
+                    onClose={() => setOpen(false)}
+                />
+            )}
         </Panel>
     )
 }
 
 /* ---- the screen --------------------------------------------------------------------------------------------------- */
 
+const TABS = { people: 'People', groups: 'Groups', roles: 'Roles', tokens: 'Tokens and sessions' }
+type Tab = keyof typeof TABS
+
+function Shown({ tab, team, again }: { tab: Tab; team: Team; again: () => void }) {
+    const list = projectList.data.value ?? []
+    const wanted = param('who')
+    const person = team.users.find((one) => one.name === wanted)
+    switch (tab) {
+        case 'groups':
+            return team.groups.length === 0 ? (
+                <div class="panel">
+                    <Empty icon="person" title="No group yet" command="weir group create NAME">
+                        A group has the same roles in projects for all who are in it.
+                    </Empty>
+                </div>
+            ) : (
+                <div class="people-projects">
+                    {team.groups.map((group) => (
+                        <GroupPanel key={group.name} group={group} team={team} again={again} />
+                    ))}
+                </div>
+            )
+        case 'roles':
+            return <Matrix />
+        case 'tokens':
+            return (
+                <>
+                    <Tokens team={team} again={again} />
+                    <Sessions team={team} again={again} />
+                </>
+            )
+        default:
+            return (
+                <>
+                    {may('read users') && (
+                        <WithDrawer listName="people" close={hrefWith({ who: '' })} list={<People team={team} wanted={wanted} />} drawer={person && <Person key={person.name} user={person} team={team} again={again} />} />
+                    )}
+                    <div class="people-projects">
+                        {list.map((one) => (
+                            <ProjectPanel key={one.name} project={one} members={team.members.get(one.name) ?? []} again={again} />
+                        ))}
+                    </div>
+                    {list.length === 0 && (
+                        <div class="panel">
+                            <Empty icon="lock" title="You are in no project yet">
+                                An admin gives roles in projects with weir project grant, or on this page.
+                            </Empty>
+                        </div>
+                    )}
+                </>
+            )
+    }
+}
+
 function PeopleScreen() {
     const team: Resource<Team> = useResource(`people ${session.value?.user ?? ''}`, loadTeam)
-    const [open, setOpen] = useState<'user' | 'project' | ''>('')
+    const [open, setOpen] = useState<'user' | 'project' | 'group' | ''>('')
     const again = () => {
         void team.load()
         void projectList.load()
     }
-    const projects = projectList.data.value ?? []
+    const tab = (Object.keys(TABS) as Tab[]).find((one) => one === param('tab')) ?? 'people'
+    const found = team.data.value
+    const people = found?.users.filter((one) => one.kind !== 'service' && one.role !== 'agent').length ?? 0
+    const services = found?.users.filter((one) => one.kind === 'service' && one.role !== 'agent').length ?? 0
     const close = () => setOpen('')
+    const counts: Record<Tab, number | undefined> = { people: found?.users.filter((one) => one.role !== 'agent').length, groups: found?.groups.length, roles: roles.data.value?.length, tokens: found?.tokens.length }
     return (
         <>
             <PageHead
                 title="People and projects"
-                sub={`You are ${session.value?.user ?? 'nobody'}, ${session.value?.role === 'member' ? 'with roles in projects only' : `${session.value?.role} on the platform`}.`}
+                sub={`${may('read users') ? `${people} ${people === 1 ? 'person' : 'people'}, ${services} service ${services === 1 ? 'account' : 'accounts'} · ` : ''}you are ${session.value?.user ?? 'nobody'}, ${session.value?.role === FIRST ? 'with roles in projects only' : `${session.value?.role} on the platform`}`}
             >
-                {may('create projects') && (
-                    <button type="button" class="button" onClick={() => setOpen('project')}>
-                        New project
-                    </button>
-                )}
-                {may('change users') && (
-                    <button type="button" class="button primary" onClick={() => setOpen('user')}>
-                        New person
-                    </button>
-                )}
+                <Act right="create projects" onClick={() => setOpen('project')}>
+                    New project
+                </Act>
+                <Act right="change users" onClick={() => setOpen('group')}>
+                    New group
+                </Act>
+                <Act right="change users" tone="primary" onClick={() => setOpen('user')}>
+                    New person
+                </Act>
             </PageHead>
+            <Tabs label="People and projects" items={(Object.keys(TABS) as Tab[]).map((one) => ({ name: TABS[one], address: href('people', { tab: one === 'people' ? '' : one }), isCurrent: one === tab, badge: counts[one] ? <Count count={counts[one]} /> : undefined }))} />
             <Loaded resource={team} rows={6}>
-                {(found) => (
+                {(all) => (
                     <div class="stack">
-                        {may('read users') && <People team={found} again={again} />}
-                        <div class="people-projects">
-                            {projects.map((one) => (
-                                <ProjectPanel key={one.name} project={one} members={found.members.get(one.name) ?? []} again={again} />
-                            ))}
-                        </div>
-                        {projects.length === 0 && (
-                            <div class="panel">
-                                <Empty icon="lock" title="You are in no project yet">
-                                    An admin gives roles in projects with weir project grant, or on this page.
-                                </Empty>
-                            </div>
-                        )}
-                        <Groups team={found} />
-                        <Tokens team={found} again={again} />
+                        <Shown tab={tab} team={all} again={again} />
                     </div>
                 )}
             </Loaded>
             {open === 'user' && (
                 <Form
-                    title="New person"
+                    title="New person or service account"
                     confirm="Make the user"
                     fields={[
                         { name: 'name', label: 'Name' },
-                        { name: 'role', label: 'Role on the whole platform', options: ['member', ...ROLES] },
+                        { name: 'kind', label: 'Who stands behind it: a person logs in, a service shows tokens', options: ['person', 'service'] },
+                        { name: 'role', label: 'Role on the whole platform', options: (roles.data.value ?? []).map((one) => one.name) },
                         { name: 'password', label: 'First password', type: 'password', isOptional: true },
                     ]}
                     act={async (values) => {
@@ -332,17 +372,17 @@ function PeopleScreen() {
                     onClose={close}
                 />
             )}
-            {open === 'project' && (
+            {(open === 'project' || open === 'group') && (
                 <Form
-                    title="New project"
-                    confirm="Make the project"
+                    title={`New ${open}`}
+                    confirm={`Make the ${open}`}
                     fields={[
                         { name: 'name', label: 'Name' },
-                        { name: 'description', label: 'What it is for', isOptional: true },
+                        { name: 'description', label: open === 'project' ? 'What it is for' : 'Who they are', isOptional: true },
                     ]}
                     act={async (values) => {
-                        await send('POST', '/projects', { name: values['name'], description: values['description'] || null })
-                        toast(`Project ${values['name']} was made`)
+                        await send('POST', `/${open}s`, { name: values['name'], description: values['description'] || null })
+                        toast(`${open === 'project' ? 'Project' : 'Group'} ${values['name']} was made`)
                         again()
                     }}
                     onClose={close}
@@ -357,9 +397,9 @@ export const peopleScreen: Screen = {
     title: 'People & projects',
     icon: 'person',
     address: 'people',
-    query: ['sort'],
+    query: ['tab', 'who', 'sort'],
     group: { science: 'Share', operations: 'Manage' },
-    load: [projectList],
+    load: [projectList, roles],
     letter: 'u',
     render: PeopleScreen,
 }
