@@ -1,9 +1,13 @@
 """An ION with a classifier: trained on made-up pictures, live without a gallery, as good as `weir evaluate` says, swapped
 without losing a frame."""
+import gzip
 import hashlib
 import json
 import math
+import os
+import pathlib
 import random
+import struct
 import subprocess
 import sys
 import time
@@ -204,6 +208,46 @@ class ClassifierIon(unittest.TestCase):
         wait_until(lambda: link()["serving_version"] == 2, 60, "its second version live")
         server.post("/ions/pushed/rollback", {})
         wait_until(lambda: link()["serving_version"] == 1, 60, "its first version again")
+
+    def test_the_example_sorts_clothing(self):
+        """examples/sorting-belt on the first pictures of Fashion-MNIST, and what it says of pictures of the test split."""
+        server, real = self.server, pathlib.Path(os.environ.get("WEIR_SHARED_DATA") or harness.ROOT.parent / "shared" / "data") / "fashion-mnist"
+        if not real.is_dir():
+            self.skipTest(f"{real} is not there")
+        data, work = server.root / "fashion-mnist", server.root / "belt"
+        data.mkdir()
+        n_train, n_test = 3000, 200
+        for split, n in (("train", n_train), ("t10k", n_test)):
+            images = gzip.decompress((real / f"{split}-images-idx3-ubyte.gz").read_bytes())
+            labels = gzip.decompress((real / f"{split}-labels-idx1-ubyte.gz").read_bytes())
+            (data / f"{split}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, n, 28, 28) + images[16:16 + n * 784])
+            (data / f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, n) + labels[8:8 + n])
+        server.weir("dataset", "create", "clothing", "--path", str(data), "--kind", "idx")
+        server.weir("dataset", "freeze", "clothing")
+        folder = work / "frames" / "cam"
+        folder.mkdir(parents=True)
+        example = (harness.ROOT / "examples/sorting-belt/ion.yaml").read_text().replace("@WORK@", str(work))
+        (server.root / "ion.yaml").write_text(example)
+        server.weir("apply", "-f", str(server.root / "ion.yaml"))
+        wait_until(lambda: server.get("/ions/sorting-belt")["links"][0]["serving_version"] == 1, 300, "its model live")
+        for i in range(n_test):
+            (folder / ".new").write_bytes(b"P5 28 28 255\n" + images[16 + i * 784:16 + (i + 1) * 784])
+            (folder / ".new").rename(folder / f"{i}.pgm")
+        wait_until(lambda: server.get("/decisions/summary?ion=sorting-belt")["decisions"] == n_test, 60, "all decisions")
+        found = server.get("/decisions?ion=sorting-belt&after=0&limit=500")["items"]
+        n_right = sum(one["labels"][0]["label"] == str(labels[8 + one["frame"]]) for one in found)
+        n_named = sum(one["verdict"] == "label" for one in found)
+        sure = [one["label"] == str(labels[8 + one["frame"]]) for one in found if one["verdict"] == "label"]
+        print(f"clothing: {n_right} of {n_test} right; {n_named} named, {sum(sure)} of them rightly", file=sys.stderr)
+        self.assertGreater(n_right / n_test, 0.7)
+        self.assertGreater(sum(sure) / len(sure), n_right / n_test, "who is sure is righter")
+        version = server.get("/models/sorting-belt.training/versions")["items"][0]
+        blob = server.request("GET", f"/api/v1/blobs/{version['blob']}", raw=True)
+        (server.root / "clothing.safetensors").write_bytes(blob)
+        done = subprocess.run([WEIR, "evaluate", "--weights", server.root / "clothing.safetensors", "--data", data, "--format", "json"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertAlmostEqual(n_right / n_test, json.loads(done.stdout)["accuracy"], delta=1e-9)
 
     def register(self, model, version):
         """A version that no job of this server made: trained at the command line."""
