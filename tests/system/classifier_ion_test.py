@@ -61,7 +61,11 @@ class ClassifierIon(unittest.TestCase):
             cls.server.post(f"/datasets/{dataset}/versions")
         (cls.server.root / "frames" / "cam").mkdir(parents=True)
         cls.frames = {}  # number -> class
-        cls.ions = []
+
+    def tearDown(self):
+        """Replicas keep the machine's slots, which the next training needs."""
+        for ion in self.server.get("/ions")["items"]:
+            self.server.request("DELETE", f"/api/v1/ions/{ion['name']}")
 
     def put_frame(self, name, seed):
         number = len(self.frames) + 1
@@ -166,8 +170,9 @@ class ClassifierIon(unittest.TestCase):
         label = next(one["label"] for one in found.values() if one["label"])
         of_label = server.get(f"/decisions?ion=sorter&label={label}&limit=500")["items"]
         self.assertTrue(of_label and all(one["label"] == label for one in of_label))
-        _, table, _ = server.weir("get", "decisions", "--limit", "5")
+        _, table, _ = server.weir("get", "decisions", "ion=sorter", f"label={label}", "--limit", "5")
         self.assertIn("LABEL", table.splitlines()[0])
+        self.assertTrue(all(label in line for line in table.splitlines()[1:]), table)
         baseline = self.versions()[0]["baseline"]
         self.assertEqual(sum(baseline["score"]["counts"]), len(self.held_out), "of the validation data")
 
