@@ -166,6 +166,8 @@ API_FN(api_job_explain);
 API_FN(api_job_hold);
 API_FN(api_job_requeue);
 API_FN(api_job_update);
+API_FN(api_usage);
+API_FN(api_usage_queues);
 API_FN(api_job_release); /**< Also what resume does to a job that is held. */
 API_FN(api_dataset_create);
 API_FN(api_dataset_file_put);

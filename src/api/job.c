@@ -4,6 +4,7 @@
 #include "framework/framework.h"
 #include "job/device.h"
 #include "job/task_device.h"
+#include "job/usage.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -402,6 +403,7 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
         WEIR_TRY(weir_devices_report(txn, node.name, devices, n_devices, call->now_ms, call->arena,
                                      &has_device_news, err));
     }
+    WEIR_TRY(weir_usage_roll_node(txn, node.name, call->now_ms, err));
     WEIR_TRY(settle_attempts(call, txn, node.name, &n_freed, err));
     call->is_routine = !is_news && !has_device_news && n_freed == 0;
     weir_http_response_empty(call->response);

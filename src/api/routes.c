@@ -176,6 +176,15 @@ const struct api_route api_routes[] = {
      0, api_queue_put},
     {"DELETE", API "/queues/{name}", "Delete a queue; its project's jobs go on without it",
      R(QUEUES_CHANGE), API_WRITE, API_NOTIFY, NULL, NULL, NULL, 0, api_queue_delete},
+    {"GET", API "/usage",
+     "What was asked for, given and used, by project, user, job, model, day or hour; format=csv "
+     "(or "
+     "Accept: text/csv): as a table",
+     R(USAGE_READ), API_READ, 0, NULL, NULL, "by project user job model from to format", 0,
+     api_usage},
+    {"GET", API "/usage/queues",
+     "What queues were guaranteed, had, borrowed and waited for, over time", R(USAGE_READ),
+     API_READ, 0, NULL, NULL, "queue project from to step_s", 0, api_usage_queues},
     {"POST", API "/what-if",
      "What one more node, a queue that is new or set otherwise, or a job that goes first would "
      "change",

@@ -39,8 +39,7 @@ static const struct api_member caller_members[] = {
 };
 static const struct api_member role_members[] = {
     ALWAYS("rights", "list of text", "What whoever has it on the platform may: cancel jobs …"),
-    ALWAYS("project_rights", "list of text",
-           "What of it whoever has it in a project may there"),
+    ALWAYS("project_rights", "list of text", "What of it whoever has it in a project may there"),
 };
 static const struct api_member health_members[] = {
     ALWAYS("status", "text", "ok, waiting (for a first model), degraded or down"),
@@ -79,6 +78,55 @@ static const struct api_member queue_members[] = {
     ALWAYS("waiting", "amounts", "What jobs ask for that have no node"),
     ALWAYS("n_running", "integer", "Jobs on nodes; a replica counts as one"),
     ALWAYS("n_waiting", "integer", "Jobs that wait for one"),
+};
+#define USAGE_FIGURES                                                                              \
+    ALWAYS("asked_device_s", "number",                                                             \
+           "Device seconds asked for: those given, and those waited for"),                         \
+        ALWAYS("given_device_s", "number", "Device seconds that tasks had"),                       \
+        OR_NULL("used_device_s", "number",                                                         \
+                "Of those given, by what the devices said; null: they said nothing"),              \
+        ALWAYS("unknown_device_s", "number", "Of those given, while the devices said nothing"),    \
+        ALWAYS("idle_device_s", "number", "Of those given, while devices did next to nothing"),    \
+        ALWAYS("borrowed_device_s", "number", "Of those given, above the queue's guarantee"),      \
+        ALWAYS("asked_cpu_s", "number", "CPU seconds asked for"),                                  \
+        ALWAYS("given_cpu_s", "number", "CPU seconds that tasks had"),                             \
+        ALWAYS("borrowed_cpu_s", "number", "Of those, above the queue's guarantee")
+static const struct api_member usage_figures_members[] = {USAGE_FIGURES};
+static const struct api_member usage_row_members[] = {
+    OR_NULL("key", "text", "Project, user, job, model, or when the day or hour began"),
+    OR_NULL("name", "text", "Of a job: its name"),
+    OR_NULL("project", "text", "Of a project or a job"),
+    USAGE_FIGURES,
+};
+static const struct api_member usage_members[] = {
+    ALWAYS("by", "text", "By what it is added up"),
+    ALWAYS("from", "time", "From this hour on"),
+    ALWAYS("to", "time", "Until before this one"),
+    ALWAYS("items", "list of usage row", "Those with the most given first; or by time"),
+    ALWAYS("total", "usage figures", "All of them"),
+    OR_NULL("next", "text", "Always null"),
+};
+static const struct api_member queue_amounts_members[] = {
+    ALWAYS("accelerators", "number", "Devices"),
+    ALWAYS("cpus", "number", "CPUs"),
+};
+static const struct api_member queue_point_members[] = {
+    ALWAYS("time", "time", "Where the step begins"),
+    ALWAYS("queue", "text", "Queue"),
+    OR_NULL("project", "text", "Whose it is; null: a department"),
+    ALWAYS("asked", "queue amounts", "What it had and what it waited for"),
+    ALWAYS("guarantee", "queue amounts", "What it was guaranteed"),
+    ALWAYS("used", "queue amounts", "What its jobs had"),
+    ALWAYS("borrowed", "queue amounts", "What of it was above the guarantee"),
+    ALWAYS("waiting", "queue amounts", "What jobs asked for that had no node"),
+};
+static const struct api_member queue_series_members[] = {
+    ALWAYS("from", "time", "From this hour on"),
+    ALWAYS("to", "time", "Until before this one"),
+    ALWAYS("step_s", "integer", "Length of a step"),
+    ALWAYS("items", "list of queue point",
+           "Means by step and queue; steps without a sample are left out"),
+    OR_NULL("next", "text", "Always null"),
 };
 static const struct api_member explanation_members[] = {
     ALWAYS("id", "text", "Job"),
@@ -322,6 +370,12 @@ const struct api_shape api_shapes[] = {
            node_join_members),
     SHAPE("amounts", NULL, NULL, amount_members),
     RECORD("queue", weir_queue_resource, "priority min_run_ms idle_after_ms", queue_members),
+    SHAPE("usage figures", NULL, NULL, usage_figures_members),
+    SHAPE("usage row", NULL, NULL, usage_row_members),
+    SHAPE("cluster usage", NULL, "GET /api/v1/usage", usage_members),
+    SHAPE("queue amounts", NULL, NULL, queue_amounts_members),
+    SHAPE("queue point", NULL, NULL, queue_point_members),
+    SHAPE("queue series", NULL, "GET /api/v1/usage/queues", queue_series_members),
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),

@@ -171,11 +171,12 @@ weir_status control_job_event(struct control *control, struct weir_txn *txn, con
     const struct weir_task *task = is_end ? weir_job_find_task(&state, event->task) : NULL;
     bool should_run = task != NULL && strcmp(task->desired, "running") == 0;
     WEIR_TRY(weir_job_step(&state, event, control->now_ms, control->arena, &actions, err));
+    const char *note = should_run ? weir_task_describe_end(task, control->arena) : NULL;
+    WEIR_TRY(save_job(control, txn, &state, &actions, note, err));
     if (is_end) { /* of whatever attempt: the agent says that its processes have ended */
         WEIR_TRY(weir_task_devices_end(txn, event->task, event->attempt, err));
     }
-    const char *note = should_run ? weir_task_describe_end(task, control->arena) : NULL;
-    return save_job(control, txn, &state, &actions, note, err);
+    return WEIR_OK;
 }
 
 /* Nodes and devices in the order of weir_job_wants. @return How many tasks want one; 0 if a gang would not

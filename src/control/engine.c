@@ -11,6 +11,7 @@
 #include "control/watcher.h"
 #include "job/device.h"
 #include "job/task_device.h"
+#include "job/usage.h"
 #include "store/identity.h"
 #include "store/stmt.h"
 
@@ -26,6 +27,7 @@
 #define IDLE_MAX_MS        1000
 #define EXPIRE_EVERY_MS    600000
 #define IDLE_LOOK_EVERY_MS 10000               /* for jobs that use nothing of what they have */
+#define COUNT_EVERY_MS     2000                /* what tasks that wait ask for */
 #define UNIT_MAX_BYTES     ((size_t)256 << 20) /* of one job or ION in memory */
 
 struct engine {
@@ -36,7 +38,7 @@ struct engine {
     pthread_cond_t woken;
     bool is_notified, is_stopping;
     struct weir_node_watch watch;
-    int64_t next_expire_mono_ms, next_idle_mono_ms;
+    int64_t next_expire_mono_ms, next_idle_mono_ms, next_count_mono_ms, next_sample_mono_ms;
     struct watcher watcher;
     struct aside aside;
     struct scheduler *scheduler;
@@ -475,6 +477,37 @@ static weir_status expire_identities(struct work *work, struct weir_txn *txn,
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+static weir_status count_waiting(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t n;
+    return weir_usage_roll_waiting(txn, work->control.now_ms, &n, err);
+}
+
+static weir_status add_samples(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_queue_sample *samples;
+    size_t n;
+    scheduler_sample_queues(work->engine->scheduler, work->control.now_ms, work->control.arena,
+                            &samples, &n);
+    return weir_queue_history_add(txn, samples, n, work->control.now_ms, err);
+}
+
+/* The account (job/usage.h) of what no heartbeat counts. */
+static void keep_account(struct work *work)
+{
+    struct engine *engine = work->engine;
+    int64_t now_ms = weir_mono_ms();
+    if (now_ms >= engine->next_count_mono_ms &&
+        scheduler_snapshot(engine->scheduler)->n_pending > 0) {
+        (void)run_write(work, count_waiting);
+        engine->next_count_mono_ms = now_ms + COUNT_EVERY_MS;
+    }
+    if (now_ms >= engine->next_sample_mono_ms) {
+        (void)run_write(work, add_samples);
+        engine->next_sample_mono_ms = now_ms + WEIR_QUEUE_SAMPLE_MS;
+    }
+}
+
 /* One round over everything. Returns when the next one is due. */
 static int64_t run_round(struct engine *engine)
 {
@@ -505,6 +538,7 @@ static int64_t run_round(struct engine *engine)
         engine->next_idle_mono_ms = weir_mono_ms() + IDLE_LOOK_EVERY_MS;
     }
     int64_t jobs_due = run_jobs(&work);
+    keep_account(&work);
     if (weir_mono_ms() >= engine->next_expire_mono_ms) {
         (void)run_write(&work, expire_identities);
         aside_sweep(&engine->aside, weir_mono_ms());

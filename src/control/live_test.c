@@ -344,6 +344,39 @@ START_TEST(what_another_project_has_is_counted_and_not_named)
 
 END_TEST
 
+/* The planner's figures and those of the copy: two ways to the same. */
+START_TEST(a_sample_of_queues_is_what_a_plan_says_they_have)
+{
+    char *jobs[9];
+    struct weir_queue_sample *samples;
+    size_t n;
+    heartbeat(&fixture, "a", 8);
+    set_queue(&fixture, "research", NULL, NULL, 6, "");
+    set_queue(&fixture, "blue", "default", "research", 2, "");
+    for (size_t i = 0; i < 9; i++) {
+        jobs[i] = gang_of(&fixture, i < 5 ? "default" : "other", 1, 1);
+    }
+    ck_assert_int_eq(cycle(&fixture), 8);
+    (void)play_agents(&fixture, jobs, 9);
+    (void)cycle(&fixture);
+    scheduler_sample_queues(fixture.scheduler, fixture.now_ms, &fixture.store.arena, &samples, &n);
+    json_t *queues = ask((struct question){.queue = NULL});
+    ck_assert_uint_eq(json_array_size(queues), n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *queue = find(queues, "name", samples[i].queue);
+        const struct weir_queue_amounts *cpus = &samples[i].cpus;
+        ck_assert_int_eq(cpus->used, 1000 * number(queue, "used", "cpus"));
+        ck_assert_int_eq(cpus->waiting, 1000 * number(queue, "waiting", "cpus"));
+        ck_assert_int_eq(cpus->guarantee, 1000 * number(queue, "guarantee", "cpus"));
+        ck_assert_int_eq(cpus->borrowed, 1000 * number(queue, "borrowed", "cpus"));
+        ck_assert_str_eq(samples[i].project != NULL ? samples[i].project : "",
+                         text(queue, "project"));
+    }
+    json_decref(queues);
+}
+
+END_TEST
+
 START_TEST(a_held_job_says_by_whom_and_how_it_goes_on)
 {
     char *job = gang_of(&fixture, "default", 1, 2);
@@ -365,6 +398,7 @@ END_TEST
 WEIR_TEST_MAIN_WITH("live", set_up, tear_down, queues_say_what_they_use_borrow_and_wait_for,
                     what_if_tells_of_one_more_node_another_quota_and_a_job_first,
                     what_cannot_be_asked_is_refused,
+                    a_sample_of_queues_is_what_a_plan_says_they_have,
                     what_another_project_has_is_counted_and_not_named,
                     what_if_tells_of_new_queues_times_and_shares_before_and_after,
                     a_waiting_job_is_explained_with_what_would_help,

@@ -590,3 +590,12 @@ int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t si
     scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, next_ms);
     return scheduler->replan_ms;
 }
+
+void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,
+                             struct weir_queue_sample **out, size_t *out_n)
+{
+    const struct weir_sched_snapshot *rows = snapshot_rows(&scheduler->snapshot, now_ms);
+    *out = WEIR_ARENA_ARRAY(arena, (size_t)rows->n_queues + 1, struct weir_queue_sample);
+    *out_n = (size_t)rows->n_queues;
+    queue_sample(&scheduler->snapshot, *out);
+}

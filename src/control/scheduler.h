@@ -30,6 +30,7 @@
 #define WEIR_CONTROL_SCHEDULER_H
 
 #include "control/control.h"
+#include "control/queue_sample.h"
 #include "control/snapshot.h"
 #include "store/store.h"
 
@@ -81,6 +82,11 @@ weir_status scheduler_plan(struct scheduler *scheduler, int64_t now_ms,
  * @return When the next cycle is due though nothing changes; now_ms: at once; INT64_MAX: never.
  */
 int64_t scheduler_commit(struct scheduler *scheduler, int64_t now_ms, int64_t since_ms);
+
+/** What each queue has by the copy (queue_sample.h). The samples lie in the arena; their texts are valid
+ *  until the next call of a function here. */
+void scheduler_sample_queues(struct scheduler *scheduler, int64_t now_ms, struct weir_arena *arena,
+                             struct weir_queue_sample **out, size_t *out_n);
 
 /** Tasks that the last commit asked to end for others. */
 int32_t scheduler_n_evicted(const struct scheduler *scheduler);

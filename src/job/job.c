@@ -2,6 +2,7 @@
 
 #include "job/attempt.h"
 #include "job/task_device.h"
+#include "job/usage.h"
 
 #include "store/event.h"
 #include "store/stmt.h"
@@ -276,6 +277,28 @@ static int64_t text_bytes(const char *text)
     return text != NULL ? (int64_t)strlen(text) : 0;
 }
 
+/* From now on it waits. */
+static weir_status begin_account(struct weir_txn *txn, const struct weir_job *job,
+                                 const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
+                                 struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct weir_job_state state = {.job = *job,
+                                   .tasks = WEIR_ARENA_ARRAY(&arena, n_tasks + 1, struct weir_task),
+                                   .n_tasks = n_tasks};
+    for (size_t i = 0; i < n_tasks; i++) {
+        state.tasks[i] = tasks[i];
+        state.tasks[i].state = (char *)weir_task_phase_text(WEIR_TASK_WAITING);
+        state.tasks[i].desired = "stopped";
+        state.tasks[i].node = NULL;
+        state.tasks[i].due_ms = 0;
+    }
+    weir_status status = weir_usage_record(txn, &state, now_ms, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
 weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                             const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
                             struct weir_error *err)
@@ -311,6 +334,7 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                                        .exit_code = -1};
         WEIR_TRY(weir_txn_insert(txn, &weir_task_resource, &task, err));
     }
+    WEIR_TRY(begin_account(txn, &created, tasks, n_tasks, now_ms, err));
     char message[256];
     (void)snprintf(message, sizeof(message), "Job %.128s (%.16s, %zu tasks) was submitted.",
                    job->name, job->kind, n_tasks);
@@ -360,6 +384,7 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                                  err));
     }
     WEIR_TRY(weir_attempts_record(txn, state, now_ms, err));
+    WEIR_TRY(weir_usage_record(txn, state, now_ms, err));
     WEIR_TRY(weir_task_devices_leave(txn, state, err));
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_job_action *action = &actions->items[i];
@@ -392,6 +417,7 @@ weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *r
     }
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, 3, NULL, err));
+    WEIR_TRY(weir_usage_end(txn, id, now_ms, err));
     WEIR_TRY(weir_task_devices_abandon(txn, id, err));
     return append_event(txn, &(struct weir_job){.id = (char *)id}, actor, "job_cancelled", reason,
                         now_ms, err);

@@ -100,10 +100,11 @@ static weir_status life(struct weir_txn *txn, void *context, struct weir_error *
     void *items;
     MUST(weir_txn_list(txn, &weir_event_resource, NULL, &fixture.arena, &items, &n, NULL, err));
     const struct weir_event *events = items;
-    ck_assert_uint_eq(n, 2);
+    ck_assert_uint_eq(n, 3);
     ck_assert_str_eq(events[0].kind, "job_submitted");
-    ck_assert_str_eq(events[1].kind, "job_cancelled");
-    ck_assert_str_eq(events[1].subject, "job/j");
+    ck_assert_str_eq(events[1].kind, "job_cancel_asked");
+    ck_assert_str_eq(events[2].kind, "job_cancelled");
+    ck_assert_str_eq(events[2].subject, "job/j");
     return WEIR_OK;
 }
 

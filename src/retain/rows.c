@@ -153,12 +153,36 @@ static const struct keyed actions = {
     .remove = {"DELETE FROM outbox WHERE key = :key AND state <> 'pending'"},
 };
 
+/* By their time: of one a few at a time. What an hour had goes into its day with the row (migration
+ * 0022), so nothing is lost if that is cut short. */
+#define USAGE(span)                                                                                \
+    {                                                                                              \
+        .count = "SELECT count(*) FROM usage WHERE span_ms = " span,                               \
+        .oldest = "SELECT min(time_ms) FROM usage WHERE span_ms = " span,                          \
+        .keys = "SELECT DISTINCT CAST(time_ms AS TEXT) FROM usage WHERE span_ms = " span           \
+                " AND time_ms <= :before ORDER BY time_ms LIMIT :n",                               \
+        .remove = {                                                                                \
+            "DELETE FROM usage WHERE rowid IN (SELECT rowid FROM usage WHERE span_ms = " span      \
+            " AND time_ms = CAST(:key AS BIGINT) LIMIT :n)"                                        \
+        }                                                                                          \
+    }
+static const struct keyed usage = USAGE("3600000");
+static const struct keyed usage_days = USAGE("86400000");
+static const struct keyed queue_history = {
+    .count = "SELECT count(*) FROM queue_history WHERE time_ms > 0",
+    .oldest = "SELECT min(time_ms) FROM queue_history WHERE time_ms > 0",
+    .keys = "SELECT DISTINCT CAST(time_ms AS TEXT) FROM queue_history WHERE time_ms > 0"
+            " AND time_ms <= :before ORDER BY time_ms LIMIT :n",
+    .remove = {"DELETE FROM queue_history WHERE rowid IN (SELECT rowid FROM queue_history"
+               " WHERE time_ms = CAST(:key AS BIGINT) AND time_ms > 0 LIMIT :n)"},
+};
+
 static const struct rows {
     const struct numbered *numbered; /**< One of the two. */
     const struct keyed *keyed;
     int64_t n_entries; /**< Of a row: itself and its indexes; of several tables the most. */
 } rows[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .n_entries = 9},
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .n_entries = 10},
     [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 4},
     [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 4},
     [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 4},
@@ -170,6 +194,9 @@ static const struct rows {
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
     [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},
+    [WEIR_RETAIN_USAGE] = {.keyed = &usage, .n_entries = 4},
+    [WEIR_RETAIN_USAGE_DAYS] = {.keyed = &usage_days, .n_entries = 4},
+    [WEIR_RETAIN_QUEUE_HISTORY] = {.keyed = &queue_history, .n_entries = 3},
 };
 
 int64_t retain_rows_entries(enum weir_retain_kind kind)

@@ -264,8 +264,11 @@ static const struct {
     {WEIR_RETAIN_ALERTS, "'alerts'"},
     {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
     {WEIR_RETAIN_METRICS, "'metrics'"},
-    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'task_devices', 'jobs'"},
+    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
     {WEIR_RETAIN_ACTIONS, "'outbox'"},
+    {WEIR_RETAIN_USAGE, "'usage'"},
+    {WEIR_RETAIN_USAGE_DAYS, "'usage'"},
+    {WEIR_RETAIN_QUEUE_HISTORY, "'queue_history'"},
 };
 
 /* Tables that no rule sweeps: what people make, and what is bounded by it. A new table goes into a
@@ -276,6 +279,7 @@ static const char unswept[] =
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
     "'node_joins',"              /* a new one removes those that have ended */
+    "'usage_totals',"            /* of projects and models */
     "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'deployments',"                             /* stay until deleted */

@@ -65,6 +65,10 @@ static const struct {
     {"health_reports", OF_ION},
     {"events", OF_SUBJECT},
     {"alerts", OF_SUBJECT},
+    {"usage", "project"},
+    {"usage_meters", "project"},
+    {"usage_totals", "project"},
+    {"queue_history", "project"},
 };
 
 /* Tables of the platform: routes say by rights who reads them. */

@@ -89,6 +89,16 @@ export interface ChangedQueue {
     name: string // Queue
 }
 
+/** GET /usage */
+export interface ClusterUsage {
+    by: string // By what it is added up
+    from: Time // From this hour on
+    items: UsageRow[] // Those with the most given first; or by time
+    next: string | null // Always null
+    to: Time // Until before this one
+    total: UsageFigures // All of them
+}
+
 /** GET /datasets, GET /datasets/{name} */
 export interface Dataset {
     created_by: string | null // Who made it
@@ -561,11 +571,36 @@ export interface Queue {
     waiting: Amounts // What jobs ask for that have no node
 }
 
+export interface QueueAmounts {
+    accelerators: number // Devices
+    cpus: number // CPUs
+}
+
 /** GET /queues */
 export interface QueueList {
     items: Queue[] // Those that the caller may see
     next: string | null // Always null: all are there
     others: Record<string, number> // Of the rest: n_queues, n_running and n_waiting, which are jobs
+}
+
+export interface QueuePoint {
+    asked: QueueAmounts // What it had and what it waited for
+    borrowed: QueueAmounts // What of it was above the guarantee
+    guarantee: QueueAmounts // What it was guaranteed
+    project: string | null // Whose it is; null: a department
+    queue: string // Queue
+    time: Time // Where the step begins
+    used: QueueAmounts // What its jobs had
+    waiting: QueueAmounts // What jobs asked for that had no node
+}
+
+/** GET /usage/queues */
+export interface QueueSeries {
+    from: Time // From this hour on
+    items: QueuePoint[] // Means by step and queue; steps without a sample are left out
+    next: string | null // Always null
+    step_s: number // Length of a step
+    to: Time // Until before this one
 }
 
 export interface QueueShare {
@@ -751,6 +786,33 @@ export interface Usage {
     unit: string // What is counted: rows (they lie in the database) or files
     used_bytes: number // Size; of rows reckoned (bytes)
     what: string // What it is
+}
+
+export interface UsageFigures {
+    asked_cpu_s: number // CPU seconds asked for
+    asked_device_s: number // Device seconds asked for: those given, and those waited for
+    borrowed_cpu_s: number // Of those, above the queue's guarantee
+    borrowed_device_s: number // Of those given, above the queue's guarantee
+    given_cpu_s: number // CPU seconds that tasks had
+    given_device_s: number // Device seconds that tasks had
+    idle_device_s: number // Of those given, while devices did next to nothing
+    unknown_device_s: number // Of those given, while the devices said nothing
+    used_device_s: number | null // Of those given, by what the devices said; null: they said nothing
+}
+
+export interface UsageRow {
+    asked_cpu_s: number // CPU seconds asked for
+    asked_device_s: number // Device seconds asked for: those given, and those waited for
+    borrowed_cpu_s: number // Of those, above the queue's guarantee
+    borrowed_device_s: number // Of those given, above the queue's guarantee
+    given_cpu_s: number // CPU seconds that tasks had
+    given_device_s: number // Device seconds that tasks had
+    idle_device_s: number // Of those given, while devices did next to nothing
+    key: string | null // Project, user, job, model, or when the day or hour began
+    name: string | null // Of a job: its name
+    project: string | null // Of a project or a job
+    unknown_device_s: number // Of those given, while the devices said nothing
+    used_device_s: number | null // Of those given, by what the devices said; null: they said nothing
 }
 
 /** GET /users */

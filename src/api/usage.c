@@ -1,0 +1,330 @@
+/** Who had how much of the cluster, and what queues had over time: job/usage.h, job/queue_history.h. */
+#include "api/api_private.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "job/queue_history.h"
+#include "job/usage.h"
+#include "job/usage_report.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CSV_MAX_BYTES ((size_t)8 << 20)
+
+/* A figure of a row. NaN is not known: null, and empty in CSV. */
+struct column {
+    const char *name;
+    double (*value)(const struct weir_usage_figures *is);
+};
+
+static double asked(const struct weir_usage_figures *is)
+{
+    return is->waited + is->given;
+}
+
+static double given(const struct weir_usage_figures *is)
+{
+    return is->given;
+}
+
+/* Devices that say nothing have no use, not a use of 0. */
+static double used(const struct weir_usage_figures *is)
+{
+    return is->given > 0 && is->unknown >= is->given ? NAN : is->used;
+}
+
+static double unknown(const struct weir_usage_figures *is)
+{
+    return is->unknown;
+}
+
+static double idle(const struct weir_usage_figures *is)
+{
+    return is->idle;
+}
+
+static double borrowed(const struct weir_usage_figures *is)
+{
+    return is->borrowed;
+}
+
+static double cpu_asked(const struct weir_usage_figures *is)
+{
+    return is->cpu_waited + is->cpu_given;
+}
+
+static double cpu_given(const struct weir_usage_figures *is)
+{
+    return is->cpu_given;
+}
+
+static double cpu_borrowed(const struct weir_usage_figures *is)
+{
+    return is->cpu_borrowed;
+}
+
+static const struct column columns[] = {
+    {"asked_device_s", asked},     {"given_device_s", given},  {"used_device_s", used},
+    {"unknown_device_s", unknown}, {"idle_device_s", idle},    {"borrowed_device_s", borrowed},
+    {"asked_cpu_s", cpu_asked},    {"given_cpu_s", cpu_given}, {"borrowed_cpu_s", cpu_borrowed},
+};
+
+/* ---- what is asked ---------------------------------------------------------------------------- */
+
+/* "2026-11-01" or a whole time, to the hour. */
+static weir_status query_hour(const struct api_call *call, const char *name, int64_t fallback,
+                              int64_t *out, struct weir_error *err)
+{
+    const char *text = weir_http_request_query(call->request, name);
+    int64_t time_ms = fallback;
+    if (text != NULL) {
+        bool is_day = strlen(text) == sizeof "2026-11-01" - 1;
+        const char *whole = is_day ? weir_arena_printf(call->arena, "%sT00:00:00Z", text) : text;
+        if (weir_time_parse(whole, &time_ms) != WEIR_OK || time_ms < 0) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "query parameter %s: expected a day like 2026-11-01 or a time like "
+                "2026-11-01T08:00:00Z, got \"%.40s\"",
+                name, text);
+        }
+    }
+    *out = time_ms - time_ms % WEIR_USAGE_HOUR_MS;
+    return WEIR_OK;
+}
+
+static int64_t next_hour(int64_t now_ms)
+{
+    return now_ms - now_ms % WEIR_USAGE_HOUR_MS + WEIR_USAGE_HOUR_MS;
+}
+
+#define USUAL_MS (30 * WEIR_USAGE_DAY_MS)
+
+static weir_status query_span(const struct api_call *call, int64_t *out_from, int64_t *out_to,
+                              struct weir_error *err)
+{
+    WEIR_TRY(query_hour(call, "to", next_hour(call->now_ms), out_to, err));
+    WEIR_TRY(query_hour(call, "from", WEIR_MAX(*out_to - USUAL_MS, (int64_t)0), out_from, err));
+    return *out_from < *out_to ? WEIR_OK
+                               : weir_error_set(err, WEIR_ERR_INVALID,
+                                                "query parameters from and to: from comes first");
+}
+
+static weir_status read_query(const struct api_call *call, struct weir_usage_query *out,
+                              struct weir_error *err)
+{
+    const char *by = weir_http_request_query(call->request, "by");
+    int kind = weir_usage_by_from_text(by != NULL ? by : "project");
+    if (kind < 0) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "query parameter by: expected project, user, job, model, day or hour, "
+            "got \"%.40s\"",
+            by);
+    }
+    *out = (struct weir_usage_query){.by = (enum weir_usage_by)kind,
+                                     .project = weir_http_request_query(call->request, "project"),
+                                     .user = weir_http_request_query(call->request, "user"),
+                                     .job = weir_http_request_query(call->request, "job"),
+                                     .model = weir_http_request_query(call->request, "model")};
+    return query_span(call, &out->from_ms, &out->to_ms, err);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static json_t *time_text(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
+
+/* Text, or null for what has none. */
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static void add_figures(json_t *object, const struct weir_usage_figures *is)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
+        double value = columns[i].value(is);
+        json_object_set_new(object, columns[i].name, isnan(value) ? json_null() : json_real(value));
+    }
+}
+
+static json_t *row_json(const struct weir_usage_query *query, const struct weir_usage_row *row)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "key",
+                        row->key == NULL ? time_text(row->time_ms) : text_or_null(row->key));
+    json_object_set_new(object, "name", text_or_null(row->name));
+    json_object_set_new(object, "project",
+                        text_or_null(query->by == WEIR_USAGE_BY_PROJECT ? row->key : row->project));
+    add_figures(object, &row->is);
+    return object;
+}
+
+static void add_up(struct weir_usage_figures *sum, const struct weir_usage_figures *is)
+{
+    sum->waited += is->waited;
+    sum->given += is->given;
+    sum->used += is->used;
+    sum->unknown += is->unknown;
+    sum->idle += is->idle;
+    sum->borrowed += is->borrowed;
+    sum->cpu_waited += is->cpu_waited;
+    sum->cpu_given += is->cpu_given;
+    sum->cpu_borrowed += is->cpu_borrowed;
+}
+
+static void answer_json(struct api_call *call, const struct weir_usage_query *query,
+                        const struct weir_usage_row *rows, size_t n)
+{
+    struct weir_usage_figures sum = {0};
+    json_t *items = json_array(), *total = json_object();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(items, row_json(query, &rows[i]));
+        add_up(&sum, &rows[i].is);
+    }
+    add_figures(total, &sum);
+    api_answer(call, json_pack("{s:s,s:o,s:o,s:o,s:o,s:n}", "by", weir_usage_by_text(query->by),
+                               "from", time_text(query->from_ms), "to", time_text(query->to_ms),
+                               "items", items, "total", total, "next"));
+}
+
+/* ---- CSV (RFC 4180) --------------------------------------------------------------------------- */
+
+/* In quotes, and never as what a spreadsheet would compute. */
+static void put_text(struct weir_buf *buf, const char *text)
+{
+    (void)weir_buf_puts(buf, "\"");
+    if (text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL) {
+        (void)weir_buf_puts(buf, "'");
+    }
+    for (; *text != '\0'; text++) {
+        (void)weir_buf_printf(buf, *text == '"' ? "\"\"" : "%c", *text);
+    }
+    (void)weir_buf_puts(buf, "\"");
+}
+
+static void put_row(struct weir_buf *buf, const struct weir_usage_query *query,
+                    const struct weir_usage_row *row)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (row->key == NULL) {
+        weir_time_format(row->time_ms, text);
+        put_text(buf, text);
+    } else {
+        put_text(buf, row->key);
+    }
+    if (query->by == WEIR_USAGE_BY_JOB) {
+        (void)weir_buf_puts(buf, ",");
+        put_text(buf, row->name != NULL ? row->name : "");
+        (void)weir_buf_puts(buf, ",");
+        put_text(buf, row->project != NULL ? row->project : "");
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
+        double value = columns[i].value(&row->is);
+        (void)(isnan(value) ? weir_buf_puts(buf, ",") : weir_buf_printf(buf, ",%.3f", value));
+    }
+    (void)weir_buf_puts(buf, "\r\n");
+}
+
+static weir_status answer_csv(struct api_call *call, const struct weir_usage_query *query,
+                              const struct weir_usage_row *rows, size_t n, struct weir_error *err)
+{
+    struct weir_buf buf;
+    weir_buf_init(&buf, CSV_MAX_BYTES);
+    (void)weir_buf_puts(&buf, weir_usage_by_text(query->by));
+    (void)weir_buf_puts(&buf, query->by == WEIR_USAGE_BY_JOB ? ",name,project" : "");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(columns); i++) {
+        (void)weir_buf_printf(&buf, ",%s", columns[i].name);
+    }
+    (void)weir_buf_puts(&buf, "\r\n");
+    for (size_t i = 0; i < n; i++) {
+        put_row(&buf, query, &rows[i]);
+    }
+    if (buf.status != WEIR_OK) {
+        weir_buf_fini(&buf);
+        return weir_error_set(err, WEIR_ERR_LIMIT, "the table is larger than %zu bytes",
+                              CSV_MAX_BYTES);
+    }
+    weir_http_response_buf(call->response, 200, "text/csv; charset=utf-8", &buf);
+    return WEIR_OK;
+}
+
+static weir_status wants_csv(const struct api_call *call, bool *out, struct weir_error *err)
+{
+    const char *format = weir_http_request_query(call->request, "format");
+    const char *accept = weir_http_request_header(call->request, "Accept");
+    if (format != NULL && strcmp(format, "csv") != 0 && strcmp(format, "json") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameter format: expected csv or json");
+    }
+    *out = format != NULL ? strcmp(format, "csv") == 0
+                          : accept != NULL && strncmp(accept, "text/csv", 8) == 0;
+    return WEIR_OK;
+}
+
+weir_status api_usage(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_usage_query query;
+    struct weir_usage_row *rows;
+    bool is_csv = false;
+    size_t n;
+    WEIR_TRY(read_query(call, &query, err));
+    WEIR_TRY(wants_csv(call, &is_csv, err));
+    WEIR_TRY(weir_usage_report(txn, &query, call->arena, &rows, &n, err));
+    if (is_csv) {
+        return answer_csv(call, &query, rows, n, err);
+    }
+    answer_json(call, &query, rows, n);
+    return WEIR_OK;
+}
+
+/* ---- queues over time ------------------------------------------------------------------------- */
+
+static json_t *pair(int64_t devices_milli, int64_t cpus_milli)
+{
+    return json_pack("{s:f,s:f}", "accelerators", (double)devices_milli / 1000, "cpus",
+                     (double)cpus_milli / 1000);
+}
+
+static json_t *point_json(const struct weir_queue_point *point)
+{
+    const struct weir_queue_amounts *devices = &point->mean.devices, *cpus = &point->mean.cpus;
+    return json_pack("{s:o,s:s,s:s?,s:o,s:o,s:o,s:o,s:o}", "time", time_text(point->time_ms),
+                     "queue", point->mean.queue, "project", point->mean.project, "asked",
+                     pair(devices->used + devices->waiting, cpus->used + cpus->waiting),
+                     "guarantee", pair(devices->guarantee, cpus->guarantee), "used",
+                     pair(devices->used, cpus->used), "borrowed",
+                     pair(devices->borrowed, cpus->borrowed), "waiting",
+                     pair(devices->waiting, cpus->waiting));
+}
+
+weir_status api_usage_queues(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_queue_point *points;
+    int64_t from_ms, to_ms, step_s;
+    size_t n;
+    WEIR_TRY(query_span(call, &from_ms, &to_ms, err));
+    WEIR_TRY(api_query_int(call, "step_s", WEIR_USAGE_HOUR_MS / 1000, WEIR_QUEUE_BUCKET_MS / 1000,
+                           WEIR_USAGE_DAY_MS / 1000, &step_s, err));
+    if (step_s * 1000 % WEIR_QUEUE_BUCKET_MS != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameter step_s: expected a multiple of %d",
+                              (int)(WEIR_QUEUE_BUCKET_MS / 1000));
+    }
+    WEIR_TRY(weir_queue_history_read(txn, weir_http_request_query(call->request, "queue"),
+                                     weir_http_request_query(call->request, "project"), from_ms,
+                                     to_ms, step_s * 1000, call->arena, &points, &n, err));
+    json_t *items = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(items, point_json(&points[i]));
+    }
+    api_answer(call,
+               json_pack("{s:o,s:o,s:I,s:o,s:n}", "from", time_text(from_ms), "to",
+                         time_text(to_ms), "step_s", (json_int_t)step_s, "items", items, "next"));
+    return WEIR_OK;
+}
