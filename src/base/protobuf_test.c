@@ -81,6 +81,25 @@ START_TEST(what_is_written_reads_the_same)
 
 END_TEST
 
+START_TEST(a_float_reads_the_same)
+{
+    static const float values[] = {0, -1.5f, 3.25e-30f, 6.5e30f};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(values); i++) {
+        struct weir_buf buf;
+        struct weir_protobuf_field field;
+        weir_buf_init(&buf, 64);
+        weir_protobuf_put_float(&buf, 7, values[i]);
+        struct weir_protobuf whole = {.at = (const uint8_t *)buf.data,
+                                      .end = (const uint8_t *)buf.data + buf.len};
+        ck_assert_int_eq(weir_protobuf_next(&whole, &field, NULL), WEIR_OK);
+        ck_assert(field.number == 7 && field.type == WEIR_PROTOBUF_FIXED32);
+        ck_assert(weir_protobuf_float(field.value) == values[i]);
+        weir_buf_fini(&buf);
+    }
+}
+
+END_TEST
+
 START_TEST(a_full_buffer_is_found_in_the_end)
 {
     struct weir_buf buf;
@@ -95,4 +114,4 @@ START_TEST(a_full_buffer_is_found_in_the_end)
 END_TEST
 
 WEIR_TEST_MAIN("protobuf", it_writes_what_the_guide_shows, what_is_written_reads_the_same,
-               a_full_buffer_is_found_in_the_end)
+               a_float_reads_the_same, a_full_buffer_is_found_in_the_end)

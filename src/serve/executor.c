@@ -170,7 +170,7 @@ static weir_status choose_other(const char *path, const struct executor_options 
                        (*out)->place, lacks->message);
         return WEIR_OK;
     }
-    return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%.260s; onnxruntime: %s", lacks->message,
+    return weir_error_set(err, lacks->status, "%.260s; onnxruntime: %s", lacks->message,
                           other.message);
 }
 
@@ -196,7 +196,8 @@ weir_status executor_choose(const char *path, const struct executor_options *opt
                        "Weir runs it, because Weir has all of its operators");
         return WEIR_OK;
     }
-    if (status != WEIR_ERR_UNSUPPORTED) {
+    bool may_other = status == WEIR_ERR_UNSUPPORTED || status == WEIR_ERR_LIMIT;
+    if (!may_other) {
         return weir_error_set(err, status, "%s", lacks.message);
     }
     return choose_other(path, options, &lacks, out, why, err);

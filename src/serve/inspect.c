@@ -120,16 +120,50 @@ static weir_status read_extra(const char *path, size_t max_bytes, struct weir_ar
     return WEIR_OK;
 }
 
-static weir_status describe(struct serve_model *model, const char *why,
-                            const struct signature_extras *extras, struct weir_arena *arena,
-                            struct weir_error *err)
-{
+/** What is being inspected, and with what. */
+struct inspection {
+    const char *path;
+    struct executor_options executor;
+    struct signature_extras extras;
+    char why[EXECUTOR_WHY_BYTES];
+    struct serve_model *model;
     struct weir_signature signature;
+};
+
+/* *out_status is what the run on zeros gave. */
+static weir_status describe(struct inspection *it, struct weir_arena *arena,
+                            weir_status *out_status, struct weir_error *err)
+{
     enum model_format format =
-        strcmp(model->kind->name, "weir") == 0 ? MODEL_FORMAT_WEIR : MODEL_FORMAT_ONNX;
-    WEIR_TRY(weir_signature_make(model, format, why, extras, arena, &signature, err));
-    WEIR_TRY(weir_signature_probe(model, &signature, err));
-    json_t *json = weir_signature_json(&signature);
+        strcmp(it->model->kind->name, "weir") == 0 ? MODEL_FORMAT_WEIR : MODEL_FORMAT_ONNX;
+    WEIR_TRY(
+        weir_signature_make(it->model, format, it->why, &it->extras, arena, &it->signature, err));
+    *out_status = weir_signature_probe(it->model, &it->signature, err);
+    return *out_status;
+}
+
+/* Weir loaded the file, and could not run it: an operator may lack a type of elements. */
+static weir_status describe_by_other(struct inspection *it, struct weir_arena *arena,
+                                     struct weir_error *err)
+{
+    struct weir_error other;
+    const struct weir_error lacks = *err;
+    weir_status status;
+    serve_model_unload(it->model);
+    it->model = NULL;
+    if (executor_load("onnxruntime", it->path, &it->executor, &it->model, &other) != WEIR_OK) {
+        return weir_error_set(err, lacks.status, "%.260s; onnxruntime: %s", lacks.message,
+                              other.message);
+    }
+    (void)snprintf(it->why, sizeof it->why,
+                   "onnxruntime %s runs it on %s, because Weir cannot: %.500s", it->model->version,
+                   it->model->place, lacks.message);
+    return describe(it, arena, &status, err);
+}
+
+static weir_status print_signature(const struct weir_signature *signature, struct weir_error *err)
+{
+    json_t *json = weir_signature_json(signature);
     if (json == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the signature has text that is not UTF-8");
     }
@@ -143,19 +177,25 @@ static weir_status describe(struct serve_model *model, const char *why,
 static weir_status inspect(const struct options *chosen, const char *path, struct weir_arena *arena,
                            struct weir_error *err)
 {
-    struct signature_extras extras = {0};
-    struct serve_model *model;
-    char why[EXECUTOR_WHY_BYTES];
-    const struct executor_options executor = {.n_threads = (int32_t)chosen->threads,
-                                              .memory_max_bytes = (size_t)chosen->memory_mb << 20,
-                                              .onnxruntime_path = chosen->onnxruntime};
-    WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras.labels, &extras.labels_len,
-                        err));
-    WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras.preprocess,
-                        &extras.preprocess_len, err));
-    WEIR_TRY(executor_choose(path, &executor, &model, why, err));
-    weir_status status = describe(model, why, &extras, arena, err);
-    serve_model_unload(model);
+    struct inspection it = {.path = path,
+                            .executor = {.n_threads = (int32_t)chosen->threads,
+                                         .memory_max_bytes = (size_t)chosen->memory_mb << 20,
+                                         .onnxruntime_path = chosen->onnxruntime}};
+    struct signature_extras *extras = &it.extras;
+    WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras->labels,
+                        &extras->labels_len, err));
+    WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras->preprocess,
+                        &extras->preprocess_len, err));
+    WEIR_TRY(executor_choose(path, &it.executor, &it.model, it.why, err));
+    weir_status probed = WEIR_OK;
+    weir_status status = describe(&it, arena, &probed, err);
+    if (probed != WEIR_OK && strcmp(it.model->kind->name, "onnx") == 0) {
+        status = describe_by_other(&it, arena, err);
+    }
+    if (status == WEIR_OK) {
+        status = print_signature(&it.signature, err);
+    }
+    serve_model_unload(it.model);
     return status;
 }
 

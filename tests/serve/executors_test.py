@@ -3,12 +3,13 @@
 
 The transformer has operators of onnxruntime's own domain. Its answers are computed here by numpy.
 """
+import json
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
-from peers import MODEL_CASE, onnxruntime_folder, run_in
+from peers import MODEL_CASE, WORKER, onnxruntime_folder, run_in
 
 run_in("onnx", "onnxruntime", "numpy")
 
@@ -135,6 +136,19 @@ class Executors(unittest.TestCase):
         self.assertEqual(done.returncode, 7)
         self.assertIn("Quark", done.stderr)
         self.assertIn("odd", done.stderr)
+
+    def test_what_weir_loads_but_cannot_run_is_run_by_onnxruntime(self):
+        channels = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in ("s", "b", "m", "v")]
+        node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "nm", "nv"], training_mode=1)
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("y", [2, 3]), ("nm", [3]), ("nv", [3]))]
+        graph = helper.make_graph([node], "training", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]), *channels], ports)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8), self.model)
+        done = subprocess.run([WORKER, "inspect", self.model, "--onnxruntime", onnxruntime_folder()], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["executor"], said["is_batched"]), ("onnxruntime", False))
+        self.assertIn("training mode is not supported", said["why"])
 
     def test_a_run_beyond_the_memory_bound_fails_and_a_smaller_one_does_not(self):
         graph = helper.make_graph(

@@ -88,7 +88,7 @@ class Inspect(unittest.TestCase):
     def test_a_model_that_needs_too_much_memory(self):
         dims = [1 << 14, 1 << 14]
         self.file.write_bytes(model([node(b"Neg", b"x", b"y")], [port(b"x", dims)], [port(b"y", dims)]))
-        self.refused(MEMORY, "no memory for 16384x16384", flags=["--memory-mb", "512"])
+        self.refused(MEMORY, "no memory for 16384x16384", flags=["--memory-mb", "512", "--onnxruntime", "/nowhere"])
 
     def test_a_model_that_takes_too_long(self):
         dims = [1 << 13, 1 << 13]

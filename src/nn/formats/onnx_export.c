@@ -309,7 +309,7 @@ static void put_flatten_layer(struct exporter *e, weir_value_t value)
 }
 
 /* add and concat: vectors if all are, else images. */
-static void put_joined(struct exporter *e, weir_value_t value, const char *type)
+static void put_sum_or_concat(struct exporter *e, weir_value_t value, const char *type)
 {
     const struct graph_layer *layer = layer_of(e, value);
     char name[NAME_BYTES];
@@ -506,10 +506,10 @@ static void put_layer(struct exporter *e, weir_value_t value)
         put_linear(e, value);
         break;
     case LAYER_ADD:
-        put_joined(e, value, "Add");
+        put_sum_or_concat(e, value, "Add");
         break;
     case LAYER_CONCAT:
-        put_joined(e, value, "Concat");
+        put_sum_or_concat(e, value, "Concat");
         break;
     case LAYER_DROPOUT:
         e->values[value].same_as = source(e, layer_of(e, value)->in[0]);
