@@ -1,6 +1,8 @@
 /* Convolutions in f32. */
 #include "conv.h"
 
+#include "quant.h"
+
 #include <string.h>
 
 static bool read_conv(struct fast_plan *plan, const struct fast_link *link, struct conv *conv)
@@ -105,7 +107,8 @@ weir_status fast_prepare_conv(struct fast_plan *plan, const struct fast_link *li
     struct conv conv = {.groups = 1};
     struct fast_arg args[4];
     dnnl_primitive_desc_t desc;
-    if (!read_conv(plan, link, &conv)) {
+    WEIR_TRY(quant_prepare_conv(plan, link, out_taken, err));
+    if (*out_taken > 0 || !read_conv(plan, link, &conv)) {
         return WEIR_OK;
     }
     const int64_t n_channels = (int64_t)conv.n_channels;

@@ -1,6 +1,7 @@
 /* Activations, arithmetic of two tensors, and the norm of a batch's channels, where no convolution
  * takes them. */
 #include "product.h"
+#include "quant.h"
 
 #include <string.h>
 
@@ -145,7 +146,10 @@ weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     dnnl_primitive_desc_t desc;
     void *y;
-    if (!read_pair(plan, step, &pair, dims)) {
+    if (strcmp(step->node->type, "Add") == 0) {
+        WEIR_TRY(quant_prepare_add(plan, link, out_taken, err));
+    }
+    if (*out_taken > 0 || !read_pair(plan, step, &pair, dims)) {
         return WEIR_OK;
     }
     WEIR_TRY(choose_forms(plan, &pair, dims, form, err));

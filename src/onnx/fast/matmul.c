@@ -1,5 +1,6 @@
 /* Products of matrices in f32: Gemm and MatMul. */
 #include "product.h"
+#include "quant.h"
 
 #include <string.h>
 
@@ -130,7 +131,8 @@ weir_status fast_prepare_gemm(struct fast_plan *plan, const struct fast_link *li
                               size_t *out_taken, struct weir_error *err)
 {
     struct gemm gemm = {.bias = NULL};
-    if (!read_gemm(plan, fast_step(plan, link, 0), &gemm)) {
+    WEIR_TRY(quant_prepare_gemm(plan, link, out_taken, err));
+    if (*out_taken > 0 || !read_gemm(plan, fast_step(plan, link, 0), &gemm)) {
         return WEIR_OK;
     }
     return prepare_constant(plan, link, &gemm, out_taken, err);
@@ -189,7 +191,8 @@ weir_status fast_prepare_matmul(struct fast_plan *plan, const struct fast_link *
                                 size_t *out_taken, struct weir_error *err)
 {
     const struct onnx_step *step = fast_step(plan, link, 0);
-    if (!fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) ||
+    WEIR_TRY(quant_prepare_gemm(plan, link, out_taken, err));
+    if (*out_taken > 0 || !fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) ||
         !fast_has_input(plan, step, 1, WEIR_DTYPE_FLOAT)) {
         return WEIR_OK;
     }

@@ -35,6 +35,10 @@ static const struct {
     {"LRN", fast_prepare_lrn},
     {"BatchNormalization", fast_prepare_batch_norm},
     {"Transpose", fast_prepare_transpose},
+    {"QuantizeLinear", fast_prepare_quantize},
+    {"DequantizeLinear", fast_prepare_dequantize},
+    {"QLinearConv", fast_prepare_qlinear_conv},
+    {"QLinearMatMul", fast_prepare_qlinear_matmul},
 };
 
 fast_prepare_fn fast_op_find(const char *type)
@@ -62,6 +66,8 @@ struct onnx_call fast_call(const struct fast_plan *plan, const struct onnx_step 
                               .n_out = step->node->n_out};
 }
 
+#define ELEMENTS_MAX ((size_t)1 << 31) /* That oneDNN counts in 32 bits here and there. */
+
 bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, size_t i,
                     enum weir_dtype dtype)
 {
@@ -69,7 +75,23 @@ bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, 
         return false;
     }
     const struct weir_tensor *tensor = fast_tensor(plan, step->in[i]);
-    return tensor != NULL && tensor->dtype == dtype && tensor->rank > 0 && tensor->n_elems > 0;
+    return tensor != NULL && tensor->dtype == dtype && tensor->rank > 0 && tensor->n_elems > 0 &&
+           tensor->n_elems < ELEMENTS_MAX;
+}
+
+#define WINDOW_MAX 4096
+#define PIXELS_MAX ((int64_t)1 << 24)
+
+bool fast_is_usual(const struct window *window)
+{
+    bool is = window->n_in < (size_t)1 << 30 && window->n_out < (size_t)1 << 30;
+    for (int32_t i = 0; is && i < window->rank; i++) {
+        is = window->kernel[i] <= WINDOW_MAX && window->stride[i] <= WINDOW_MAX &&
+             window->dilation[i] <= WINDOW_MAX && window->before[i] <= WINDOW_MAX &&
+             window->after[i] <= WINDOW_MAX && window->in[i] <= PIXELS_MAX &&
+             window->out[i] <= PIXELS_MAX;
+    }
+    return is;
 }
 
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n)

@@ -4,6 +4,8 @@
 
 #include "plan.h"
 
+#include "../ops/window.h"
+
 /** What is left of a chain: the step at hand, and those that may be joined to it. */
 struct fast_link {
     const size_t *steps;
@@ -33,6 +35,9 @@ struct onnx_call fast_call(const struct fast_plan *plan, const struct onnx_step 
 /** Is input i there, of this type, of at least one dimension and not empty? */
 bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, size_t i,
                     enum weir_dtype dtype);
+
+/** Is a window of a size that others compute with in 32 bits without thinking? */
+bool fast_is_usual(const struct window *window);
 
 /** Floats of a constant, at least n; NULL if it is none. */
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n);
@@ -65,5 +70,13 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
                                     size_t *out_taken, struct weir_error *err);
 weir_status fast_prepare_transpose(struct fast_plan *plan, const struct fast_link *link,
                                    size_t *out_taken, struct weir_error *err);
+weir_status fast_prepare_quantize(struct fast_plan *plan, const struct fast_link *link,
+                                  size_t *out_taken, struct weir_error *err);
+weir_status fast_prepare_dequantize(struct fast_plan *plan, const struct fast_link *link,
+                                    size_t *out_taken, struct weir_error *err);
+weir_status fast_prepare_qlinear_conv(struct fast_plan *plan, const struct fast_link *link,
+                                      size_t *out_taken, struct weir_error *err);
+weir_status fast_prepare_qlinear_matmul(struct fast_plan *plan, const struct fast_link *link,
+                                        size_t *out_taken, struct weir_error *err);
 
 #endif

@@ -22,11 +22,20 @@ struct fast_form {
     struct fast_form *next;
 };
 
+/** Bytes that a value is to be made from, when somebody needs it. */
+struct fast_lazy {
+    struct fast_form *form; /**< What there is, and behind it other layouts. Each has its block. */
+    enum weir_dtype dtype;
+    float scale;
+    int32_t zero;
+};
+
 struct fast_value {
     enum fast_place place;
     struct weir_tensor *tensor; /**< REGION: its shape, and data if they are in plain order.
                                      CONSTANT: of this plan, with a reference. */
-    struct fast_form *forms;    /**< The first is what was made. */
+    struct fast_form *forms;    /**< The first is what was made; none: it is lazy. */
+    struct fast_lazy *lazy;     /**< NULL: it does not come from bytes (quant.h). */
 };
 
 /** A memory that an action reads or writes. */
@@ -116,6 +125,20 @@ weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtyp
                            struct weir_error *err) WEIR_MUST_CHECK;
 /** May a new value take a form's memory? */
 bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fast_form *form);
+
+/** A value that is only made when somebody needs it: from bytes in the region, of x's shape. */
+weir_status fast_make_lazy(struct fast_plan *plan, int32_t value, struct fast_form *form,
+                           const struct weir_tensor *x, float scale, int32_t zero,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** A value that is the bytes of a lazy one. */
+weir_status fast_make_shared(struct fast_plan *plan, int32_t value, const struct fast_lazy *lazy,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+/** The bytes of a lazy value in a layout. */
+weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+                          struct fast_form **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** Memory of the region for one more layout of a value. */
+weir_status fast_add_form(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+                          void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Adds a primitive and runs it. The descriptor is destroyed. md of the arguments are those that
  *  the descriptor tells, or others of the same layout. */

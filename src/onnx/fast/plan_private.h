@@ -20,6 +20,9 @@ weir_status fast_add_drop(struct fast_plan *plan, int32_t value,
 weir_status fast_make_alias(struct fast_plan *plan, int32_t value, int32_t of,
                             const struct weir_tensor *shape,
                             struct weir_error *err) WEIR_MUST_CHECK;
+/** Makes the first form of a lazy value. */
+weir_status fast_unlazy(struct fast_plan *plan, int32_t value,
+                        struct weir_error *err) WEIR_MUST_CHECK;
 /** The value's memory is free for others. */
 void fast_forget(struct fast_plan *plan, int32_t value);
 

@@ -1,6 +1,7 @@
 /* Pools, and the norm over neighbouring channels. */
 #include "onednn.h"
 #include "op.h"
+#include "quant.h"
 
 #include "../ops/window.h"
 
@@ -30,7 +31,8 @@ static weir_status describe(const struct fast *fast, dnnl_alg_kind_t alg, const 
                             const dnnl_memory_desc_t *x_md, const int64_t *y_dims,
                             dnnl_primitive_desc_t *out, struct weir_error *err)
 {
-    const dnnl_memory_desc_t y_md = onednn_any(WEIR_DTYPE_FLOAT, x_md->ndims, y_dims);
+    dnnl_memory_desc_t y_md = onednn_any(WEIR_DTYPE_FLOAT, x_md->ndims, y_dims);
+    y_md.data_type = x_md->data_type;
     dnnl_dims_t stride, kernel, dilation, before, after;
     dnnl_pooling_v2_desc_t op;
     for (int32_t i = 0; i < w->rank; i++) {
@@ -62,6 +64,45 @@ static bool is_odd(const struct window *w, bool counts_padding)
     return false;
 }
 
+/* The largest of bytes is the byte of the largest: the result is as lazy as what it comes from. */
+static weir_status pool_bytes(struct fast_plan *plan, const struct onnx_step *step,
+                              const struct window *w, const int64_t *y_dims, size_t *out_taken,
+                              struct weir_error *err)
+{
+    const struct weir_tensor *x = fast_tensor(plan, step->in[0]);
+    const struct fast_lazy *lazy = plan->values[step->in[0]].lazy;
+    const dnnl_memory_desc_t md = quant_layout(lazy->dtype, x->rank, x->dims);
+    struct weir_tensor shape = {.dtype = lazy->dtype, .rank = x->rank};
+    struct fast_form *form, result = {.value = -1};
+    dnnl_primitive_desc_t desc;
+    memcpy(shape.dims, y_dims, (size_t)x->rank * sizeof *y_dims);
+    WEIR_TRY(describe(plan->fast, dnnl_pooling_max, w, &md, y_dims, &desc, err));
+    if (desc == NULL) {
+        return WEIR_OK;
+    }
+    const dnnl_memory_desc_t y_md = *onednn_query(desc, dnnl_query_dst_md);
+    result.block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
+    weir_status status = fast_bytes_as(plan, step->in[0], &md, &form, err);
+    if (status == WEIR_OK) {
+        status =
+            region_take(&plan->fast->region, dnnl_memory_desc_get_size(&y_md), result.block, err);
+    }
+    if (status == WEIR_OK) {
+        result.md = onednn_simple(&y_md);
+        result.data = region_at(&plan->fast->region, result.block);
+        status = fast_make_lazy(plan, step->out[0], &result, &shape, lazy->scale, lazy->zero, err);
+        region_give(&plan->fast->region, result.block); /* the value has its own reference */
+    }
+    if (status != WEIR_OK) {
+        dnnl_primitive_desc_destroy(desc);
+        return status;
+    }
+    const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &md, form),
+                                    fast_arg_at(DNNL_ARG_DST, &y_md, result.data)};
+    *out_taken = 1;
+    return fast_add_primitive(plan, desc, args, 2, err);
+}
+
 weir_status fast_prepare_pool(struct fast_plan *plan, const struct fast_link *link,
                               size_t *out_taken, struct weir_error *err)
 {
@@ -77,12 +118,18 @@ weir_status fast_prepare_pool(struct fast_plan *plan, const struct fast_link *li
     bool is_ceil = onnx_int(&call, "ceil_mode", 0) != 0;
     if (!fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) || step->node->n_out != 1 ||
         in[0]->rank < 3 || in[0]->rank > 5 ||
-        window_read(&call, in[0], NULL, is_ceil, &w, &ignored) != WEIR_OK ||
+        window_read(&call, in[0], NULL, is_ceil, &w, &ignored) != WEIR_OK || !fast_is_usual(&w) ||
         is_odd(&w, counts_padding)) {
         return WEIR_OK;
     }
     struct fast_form *x;
     window_out_dims(&w, in[0]->dims[0], in[0]->dims[1], y_dims);
+    if (is_max && plan->values[step->in[0]].lazy != NULL) {
+        WEIR_TRY(pool_bytes(plan, step, &w, y_dims, out_taken, err));
+    }
+    if (*out_taken > 0) {
+        return WEIR_OK;
+    }
     WEIR_TRY(fast_form_any(plan, step->in[0], &x, err));
     dnnl_alg_kind_t alg = is_max           ? dnnl_pooling_max
                           : counts_padding ? dnnl_pooling_avg_include_padding

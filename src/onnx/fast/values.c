@@ -48,6 +48,9 @@ static weir_status first_form(struct fast_plan *plan, int32_t value, struct weir
     if (at->forms != NULL) {
         return WEIR_OK;
     }
+    if (at->lazy != NULL) {
+        return fast_unlazy(plan, value, err);
+    }
     const struct weir_tensor *tensor = fast_tensor(plan, value);
     if (at->place == FAST_ABSENT || tensor == NULL) {
         return weir_error_set(err, WEIR_ERR_INTERNAL, "value %d is not there", value);
@@ -178,6 +181,65 @@ bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fas
     return form->block != NULL && form->block->n_references == 1 && fast_is_dying(plan, value);
 }
 
+weir_status fast_add_form(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+                          void **out_data, struct weir_error *err)
+{
+    const dnnl_memory_desc_t simple = onednn_simple(md);
+    struct fast_form *form = add_form(plan, value, &simple);
+    form->block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
+    WEIR_TRY(region_take(&plan->fast->region, dnnl_memory_desc_get_size(md), form->block, err));
+    form->data = region_at(&plan->fast->region, form->block);
+    if (onednn_is_plain(&simple)) {
+        plan->values[value].tensor->data = form->data;
+    }
+    *out_data = form->data;
+    return WEIR_OK;
+}
+
+weir_status fast_make_lazy(struct fast_plan *plan, int32_t value, struct fast_form *form,
+                           const struct weir_tensor *x, float scale, int32_t zero,
+                           struct weir_error *err)
+{
+    struct fast_lazy *lazy = WEIR_ARENA_NEW(&plan->arena, struct fast_lazy);
+    struct fast_form *own = WEIR_ARENA_NEW(&plan->arena, struct fast_form);
+    WEIR_TRY(describe(plan, value, WEIR_DTYPE_FLOAT, x->rank, x->dims, err));
+    form->block->n_references++;
+    *own = *form; /* that of x goes with x */
+    own->next = NULL;
+    *lazy = (struct fast_lazy){own, x->dtype, scale, zero};
+    plan->values[value].lazy = lazy;
+    return WEIR_OK;
+}
+
+weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+                          struct fast_form **out, struct weir_error *err)
+{
+    const dnnl_memory_desc_t simple = onednn_simple(md);
+    struct fast_form *first = plan->values[value].lazy->form, *last = first;
+    for (struct fast_form *form = first; form != NULL; form = form->next) {
+        if (dnnl_memory_desc_equal(&form->md, &simple)) {
+            *out = form;
+            return WEIR_OK;
+        }
+        last = form;
+    }
+    struct fast_form *form = WEIR_ARENA_NEW(&plan->arena, struct fast_form);
+    *form = (struct fast_form){
+        .md = simple, .value = -1, .block = WEIR_ARENA_NEW(&plan->arena, struct region_block)};
+    WEIR_TRY(region_take(&plan->fast->region, dnnl_memory_desc_get_size(md), form->block, err));
+    form->data = region_at(&plan->fast->region, form->block);
+    last->next = form;
+    *out = form;
+    return reorder(plan, first, form, err);
+}
+
+weir_status fast_make_shared(struct fast_plan *plan, int32_t value, const struct fast_lazy *lazy,
+                             struct weir_error *err)
+{
+    lazy->form->block->n_references++;
+    return place(plan, value, lazy->dtype, &lazy->form->md, lazy->form->block, err);
+}
+
 weir_status fast_make_alias(struct fast_plan *plan, int32_t value, int32_t of,
                             const struct weir_tensor *shape, struct weir_error *err)
 {
@@ -205,6 +267,14 @@ weir_status fast_scratch(struct fast_plan *plan, size_t n_bytes, struct region_b
 void fast_forget(struct fast_plan *plan, int32_t value)
 {
     for (struct fast_form *form = plan->values[value].forms; form != NULL; form = form->next) {
+        if (form->block != NULL) {
+            region_give(&plan->fast->region, form->block);
+            form->block = NULL;
+        }
+    }
+    struct fast_lazy *lazy = plan->values[value].lazy;
+    for (struct fast_form *form = lazy != NULL ? lazy->form : NULL; form != NULL;
+         form = form->next) {
         if (form->block != NULL) {
             region_give(&plan->fast->region, form->block);
             form->block = NULL;
