@@ -44,8 +44,9 @@ static void respond(struct weir_http_response *response, struct protocol_answer 
 {
     if (answer->body.status != WEIR_OK) {
         weir_http_response_errorf(response, answer->body.status,
-                                  "the answer is too large (over %zu MiB)",
-                                  answer->body.max_bytes >> 20);
+                                  "the answer, of at most %zu MiB, could not be written: %s",
+                                  answer->body.max_bytes >> 20,
+                                  weir_status_text(answer->body.status));
         protocol_answer_fini(answer);
         return;
     }

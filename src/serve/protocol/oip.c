@@ -8,6 +8,7 @@
 #include "serve/tensor_json.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TOP_DEFAULT 5
@@ -188,55 +189,72 @@ static weir_status read_infer(const struct protocol_request *request, struct inf
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+static bool set_string(struct weir_tensor_string *string, const char *text, size_t len)
+{
+    string->bytes = malloc(len);
+    if (string->bytes == NULL) {
+        return false;
+    }
+    memcpy(string->bytes, text, len);
+    string->len = len;
+    return true;
+}
+
+/* The highest classes of each row, as Triton writes them: "0.970000:3:cat". */
+static bool make_classes(const struct infer *infer, const struct infer_output *output,
+                         struct weir_tensor **out)
+{
+    bool is_batched = infer->signature->is_batched;
+    int64_t n_rows = is_batched ? infer->n_rows : 1;
+    struct infer_class *classes = NULL;
+    size_t n = infer_top(infer, output->i_port, 0, false, (size_t)output->n_classes, &classes);
+    const int64_t dims[] = {n_rows, (int64_t)n};
+    if (weir_tensor_create(WEIR_DTYPE_STRING, is_batched ? 2 : 1, is_batched ? dims : dims + 1, out,
+                           NULL) != WEIR_OK) {
+        return false;
+    }
+    struct weir_tensor_string *strings = (*out)->data;
+    bool is_ok = true;
+    for (int64_t i = 0; i < n_rows && is_ok; i++) {
+        n = infer_top(infer, output->i_port, i, false, n, &classes);
+        for (size_t k = 0; k < n && is_ok; k++) {
+            char text[320];
+            int len =
+                snprintf(text, sizeof text, "%f:%zu%s%.250s", classes[k].value, classes[k].index,
+                         classes[k].label[0] != '\0' ? ":" : "", classes[k].label);
+            is_ok = set_string(&strings[(size_t)i * n + k], text,
+                               (size_t)WEIR_MIN(len, (int)sizeof text - 1));
+        }
+    }
+    return is_ok;
+}
+
+/* The outputs that are asked for, as they are written: a reference to each. False: no memory. */
+static bool take_outputs(const struct infer *infer, struct weir_tensor **out)
+{
+    for (size_t i = 0; i < infer->n_outputs; i++) {
+        const struct infer_output *output = &infer->outputs[i];
+        if (output->n_classes == 0) {
+            out[i] = weir_tensor_retain(infer->out[output->i_port]);
+        } else if (!make_classes(infer, output, &out[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_binary(const struct infer_output *output, const struct weir_tensor *tensor)
 {
     return output->is_binary && weir_dtype_class(tensor->dtype) != WEIR_DTYPE_IS_COMPLEX;
 }
 
-/* The highest classes of each row, as Triton writes them: "0.970000:3:cat". */
-static void put_classes(struct weir_buf *out, const struct infer *infer,
-                        const struct infer_output *output)
-{
-    int64_t n_rows = infer->signature->is_batched ? infer->n_rows : 1;
-    struct infer_class *classes;
-    size_t n = 0;
-    struct weir_buf data;
-    weir_buf_init(&data, PROTOCOL_ANSWER_MAX_BYTES);
-    for (int64_t i = 0; i < n_rows; i++) {
-        n = infer_top(infer, output->i_port, i, false, (size_t)output->n_classes, &classes);
-        for (size_t k = 0; k < n; k++) {
-            char text[320];
-            int len =
-                snprintf(text, sizeof text, "%f:%zu%s%.250s", classes[k].value, classes[k].index,
-                         classes[k].label[0] != '\0' ? ":" : "", classes[k].label);
-            (void)weir_buf_puts(&data, i + (int64_t)k > 0 ? "," : "");
-            json_put_text(&data, text, (size_t)WEIR_MIN(len, (int)sizeof text - 1));
-        }
-    }
-    (void)weir_buf_puts(out, "\"datatype\":\"BYTES\",\"shape\":");
-    protocol_put_shape(out, infer->signature->is_batched ? 2 : 1,
-                       infer->signature->is_batched ? (int64_t[]){n_rows, (int64_t)n}
-                                                    : (int64_t[]){(int64_t)n});
-    (void)weir_buf_puts(out, ",\"data\":[");
-    (void)weir_buf_append(out, data.data, data.len);
-    (void)weir_buf_puts(out, "]");
-    out->status = out->status != WEIR_OK ? out->status : data.status;
-    weir_buf_fini(&data);
-}
-
 static void put_output(struct weir_buf *out, const struct infer *infer,
-                       const struct infer_output *output)
+                       const struct infer_output *output, const struct weir_tensor *tensor)
 {
-    const struct weir_tensor *tensor = infer->out[output->i_port];
+    const char *datatype = signature_datatype(tensor->dtype);
     (void)weir_buf_puts(out, "{");
     protocol_put_member(out, "name", infer->signature->outputs[output->i_port].name);
     (void)weir_buf_puts(out, ",");
-    if (output->n_classes > 0) {
-        put_classes(out, infer, output);
-        (void)weir_buf_puts(out, "}");
-        return;
-    }
-    const char *datatype = signature_datatype(tensor->dtype);
     protocol_put_member(out, "datatype", datatype != NULL ? datatype : "UNKNOWN");
     (void)weir_buf_puts(out, ",\"shape\":");
     protocol_put_shape(out, tensor->rank, tensor->dims);
@@ -272,10 +290,9 @@ static bool has_labels(const struct infer *infer)
             signature->output_kind == SIGNATURE_PROBABILITIES);
 }
 
-static void write_infer(const struct infer *infer, struct protocol_answer *answer)
+static void put_json(struct weir_buf *out, const struct infer *infer,
+                     struct weir_tensor *const *tensors)
 {
-    struct weir_buf *out = &answer->body;
-    bool has_binary = false;
     (void)weir_buf_puts(out, "{");
     protocol_put_member(out, "model_name", infer->model);
     (void)weir_buf_printf(out, ",\"model_version\":\"%" PRId64 "\"", infer->version);
@@ -286,25 +303,37 @@ static void write_infer(const struct infer *infer, struct protocol_answer *answe
     (void)weir_buf_puts(out, ",\"outputs\":[");
     for (size_t i = 0; i < infer->n_outputs; i++) {
         (void)weir_buf_puts(out, i > 0 ? "," : "");
-        put_output(out, infer, &infer->outputs[i]);
+        put_output(out, infer, &infer->outputs[i], tensors[i]);
     }
     (void)weir_buf_puts(out, "]");
     if (has_labels(infer)) {
         put_labels(out, infer);
     }
     (void)weir_buf_puts(out, "}");
-    size_t json_len = out->len;
-    for (size_t i = 0; i < infer->n_outputs; i++) {
-        const struct infer_output *output = &infer->outputs[i];
-        if (output->n_classes == 0 && is_binary(output, infer->out[output->i_port])) {
-            oip_raw_write(out, infer->out[output->i_port]);
-            has_binary = true;
+}
+
+static void write_infer(const struct infer *infer, struct protocol_answer *answer)
+{
+    struct weir_tensor *tensors[SERVE_PORTS_MAX] = {0};
+    bool has_binary = false;
+    if (!take_outputs(infer, tensors)) {
+        answer->body.status = WEIR_ERR_NOMEM;
+    }
+    if (answer->body.status == WEIR_OK) {
+        put_json(&answer->body, infer, tensors);
+        size_t json_len = answer->body.len;
+        for (size_t i = 0; i < infer->n_outputs; i++) {
+            if (is_binary(&infer->outputs[i], tensors[i])) {
+                oip_raw_write(&answer->body, tensors[i]);
+                has_binary = true;
+            }
+        }
+        if (has_binary) {
+            answer->json_bytes = (int64_t)json_len;
+            answer->content_type = "application/octet-stream";
         }
     }
-    if (has_binary) {
-        answer->json_bytes = (int64_t)json_len;
-        answer->content_type = "application/octet-stream";
-    }
+    serve_tensors_release(tensors, infer->n_outputs);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
