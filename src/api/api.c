@@ -4,6 +4,8 @@
 #include "api/scope.h"
 #include "control/control.h"
 #include "control/freeze.h"
+#include "control/inspector.h"
+#include "deploy/deploy.h"
 #include "gateway/gateway.h"
 
 #include "base/log.h"
@@ -83,6 +85,16 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
                                      .listener = weir_api_listener(api),
                                      .notify = api->notify,
                                      .notify_context = api->notify_context};
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    struct inspector_config inspector = {
+        .blobs = api->blobs,
+        .dir = weir_arena_printf(&arena, "%s/uploads/inspect", api->state_dir),
+        .inspect = config->inspect,
+        .context = config->inspect_context,
+        .listener = weir_api_listener(api)};
+    api->inspector = inspector_create(&inspector);
+    weir_arena_fini(&arena);
     api->feed = feed_create();
     api->audit = audit_create(config->store);
     api->freezer = freezer_create(&freezer);
@@ -98,6 +110,7 @@ void weir_api_stop(struct weir_api *api)
         return;
     }
     freezer_stop(api->freezer);
+    inspector_stop(api->inspector);
     if (api->watch >= 0) { /* commits go on, and soon there is no server to wake */
         weir_store_unwatch(api->store, api->watch);
         api->watch = -1;
@@ -111,6 +124,7 @@ void weir_api_destroy(struct weir_api *api)
     }
     weir_api_stop(api);
     freezer_destroy(api->freezer);
+    inspector_destroy(api->inspector);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     free(api->state_dir);
@@ -333,8 +347,9 @@ struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_r
 static const struct weir_resource *noun_of(const char *pattern)
 {
     static const struct weir_resource *const nouns[] = {
-        &weir_project_resource, &weir_dataset_resource, &weir_job_resource, &weir_task_resource,
-        &weir_run_resource,     &weir_model_resource,   &weir_ion_resource};
+        &weir_project_resource, &weir_dataset_resource,   &weir_job_resource,
+        &weir_task_resource,    &weir_run_resource,       &weir_model_resource,
+        &weir_ion_resource,     &weir_deployment_resource};
     static const char prefix[] = "/api/v1/";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
         size_t len = strlen(nouns[i]->plural);
@@ -358,7 +373,8 @@ static weir_status load_noun(struct weir_txn *txn, void *context, struct weir_er
 /* What the path begins with must be there for the caller, whatever the route does with it. */
 static weir_status check_noun(struct api_call *call, struct weir_error *err)
 {
-    return call->rows.is_all || noun_of(call->route->pattern) == NULL
+    return call->rows.is_all || (call->route->flags & API_MAKES) != 0 ||
+                   noun_of(call->route->pattern) == NULL
                ? WEIR_OK
                : api_read(call, load_noun, call, err);
 }
@@ -391,7 +407,8 @@ static weir_status check_right(struct api_call *call, struct weir_error *err)
 /* Who may do it in one project only need not name it. */
 static void name_only_project(struct api_call *call)
 {
-    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets", "/api/v1/ions"};
+    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets", "/api/v1/ions",
+                                           "/api/v1/models/{name}/versions"};
     bool makes_noun = false;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
         makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&

@@ -22,6 +22,7 @@
 #include "blob/blob.h"
 #include "blob/pack.h"
 #include "control/control.h"
+#include "control/inspector.h"
 #include "http/http.h"
 #include "retain/retain.h"
 #include "store/store.h"
@@ -41,13 +42,15 @@ struct weir_api_config {
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
     void (*notify)(void *context);  /**< Called after a write that the engine should look at. */
     void *notify_context;
+    inspect_fn inspect; /**< How model files are looked at; NULL: by weir-worker. */
+    void *inspect_context;
     struct weir_gateway *gateway; /**< Gets the paths of inference; NULL: there are none. */
 };
 
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** End the work in the background (freezing datasets), and wake the HTTP server no more after
+/** End the work in the background (freezing datasets, looking at models), and wake the HTTP server no more after
  *  commits; before that server is stopped. Takes seconds at most. NULL is accepted. */
 void weir_api_stop(struct weir_api *api);
 void weir_api_destroy(struct weir_api *api);

@@ -39,6 +39,7 @@ struct weir_api {
     struct feed *feed;
     struct audit *audit;
     struct freezer *freezer;
+    struct inspector *inspector;
     int64_t started_ms; /**< By the wall clock: nodes have the full time to report since then. */
     int watch;          /**< Of the store; -1 before attach. */
 };
@@ -90,6 +91,8 @@ enum api_flags {
     API_OWN_DECISIONS = 1 << 13, /**< The same of each decision. */
     API_OWN_NODE = 1 << 14,      /**< First parameter: the agent's node. */
     API_OWN_TASK = 1 << 15,      /**< First parameter and attempt: placed on the agent's node. */
+    API_OWN_DEPLOYED = 1 << 16,  /**< First parameters: deployment, and if named the replica. */
+    API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
 /** Query parameters a route takes, for the document: "limit", "after" … separated by blanks. */
@@ -113,6 +116,25 @@ extern const size_t api_n_routes;
 /* Route functions, by file. */
 #define API_FN(name)                                                                               \
     weir_status name(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+
+/* model.c */
+struct inspect_question;
+
+/** What a model's file takes and gives. *out_signature stays NULL if the call waits for it: then return
+ *  WEIR_OK, without an answer. */
+weir_status api_inspect(struct api_call *call, const struct inspect_question *question,
+                        char **out_signature, struct weir_error *err) WEIR_MUST_CHECK;
+API_FN(api_alias_list);
+API_FN(api_alias_put);
+API_FN(api_alias_delete);
+
+/* deployment.c */
+API_FN(api_deploy_list);
+API_FN(api_deploy_get);
+API_FN(api_deploy_put);
+API_FN(api_deploy_delete);
+API_FN(api_deploy_desired);
+API_FN(api_deploy_report);
 
 /* kind.c */
 struct weir_registry;

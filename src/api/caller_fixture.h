@@ -7,6 +7,7 @@
 #include "api/attempt_token.h"
 #include "api/request_fixture.h"
 #include "base/log.h"
+#include "deploy/deploy.h"
 #include "ion/ion.h"
 #include "job/attempt.h"
 #include "track/track.h"
@@ -194,6 +195,7 @@ struct placed_job {
     const char *id, *task, *kind, *node, *spec, *state;
     const char *run;            /**< Is made too; NULL: none. */
     const char *ion, *pipeline; /**< Must be there for a predict job: it is served by this one. */
+    const char *replica;        /**< Of a deployment, which is this job's from now on. */
 };
 
 static inline weir_status place_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -210,7 +212,8 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
                            .name = "j",
                            .project = "default",
                            .kind = (char *)placed->kind,
-                           .is_service = strcmp(placed->kind, "predict") == 0,
+                           .is_service = strcmp(placed->kind, "predict") == 0 ||
+                                         strcmp(placed->kind, "serve") == 0,
                            .spec = (char *)(placed->spec != NULL ? placed->spec : "{}"),
                            .state = (char *)(placed->state != NULL ? placed->state : "RUNNING"),
                            .attempt = 1,
@@ -244,6 +247,12 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
             weir_txn_update(txn, &weir_ion_pipeline_resource, &serves, WEIR_FIELDS("job"), err);
         weir_arena_fini(&arena);
         WEIR_TRY(status);
+    }
+    if (placed->replica != NULL) {
+        struct weir_deployment_replica replica = {
+            .id = (char *)placed->replica, .job = job.id, .state = WEIR_DEPLOYED_STARTING};
+        WEIR_TRY(weir_txn_update(txn, &weir_deployment_replica_resource, &replica,
+                                 WEIR_FIELDS("job", "state"), err));
     }
     return placed->run != NULL ? weir_txn_insert(txn, &weir_run_resource, &run, err) : WEIR_OK;
 }

@@ -19,8 +19,13 @@ struct feed {
 };
 
 static const char *const topic_texts[FEED_N_TOPICS] = {
-    [FEED_RUNS] = "runs", [FEED_JOBS] = "jobs",     [FEED_ALERTS] = "alerts",
-    [FEED_IONS] = "ions", [FEED_MODELS] = "models", [FEED_NODES] = "nodes",
+    [FEED_RUNS] = "runs",
+    [FEED_JOBS] = "jobs",
+    [FEED_ALERTS] = "alerts",
+    [FEED_IONS] = "ions",
+    [FEED_MODELS] = "models",
+    [FEED_NODES] = "nodes",
+    [FEED_DEPLOYMENTS] = "deployments",
 };
 
 int feed_topic_from_text(const char *text)

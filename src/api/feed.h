@@ -21,6 +21,7 @@ enum feed_topic {
     FEED_IONS,
     FEED_MODELS,
     FEED_NODES,
+    FEED_DEPLOYMENTS,
     FEED_N_TOPICS,
 };
 

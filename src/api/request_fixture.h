@@ -88,6 +88,28 @@ static inline void request_fixture_sweep(const char *base)
     }
 }
 
+/** Looks at model files as the tests say: what begins with "bad" is no model. */
+static inline weir_status fixture_inspect(void *context, const struct inspect_request *request,
+                                          struct weir_arena *arena, char **out,
+                                          struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    (void)context;
+    WEIR_TRY(weir_file_read(request->path, 1 << 20, arena, &text, &len, err));
+    if (len >= 3 && memcmp(text, "bad", 3) == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: the file is neither Weir's nor ONNX",
+                              request->name);
+    }
+    *out = weir_arena_printf(arena,
+                             "{\"format\":\"onnx\",\"executor\":\"onnx\",\"why\":\"Weir runs it\","
+                             "\"inputs\":[],\"outputs\":[],\"is_batched\":true,\"picture\":%s,"
+                             "\"output_kind\":\"logits\",\"labels\":%s}",
+                             request->preprocess != NULL ? "{}" : "null",
+                             request->labels != NULL ? "[\"cat\"]" : "null");
+    return WEIR_OK;
+}
+
 /** Open a store with the project "default" and an admin. */
 static inline void request_fixture_open(struct request_fixture *fixture)
 {
@@ -121,6 +143,7 @@ static inline void request_fixture_open(struct request_fixture *fixture)
                                      .clock = fixture->clock,
                                      .state_dir = fixture->dir,
                                      .task_key = fixture_task_key,
+                                     .inspect = fixture_inspect,
                                      .server_url = "http://127.0.0.1:1"};
     must(weir_api_create(&config, &fixture->api, &err), &err);
     weir_secret_make(secret);

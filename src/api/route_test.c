@@ -8,16 +8,18 @@
 enum least { ANYBODY, VIEWER, OPERATOR, ENGINEER, ADMIN, AGENT, WORKER, N_CALLERS };
 
 /** Which token a task or an agent shows for it. NOBODY's: no such token may call the route. */
-enum speaker { NOBODYS, TRAINING, REPLICA, NODE };
+enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, NODE };
 
 #define RUN    "/runs/run-own"
 #define SEE    "/ions/door/pipelines/see"
 #define TASK   "/tasks/" TASK_T
 #define TASK_T "00000000-0000-4000-8000-0000000000a1"
 #define TASK_P "00000000-0000-4000-8000-0000000000a2"
+#define TASK_D "00000000-0000-4000-8000-0000000000a4"
 #define TASK_M "00000000-0000-4000-8000-0000000000a3"
 #define JOB_T  "00000000-0000-4000-8000-0000000000b1"
 #define JOB_P  "00000000-0000-4000-8000-0000000000b2"
+#define JOB_D  "00000000-0000-4000-8000-0000000000b4"
 #define JOB_M  "00000000-0000-4000-8000-0000000000b3"
 #define SHA    "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
@@ -37,6 +39,7 @@ static const struct row {
     {.method = "POST", .pattern = "/login/password", .least = ANYBODY},
     {.method = "GET", .pattern = API "/openapi.json", .least = VIEWER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/kinds", .least = VIEWER},
+    {.method = "GET", .pattern = API "/roles", .least = VIEWER},
     {.method = "GET", .pattern = API "/session", .least = VIEWER, .speaker = TRAINING},
     {.method = "DELETE", .pattern = API "/session", .least = VIEWER},
     {.method = "POST", .pattern = API "/session/link", .least = VIEWER},
@@ -106,7 +109,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/jobs/{id}", .least = VIEWER},
     {.method = "POST", .pattern = API "/jobs/{id}/cancel", .least = OPERATOR},
     {.method = "POST", .pattern = API "/jobs/{id}/restart", .least = ENGINEER},
-    {.method = "POST", .pattern = API "/jobs/{id}/resume", .least = ENGINEER},
+    {.method = "POST", .pattern = API "/jobs/{id}/resume", .least = OPERATOR},
+    {.method = "PATCH", .pattern = API "/jobs/{id}", .least = OPERATOR},
     {.method = "POST", .pattern = API "/jobs/{id}/hold", .least = OPERATOR},
     {.method = "POST", .pattern = API "/jobs/{id}/requeue", .least = OPERATOR},
     {.method = "GET", .pattern = API "/jobs/{id}/explanation", .least = VIEWER},
@@ -178,6 +182,27 @@ static const struct row {
      .foreign_body =
          "{\"id\":\"00000000-0000-4000-8000-0000000000c2\",\"run\":\"run-other\",\"blob\":\"" SHA
          "\"}"},
+    {.method = "GET", .pattern = API "/models/{name}/aliases", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/deployments", .least = VIEWER},
+    {.method = "GET", .pattern = API "/deployments/{name}", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/deployments/{name}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/deployments/{name}", .least = ENGINEER},
+    {.method = "GET",
+     .pattern = API "/deployments/{name}/desired",
+     .least = WORKER,
+     .speaker = DEPLOYED,
+     .own = "/deployments/digits/desired",
+     .foreign = "/deployments/letters/desired"},
+    {.method = "PUT",
+     .pattern = API "/deployments/{name}/replicas/{replica}",
+     .least = WORKER,
+     .speaker = DEPLOYED,
+     .own = "/deployments/digits/replicas/digits-1",
+     .own_body = "{\"url\":\"http://h:1\",\"versions\":[]}",
+     .foreign = "/deployments/digits/replicas/digits-2",
+     .foreign_body = "{\"url\":\"http://h:1\",\"versions\":[]}"},
     {.method = "PUT", .pattern = API "/blobs/{sha256}", .least = ENGINEER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/blobs/{sha256}", .least = VIEWER, .speaker = TRAINING},
     {.method = "GET", .pattern = API "/ions", .least = VIEWER},
@@ -256,7 +281,8 @@ static const struct row {
 /* clang-format on */
 
 static char bearers[N_CALLERS][BEARER_BYTES]; /* of people by role, and of agents of node m */
-static char training[BEARER_BYTES], replica[BEARER_BYTES], agent[BEARER_BYTES];
+static char training[BEARER_BYTES], replica[BEARER_BYTES], deployed[BEARER_BYTES],
+    agent[BEARER_BYTES];
 
 /** A door that watches, a node each for its jobs and for another's, and who may call. */
 static void set_up(void)
@@ -289,6 +315,13 @@ static void set_up(void)
                                    .node = "n",
                                    .ion = "door",
                                    .pipeline = "see"});
+    EXPECT(200, "POST " API "/models/digits/versions\n\n{\"id\":"
+                "\"00000000-0000-4000-8000-0000000000e1\",\"blob\":\"" SHA "\"}");
+    EXPECT(200, "PUT " API "/deployments/digits\n\n{\"model\":\"digits\",\"replicas\":2}");
+    EXPECT(200, "PUT " API "/deployments/letters\n\n{\"model\":\"digits\"}");
+    place_job(&(struct placed_job){
+        .id = JOB_D, .task = TASK_D, .kind = "serve", .node = "n", .replica = "digits-1"});
+    task_bearer(TASK_D, deployed);
     place_job(&(struct placed_job){
         .id = JOB_M, .task = TASK_M, .kind = "train", .node = "m", .run = "run-other"});
     task_bearer(TASK_T, training);
@@ -394,7 +427,10 @@ END_TEST
 /** What its speaker shows for a row. */
 static const char *shown_for(enum speaker speaker)
 {
-    return speaker == TRAINING ? training : speaker == REPLICA ? replica : agent;
+    return speaker == TRAINING   ? training
+           : speaker == REPLICA  ? replica
+           : speaker == DEPLOYED ? deployed
+                                 : agent;
 }
 
 START_TEST(tasks_and_agents_reach_what_is_their_own)

@@ -1,6 +1,7 @@
 #include "api/scope.h"
 
 #include "base/uuid.h"
+#include "deploy/deploy.h"
 #include "job/attempt.h"
 
 #include <string.h>
@@ -97,6 +98,27 @@ static weir_status own_decisions(const struct api_call *call, struct weir_error 
     return WEIR_OK;
 }
 
+struct deployed {
+    const struct api_call *call;
+    char *deployment, *replica;
+};
+
+static weir_status find_deployed(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct deployed *deployed = context;
+    return weir_deploy_of_job(txn, deployed->call->attempt->job, deployed->call->arena,
+                              &deployed->deployment, &deployed->replica, err);
+}
+
+static weir_status own_deployed(const struct api_call *call, struct weir_error *err)
+{
+    struct deployed deployed = {.call = call};
+    WEIR_TRY(weir_store_read(call->api->store, find_deployed, &deployed, err));
+    bool is_own = is_same(deployed.deployment, call->params[0]) &&
+                  (call->params[1] == NULL || is_same(deployed.replica, call->params[1]));
+    return is_own ? WEIR_OK : refuse(call, "its own replica of the deployment it serves", err);
+}
+
 /* A token from before tokens were bound is bound when its agent registers. */
 static weir_status own_node(const struct api_call *call, struct weir_error *err)
 {
@@ -144,10 +166,11 @@ static const struct {
     bool is_agents; /* else tasks' */
     weir_status (*check)(const struct api_call *call, struct weir_error *err);
 } scopes[] = {
-    {API_FOR_TASKS, false, for_tasks},   {API_OWN_RUN, false, own_run},
-    {API_OWN_MODEL, false, own_model},   {API_OWN_PIPELINE, false, own_pipeline},
-    {API_OWN_REPORT, false, own_report}, {API_OWN_DECISIONS, false, own_decisions},
-    {API_OWN_NODE, true, own_node},      {API_OWN_TASK, true, own_task},
+    {API_FOR_TASKS, false, for_tasks},       {API_OWN_RUN, false, own_run},
+    {API_OWN_MODEL, false, own_model},       {API_OWN_PIPELINE, false, own_pipeline},
+    {API_OWN_REPORT, false, own_report},     {API_OWN_DECISIONS, false, own_decisions},
+    {API_OWN_DEPLOYED, false, own_deployed}, {API_OWN_NODE, true, own_node},
+    {API_OWN_TASK, true, own_task},
 };
 
 weir_status api_check_scope(const struct api_call *call, struct weir_error *err)

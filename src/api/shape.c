@@ -1,6 +1,7 @@
 #include "api/shape.h"
 
 #include "api/role.h"
+#include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "ion/replica.h"
@@ -223,7 +224,8 @@ static const struct api_member deployment_members[] = {
     MAY_MISS("gallery", "deployed gallery", "Gallery that people are recognised by"),
 };
 static const struct api_member pipeline_members[] = {
-    OR_NULL("deployment", "deployment", "What replicas must serve; secrets are shown as ***"),
+    OR_NULL("deployment", "pipeline deployment",
+            "What replicas must serve; secrets are shown as ***"),
     OR_NULL("threshold", "threshold", "How a replica set the threshold last"),
     MAY_MISS("dataset", "text", "Dataset of a training, gallery of a prediction"),
     MAY_MISS("model", "text", "Architecture that is trained"),
@@ -279,7 +281,38 @@ static const struct api_member run_members[] = {
     OR_NULL("registered", "registered version", "Model version that came of it"),
     OR_NULL("started_ms", "time", "When its job began to run; null while it waits"),
 };
+static const struct api_member share_members[] = {
+    ALWAYS("version", "integer", "Version"),
+    ALWAYS("percent", "number", "Its part of the requests"),
+};
+static const struct api_member served_version_members[] = {
+    ALWAYS("version", "integer", "Version"),
+    ALWAYS("percent", "number", "Share that is asked for"),
+    ALWAYS("live_percent", "number", "Share in effect"),
+    ALWAYS("is_mirror", "bool", "It gets a copy of each request"),
+    OR_NULL("state", "text", "READY on some replica, LOADING or FAILED; null: no replica says"),
+    OR_NULL("reason", "text", "Why it failed"),
+    ALWAYS("n_ready", "integer", "Replicas that have it ready"),
+};
+static const struct api_member deployed_replica_members[] = {
+    OR_NULL("versions", "list of any", "What it has loaded: version, state, reason, executor …"),
+    OR_NULL("stats", "map of any", "Its figures"),
+    OR_NULL("job_state", "text", "State of its job"),
+    OR_NULL("reason", "text", "Why its job waits or failed"),
+};
+static const struct api_member served_members[] = {
+    OR_NULL("previous", "list of share", "Shares in effect before these"),
+    ALWAYS("versions", "list of served version", "What its replicas load"),
+    ALWAYS("replicas", "list of deployment replica", "Its replicas"),
+    ALWAYS("n_ready", "integer", "Replicas that answer"),
+    ALWAYS("traffic", "text", "Shares in effect: v3=90,v4=10; none"),
+    ALWAYS("is_settled", "bool", "What was asked for is in effect, or has failed"),
+};
 static const struct api_member model_version_members[] = {
+    OR_NULL("signature", "map of any", "What it takes and gives, and what runs it"),
+    MAY_MISS("executor", "text", "What runs it, by its signature"),
+    MAY_MISS("aliases", "list of text", "Its names"),
+    MAY_MISS("deployments", "list of text", "Where it has a share, or is the mirror"),
     OR_NULL("parameters", "map of any", "Training parameters"),
     OR_NULL("metrics", "map of any", "Measured quality"),
 };
@@ -387,7 +420,7 @@ const struct api_shape api_shapes[] = {
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
     SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),
-    SHAPE("deployment", NULL, NULL, deployment_members),
+    SHAPE("pipeline deployment", NULL, NULL, deployment_members),
     RECORD("pipeline", weir_ion_pipeline_resource, "ion name type state", pipeline_members),
     SHAPE("link", NULL, NULL, link_members),
     RECORD("ION", weir_ion_resource, "project state created_by created_ms updated_ms", ion_members),
@@ -395,6 +428,13 @@ const struct api_shape api_shapes[] = {
            "ion link model model_version blob state created_ms", candidate_members),
     SHAPE("registered version", NULL, NULL, registered_members),
     RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
+    SHAPE("share", NULL, NULL, share_members),
+    SHAPE("served version", NULL, NULL, served_version_members),
+    RECORD("deployment replica", weir_deployment_replica_resource, "deployment state created_ms",
+           deployed_replica_members),
+    RECORD("deployment", weir_deployment_resource,
+           "project model state created_ms updated_ms state_ms", served_members),
+    PLAIN_RECORD("model alias", weir_model_alias_resource, "model alias updated_ms"),
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
     SHAPE("verdict counts", NULL, NULL, count_members),
     SHAPE("decision bucket", NULL, NULL, bucket_members),

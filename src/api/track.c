@@ -1,12 +1,10 @@
-/** Runs, metrics, models and blobs. */
+/** Runs, metrics and blobs. */
 #include "api/api_private.h"
 
 #include "control/control.h"
 #include "store/stmt.h"
 
 #include "base/clock.h"
-#include "base/uuid.h"
-#include "job/attempt.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,92 +240,6 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
     control_publish(&control, "runs",
                     json_pack("{s:s,s:o}", "id", call->params[0], "metrics", points));
     weir_http_response_empty(call->response);
-    return WEIR_OK;
-}
-
-/* ---- models ---------------------------------------------------------------------------------- */
-
-weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_model model;
-    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name)),
-                               .order_by = "version",
-                               .is_descending = true,
-                               .limit = 1000,
-                               .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
-    void *items;
-    size_t n;
-    char *next;
-    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n,
-                           &next, err));
-    api_answer_list(call, &weir_model_version_resource, items, n, next);
-    return WEIR_OK;
-}
-
-weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
-                                  struct weir_error *err)
-{
-    struct weir_model_version version;
-    char *end;
-    long long number = strtoll(call->params[1], &end, 10);
-    if (*end != '\0' || number < 1) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "version \"%.20s\": expected a number from 1",
-                              call->params[1]);
-    }
-    WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &version, err));
-    api_answer_record(call, &weir_model_version_resource, &version);
-    return WEIR_OK;
-}
-
-/* A task registers under the name that its job was given, and no other. */
-static weir_status check_own_name(const struct api_call *call, struct weir_txn *txn,
-                                  struct weir_error *err)
-{
-    struct weir_job job;
-    if (call->attempt == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->attempt->job, call->arena, &job, err));
-    json_t *spec = job.spec != NULL ? json_loads(job.spec, 0, NULL) : NULL;
-    const char *name = json_string_value(json_object_get(spec, "model_name"));
-    bool is_own = name != NULL && strcmp(name, call->params[0]) == 0;
-    json_decref(spec);
-    return is_own ? WEIR_OK
-                  : weir_error_set(err, WEIR_ERR_DENIED,
-                                   "this task's token may register models under its job's "
-                                   "model_name only, not as \"%.60s\"",
-                                   call->params[0]);
-}
-
-weir_status api_model_register(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_model_version version = {0}, stored;
-    struct control control = api_control(call);
-    char *path;
-    uint64_t bytes;
-    WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_REPORT,
-                                   call->arena, &version, err));
-    WEIR_TRY(check_own_name(call, txn, err));
-    version.model = weir_arena_strdup(call->arena, call->params[0]);
-    version.created_by = weir_arena_strdup(call->arena, call->actor);
-    if (!weir_name_is_valid(version.model)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "model \"%.60s\": not a name (a-z 0-9 . _ -)",
-                              version.model);
-    }
-    if (version.id == NULL || !weir_uuid_is_valid(version.id)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
-    }
-    if (version.blob == NULL || weir_blob_path(call->api->blobs, version.blob, call->arena, &path,
-                                               &bytes, NULL) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT,
-                              "$.blob: upload the file first with PUT "
-                              "/api/v1/blobs/{sha256}");
-    }
-    version.bytes = (int64_t)bytes;
-    WEIR_TRY(control_model_register(&control, txn, &version, &stored, err));
-    api_answer_record(call, &weir_model_version_resource, &stored);
     return WEIR_OK;
 }
 

@@ -17,7 +17,13 @@
     X(cli_describe) \
     X(cli_explain) \
     X(cli_runs_compare) \
+    X(cli_model_push) \
     X(cli_model_get) \
+    X(cli_model_export) \
+    X(cli_model_alias) \
+    X(cli_deploy) \
+    X(cli_undeploy) \
+    X(cli_predict) \
     X(cli_approve) \
     X(cli_reject) \
     X(cli_rollback) \

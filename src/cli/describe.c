@@ -33,7 +33,12 @@ static const struct described {
      "images_per_second dataset dataset_version job ion pipeline registered created_ms "
      "started_ms finished_ms parameters",
      {NULL}},
-    {"model", "name project description created_by created_ms", {"versions"}},
+    {"model", "name project description created_by created_ms", {"versions", "aliases"}},
+    {"deployment",
+     "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
+     "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
+     "created_ms updated_ms",
+     {NULL}},
     {"dataset", "name kind project path is_uploaded created_by created_ms", {"dataset-versions"}},
     {"node",
      "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
@@ -62,6 +67,13 @@ static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"policy", "POLICY"},
                                                  {"serving_version", "SERVING"},
                                                  {"pending_versions", "WAITING"}};
+
+static const struct cli_column version_columns[] = {
+    {"version", "VERSION"}, {"percent", "ASKED %"},  {"live_percent", "IN EFFECT %"},
+    {"state", "STATE"},     {"n_ready", "READY AT"}, {"reason", "WHY"}};
+static const struct cli_column replica_columns[] = {
+    {"id", "REPLICA"}, {"state", "STATE"},         {"url", "URL"},   {"n_running", "RUNNING"},
+    {"job", "JOB"},    {"job_state", "JOB STATE"}, {"reason", "WHY"}};
 
 static void print_members(struct cli_call *call, const json_t *record, const char *members)
 {
@@ -147,6 +159,12 @@ static void print_short(struct cli_call *call, const struct described *what, jso
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    if (strcmp(what->singular, "deployment") == 0) {
+        print_part(call, "versions", json_object_get(record, "versions"), version_columns,
+                   WEIR_ARRAY_LEN(version_columns));
+        print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
+                   WEIR_ARRAY_LEN(replica_columns));
+    }
     size_t n_devices; /* a node's come with it */
     const struct cli_column *devices = cli_noun_columns(call, cli_noun_find("devices"), &n_devices);
     print_part(call, "devices", json_object_get(record, "devices"), devices, n_devices);
@@ -181,10 +199,11 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
     }
     const struct described *what = find_described(noun->singular);
     if (what == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "a %s cannot be described; ion, job, run, model, dataset, node and "
-                              "alert can, and `weir get %s` lists %s",
-                              noun->singular, noun->plural, noun->plural);
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "a %s cannot be described; ion, job, run, model, deployment, dataset, node and "
+            "alert can, and `weir get %s` lists %s",
+            noun->singular, noun->plural, noun->plural);
     }
     bool is_whole = cli_is_json(call) || cli_is_yaml(call);
     json_t *record;

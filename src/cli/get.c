@@ -72,17 +72,18 @@ const struct cli_command cli_get = {
     .name = "get",
     .usage = "NOUN [NAME | NAME=VALUE …] [--limit N] [-o wide|json|yaml]",
     .summary = "List records, or look at one",
-    .help =
-        "Nouns: ions jobs runs models datasets nodes decisions events alerts projects users "
-        "tokens\n"
-        "sessions roles kinds; with the name of what they belong to: versions MODEL, dataset-versions "
-        "DATASET,\n"
-        "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
-        "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
-        "that is\n"
-        "not known is refused with those there are. Identifiers are cut to their last 8 "
-        "characters;\n"
-        "-o wide shows them whole.",
+    .help = "Nouns: ions jobs runs models deployments datasets nodes decisions events alerts "
+            "projects users "
+            "tokens\n"
+            "sessions roles kinds; with the name of what they belong to: versions MODEL, aliases "
+            "MODEL,\n"
+            "dataset-versions DATASET, "
+            "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
+            "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
+            "that is\n"
+            "not known is refused with those there are. Identifiers are cut to their last 8 "
+            "characters;\n"
+            "-o wide shows them whole.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,
     .max_words = 20,

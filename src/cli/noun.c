@@ -4,6 +4,7 @@
 #include "api/role.h"
 #include "base/names.h"
 #include "cli/find.h"
+#include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "job/device.h"
@@ -32,6 +33,8 @@ const struct cli_noun cli_nouns[] = {
      "model epoch loss accuracy validation_accuracy images_per_second"},
     {"models", "model", &weir_model_resource, API "models", NULL, API "models/{}", NULL, "name",
      "project created_by", 1000, NULL},
+    {"deployments", "deployment", &weir_deployment_resource, API "deployments", NULL,
+     API "deployments/{}", NULL, "name", "", 0, "traffic n_ready n_wanted"},
     {"datasets", "dataset", &weir_dataset_resource, API "datasets", NULL, API "datasets/{}", NULL,
      "name", "project kind created_by", 1000, NULL},
     {"nodes", "node", &weir_node_resource, API "nodes", NULL, API "nodes/{}", NULL, "name", "",
@@ -62,7 +65,9 @@ const struct cli_noun cli_nouns[] = {
     {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,
-     "model", "version", "", 0, NULL},
+     "model", "version", "", 0, "executor aliases deployments"},
+    {"aliases", "alias", &weir_model_alias_resource, API "models/{}/aliases", NULL, NULL, "model",
+     "alias", "", 0, NULL},
     {"dataset-versions", "dataset-version", &weir_dataset_version_resource,
      API "datasets/{}/versions", NULL, NULL, "dataset", "version", "", 0, NULL},
     {"tasks", "task", &weir_task_resource, API "jobs/{}/tasks", NULL, NULL, "job", "id", "", 0,

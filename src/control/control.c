@@ -369,9 +369,33 @@ weir_status control_model_register(struct control *control, struct weir_txn *txn
                                    const struct weir_model_version *version,
                                    struct weir_model_version *out, struct weir_error *err)
 {
+    return control_model_push(control, txn, version, NULL, out, err);
+}
+
+/* A model stays in the project that it was first pushed to. */
+static weir_status check_project(struct control *control, struct weir_txn *txn, const char *name,
+                                 const char *project, struct weir_error *err)
+{
+    struct weir_model model;
+    struct weir_error ignored;
+    bool is_there =
+        weir_txn_get(txn, &weir_model_resource, name, control->arena, &model, &ignored) == WEIR_OK;
+    return project == NULL || !is_there || strcmp(model.project, project) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "model \"%s\" is of project \"%s\", not of \"%.60s\": take "
+                                "another name for the model",
+                                name, model.project, project);
+}
+
+weir_status control_model_push(struct control *control, struct weir_txn *txn,
+                               const struct weir_model_version *version, const char *given,
+                               struct weir_model_version *out, struct weir_error *err)
+{
     struct weir_run run = {0};
     bool is_new;
-    const char *project = "default";
+    const char *project = given != NULL ? given : "default";
+    WEIR_TRY(check_project(control, txn, version->model, given, err));
     if (version->run != NULL) {
         WEIR_TRY(weir_txn_get(txn, &weir_run_resource, version->run, control->arena, &run, err));
         project = run.project;

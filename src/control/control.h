@@ -135,6 +135,13 @@ weir_status control_model_register(struct control *control, struct weir_txn *txn
                                    struct weir_model_version *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same, into this project if it is the model's first version (NULL: that of its run, else
+ *  "default"). @return CONFLICT if the model is of another project. */
+weir_status control_model_push(struct control *control, struct weir_txn *txn,
+                               const struct weir_model_version *version, const char *project,
+                               struct weir_model_version *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Tell every ION that uses the dataset of its new version. */
 weir_status control_dataset_changed(struct control *control, struct weir_txn *txn,
                                     const struct weir_dataset *dataset,

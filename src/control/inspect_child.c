@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ARGUMENTS_MAX  16
+#define ARGUMENTS_MAX  20
 #define CANNOT_EXECUTE 127
 #define MS_PER_S       1000
 #define STOP_LOOK_MS   100
@@ -34,6 +34,7 @@
 struct child {
     char *argv[ARGUMENTS_MAX];
     char beside[4096];
+    char memory_mb[24];
     bool is_beside;
     struct rlimit memory, processor;
     int out, said; /* Write ends. */
@@ -104,6 +105,11 @@ static void put_arguments(const struct inspect_request *request, struct child *c
     size_t n = 1;
     child->argv[n++] = (char *)"inspect";
     child->argv[n++] = (char *)request->path;
+    /* It ends with a sentence there, before the kernel ends it without one. */
+    child->argv[n++] = (char *)"--memory-mb";
+    child->argv[n++] = child->memory_mb;
+    child->argv[n++] = (char *)"--threads";
+    child->argv[n++] = (char *)"2";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(pairs); i++) {
         if (pairs[i][1] != NULL) {
             child->argv[n++] = (char *)pairs[i][0];
@@ -270,6 +276,8 @@ static weir_status start(const char *program, const struct inspect_request *requ
     uint64_t memory =
         WEIR_MIN(INSPECT_MEMORY_BYTES + 4 * (uint64_t)file.st_size, INSPECT_MEMORY_MAX);
     child.memory = (struct rlimit){memory, memory};
+    (void)snprintf(child.memory_mb, sizeof child.memory_mb, "%llu",
+                   (unsigned long long)(memory >> 20));
     rlim_t seconds = (rlim_t)WEIR_MAX(time_ms / 2 / MS_PER_S, (int64_t)1);
     child.processor = (struct rlimit){seconds, seconds + 1};
     find_program(program, &child);

@@ -84,8 +84,7 @@ struct weir_model_version {
     char *parameters; /**< JSON object. */
     char *metrics;    /**< JSON object. */
     char *baseline;   /**< JSON: histograms of the training data. */
-    char
-        *signature; /**< JSON: what it takes and gives (docs/reference/signature.md); NULL: its file
+    char *signature;  /**< JSON: what it takes and gives (serve/signature.h); NULL: its file
                            has not been looked at. */
     char *created_by;
     int64_t created_ms;

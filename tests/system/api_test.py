@@ -143,10 +143,10 @@ class Api(unittest.TestCase):
 
     def test_metrics_and_model_versions_are_idempotent(self):
         server = self.server
-        data = b"model"
+        data = small_model()
         blob = hashlib.sha256(data).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, data)
-        body = {"id": "0190a0b0-0000-7000-8000-000000000001", "blob": blob, "bytes": 5, "parameters": {"a": 1}}
+        body = {"id": "0190a0b0-0000-7000-8000-000000000001", "blob": blob, "bytes": len(data), "parameters": {"a": 1}}
         first = server.post("/models/m.one/versions", body)
         self.assertEqual(first["version"], 1)
         self.assertEqual(server.post("/models/m.one/versions", body)["version"], 1)

@@ -119,7 +119,7 @@ class Trainings(Case):
 
     def test_2_replicas_whose_job_was_cancelled_come_back_with_the_next_deployment(self):
         self.server.weir("trigger", "door", "learn")
-        run, model = self.job(kind="train")["run"], b"a model"
+        run, model = self.job(kind="train")["run"], small_model()
         blob = hashlib.sha256(model).hexdigest()
         self.server.request("PUT", "/api/v1/blobs/" + blob, model)
         version = {"id": str(uuid.uuid4()), "run": run, "blob": blob, "bytes": len(model), "dataset": "staff", "dataset_version": 1}

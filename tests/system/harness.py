@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,31 @@ def wait_until(condition, seconds, what):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(0.05)
+
+
+def small_model(name="y", shape=(1, 4)):
+    """The bytes of a real ONNX model, y = x + 1 of floats: nothing else becomes a version. Another name is another file."""
+    def field(number, value):
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        value = value.encode() if isinstance(value, str) else value
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    def varint(value):
+        more = bytearray()
+        while value > 127:
+            more.append(value & 127 | 128)
+            value >>= 7
+        return bytes(more) + bytes([value])
+
+    def port(label, dims):
+        sizes = b"".join(field(1, field(2, "n") if size is None else field(1, size)) for size in dims)
+        return field(1, label) + field(2, field(1, field(1, 1) + field(2, sizes)))
+
+    one = field(2, 1) + field(8, "one") + field(9, struct.pack("<f", 1))
+    node = field(1, "x") + field(1, "one") + field(2, name) + field(4, "Add")
+    graph = field(1, node) + field(2, "g") + field(5, one) + field(11, port("x", shape)) + field(12, port(name, shape))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
 class HttpError(Exception):

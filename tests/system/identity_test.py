@@ -535,7 +535,7 @@ class Secrets(IdentityCase):
         server.post("/ions/doors/trigger", {"pipeline": "training"})
         training = wait_until(lambda: [job for job in server.get("/jobs")["items"] if job["kind"] == "train"], 20, "a training")[0]
         task = self.node.task_of(training["id"])
-        model = b"a model"
+        model = small_model()
         blob = hashlib.sha256(model).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         server.request("POST", "/api/v1/models/doors.training/versions", token=own_token(task), body={

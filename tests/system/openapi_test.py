@@ -109,7 +109,7 @@ class OpenApi(unittest.TestCase):
         server.post("/datasets/faces/versions")
         job = server.post("/jobs", {"name": "hello", "kind": "command", "spec": {"argv": ["true"]}})
         wait_until(lambda: server.get(f"/jobs/{job['id']}")["state"] == "SUCCEEDED", 30, "the job's end")
-        model = b"no model, but bytes"
+        model = small_model()
         blob = hashlib.sha256(model).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         server.post("/models/m/versions", {"id": "0190a0b0-0000-7000-8000-000000000001", "blob": blob, "bytes": len(model),

@@ -132,7 +132,7 @@ class Door:
 
     def learn(self):
         """A training's run makes a model, which goes to the door."""
-        server, model = self.server, b"no real model"
+        server, model = self.server, small_model()
         if self.pipeline("learn")["job"]:
             server.post(f"/jobs/{self.pipeline('learn')['job']}/cancel")
         server.post("/ions/door/trigger", {"pipeline": "learn"})

@@ -186,9 +186,59 @@ export interface DeployedModel {
     version: number // Its version
 }
 
+/** GET /deployments, GET /deployments/{name} */
 export interface Deployment {
-    gallery?: DeployedGallery | null // Gallery that people are recognised by
-    model?: DeployedModel | null // Model that frames are decided by
+    batch_max: number // Requests that one computation takes at most
+    cpus: number // CPU slots of each replica
+    created_by: string | null // Who made it
+    created_ms: Time // When it was made (ms)
+    delay_max_us: number // How long a request waits for others at most (us)
+    failure: string | null // Why the last one ended
+    gpus: number // Accelerators of each replica
+    hold_ms: number // How long a request waits at most for a first replica (ms)
+    idle_after_ms: number // Load that fewer replicas could bear for so long makes them fewer (ms)
+    is_settled: boolean // What was asked for is in effect, or has failed
+    less_ms: Time | null // Since when fewer would do (ms)
+    memory_bytes: number // Memory of each replica; 0: no limit (bytes)
+    mirror: number // Version that gets a copy of each request, whose answer is compared and dropped; 0: none
+    model: string // Model whose versions answer
+    more_ms: Time | null // Since when the load asks for more replicas (ms)
+    n_failures: number // Replicas that ended in a row, since one was ready
+    n_ready: number // Replicas that answer
+    n_started: number // Replicas started so far
+    n_wanted: number // Replicas that there should be now
+    name: string // Name, in the address of requests
+    next_start_ms: Time | null // No replica is started before (ms)
+    previous: Share[] | null // Shares in effect before these
+    project: string // Project it belongs to
+    queue_max: number // Requests that wait in one replica at most; more get 503
+    reason: string | null // Why it does not serve, or not what was asked for
+    replicas: DeploymentReplica[] // Its replicas
+    replicas_max: number // Replicas at most
+    replicas_min: number // Replicas at least
+    revision: number // Counts changes of what replicas must load
+    state: string // DEPLOYING, SERVING, IDLE or FAILED
+    state_ms: Time // Since when it is in this state (ms)
+    traffic: string // Shares in effect: v3=90,v4=10; none
+    updated_ms: Time // When a person changed it last (ms)
+    versions: ServedVersion[] // What its replicas load
+}
+
+export interface DeploymentReplica {
+    created_ms: Time // When it was wanted first (ms)
+    deployment: string // Deployment
+    id: string // DEPLOYMENT-NUMBER
+    job: string | null // Its job
+    job_state: string | null // State of its job
+    n_running: number // Requests that it works at
+    number: number // Number, counted up
+    reason: string | null // Why its job waits or failed
+    revision: number // Revision of the deployment that it knows
+    state: string // WANTED, STARTING, READY, SILENT or STOPPING
+    stats: Record<string, unknown> | null // Its figures
+    time_ms: Time | null // When it reported last (ms)
+    url: string | null // Where it answers
+    versions: unknown[] | null // What it has loaded: version, state, reason, executor …
 }
 
 /** GET /devices */
@@ -412,8 +462,19 @@ export interface Model {
     project: string // Project it belongs to
 }
 
+/** GET /models/{name}/aliases */
+export interface ModelAlias {
+    actor: string | null // Who set it
+    alias: string // Alias
+    id: string // MODEL:ALIAS
+    model: string // Model
+    updated_ms: Time // When (ms)
+    version: number // Version that it names
+}
+
 /** GET /models/{name}/versions, GET /models/{name}/versions/{version} */
 export interface ModelVersion {
+    aliases?: string[] | null // Its names
     baseline: unknown // Histograms that drift is measured against
     blob: string // SHA-256 of the model file
     bytes: number // Size of the model file (bytes)
@@ -422,12 +483,14 @@ export interface ModelVersion {
     created_ms: Time // When it was registered (ms)
     dataset: string | null // Dataset it was trained on
     dataset_version: number // Version of the dataset; 0 = unknown
+    deployments?: string[] | null // Where it has a share, or is the mirror
+    executor?: string | null // What runs it, by its signature
     id: string // Identifier, made by the client: the same again is the same version
     metrics: Record<string, unknown> | null // Measured quality
     model: string // Model
     parameters: Record<string, unknown> | null // Training parameters
     run: string | null // Run that made it
-    signature: unknown // What it takes and gives, and what runs it; found in its file
+    signature: Record<string, unknown> | null // What it takes and gives, and what runs it
     version: number // Number
 }
 
@@ -471,7 +534,7 @@ export interface Pipeline {
     cause: string | null // Why it trains or trained last
     dataset?: string | null // Dataset of a training, gallery of a prediction
     dataset_version: number // Latest version of its dataset seen
-    deployment: Deployment | null // What replicas must serve; secrets are shown as ***
+    deployment: PipelineDeployment | null // What replicas must serve; secrets are shown as ***
     deployment_revision: number // Counts changes of what replicas must serve
     false_accept_rate?: number | null // Share of impostors that may be accepted
     false_deny_rate?: number | null // Share of impostors that may be taken for the deny list
@@ -511,6 +574,11 @@ export interface Pipeline {
     type: string // training or prediction
     updated_ms: Time | null // Last change (ms)
     workers?: number | null // Workers of a training
+}
+
+export interface PipelineDeployment {
+    gallery?: DeployedGallery | null // Gallery that people are recognised by
+    model?: DeployedModel | null // Model that frames are decided by
 }
 
 /** GET /ions/{name}/policy-decisions */
@@ -690,6 +758,16 @@ export interface Run {
     validation_loss: number | null // Of data that is not trained with
 }
 
+export interface ServedVersion {
+    is_mirror: boolean // It gets a copy of each request
+    live_percent: number // Share in effect
+    n_ready: number // Replicas that have it ready
+    percent: number // Share that is asked for
+    reason: string | null // Why it failed
+    state: string | null // READY on some replica, LOADING or FAILED; null: no replica says
+    version: number // Version
+}
+
 /** GET /sessions */
 export interface Session {
     address: string | null // From where it was opened
@@ -699,6 +777,11 @@ export interface Session {
     role: string | null // At most this role
     token: string | null // Token that its login link was made with; it ends with it
     user: string | null // Who is logged in
+}
+
+export interface Share {
+    percent: number // Its part of the requests
+    version: number // Version
 }
 
 /** GET /store/usage */

@@ -1,0 +1,332 @@
+/** Models, their versions and aliases. No file becomes a version that was not looked at. */
+#include "api/api_private.h"
+#include "control/deploy.h"
+#include "control/inspector.h"
+
+#include "base/uuid.h"
+#include "job/attempt.h"
+#include "store/stmt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INSPECT_WAIT_MS  150000 /* Longer than a look may take, with one before it. */
+#define PREPROCESS_BYTES ((size_t)64 << 10)
+#define LABELS_MAX       ((size_t)1 << 20)
+
+/* ---- how versions are told ------------------------------------------------------------------- */
+
+static const char sql_aliases[] =
+    "SELECT alias FROM model_aliases WHERE model = :model AND version = :version ORDER BY alias";
+static const char sql_deployments[] =
+    "SELECT v.deployment FROM deployment_versions v JOIN deployments d ON d.name = v.deployment"
+    " WHERE v.model = :model AND v.version = :version AND"
+    " (v.wanted_ppm > 0 OR v.live_ppm > 0 OR d.mirror = v.version) ORDER BY v.deployment";
+
+static weir_status add_texts(struct api_call *call, struct weir_txn *txn, const char *sql,
+                             const struct weir_model_version *version, const char *member,
+                             json_t *view, struct weir_error *err)
+{
+    char **texts;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(txn, sql,
+                                  WEIR_BINDS(WEIR_BIND_TEXT("model", version->model),
+                                             WEIR_BIND_INT("version", version->version)),
+                                  call->arena, &texts, &n, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+    }
+    json_object_set_new(view, member, list);
+    return WEIR_OK;
+}
+
+/* A version with its names, and where it serves. */
+static weir_status version_view(struct api_call *call, struct weir_txn *txn,
+                                const struct weir_model_version *version, json_t **out,
+                                struct weir_error *err)
+{
+    json_t *view = weir_record_to_json(&weir_model_version_resource, version);
+    const json_t *executor = json_object_get(json_object_get(view, "signature"), "executor");
+    json_object_set_new(view, "executor",
+                        json_is_string(executor) ? json_copy((json_t *)executor) : json_null());
+    weir_status status = add_texts(call, txn, sql_aliases, version, "aliases", view, err);
+    if (status == WEIR_OK) {
+        status = add_texts(call, txn, sql_deployments, version, "deployments", view, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(view);
+        return status;
+    }
+    *out = view;
+    return WEIR_OK;
+}
+
+/* Large members of many versions are more than an answer may hold: the list's page ends before. */
+static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_model_version *versions, size_t n,
+                                   const char *next, struct weir_error *err)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *view;
+        weir_status status = version_view(call, txn, &versions[i], &view, err);
+        if (status != WEIR_OK) {
+            json_decref(items);
+            return status;
+        }
+        json_array_append_new(items, view);
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    return WEIR_OK;
+}
+
+weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_model model;
+    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name)),
+                               .order_by = "version",
+                               .is_descending = true,
+                               .limit = 1000,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n,
+                           &next, err));
+    return answer_versions(call, txn, items, n, next, err);
+}
+
+static weir_status read_version(const struct api_call *call, const char *text, int64_t *out,
+                                struct weir_error *err)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    (void)call;
+    if (*end != '\0' || number < 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "version \"%.20s\": expected a number from 1",
+                              text);
+    }
+    *out = number;
+    return WEIR_OK;
+}
+
+weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_model_version version;
+    int64_t number = 0;
+    WEIR_TRY(read_version(call, call->params[1], &number, err));
+    json_t *view;
+    WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &version, err));
+    WEIR_TRY(version_view(call, txn, &version, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* ---- looking at files ------------------------------------------------------------------------ */
+
+weir_status api_inspect(struct api_call *call, const struct inspect_question *question,
+                        char **out_signature, struct weir_error *err)
+{
+    *out_signature = NULL;
+    switch (inspector_look(call->api->inspector, question, call->arena, out_signature, err)) {
+    case INSPECT_DONE:
+        return WEIR_OK;
+    case INSPECT_REFUSED:
+        return err->status;
+    default:
+        break;
+    }
+    if (call->request->is_expired) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "the file of model \"%s\" is still being looked at: send the same "
+                              "again",
+                              question->name);
+    }
+    call->is_routine = true; /* nothing has happened yet */
+    weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, INSPECT_WAIT_MS);
+    return WEIR_OK;
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+/* A version on its way in. */
+struct entry {
+    struct api_call *call;
+    struct weir_model_version version, stored;
+    const char *project, *alias;
+    char *labels, *preprocess; /* JSON; NULL: what the file says. */
+    bool is_there;             /* Out: the same identifier was registered before. */
+};
+
+/* Members beside the record's: taken out, so that the record's reader does not find them. */
+static weir_status take_extras(struct entry *entry, struct weir_error *err)
+{
+    struct api_call *call = entry->call;
+    const char *project, *alias;
+    const json_t *labels = json_object_get(call->body, "labels");
+    const json_t *preprocess = json_object_get(call->body, "preprocess");
+    WEIR_TRY(api_body_text(call, "project", &project, err));
+    WEIR_TRY(api_body_text(call, "alias", &alias, err));
+    entry->project = weir_arena_strdup(call->arena, project);
+    entry->alias = weir_arena_strdup(call->arena, alias);
+    if (labels != NULL && !json_is_null(labels) &&
+        (!json_is_array(labels) || json_array_size(labels) > LABELS_MAX)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.labels: expected an array of texts");
+    }
+    if (preprocess != NULL && !json_is_null(preprocess) && !json_is_object(preprocess)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.preprocess: expected an object: {width, height, mean, std …}");
+    }
+    entry->labels = json_is_array(labels) ? weir_json_text(labels, call->arena) : NULL;
+    entry->preprocess = json_is_object(preprocess) ? weir_json_text(preprocess, call->arena) : NULL;
+    if (entry->preprocess != NULL && strlen(entry->preprocess) > PREPROCESS_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.preprocess: at most %zu bytes",
+                              PREPROCESS_BYTES);
+    }
+    static const char *const names[] = {"labels", "preprocess", "alias", "project"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        (void)json_object_del(call->body, names[i]);
+    }
+    return WEIR_OK;
+}
+
+/* A task registers under the name that its job was given, and no other. */
+static weir_status check_own_name(const struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_job job;
+    if (call->attempt == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->attempt->job, call->arena, &job, err));
+    json_t *spec = job.spec != NULL ? json_loads(job.spec, 0, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(spec, "model_name"));
+    bool is_own = name != NULL && strcmp(name, call->params[0]) == 0;
+    json_decref(spec);
+    return is_own ? WEIR_OK
+                  : weir_error_set(err, WEIR_ERR_DENIED,
+                                   "this task's token may register models under its job's "
+                                   "model_name only, not as \"%.60s\"",
+                                   call->params[0]);
+}
+
+static weir_status check_entry(struct entry *entry, struct weir_error *err)
+{
+    struct api_call *call = entry->call;
+    struct weir_model_version *version = &entry->version;
+    char *path;
+    uint64_t bytes;
+    if (!weir_name_is_valid(version->model)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "model \"%.60s\": not a name (a-z 0-9 . _ -)",
+                              version->model);
+    }
+    if (version->id == NULL || !weir_uuid_is_valid(version->id)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
+    }
+    if (version->blob == NULL || weir_blob_path(call->api->blobs, version->blob, call->arena, &path,
+                                                &bytes, NULL) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "$.blob: upload the file first with PUT "
+                              "/api/v1/blobs/{sha256}");
+    }
+    version->bytes = (int64_t)bytes;
+    return WEIR_OK;
+}
+
+static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct entry *entry = context;
+    struct weir_model_version there;
+    struct weir_error ignored;
+    WEIR_TRY(check_own_name(entry->call, txn, err));
+    entry->is_there = weir_txn_get(txn, &weir_model_version_resource, entry->version.id,
+                                   entry->call->arena, &there, &ignored) == WEIR_OK;
+    return WEIR_OK;
+}
+
+static weir_status register_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct entry *entry = context;
+    struct api_call *call = entry->call;
+    struct control control = api_control(call);
+    json_array_clear(call->publish);
+    WEIR_TRY(
+        control_model_push(&control, txn, &entry->version, entry->project, &entry->stored, err));
+    return entry->alias != NULL ? control_alias_set(&control, txn, entry->version.model,
+                                                    entry->alias, entry->stored.version, err)
+                                : WEIR_OK;
+}
+
+weir_status api_model_register(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct entry entry = {.call = call};
+    (void)txn;
+    WEIR_TRY(take_extras(&entry, err));
+    WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_REPORT,
+                                   call->arena, &entry.version, err));
+    entry.version.model = weir_arena_strdup(call->arena, call->params[0]);
+    entry.version.created_by = weir_arena_strdup(call->arena, call->actor);
+    entry.version.signature = NULL; /* the file says, and nobody else */
+    WEIR_TRY(weir_store_read(call->api->store, look_in, &entry, err));
+    WEIR_TRY(check_entry(&entry, err));
+    if (!entry.is_there) {
+        const struct inspect_question question = {.blob = entry.version.blob,
+                                                  .name = entry.version.model,
+                                                  .labels = entry.labels,
+                                                  .preprocess = entry.preprocess};
+        WEIR_TRY(api_inspect(call, &question, &entry.version.signature, err));
+        if (entry.version.signature == NULL) {
+            return WEIR_OK; /* it waits */
+        }
+    }
+    WEIR_TRY(api_write(call, register_in, &entry, err));
+    api_answer_record(call, &weir_model_version_resource, &entry.stored);
+    return WEIR_OK;
+}
+
+/* ---- aliases --------------------------------------------------------------------------------- */
+
+weir_status api_alias_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_model model;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, call->params[0])),
+                                     .limit = 1000};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_model_alias_resource, &query, call->arena, &items, &n, NULL, err));
+    api_answer_list(call, &weir_model_alias_resource, items, n, NULL);
+    return WEIR_OK;
+}
+
+weir_status api_alias_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"version", NULL};
+    struct control control = api_control(call);
+    struct weir_model_alias alias;
+    int64_t version;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_int(call, "version", 0, &version, err));
+    if (version < 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.version: expected a number from 1");
+    }
+    WEIR_TRY(control_alias_set(&control, txn, call->params[0], call->params[1], version, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_model_alias_resource,
+                          weir_arena_printf(call->arena, "%s:%s", call->params[0], call->params[1]),
+                          call->arena, &alias, err));
+    api_answer_record(call, &weir_model_alias_resource, &alias);
+    return WEIR_OK;
+}
+
+weir_status api_alias_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    WEIR_TRY(control_alias_set(&control, txn, call->params[0], call->params[1], 0, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}

@@ -1,0 +1,249 @@
+/** weir deploy, weir undeploy: models behind an address. */
+#include "cli/model_name.h"
+
+#include "base/clock.h"
+#include "base/quantity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_STEP_S 30 /* of one answer */
+
+struct deploy_options {
+    struct cli_common common;
+    char *as, *replicas, *max_delay, *traffic, *mirror, *memory, *idle_after, *timeout;
+    int64_t batch, queue, cpus, gpus;
+    bool is_waited_for;
+};
+
+static const struct weir_option deploy_options[] = {
+    CLI_COMMON_OPTIONS(deploy_options),
+    WEIR_OPT(deploy_options, as, "as", 0, TEXT, NULL, 0, 0, "DEPLOYMENT",
+             "Name in the address of requests (else the model's)"),
+    WEIR_OPT(deploy_options, replicas, "replicas", 0, TEXT, NULL, 0, 0, "A..B",
+             "Replicas by load: 0..4 goes down to none; or a number (1 if never said)"),
+    WEIR_OPT(deploy_options, traffic, "traffic", 0, TEXT, NULL, 0, 0, "SHARES",
+             "Versions that share the requests: v3=90,v4=10"),
+    WEIR_OPT(
+        deploy_options, mirror, "mirror", 0, TEXT, NULL, 0, 0, "VERSION",
+        "Version that gets a copy of each request, whose answer is compared and dropped; none: "
+        "none"),
+    WEIR_OPT(deploy_options, batch, "batch", 0, INT, "-1", -1, 1024, "N",
+             "Requests that one computation takes at most (8 if never said)"),
+    WEIR_OPT(deploy_options, max_delay, "max-delay", 0, TEXT, NULL, 0, 0, "TIME",
+             "How long a request waits for others: 5ms, 500us (2ms if never said)"),
+    WEIR_OPT(deploy_options, queue, "queue", 0, INT, "-1", -1, 65536, "N",
+             "Requests that wait in one replica at most (1024 if never said)"),
+    WEIR_OPT(deploy_options, cpus, "cpus", 0, INT, "-1", -1, 4096, "N",
+             "CPU slots of each replica, and its computing threads (1 if never said)"),
+    WEIR_OPT(deploy_options, memory, "memory", 0, TEXT, NULL, 0, 0, "BYTES",
+             "Memory of each replica: 4GiB (no limit if never said)"),
+    WEIR_OPT(deploy_options, gpus, "gpus", 0, INT, "-1", -1, 64, "N",
+             "Accelerators of each replica (none if never said)"),
+    WEIR_OPT(
+        deploy_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+        "Load that fewer replicas could bear for so long makes them fewer (60s if never said)"),
+    WEIR_OPT(deploy_options, is_waited_for, "wait", 0, BOOL, "true", 0, 0, NULL,
+             "Wait until it serves what was asked for, or cannot (--no-wait: answer at once)"),
+    WEIR_OPT(deploy_options, timeout, "timeout", 0, TEXT, "5m", 0, 0, "TIME",
+             "Wait so long at most"),
+};
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+/* weir_span_parse has no microseconds. */
+static weir_status read_delay(const char *text, json_t *body, struct weir_error *err)
+{
+    char *end;
+    int64_t span_ms;
+    long long us = strtoll(text, &end, 10);
+    if (end == text || strcmp(end, "us") != 0) {
+        us = weir_span_parse(text, &span_ms) ? span_ms * 1000 : -1;
+    }
+    if (us < 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--max-delay: expected a time, as in 5ms or 500us");
+    }
+    json_object_set_new(body, "delay_max_us", json_integer(us));
+    return WEIR_OK;
+}
+
+static void put_text(json_t *body, const char *member, const char *text)
+{
+    if (text != NULL) {
+        json_object_set_new(body, member, json_string(text));
+    }
+}
+
+static void put_number(json_t *body, const char *member, int64_t number)
+{
+    if (number >= 0) {
+        json_object_set_new(body, member, json_integer((json_int_t)number));
+    }
+}
+
+static weir_status fill(const struct deploy_options *options, const char *model,
+                        const char *version, json_t *body, struct weir_error *err)
+{
+    int64_t span_ms;
+    if (version != NULL && options->traffic != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--traffic: give either NAME@VERSION or shares, not both");
+    }
+    put_text(body, "model", model);
+    put_text(body, "version", version);
+    put_text(body, "traffic", options->traffic);
+    put_text(body, "mirror", options->mirror);
+    put_text(body, "replicas", options->replicas);
+    put_text(body, "memory", options->memory);
+    put_number(body, "batch_max", options->batch);
+    put_number(body, "queue_max", options->queue);
+    put_number(body, "cpus", options->cpus);
+    put_number(body, "gpus", options->gpus);
+    if (options->idle_after != NULL) {
+        if (!weir_span_parse(options->idle_after, &span_ms)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--idle-after: expected a time, as in 90s or 5m");
+        }
+        put_number(body, "idle_after_ms", span_ms);
+    }
+    return options->max_delay != NULL ? read_delay(options->max_delay, body, err) : WEIR_OK;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool is_settled(const json_t *deployment)
+{
+    return json_is_true(json_object_get(deployment, "is_settled"));
+}
+
+/* Until what was asked for serves, or has failed. Replaces *deployment. */
+static weir_status wait_until_settled(struct cli_call *call, const char *name, json_t **deployment,
+                                      struct weir_error *err)
+{
+    const struct deploy_options *options = call->options;
+    int64_t span_ms;
+    if (!weir_span_parse(options->timeout, &span_ms)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--timeout: expected a time, as in 90s or 5m");
+    }
+    int64_t until_ms = weir_mono_ms() + span_ms;
+    for (int64_t left_ms = span_ms; !is_settled(*deployment) && left_ms > 0;
+         left_ms = until_ms - weir_mono_ms()) {
+        json_t *answer;
+        long long wait_s = WEIR_MIN(left_ms / 1000 + 1, (int64_t)WAIT_STEP_S);
+        const char *path = weir_arena_printf(
+            call->arena, "%s?wait_s=%lld", cli_path1(call, "/api/v1/deployments/{}", name), wait_s);
+        weir_client_set_timeout(call->client, (wait_s + WAIT_STEP_S) * 1000);
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+        json_decref(*deployment);
+        *deployment = answer;
+    }
+    return WEIR_OK;
+}
+
+static void print_deployment(struct cli_call *call, const json_t *deployment)
+{
+    printf("%s is %s: traffic %s, %s of %s..%s replicas\n", cli_text(call, deployment, "name"),
+           cli_text(call, deployment, "state"), cli_text(call, deployment, "traffic"),
+           cli_text(call, deployment, "n_ready"), cli_text(call, deployment, "replicas_min"),
+           cli_text(call, deployment, "replicas_max"));
+    printf("  address  %s/v2/models/%s/infer\n", weir_client_server(call->client),
+           cli_text(call, deployment, "name"));
+    printf("  try it   weir predict %s PICTURE\n", cli_text(call, deployment, "name"));
+}
+
+/* What became of it: an error if it does not serve what was asked for. */
+static weir_status judge(struct cli_call *call, const json_t *deployment, struct weir_error *err)
+{
+    const struct deploy_options *options = call->options;
+    const char *name = cli_text(call, deployment, "name");
+    const char *reason = json_string_value(json_object_get(deployment, "reason"));
+    const char *state = cli_text(call, deployment, "state");
+    if (!options->is_waited_for) {
+        return WEIR_OK;
+    }
+    if (!is_settled(deployment)) {
+        return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                              "%s does not serve it yet%s%s; it goes on: `weir describe deployment "
+                              "%s` says how far it is",
+                              name, reason != NULL ? ": " : "", reason != NULL ? reason : "", name);
+    }
+    if (reason != NULL && (strcmp(state, "FAILED") == 0 || strstr(reason, "could not be loaded"))) {
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s: %s", name, reason);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
+{
+    const struct deploy_options *options = call->options;
+    char *model, *version;
+    json_t *body = json_object(), *deployment = NULL;
+    weir_status status = cli_model_split(call, call->words[0], &model, &version, err);
+    const char *name = status == WEIR_OK && options->as == NULL ? model : options->as;
+    if (status == WEIR_OK) {
+        status = fill(options, model, version, body, err);
+    }
+    if (status == WEIR_OK) {
+        status = cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,
+                          &deployment, err);
+    }
+    json_decref(body);
+    if (status == WEIR_OK && options->is_waited_for) {
+        status = wait_until_settled(call, name, &deployment, err);
+    }
+    if (status == WEIR_OK) {
+        status = judge(call, deployment, err);
+        if (cli_is_json(call)) {
+            cli_print_json(deployment);
+        } else if (status == WEIR_OK) {
+            print_deployment(call, deployment);
+        }
+    }
+    json_decref(deployment);
+    return status;
+}
+
+const struct cli_command cli_deploy = {
+    .name = "deploy",
+    .usage = "NAME[@v3|@ALIAS] [--as DEPLOYMENT] [--replicas A..B] [--traffic v3=90,v4=10] "
+             "[--mirror v5] [--batch N] [--max-delay TIME] …",
+    .summary = "Put a model behind an address, or change how it is served",
+    .help =
+        "The first time the newest version gets all traffic, unless one is named. Of a deployment "
+        "that is\nthere, what is not said stays. Shares change at once if their versions are "
+        "loaded; else when they\nare. A version that cannot be loaded gets no traffic: what was "
+        "before stays.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(deploy_options, deploy_options),
+    .run = run_deploy,
+};
+
+/* ---- undeploy -------------------------------------------------------------------------------- */
+
+struct undeploy_options {
+    struct cli_common common;
+};
+
+static const struct weir_option undeploy_options[] = {CLI_COMMON_OPTIONS(undeploy_options)};
+
+static weir_status run_undeploy(struct cli_call *call, struct weir_error *err)
+{
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/deployments/{}", call->words[0]),
+                      NULL, NULL, err));
+    printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n"
+                             : "%s: deleted; its replicas stop\n",
+           call->words[0]);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_undeploy = {
+    .name = "undeploy",
+    .usage = "DEPLOYMENT",
+    .summary = "Delete a deployment and stop its replicas; its model stays",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(undeploy_options, undeploy_options),
+    .run = run_undeploy,
+};

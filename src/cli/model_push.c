@@ -1,0 +1,335 @@
+/** weir model push, alias, export: models from outside, names for versions, and out again. */
+#include "cli/model_name.h"
+
+#include "base/file.h"
+#include "base/uuid.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LABELS_MAX_BYTES     ((size_t)16 << 20)
+#define PREPROCESS_MAX_BYTES ((size_t)64 << 10)
+#define LOOK_MS              180000 /* One answer: the server looks at the file first. */
+#define PATIENCE_MS          900000 /* All tries. */
+
+struct push_options {
+    struct cli_common common;
+    char *labels, *preprocess, *alias, *project;
+};
+
+static const struct weir_option push_options[] = {
+    CLI_COMMON_OPTIONS(push_options),
+    WEIR_OPT(push_options, labels, "labels", 0, TEXT, NULL, 0, 0, "FILE",
+             "Names of the classes: one a line, or a JSON array"),
+    WEIR_OPT(
+        push_options, preprocess, "preprocess", 0, TEXT, NULL, 0, 0, "FILE",
+        "How a picture becomes the input, YAML or JSON: width, height, mean, std, order, fit …"),
+    WEIR_OPT(push_options, alias, "alias", 0, TEXT, NULL, 0, 0, "NAME",
+             "Also give the version this name"),
+    WEIR_OPT(push_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Project of the model, if it is its first version"),
+};
+
+/* ---- push ------------------------------------------------------------------------------------ */
+
+static json_t *lines_of(char *text)
+{
+    json_t *labels = json_array();
+    for (char *line; (line = strsep(&text, "\n")) != NULL;) {
+        size_t len = strlen(line);
+        len -= len > 0 && line[len - 1] == '\r';
+        if (len > 0) {
+            json_array_append_new(labels, json_stringn(line, len));
+        }
+    }
+    return labels;
+}
+
+static weir_status read_labels(struct cli_call *call, const char *file, json_t *body,
+                               struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    json_t *labels;
+    if (file == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(file, LABELS_MAX_BYTES, call->arena, &text, &len, err));
+    if (text[strspn(text, " \t\r\n")] == '[') {
+        WEIR_TRY(weir_json_parse(text, len, file, &labels, err));
+    } else {
+        labels = lines_of(text);
+    }
+    json_object_set_new(body, "labels", labels);
+    return WEIR_OK;
+}
+
+static weir_status read_preprocess(struct cli_call *call, const char *file, json_t *body,
+                                   struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    json_t *rule;
+    if (file == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(file, PREPROCESS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, file, false, &rule, err)); /* JSON is YAML */
+    json_object_set_new(body, "preprocess", rule);
+    return WEIR_OK;
+}
+
+/* "x FP32[-1,3,224,224]" of each. */
+static char *ports_text(struct cli_call *call, const json_t *ports)
+{
+    char *text = weir_arena_strdup(call->arena, "");
+    size_t i;
+    json_t *port;
+    json_array_foreach(ports, i, port)
+    {
+        text = weir_arena_printf(call->arena, "%s%s%s %s%s", text, i > 0 ? ", " : "",
+                                 cli_text(call, port, "name"), cli_text(call, port, "datatype"),
+                                 cli_text(call, port, "shape"));
+    }
+    return text;
+}
+
+static void print_version(struct cli_call *call, const json_t *version, const char *alias)
+{
+    const json_t *signature = json_object_get(version, "signature");
+    size_t n_labels = json_array_size(json_object_get(signature, "labels"));
+    bool has_picture = json_is_object(json_object_get(signature, "picture"));
+    printf("%s version %s%s%s: %s bytes, %s, run by %s\n", cli_text(call, version, "model"),
+           cli_text(call, version, "version"), alias != NULL ? ", alias " : "",
+           alias != NULL ? alias : "", cli_text(call, version, "bytes"),
+           cli_text(call, signature, "format"), cli_text(call, signature, "executor"));
+    printf("  why      %s\n", cli_text(call, signature, "why"));
+    printf("  inputs   %s\n", ports_text(call, json_object_get(signature, "inputs")));
+    printf("  outputs  %s\n", ports_text(call, json_object_get(signature, "outputs")));
+    printf("  picture  %s\n",
+           has_picture ? "yes: weir predict takes a picture" : "no: requests send tensors");
+    printf("  labels   %zu\n", n_labels);
+}
+
+static weir_status push(struct cli_call *call, json_t *body, json_t **out, struct weir_error *err)
+{
+    const struct push_options *options = call->options;
+    char blob[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    WEIR_TRY(read_labels(call, options->labels, body, err));
+    WEIR_TRY(read_preprocess(call, options->preprocess, body, err));
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(weir_client_blob_put(call->client, call->words[1], blob, err));
+    weir_uuid_make(id);
+    json_object_set_new(body, "id", json_string(id));
+    json_object_set_new(body, "blob", json_string(blob));
+    if (options->alias != NULL) {
+        json_object_set_new(body, "alias", json_string(options->alias));
+    }
+    if (options->project != NULL) {
+        json_object_set_new(body, "project", json_string(options->project));
+    }
+    weir_client_set_timeout(call->client, LOOK_MS);
+    return weir_client_call_retry(call->client, "POST",
+                                  cli_path1(call, "/api/v1/models/{}/versions", call->words[0]),
+                                  body, PATIENCE_MS, out, err);
+}
+
+static weir_status run_push(struct cli_call *call, struct weir_error *err)
+{
+    const struct push_options *options = call->options;
+    json_t *body = json_object(), *version = NULL;
+    weir_status status = push(call, body, &version, err);
+    json_decref(body);
+    if (status == WEIR_OK && cli_is_json(call)) {
+        cli_print_json(version);
+    } else if (status == WEIR_OK) {
+        print_version(call, version, options->alias);
+    }
+    json_decref(version);
+    return status;
+}
+
+const struct cli_command cli_model_push = {
+    .name = "model push",
+    .usage = "NAME FILE [--labels FILE] [--preprocess FILE] [--alias NAME] [--project NAME]",
+    .summary = "Make a version of a model file, ONNX or Weir's own, once it was looked at",
+    .help =
+        "The server loads the file apart, in a process with bounds, before it becomes a version: "
+        "it says\nwhich executor will run the model and why, or refuses it and says what is "
+        "missing. Size and\nsignature are the file's.",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(push_options, push_options),
+    .run = run_push,
+};
+
+/* ---- alias ----------------------------------------------------------------------------------- */
+
+struct alias_options {
+    struct cli_common common;
+    bool is_deleted;
+};
+
+static const struct weir_option alias_options[] = {
+    CLI_COMMON_OPTIONS(alias_options),
+    WEIR_OPT(alias_options, is_deleted, "delete", 0, BOOL, NULL, 0, 0, NULL, "Take the name away"),
+};
+
+static weir_status run_alias(struct cli_call *call, struct weir_error *err)
+{
+    const struct alias_options *options = call->options;
+    const char *model = call->words[0], *alias = call->words[1];
+    const char *path = cli_path2(call, "/api/v1/models/{}/aliases/{}", model, alias);
+    int64_t version;
+    json_t *answer;
+    if (options->is_deleted != (call->n_words == 2)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "usage: weir model alias NAME ALIAS VERSION, or NAME ALIAS --delete");
+    }
+    if (options->is_deleted) {
+        WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
+        printf(cli_is_json(call) ? "{\"alias\": \"%s\", \"deleted\": true}\n" : "%s: deleted\n",
+               alias);
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_model_version(call, model, call->words[2], &version, err));
+    json_t *body = json_pack("{s:I}", "version", (json_int_t)version);
+    weir_status status = cli_rest(call, "PUT", path, body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s@%s is version %lld\n", model, alias, (long long)version);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_model_alias = {
+    .name = "model alias",
+    .usage = "NAME ALIAS VERSION | NAME ALIAS --delete",
+    .summary = "Give a version of a model a name, as in NAME@stable",
+    .help = "A deployment keeps the version that the name stood for when it was deployed.",
+    .min_words = 2,
+    .max_words = 3,
+    CLI_OPTIONS(alias_options, alias_options),
+    .run = run_alias,
+};
+
+/* ---- export ---------------------------------------------------------------------------------- */
+
+struct export_options {
+    struct cli_common common;
+    char *format, *file;
+    bool is_forced;
+};
+
+static const struct weir_option export_options[] = {
+    CLI_COMMON_OPTIONS(export_options),
+    WEIR_OPT(export_options, format, "format", 0, TEXT, "onnx", 0, 0, "onnx|stored",
+             "ONNX; or the file as it is stored"),
+    WEIR_OPT(export_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "Where to put it (else NAME-VERSION.onnx)"),
+    WEIR_OPT(export_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "Overwrite a file that is there"),
+};
+
+/* One of Weir's own files is made into ONNX by the worker, which knows the format; what goes wrong it
+ * says itself. */
+static weir_status run_worker(const char *from, const char *file, struct weir_error *err)
+{
+    int how = 0;
+    pid_t pid = fork();
+    if (pid < 0) {
+        return weir_error_set_errno(err, errno, "cannot start weir-worker");
+    }
+    if (pid == 0) {
+        struct weir_error reason;
+        char *argv[] = {(char *)"weir-worker", (char *)"export", (char *)from,
+                        (char *)"--output",    (char *)file,     NULL};
+        weir_status status = cli_exec_beside("weir-worker", argv, &reason);
+        (void)fprintf(stderr, "%s\n", reason.message);
+        _exit(weir_status_exit(status));
+    }
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "weir-worker cannot write the model as ONNX (see above); --format "
+                                "stored fetches the file as it is");
+}
+
+static weir_status convert(struct cli_call *call, const char *blob, const char *file,
+                           struct weir_error *err)
+{
+    char *from = weir_arena_printf(call->arena, "%s.part", file);
+    WEIR_TRY(weir_client_blob_get(call->client, blob, from, err));
+    weir_status status = run_worker(from, file, err);
+    (void)unlink(from);
+    return status;
+}
+
+static weir_status export_to(struct cli_call *call, const json_t *record, const char *file,
+                             struct weir_error *err)
+{
+    const struct export_options *options = call->options;
+    const char *blob = cli_text(call, record, "blob");
+    const char *format = cli_text(call, json_object_get(record, "signature"), "format");
+    if (strcmp(options->format, "onnx") == 0 && strcmp(format, "onnx") != 0) {
+        WEIR_TRY(convert(call, blob, file, err));
+        printf(cli_is_json(call) ? "{\"file\": \"%s\"}\n" : "%s: made of one of Weir's own files\n",
+               file);
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_client_blob_get(call->client, blob, file, err));
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:s}", "file", file, "sha256", blob));
+    } else {
+        printf("%s: %s bytes, SHA-256 %s\n", file, cli_text(call, record, "bytes"), blob);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_export(struct cli_call *call, struct weir_error *err)
+{
+    const struct export_options *options = call->options;
+    char *name, *word;
+    int64_t version;
+    json_t *record;
+    if (strcmp(options->format, "onnx") != 0 && strcmp(options->format, "stored") != 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "--format %.40s: there are onnx, stored",
+                              options->format);
+    }
+    WEIR_TRY(cli_model_split(call, call->words[0], &name, &word, err));
+    WEIR_TRY(cli_model_version(call, name, word, &version, err));
+    WEIR_TRY(cli_model_record(call, name, version, &record, err));
+    char *file = options->file != NULL
+                     ? weir_arena_strdup(call->arena, options->file)
+                     : weir_arena_printf(call->arena, "%s-%lld.%s", name, (long long)version,
+                                         strcmp(options->format, "onnx") == 0 ? "onnx" : "model");
+    weir_status status = WEIR_OK;
+    if (weir_path_exists(file) && !options->is_forced) {
+        status = weir_error_set(err, WEIR_ERR_EXISTS,
+                                "%s is there already: --force overwrites it, --file names another",
+                                file);
+    }
+    if (status == WEIR_OK) {
+        status = export_to(call, record, file, err);
+    }
+    json_decref(record);
+    return status;
+}
+
+const struct cli_command cli_model_export = {
+    .name = "model export",
+    .usage = "NAME[@v3|@ALIAS] [--format onnx|stored] [--file FILE]",
+    .summary = "Write a version of a model as an ONNX file, or as it is stored",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(export_options, export_options),
+    .run = run_export,
+};
