@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 import harness
-from harness import HttpError, Server, wait_until
+from harness import HttpError, Server, small_model, wait_until
 
 
 def pgm(seed):

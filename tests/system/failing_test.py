@@ -4,7 +4,7 @@ import unittest
 import uuid
 
 import harness
-from harness import Server, wait_until
+from harness import Server, small_model, wait_until
 
 DOOR = {"kind": "ion", "name": "door",
         "pipelines": [{"name": "learn", "type": "training", "dataset": "staff", "model": "face-embed",

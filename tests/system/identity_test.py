@@ -12,7 +12,7 @@ import urllib.request
 import uuid
 
 import harness
-from harness import HttpError, Server, wait_until
+from harness import HttpError, Server, small_model, wait_until
 
 
 def log_in(opener, link):
@@ -397,7 +397,7 @@ class Tasks(IdentityCase):
         self.assertEqual(self.server.get("/decisions?person=mallory")["items"], [])
 
     def test_a_replica_reaches_its_own_pipeline_only(self):
-        self.assertEqual(self.register(self.training, b"a model", self.run_id)["version"], 1)
+        self.assertEqual(self.register(self.training, small_model(), self.run_id)["version"], 1)
         job = wait_until(lambda: [job for job in self.server.get("/jobs")["items"] if job["kind"] == "predict"], 20,
                          "the prediction's job")[0]
         task = self.node.task_of(job["id"])

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import harness
-from harness import ROOT, Server, wait_until
+from harness import ROOT, Server, small_model, wait_until
 
 sys.path.insert(0, str(ROOT / "web"))
 import api_types

@@ -22,7 +22,7 @@ import urllib.request
 import uuid
 
 import harness
-from harness import WEIR, Server, wait_until
+from harness import WEIR, Server, small_model, wait_until
 
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 ROLES = ("viewer", "operator", "ml-engineer", "admin")
@@ -203,7 +203,7 @@ class Stolen(unittest.TestCase):
         training = wait_until(lambda: [job for job in server.get("/jobs")["items"] if job["kind"] == "train"], 20,
                               "a training")[0]["id"]
         worker = self.node.task_of(training)["files"]["token"]
-        run, model = server.get("/jobs/" + training)["run"], b"a model"
+        run, model = server.get("/jobs/" + training)["run"], small_model()
         blob = hashlib.sha256(model).hexdigest()
         ask = lambda method, path, body: server.request(method, "/api/v1" + path, body, token=worker)
         ask("PUT", "/blobs/" + blob, model)

@@ -5,7 +5,7 @@ import unittest
 import uuid
 
 import harness
-from harness import HttpError, Server, wait_until
+from harness import HttpError, Server, small_model, wait_until
 
 DOOR = """
 kind: ion
