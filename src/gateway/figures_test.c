@@ -109,13 +109,13 @@ START_TEST(the_text_for_prometheus_is_escaped_and_adds_up)
     figures_add_us(figures, 100000);
     figures_add_us(figures, INT64_C(1) << 40);
     figures_prometheus(&registry, &buf);
-    static const char *const parts[] = {"weir_deployment_requests_total{deployment="
-                                        "\"a\\\"b\\\\c\\n\",project=\"p\",version=\"3\"} 0",
-                                        "le=\"0.000128\"} 1\n",
-                                        "le=\"0.131072\"} 2\n",
-                                        "le=\"+Inf\"} 3\n",
-                                        "# TYPE weir_deployment_duration_seconds histogram\n",
-                                        "nv_inference_request_success{model=\""};
+    static const char *const parts[] = {
+        "total{deployment=\"a\\\"b\\\\c\\n\",project=\"p\",version=\"3\"} 0\n",
+        "le=\"0.000128\"} 1\n",
+        "le=\"0.131072\"} 2\n",
+        "le=\"+Inf\"} 3\n",
+        "# TYPE weir_deployment_duration_seconds histogram\n",
+        "nv_inference_request_success{model=\""};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
         ck_assert_msg(strstr(buf.data, parts[i]) != NULL, "%s in %s", parts[i], buf.data);
     }
