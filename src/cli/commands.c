@@ -43,6 +43,7 @@
     X(cli_queue_set) \
     X(cli_queue_delete) \
     X(cli_queue_list) \
+    X(cli_usage) \
     X(cli_login) \
     X(cli_whoami) \
     X(cli_project) \

@@ -92,6 +92,7 @@ REQUESTS = [
     ("admin", "PUT", "/queues/hers", {}), ("admin", "DELETE", "/queues/{queue}", None),
     ("viewer", "POST", "/what-if", {"first": "{job}"}), ("viewer", "GET", "/jobs/{job}/explanation", None),
     ("operator", "PATCH", "/jobs/{job}", {"priority": 999}), ("operator", "POST", "/jobs/{job}/hold", {}), ("operator", "POST", "/jobs/{job}/requeue", {}),
+    ("viewer", "GET", "/usage", None), ("viewer", "GET", "/usage?by=job&format=csv", None), ("viewer", "GET", "/usage/queues", None),
     ("viewer", "GET", "/groups", None), ("admin", "POST", "/groups", {"name": "hers"}),
     ("viewer", "GET", "/groups/{group}/members", None), ("admin", "PUT", "/groups/{group}/members/ann", {}),
     ("admin", "DELETE", "/groups/{group}/members/ann", None), ("admin", "DELETE", "/groups/{group}", None),
@@ -110,7 +111,7 @@ MEMBER = {f"{method} {path}" for _, method, path, _ in REQUESTS
           if path.split("/")[1].split("?")[0] in ("session", "sessions", "tokens", "openapi.json") and method == "GET"} | {
     "GET /kinds", "GET /nodes", "GET /nodes/{node}", "GET /devices", "GET /queues", "DELETE /session", "POST /session/link", "DELETE /sessions/{session}"}
 ELSEWHERE = MEMBER | {"GET /projects", "GET /jobs", "GET /runs", "GET /models", "GET /datasets", "GET /ions", "GET /decisions", "GET /decisions/summary?ion=doors", "GET /events",
-                      "GET /alerts", "GET /health/summary", "GET /stream?topics=events", "POST /jobs", "POST /datasets", "POST /ions", "PUT /blobs/{blob}"}
+                      "GET /alerts", "GET /health/summary", "GET /usage", "GET /usage?by=job&format=csv", "GET /usage/queues", "GET /stream?topics=events", "POST /jobs", "POST /datasets", "POST /ions", "PUT /blobs/{blob}"}
 NO_PREFIX = ("/metrics",)
 UNLISTED = "?"
 # Living thefts: what of REQUESTS each may do, beside what its role covers.

@@ -1,0 +1,181 @@
+/** weir usage: who had how much of the cluster. */
+#include "cli/command.h"
+#include "cli/find.h"
+
+#include "client/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CSV_MAX_BYTES ((size_t)16 << 20)
+
+struct usage_options {
+    struct cli_common common;
+    char *by, *month, *from, *to, *project, *user, *job, *model;
+    bool is_csv;
+};
+
+static const struct weir_option usage_options[] = {
+    CLI_COMMON_OPTIONS(usage_options),
+    WEIR_OPT(usage_options, by, "by", 0, TEXT, "project", 0, 0, "WHAT",
+             "Added up by project, user, job, model, day or hour"),
+    WEIR_OPT(usage_options, month, "month", 0, TEXT, NULL, 0, 0, "YYYY-MM",
+             "Of this month (else of the last 30 days)"),
+    WEIR_OPT(usage_options, from, "from", 0, TEXT, NULL, 0, 0, "TIME",
+             "From this day or hour on: 2026-11-01, 2026-11-01T08:00:00Z"),
+    WEIR_OPT(usage_options, to, "to", 0, TEXT, NULL, 0, 0, "TIME", "Until before this one"),
+    WEIR_OPT(usage_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME", "Of this project"),
+    WEIR_OPT(usage_options, user, "user", 0, TEXT, NULL, 0, 0, "NAME", "Of this user's jobs"),
+    WEIR_OPT(usage_options, job, "job", 0, TEXT, NULL, 0, 0, "ID", "Of this job, by its whole id"),
+    WEIR_OPT(usage_options, model, "model", 0, TEXT, NULL, 0, 0, "NAME", "Of this model of device"),
+    WEIR_OPT(usage_options, is_csv, "csv", 0, BOOL, NULL, 0, 0, NULL, "As CSV, in seconds"),
+};
+
+/* "2026-11" to its first day and that of the month after. */
+static weir_status read_month(struct cli_call *call, const char *month, char **out_from,
+                              char **out_to, struct weir_error *err)
+{
+    char *end, *end_of_month;
+    long year = strtol(month, &end, 10);
+    long number = *end == '-' ? strtol(end + 1, &end_of_month, 10) : 0;
+    if (end - month != 4 || number < 1 || number > 12 || *end_of_month != '\0' ||
+        strlen(month) != sizeof "2026-11" - 1 || year < 1970) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--month %.20s: expected a year and a month, as in 2026-11", month);
+    }
+    *out_from = weir_arena_printf(call->arena, "%04ld-%02ld-01", year, number);
+    *out_to = weir_arena_printf(call->arena, "%04ld-%02ld-01", number == 12 ? year + 1 : year,
+                                number == 12 ? 1 : number + 1);
+    return WEIR_OK;
+}
+
+static char *add_parameter(struct cli_call *call, char *path, const char *name, const char *value)
+{
+    if (value == NULL) {
+        return path;
+    }
+    return weir_arena_printf(call->arena, "%s%c%s=%s", path, strchr(path, '?') != NULL ? '&' : '?',
+                             name, cli_path1(call, "{}", value));
+}
+
+static weir_status make_path(struct cli_call *call, char **out, struct weir_error *err)
+{
+    const struct usage_options *options = call->options;
+    char *from = options->from, *to = options->to;
+    if (options->month != NULL && (from != NULL || to != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--month, or --from and --to");
+    }
+    if (options->month != NULL) {
+        WEIR_TRY(read_month(call, options->month, &from, &to, err));
+    }
+    char *path = weir_arena_strdup(call->arena, "/api/v1/usage");
+    path = add_parameter(call, path, "by", options->by);
+    path = add_parameter(call, path, "from", from);
+    path = add_parameter(call, path, "to", to);
+    path = add_parameter(call, path, "project", options->project);
+    path = add_parameter(call, path, "user", options->user);
+    path = add_parameter(call, path, "job", options->job);
+    path = add_parameter(call, path, "model", options->model);
+    *out = add_parameter(call, path, "format", options->is_csv ? "csv" : NULL);
+    return WEIR_OK;
+}
+
+static weir_status print_csv(struct cli_call *call, const char *path, struct weir_error *err)
+{
+    struct weir_buf table;
+    int64_t next;
+    WEIR_TRY(cli_connect(call, err));
+    weir_buf_init(&table, CSV_MAX_BYTES);
+    weir_status status = weir_client_get_bytes(call->client, path, &table, &next, err);
+    if (status == WEIR_OK && fwrite(table.data, 1, table.len, stdout) != table.len) {
+        status = weir_error_set(err, WEIR_ERR_IO, "cannot write the table");
+    }
+    weir_buf_fini(&table);
+    return status;
+}
+
+/* Hours, to two decimals; what nobody knows is "-". */
+static void put_hours(json_t *row, const char *member, const json_t *of)
+{
+    const json_t *value = json_object_get(of, member);
+    json_object_set_new(row, member,
+                        json_is_null(value)
+                            ? json_string("-")
+                            : json_sprintf("%.2f", json_number_value(value) / 3600));
+}
+
+static json_t *make_row(const json_t *item, const char *key)
+{
+    static const char *const hours[] = {"asked_device_s",   "given_device_s", "used_device_s",
+                                        "unknown_device_s", "idle_device_s",  "borrowed_device_s",
+                                        "given_cpu_s"};
+    json_t *row = json_pack("{s:s}", "key", key);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(hours); i++) {
+        put_hours(row, hours[i], item);
+    }
+    return row;
+}
+
+static const char *key_of(struct cli_call *call, const json_t *item)
+{
+    const char *key = json_string_value(json_object_get(item, "key"));
+    const char *name = json_string_value(json_object_get(item, "name"));
+    return name != NULL  ? weir_arena_printf(call->arena, "%s (%s)", name, cli_short_id(key))
+           : key != NULL ? key
+                         : "(none)";
+}
+
+static void print_table(struct cli_call *call, json_t *answer)
+{
+    const struct usage_options *options = call->options;
+    const struct cli_column columns[] = {{"key", weir_arena_printf(call->arena, "%s", options->by)},
+                                         {"asked_device_s", "ASKED"},
+                                         {"given_device_s", "GIVEN"},
+                                         {"used_device_s", "USED"},
+                                         {"unknown_device_s", "UNKNOWN"},
+                                         {"idle_device_s", "IDLE"},
+                                         {"borrowed_device_s", "BORROWED"},
+                                         {"given_cpu_s", "CPU"}};
+    const json_t *items = json_object_get(answer, "items"), *item;
+    json_t *rows = json_array();
+    size_t i;
+    json_array_foreach(items, i, item)
+    {
+        json_array_append_new(rows, make_row(item, key_of(call, item)));
+    }
+    json_array_append_new(rows, make_row(json_object_get(answer, "total"), "in all"));
+    printf("Hours of devices, and of CPUs, from %s until %s:\n",
+           json_string_value(json_object_get(answer, "from")),
+           json_string_value(json_object_get(answer, "to")));
+    json_object_set_new(answer, "items", rows);
+    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+}
+
+static weir_status run_usage(struct cli_call *call, struct weir_error *err)
+{
+    const struct usage_options *options = call->options;
+    json_t *answer;
+    char *path = NULL;
+    WEIR_TRY(make_path(call, &path, err));
+    if (options->is_csv) {
+        return print_csv(call, path, err);
+    }
+    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+    if (cli_is_json(call) || cli_is_yaml(call)) {
+        cli_print_object(call, answer);
+    } else {
+        print_table(call, answer);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_usage = {
+    .name = "usage",
+    .usage = "[--by WHAT] [--month YYYY-MM] [--project NAME] [--csv] [-o json]",
+    .summary = "Show who asked for, had and used how much of the cluster",
+    .min_words = 0,
+    .max_words = 0,
+    CLI_OPTIONS(usage_options, usage_options),
+    .run = run_usage,
+};
