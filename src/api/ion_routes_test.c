@@ -2,6 +2,7 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "base/uuid.h"
 
 #define DOOR API "/ions/door"
 #define SEE  DOOR "/pipelines/see"
@@ -175,6 +176,126 @@ START_TEST(a_replica_waits_for_its_deployment)
     EXPECT(404, "GET " DOOR "/pipelines/learn/deployment");
     EXPECT(404, "GET " DOOR "/pipelines/none/deployment");
     EXPECT(400, "GET " SEE "/deployment?wait_s=61");
+}
+
+END_TEST
+
+/* ---- registered models ----------------------------------------------------------------------- */
+
+struct pushed {
+    const char *id, *model, *project, *signature;
+};
+
+/* A version as a push leaves it. */
+static weir_status push_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct pushed *pushed = context;
+    const struct weir_model_version version = {.id = (char *)pushed->id,
+                                               .model = (char *)pushed->model,
+                                               .blob = "b10b",
+                                               .signature = (char *)pushed->signature};
+    struct weir_model_version out;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        weir_model_register(txn, &version, pushed->project, 1000, &arena, &out, NULL, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+static void push(int number, const char *signature)
+{
+    char id[WEIR_UUID_BYTES];
+    struct weir_error err = {0};
+    (void)snprintf(id, sizeof id, "00000000-0000-4000-8000-0000000000c%d", number);
+    struct pushed pushed = {id, "sorter", "default", signature};
+    must(weir_store_write(callers.fixture.store, push_in, &pushed, &err), &err);
+}
+
+static int apply_to_model(const char *model, const char *gallery)
+{
+    return ask("POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":["
+               "{\"name\":\"see\",\"type\":\"prediction\",\"source\":{\"kind\":\"http\"}%s}],"
+               "\"links\":[{\"from\":{\"model\":\"%s\"},\"to\":\"see\","
+               "\"policy\":\"always-update\"}]}",
+               gallery, model);
+}
+
+#define GALLERY ",\"gallery\":{\"dataset\":\"staff\"}"
+
+static const struct {
+    const char *signature, *gallery, *said;
+} unfit[] = {
+    {"{\"picture\":null,\"output_kind\":\"logits\"}", "", "takes no picture"},
+    {"{\"picture\":{},\"output_kind\":\"tensor\"}", "", "does not explain"},
+    {"{\"picture\":{},\"output_kind\":\"embedding\"}", "", "has no gallery"},
+    {"{\"picture\":{},\"output_kind\":\"probabilities\"}", GALLERY, "take the gallery out"},
+};
+
+START_TEST(a_model_that_does_not_fit_its_pipeline_is_refused)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(unfit); i++) {
+        push((int)i, unfit[i].signature);
+        EXPECT_STATUS(501, apply_to_model("sorter", unfit[i].gallery));
+        ck_assert_msg(strstr(said_text("error.message"), unfit[i].said) != NULL, "%s",
+                      said_text("error.message"));
+        ck_assert_ptr_nonnull(strstr(said_text("error.message"), "$.links[0].from.model: version"));
+    }
+}
+
+END_TEST
+
+START_TEST(a_pushed_model_serves_with_its_signature)
+{
+    EXPECT_STATUS(400, apply_to_model("sorter", ""));
+    ck_assert_ptr_nonnull(
+        strstr(said_text("error.message"), "$.links[0].from.model: there is no model \"sorter\""));
+    push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    EXPECT_STATUS(200, apply_to_model("sorter", ""));
+    ck_assert_str_eq(said_text("links.0.id"), "model/sorter:see");
+    ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 1);
+    start_replica();
+    EXPECT_STATUS(200, ask_as(replica, "GET " SEE "/deployment"));
+    ck_assert_str_eq(said_text("model.name"), "sorter");
+    ck_assert_str_eq(said_text("model.signature.output_kind"), "logits");
+    ck_assert_str_eq(said_text("stages.1"), "classify");
+    ck_assert(json_is_null(said("gallery")));
+    EXPECT(200, "GET " SEE "/deployment"); /* for people it is long and of no use */
+    ck_assert_ptr_null(said("model.signature"));
+}
+
+END_TEST
+
+#define LABELLED                                                                                   \
+    "POST " API "/decisions\n\n{\"ion\":\"door\",\"pipeline\":\"see\",\"decisions\":[{"            \
+    "\"id\":\"00000000-0000-4000-8000-0000000000d1\",\"ion\":\"door\",\"pipeline\":\"see\","       \
+    "\"camera\":\"belt\",\"frame\":1,\"verdict\":\"label\",\"latency_us\":1,"                      \
+    "\"time_ms\":\"2026-01-31T10:00:00Z\",\"label\":%s,\"labels\":%s}]}"
+
+START_TEST(a_label_is_stored_and_counted)
+{
+    static const char *const wrong[] = {"7",
+                                        "{}",
+                                        "[7]",
+                                        "[{\"label\":\"a\"}]",
+                                        "[{\"label\":\"a\",\"score\":\"b\"}]",
+                                        "[{\"label\":\"\\u0007\",\"score\":1}]",
+                                        "[{\"label\":\"a\",\"score\":1,\"x\":1}]"};
+    start_replica();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        EXPECT_STATUS(400, ask_as(replica, LABELLED, "\"boot\"", wrong[i]));
+    }
+    EXPECT_STATUS(400, ask_as(replica, LABELLED, "\"\\u001b[31m\"", "null"));
+    EXPECT_STATUS(200,
+                  ask_as(replica, LABELLED, "\"boot\"", "[{\"label\":\"boot\",\"score\":0.75}]"));
+    EXPECT(200, "GET " API "/decisions?label=boot");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.verdict"), "label");
+    ck_assert_str_eq(said_text("items.0.labels.0.label"), "boot");
+    EXPECT(200, "GET " API "/decisions?label=shoe");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "GET " API "/decisions/summary?ion=door");
+    ck_assert_int_eq(json_integer_value(said("verdicts.label")), 1);
 }
 
 END_TEST
@@ -354,4 +475,6 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     a_replica_waits_for_its_deployment, a_frame_is_stored_once,
                     decisions_are_listed_by_span_and_field, a_summary_counts_what_the_list_has,
                     decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
-                    drift_raises_one_alert_until_it_is_gone)
+                    drift_raises_one_alert_until_it_is_gone,
+                    a_model_that_does_not_fit_its_pipeline_is_refused,
+                    a_pushed_model_serves_with_its_signature, a_label_is_stored_and_counted)
