@@ -205,10 +205,48 @@ START_TEST(jobs_of_before_get_the_facts_of_their_kind)
 
 END_TEST
 
+/* Their table is made anew, for a verdict more: nothing of a row is lost, and no index. */
+START_TEST(decisions_of_before_labels_stay_as_they_are)
+{
+    static const char *const columns =
+        "id, seq, ion, pipeline, replica, camera, frame, time_ms, verdict, person, score, "
+        "threshold, "
+        "model_version, gallery_version, list_revision, latency_us, durable_us, brightness, error, "
+        "image, pack, pack_offset, pack_bytes";
+    char sql[2048];
+    migrate_before("labels");
+    int64_t n_indexes =
+        query("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decisions'");
+    ck_assert_int_eq(
+        connection_exec(&connection,
+                        "INSERT INTO decisions VALUES ('a', 1, 'x', 'p', 'r', 'c', 7, 8, 'grant', "
+                        "'ann', 0.5, 0.25, 3, 4, 5, 6, 9, 0.125, NULL, 'f00d', 10, 11, 12)",
+                        NULL),
+        WEIR_OK);
+    (void)snprintf(sql, sizeof sql, "CREATE TABLE kept AS SELECT %s FROM decisions", columns);
+    ck_assert_int_eq(connection_exec(&connection, sql, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM (SELECT %s FROM decisions INTERSECT SELECT * FROM kept)",
+                   columns);
+    ck_assert_int_eq(query(sql), 1);
+    ck_assert_int_eq(query("SELECT count(*) FROM decisions WHERE label IS NULL"), 1);
+    ck_assert_int_eq(
+        query("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decisions'"),
+        n_indexes + 1);
+    ck_assert_int_eq(connection_exec(&connection, "UPDATE decisions SET verdict = 'label'", NULL),
+                     WEIR_OK);
+    ck_assert_int_ne(connection_exec(&connection, "UPDATE decisions SET verdict = 'maybe'", NULL),
+                     WEIR_OK);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_and_in_order,
                     a_changed_migration_is_refused, a_database_of_a_newer_version_is_refused,
                     a_migration_that_fails_leaves_no_trace,
                     the_migrations_of_this_build_apply_and_are_numbered_without_gaps,
                     events_of_before_they_had_a_severity_get_it_by_their_kind,
                     sessions_and_task_tokens_of_before_end_with_the_upgrade,
-                    jobs_of_before_get_the_facts_of_their_kind)
+                    jobs_of_before_get_the_facts_of_their_kind,
+                    decisions_of_before_labels_stay_as_they_are)
