@@ -1,7 +1,6 @@
 """An ION with a classifier: trained on made-up pictures, live without a gallery, as good as `weir evaluate` says, swapped
 without losing a frame."""
 import gzip
-import hashlib
 import json
 import math
 import os
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import time
 import unittest
-import uuid
 
 import harness
 from harness import WEIR, HttpError, Server, wait_until
@@ -214,6 +212,21 @@ class ClassifierIon(unittest.TestCase):
         server.post("/ions/pushed/rollback", {})
         wait_until(lambda: link()["serving_version"] == 1, 60, "its first version again")
 
+        # The same model as an ONNX file from elsewhere: the executor is another, the decision the same.
+        onnx = str(server.root / "shapes.onnx")
+        server.weir("model", "export", "shapes-net@v1", "--format", "onnx", "--file", onnx)
+        server.weir("model", "push", "shapes-net", onnx)
+        self.assertEqual(link()["pending_versions"], [3])
+        server.post("/ions/pushed/approve", {})
+        wait_until(lambda: link()["serving_version"] == 3, 60, "the ONNX file live")
+        (folder / ".new").write_bytes(picture("rings", 1))
+        (folder / ".new").rename(folder / "2.pgm")
+        wait_until(lambda: len(decided()) == 2, 30, "a decision by the ONNX file")
+        two = decided()[0]
+        self.assertEqual((two["frame"], two["model_version"]), (2, 3))
+        self.assertAlmostEqual(two["score"], one["score"], delta=1e-4)
+        self.assertEqual(two["label"], one["label"])
+
     def test_the_example_sorts_clothing(self):
         """examples/sorting-belt on the first pictures of Fashion-MNIST, and what it says of pictures of the test split."""
         server, real = self.server, pathlib.Path(os.environ.get("WEIR_SHARED_DATA") or harness.ROOT.parent / "shared" / "data") / "fashion-mnist"
@@ -264,9 +277,7 @@ class ClassifierIon(unittest.TestCase):
         done = subprocess.run([WEIR, "train", "--model", "lenet", "--input", "1,16,16", "--data", data, "--epochs", "1", "--batch-size", "8",
                                "--seed", str(version), "--output", weights, "--workers", "1"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
-        digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-        self.server.request("PUT", f"/api/v1/blobs/{digest}", weights.read_bytes())
-        self.server.post(f"/models/{model}/versions", {"id": str(uuid.uuid4()), "blob": digest})
+        self.server.weir("model", "push", model, str(weights))
 
     def test_what_cannot_work_is_refused_with_what_to_change(self):
         embeds = document(self.server.root)
