@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Unmodified clients of Triton, over gRPC and REST, to a model behind `weir server`: as onnxruntime says."""
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+import peers  # noqa: E402
+
+peers.run_in("tritonclient[grpc,http]", "onnx", "onnxruntime", "numpy")
+
+import numpy  # noqa: E402
+import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
+import tritonclient.grpc  # noqa: E402
+import tritonclient.http  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import harness  # noqa: E402
+from harness import Server, wait_until  # noqa: E402
+
+
+def make_model(path, seed):
+    """y = softmax(relu(x w1) w2) of 16 numbers, in batches of any size."""
+    dice = numpy.random.default_rng(seed)
+    weights = [numpy_helper.from_array(dice.standard_normal(shape).astype(numpy.float32), name)
+               for name, shape in (("w1", (16, 32)), ("w2", (32, 4)))]
+    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("MatMul", ["b", "w2"], ["c"]), helper.make_node("Softmax", ["c"], ["y"], axis=1)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 16])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
+class Clients(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--grpc-listen", "127.0.0.1:0").start()
+        cls.addClassCleanup(cls.server.stop)
+        cls.model = str(cls.server.root / "small.onnx")
+        make_model(cls.model, 1)
+        cls.server.weir("model", "push", "small", cls.model)
+        cls.server.weir("deploy", "small", "--replicas", "1")
+        cls.session = onnxruntime.InferenceSession(cls.model, providers=["CPUExecutionProvider"])
+        cls.address = json.loads((cls.server.state / "server.json").read_text())["grpc"]
+        cls.headers = {"authorization": "Bearer " + cls.server.token}
+
+    def grpc(self):
+        client = tritonclient.grpc.InferenceServerClient(self.address)
+        self.addCleanup(client.close)
+        return client
+
+    def truth(self, x):
+        return self.session.run(None, {"x": x})[0]
+
+    def ask(self, client, module, x, **more):
+        tensor = module.InferInput("x", list(x.shape), "FP32")
+        tensor.set_data_from_numpy(x)
+        return client.infer("small", [tensor], headers=self.headers, **more)
+
+    def test_grpc_answers_what_onnxruntime_does(self):
+        client = self.grpc()
+        self.assertTrue(client.is_server_live())
+        self.assertTrue(client.is_server_ready())
+        self.assertTrue(client.is_model_ready("small", headers=self.headers))
+        self.assertEqual(client.get_server_metadata().name, "weir")
+        metadata = client.get_model_metadata("small", headers=self.headers)
+        self.assertEqual([(t.name, t.datatype, list(t.shape)) for t in metadata.inputs], [("x", "FP32", [-1, 16])])
+        index = client.get_model_repository_index(headers=self.headers)
+        self.assertEqual([(m.name, m.version, m.state) for m in index.models], [("small", "1", "READY")])
+        dice = numpy.random.default_rng(2)
+        for n in (1, 3, 8):
+            x = dice.standard_normal((n, 16)).astype(numpy.float32)
+            answer = self.ask(client, tritonclient.grpc, x, request_id=f"r{n}")
+            numpy.testing.assert_allclose(answer.as_numpy("y"), self.truth(x), atol=1e-3)
+            self.assertEqual((answer.get_response().id, answer.get_response().model_version), (f"r{n}", "1"))
+
+    def test_many_at_once(self):
+        client = self.grpc()
+        x = numpy.random.default_rng(3).standard_normal((200, 1, 16)).astype(numpy.float32)
+        answers = {}
+        for i in range(200):
+            tensor = tritonclient.grpc.InferInput("x", [1, 16], "FP32")
+            tensor.set_data_from_numpy(x[i])
+            client.async_infer("small", [tensor], headers=self.headers,
+                               callback=lambda result, error, i=i: answers.__setitem__(i, (result, error)))
+        wait_until(lambda: len(answers) == 200, 60, "200 answers")
+        for i, (result, error) in answers.items():
+            self.assertIsNone(error)
+            numpy.testing.assert_allclose(result.as_numpy("y"), self.truth(x[i]), atol=1e-3)
+
+    def test_typed_contents(self):
+        from tritonclient.grpc import service_pb2, service_pb2_grpc
+        import grpc
+        x = numpy.random.default_rng(4).standard_normal((2, 16)).astype(numpy.float32)
+        request = service_pb2.ModelInferRequest(model_name="small")
+        tensor = request.inputs.add(name="x", datatype="FP32", shape=[2, 16])
+        tensor.contents.fp32_contents.extend(x.ravel().tolist())
+        with grpc.insecure_channel(self.address) as channel:
+            answer = service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(
+                request, metadata=[("authorization", "Bearer " + self.server.token)])
+        y = numpy.frombuffer(answer.raw_output_contents[0], numpy.float32).reshape(2, 4)
+        numpy.testing.assert_allclose(y, self.truth(x), atol=1e-3)
+
+    def test_refusals_are_clear(self):
+        client = self.grpc()
+        x = numpy.zeros((1, 16), numpy.float32)
+        tensor = tritonclient.grpc.InferInput("x", [1, 16], "FP32")
+        tensor.set_data_from_numpy(x)
+        cases = [("small", {}, "UNAUTHENTICATED"), ("small", {"authorization": "Bearer weir_no"}, "UNAUTHENTICATED"),
+                 ("large", self.headers, "NOT_FOUND")]
+        for model, headers, code in cases:
+            with self.assertRaises(tritonclient.grpc.InferenceServerException) as caught:
+                client.infer(model, [tensor], headers=headers)
+            self.assertIn(code, str(caught.exception.status()))
+        with self.assertRaises(tritonclient.grpc.InferenceServerException) as caught:
+            self.ask(client, tritonclient.grpc, numpy.zeros((1, 15), numpy.float32))
+        self.assertIn("INVALID_ARGUMENT", str(caught.exception.status()))
+        self.ask(client, tritonclient.grpc, x)  # and it still answers
+
+    def test_rest_answers_what_onnxruntime_does(self):
+        client = tritonclient.http.InferenceServerClient(self.server.url.removeprefix("http://"))
+        self.addCleanup(client.close)
+        self.assertTrue(client.is_server_ready())
+        self.assertTrue(client.is_model_ready("small", headers=self.headers))
+        x = numpy.random.default_rng(5).standard_normal((5, 16)).astype(numpy.float32)
+        answer = self.ask(client, tritonclient.http, x)
+        numpy.testing.assert_allclose(answer.as_numpy("y"), self.truth(x), atol=1e-3)
+        body = {"instances": x.tolist()}
+        predicted = self.server.request("POST", "/v1/models/small:predict", body)["predictions"]
+        numpy.testing.assert_allclose(predicted, self.truth(x), atol=1e-3)
+        predicted = self.server.request("POST", "/models/small/invocations", body)["predictions"]
+        numpy.testing.assert_allclose(predicted, self.truth(x), atol=1e-3)
+
+    def test_a_revoked_token_ends_at_once(self):
+        made = self.server.post("/tokens", {"user": "admin", "name": "short", "role": "admin"})
+        headers = {"authorization": "Bearer " + made["secret"]}
+        client = self.grpc()
+        self.assertTrue(client.is_model_ready("small", headers=headers))
+        self.server.request("DELETE", "/api/v1/tokens/" + made["id"])
+        with self.assertRaises(tritonclient.grpc.InferenceServerException) as caught:
+            client.is_model_ready("small", headers=headers)
+        self.assertIn("UNAUTHENTICATED", str(caught.exception.status()))
+
+    def test_the_figures_count(self):
+        text = self.server.request("GET", "/metrics", raw=True).decode()
+        self.assertIn('nv_inference_request_success{model="small"', text)
+        self.assertIn('weir_deployment_requests_total{deployment="small"', text)
+
+
+if __name__ == "__main__":
+    harness.main()
