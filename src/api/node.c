@@ -1,6 +1,7 @@
 /** Nodes as people handle them, and what a heartbeat says of devices and health. */
 #include "api/api_private.h"
 
+#include "control/control.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "store/event.h"
@@ -258,7 +259,7 @@ static weir_status merge_taints(struct api_call *call, json_t *taints, struct we
 
 static weir_status check_update(const struct api_call *call, struct weir_error *err)
 {
-    static const char *const members[] = {"is_draining", "labels", "taints", NULL};
+    static const char *const members[] = {"is_draining", "evict", "labels", "taints", NULL};
     const json_t *labels = json_object_get(call->body, "labels");
     const json_t *taints = json_object_get(call->body, "taints");
     WEIR_TRY(api_body_only(call, members, err));
@@ -316,10 +317,79 @@ static weir_status tell_marks(struct api_call *call, struct weir_txn *txn,
                 err);
 }
 
+/* ---- what runs there moves on ----------------------------------------------------------------- */
+
+#define NODE_TASKS_MAX 4096
+
+static const char sql_running_there[] = "SELECT id, job FROM tasks WHERE node = :node"
+                                        " AND state IN ('STARTING', 'RUNNING') LIMIT :n";
+
+struct running {
+    char *task, *job;
+};
+
+static weir_status list_running(struct api_call *call, struct weir_txn *txn, const char *node,
+                                struct running *out, size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_running_there,
+        WEIR_BINDS(WEIR_BIND_TEXT("node", node), WEIR_BIND_INT("n", NODE_TASKS_MAX)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    for (*out_n = 0; has_row && *out_n < NODE_TASKS_MAX; (*out_n)++) {
+        out[*out_n] = (struct running){weir_stmt_text(row, 0, call->arena),
+                                       weir_stmt_text(row, 1, call->arena)};
+        WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    }
+    return WEIR_OK;
+}
+
+/* Each task's job is asked to save and wait for another node: of a service that replica alone, of an
+ * elastic gang that task if it can spare it, else the whole gang, once. */
+static weir_status evict_all(struct api_call *call, struct weir_txn *txn, const char *node,
+                             int64_t *out_n, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct running *running = WEIR_ARENA_ARRAY(call->arena, NODE_TASKS_MAX, struct running);
+    size_t n;
+    WEIR_TRY(list_running(call, txn, node, running, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_job_event event = {
+            .type = WEIR_JOB_EVENT_EVICT,
+            .task = running[i].task,
+            .text = weir_arena_printf(call->arena, "node %s is drained by %s", node, call->actor)};
+        bool is_done;
+        WEIR_TRY(control_job_evict(&control, txn, running[i].job, -1, &event, &is_done, err));
+        *out_n += is_done;
+    }
+    return WEIR_OK;
+}
+
+static weir_status tell_draining(struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_node *node, bool evicts, int64_t n_evicted,
+                                 struct weir_error *err)
+{
+    const char *message =
+        !node->is_draining
+            ? weir_arena_printf(call->arena, "Node %s takes tasks again.", node->name)
+        : evicts
+            ? weir_arena_printf(call->arena,
+                                "Node %s takes no new tasks; what runs there was asked to save "
+                                "and move on (%lld times).",
+                                node->name, (long long)n_evicted)
+            : weir_arena_printf(call->arena, "Node %s takes no new tasks; what runs there goes on.",
+                                node->name);
+    return tell(call, txn, node->is_draining ? "node_drained" : "node_resumed", message, err);
+}
+
 weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
+    bool evicts;
+    int64_t n_evicted = 0;
     WEIR_TRY(check_update(call, err));
+    WEIR_TRY(api_body_bool(call, "evict", false, &evicts, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
     bool was_draining = node.is_draining;
     const struct weir_node before = node;
@@ -327,14 +397,18 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
     WEIR_TRY(set_marks(call, &node, err));
     WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &node,
                              WEIR_FIELDS("is_draining", "labels", "taints"), err));
-    if (node.is_draining != was_draining) {
-        WEIR_TRY(tell(call, txn, node.is_draining ? "node_drained" : "node_resumed",
-                      weir_arena_printf(call->arena,
-                                        node.is_draining
-                                            ? "Node %s takes no new tasks; what runs there goes on."
-                                            : "Node %s takes tasks again.",
-                                        node.name),
-                      err));
+    if (evicts && !node.is_draining) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.evict: what runs on node %s can move on while it takes nothing new: "
+            "give is_draining too",
+            node.name);
+    }
+    if (evicts) {
+        WEIR_TRY(evict_all(call, txn, node.name, &n_evicted, err));
+    }
+    if (node.is_draining != was_draining || evicts) {
+        WEIR_TRY(tell_draining(call, txn, &node, evicts, n_evicted, err));
     }
     if (json_object_get(call->body, "labels") != NULL ||
         json_object_get(call->body, "taints") != NULL) {

@@ -224,6 +224,38 @@ static weir_status share_device(struct weir_txn *txn, void *context, struct weir
     return WEIR_OK;
 }
 
+START_TEST(what_runs_on_a_drained_node_is_asked_to_move_on)
+{
+    for (int i = 1; i <= 2; i++) {
+        char job[] = "00000000-0000-4000-8000-0000000000b0",
+             task[] = "00000000-0000-4000-8000-0000000000a0";
+        job[35] = task[35] = (char)('0' + i);
+        place_job(&(struct placed_job){.id = job,
+                                       .task = task,
+                                       .kind = "command",
+                                       .node = "n",
+                                       .spec = "{\"argv\":[\"true\"]}"});
+    }
+    EXPECT_ERROR(400, "$.evict", "PATCH " NODE "\n\n{\"evict\":true}");
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":true}");
+    EXPECT(200, "GET " API "/jobs/00000000-0000-4000-8000-0000000000b1");
+    ck_assert_str_eq(said_text("state"), "RUNNING"); /* Without it what runs goes on. */
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":true,\"evict\":true}");
+    for (int i = 1; i <= 2; i++) {
+        EXPECT(200, "GET " API "/jobs/00000000-0000-4000-8000-0000000000b%d", i);
+        ck_assert_str_eq(said_text("state"), "STOPPING");
+        ck_assert_str_eq(said_text("outcome"), "PENDING");
+        ck_assert_str_eq(said_text("eviction"), "node n is drained by ann");
+    }
+    EXPECT(200, "GET " API "/events?kind=node_drained&limit=1");
+    ck_assert_ptr_nonnull(strstr(said_text("items.0.message"), "save and move on (2 times)"));
+    EXPECT(200, "GET " API "/events?kind=job_evicted&limit=1");
+    ck_assert_str_eq(said_text("items.0.actor"), "ann");
+    EXPECT(200, "PATCH " NODE "\n\n{\"is_draining\":true,\"evict\":true}"); /* They go already. */
+}
+
+END_TEST
+
 START_TEST(who_holds_a_device_is_named_to_members_of_the_holders_project)
 {
     struct weir_error err;
@@ -271,6 +303,7 @@ int main(void)
     tcase_add_test(tcase, a_machine_joins_once_and_gets_a_token_that_speaks_for_it_alone);
     tcase_add_test(tcase, a_token_that_is_wrong_or_old_or_for_another_joins_nobody);
     tcase_add_test(tcase, a_node_with_tasks_does_not_leave);
+    tcase_add_test(tcase, what_runs_on_a_drained_node_is_asked_to_move_on);
     tcase_add_test(tcase, who_holds_a_device_is_named_to_members_of_the_holders_project);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -19,7 +19,7 @@ static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(node_optio
 static const struct weir_option drain_options[] = {
     CLI_COMMON_OPTIONS(node_options),
     WEIR_OPT(node_options, is_evicting, "evict", 0, BOOL, NULL, 0, 0, NULL,
-             "Also stop what runs there: not supported yet"),
+             "What runs there saves what it has, stops, and goes on elsewhere"),
 };
 
 static const struct weir_option token_options[] = {
@@ -52,12 +52,11 @@ static weir_status change_node(struct cli_call *call, json_t *change, struct wei
 static weir_status run_drain(struct cli_call *call, struct weir_error *err)
 {
     const struct node_options *options = call->options;
+    json_t *change = json_pack("{s:b}", "is_draining", true);
     if (options->is_evicting) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "--evict is not supported yet: drain without it, and cancel or wait "
-                              "for what runs there (`weir get jobs`)");
+        json_object_set_new(change, "evict", json_true());
     }
-    return change_node(call, json_pack("{s:b}", "is_draining", true), err);
+    return change_node(call, change, err);
 }
 
 static weir_status run_resume(struct cli_call *call, struct weir_error *err)

@@ -132,6 +132,7 @@ class Nodes(unittest.TestCase):
         self.check_joining_again(command, options)
         self.check_device()
         self.check_drain()
+        self.check_drain_that_evicts()
         self.check_cable()
         self.check_leaving()
 
@@ -176,6 +177,18 @@ class Nodes(unittest.TestCase):
         gate.touch()
         wait_until(lambda: self.job("load")["state"] == "SUCCEEDED", 30, "the load's end")
         self.assertEqual(self.job("load")["n_restarts"], 0)
+        self.weir("node", "resume", there)
+
+    def check_drain_that_evicts(self):
+        gate = self.server.root / "moves"
+        self.submit("moves", 2, f"until test -e {gate}; do sleep 0.1; done; echo done")
+        wait_until(lambda: len(self.places("moves")) == 2 and self.job("moves")["state"] == "RUNNING", 30, "the job")
+        there = self.places("moves")[0]
+        self.weir("node", "drain", there, "--evict")
+        wait_until(lambda: self.job("moves")["state"] == "RUNNING" and there not in self.places("moves"), 40, "the job elsewhere")
+        self.assertEqual((self.job("moves")["n_evictions"], self.job("moves")["n_restarts"]), (1, 0))
+        gate.touch()
+        wait_until(lambda: self.job("moves")["state"] == "SUCCEEDED", 30, "its end")
         self.weir("node", "resume", there)
 
     def check_cable(self):
