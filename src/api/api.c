@@ -370,13 +370,32 @@ static weir_status load_noun(struct weir_txn *txn, void *context, struct weir_er
     return weir_txn_get(txn, noun, call->params[0], call->arena, record, err);
 }
 
+/* A name that is nobody's may be made; one that another project has is refused, and nothing of it
+ * told. */
+static weir_status check_name(struct api_call *call, struct weir_error *err)
+{
+    struct weir_error ignored;
+    if (weir_store_read(call->api->store, load_noun, call, &ignored) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    return weir_error_set(
+        err, WEIR_ERR_DENIED,
+        "the name \"%.60s\" is taken by a %s of a project that is not yours: take "
+        "another one",
+        call->params[0], noun_of(call->route->pattern)->name);
+}
+
 /* What the path begins with must be there for the caller, whatever the route does with it. */
 static weir_status check_noun(struct api_call *call, struct weir_error *err)
 {
-    return call->rows.is_all || (call->route->flags & API_MAKES) != 0 ||
-                   noun_of(call->route->pattern) == NULL
-               ? WEIR_OK
-               : api_read(call, load_noun, call, err);
+    struct weir_error missing;
+    if (call->rows.is_all || noun_of(call->route->pattern) == NULL) {
+        return WEIR_OK;
+    }
+    if ((call->route->flags & API_MAKES) == 0) {
+        return api_read(call, load_noun, call, err);
+    }
+    return api_read(call, load_noun, call, &missing) == WEIR_OK ? WEIR_OK : check_name(call, err);
 }
 
 /* The one place that decides who may call what, and whose rows the call sees. */

@@ -11,7 +11,7 @@ import urllib.parse
 import urllib.request
 
 import harness
-from harness import HttpError, Server, wait_until
+from harness import HttpError, Server, small_model, wait_until
 
 ROLES = ("viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin")
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -26,6 +26,9 @@ OWN = [
     ("see members", "GET", "/projects/{team}/members", None, ROLES),
     ("make a dataset", "POST", "/datasets", {"name": "{role}-new"}, ("data-scientist", "ml-engineer", "admin")),
     ("change a dataset", "PUT", "/datasets/{team}-faces/files/ann/9.pgm", b"P5\n1 1\n255\na", ("data-scientist", "ml-engineer", "admin")),
+    ("see a deployment", "GET", "/deployments/{team}-served", None, ROLES),
+    ("change a deployment", "PUT", "/deployments/{team}-served", {"batch_max": 4}, ("data-scientist", "ml-engineer", "admin")),
+    ("name a version", "PUT", "/models/{team}-model/aliases/good", {"version": 1}, ("data-scientist", "ml-engineer", "admin")),
     ("submit a job", "POST", "/jobs", {"name": "mine", "kind": "command", "spec": {"argv": ["true"]}},
      ("data-scientist", "ml-engineer", "admin")),
     ("cancel a job", "POST", "/jobs/{job}/cancel", {}, ("operator", "data-scientist", "ml-engineer", "admin")),
@@ -60,7 +63,7 @@ OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/passwor
 class Tenants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server().start()
+        cls.server = Server("--cpu-slots", "8").start()
         cls.addClassCleanup(cls.server.stop)
         wait_until(lambda: cls.server.get("/nodes")["items"], 30, "the node")
         cls.node = cls.server.get("/nodes")["items"][0]["name"]
@@ -96,11 +99,13 @@ class Tenants(unittest.TestCase):
         server.request("POST", f"/api/v1/runs/{run}/metrics", {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]})
         post(f"/jobs/{train}/cancel")
         wait_until(lambda: server.get(f"/jobs/{train}")["state"] in ENDED, 60, "the training's end")
-        model = f"{team} model".encode()
+        model = small_model(team)
         blob = hashlib.sha256(model).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         version = f"0190a0b0-0000-7000-8000-00000000000{NUMBER[team]}"
         post(f"/models/{team}-model/versions", {"id": version, "blob": blob, "bytes": len(model), "run": run})
+        server.request("PUT", f"/api/v1/models/{team}-model/aliases/best", {"version": 1})
+        server.request("PUT", f"/api/v1/deployments/{team}-served", {"model": f"{team}-model", "replicas": "0..1"})
         post("/ions", {"kind": "ion", "name": f"{team}-door", "project": team,
                        "pipelines": [{"name": "training", "type": "training", "model": "face-embed", "dataset": f"{team}-faces"},
                                      {"name": "entrance", "type": "prediction", "gallery": {"dataset": f"{team}-faces"},
@@ -125,11 +130,11 @@ class Tenants(unittest.TestCase):
     def path_of(self, pattern, team):
         """The route's path for what the team has."""
         things, noun = self.things[team], pattern.split("/")[3] if pattern.startswith("/api/v1/") else ""
-        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "projects": team, "nodes": self.node,
+        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "projects": team, "nodes": self.node,
                   "users": f"{team}-viewer", "groups": "all"}
         ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d"}
         fills = {"{name}": values.get(noun, "x"), "{id}": ids.get(noun, "x"), "{version}": "1", "{sha256}": things["blob"],
-                 "{class}": "ann", "{file}": "1.pgm", "{person}": "ann", "{pipeline}": "entrance", "{replica}": "r", "{kind}": "user",
+                 "{class}": "ann", "{file}": "1.pgm", "{person}": "ann", "{pipeline}": "entrance", "{replica}": "r", "{kind}": "user", "{alias}": "best",
                  "{who}": "red-viewer", "{user}": "red-viewer"}
         for name, value in fills.items():
             pattern = pattern.replace(name, value)
@@ -138,12 +143,12 @@ class Tenants(unittest.TestCase):
     def marks(self, team):
         """What only this team's things have in them."""
         return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
-                f"{team}-job", f"{team}-train", f"{team}-alive"]
+                f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served"]
 
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""
         paths = (f"/datasets/{team}-faces", f"/datasets/{team}-faces/versions", f"/jobs?project={team}", f"/runs?project={team}",
-                 f"/models/{team}-model/versions", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/projects/{team}/members",
+                 f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/projects/{team}/members",
                  f"/runs/{self.things[team]['run']}/metrics")
         return [re.sub(r'"(last_seen_ms|health|revision|used_ms)":[^,}]*', "", json.dumps(self.server.get(path))) for path in paths]
 
@@ -188,7 +193,7 @@ class Tenants(unittest.TestCase):
     def test_3_one_sees_ones_own_and_streams_tell_nothing_of_others(self):
         token = self.tokens["red", "viewer"]
         for path, own in (("/jobs", self.things["red"]["job"]), ("/runs", self.things["red"]["run"]), ("/datasets", "red-faces"),
-                          ("/ions", "red-door"), ("/models", "red-model"), ("/decisions", "red-d"), ("/projects", "red"),
+                          ("/ions", "red-door"), ("/models", "red-model"), ("/deployments", "red-served"), ("/decisions", "red-d"), ("/projects", "red"),
                           ("/events", "red-faces")):
             status, text = self.ask("GET", path, token)
             self.assertEqual(status, 200)
