@@ -6,7 +6,7 @@ ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engin
 MATRIX = {  # who may, besides an admin
     "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "operate nodes": ["operator", "ml-engineer"],
     "change queues": [], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
-    "change nodes": [], "review ions": ["approver", "operator", "ml-engineer"],
+    "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"],
 }
 OF_PLATFORM = {"operate nodes", "change queues", "create projects", "read users", "change users", "change tokens", "change nodes"}
 RIGHTS = [*MATRIX]
@@ -95,6 +95,38 @@ def events(state, query):
     return {"items": found[begin:begin + limit], "next": str(begin + limit) if len(found) > begin + limit else None}
 
 
+HOUR_S = 3600
+
+
+def figures(given_h, borrowed_h=0.0, idle_h=0.0, waited_h=0.0):
+    return {"asked_device_s": (given_h + waited_h) * HOUR_S, "given_device_s": given_h * HOUR_S, "used_device_s": 0.9 * given_h * HOUR_S,
+            "unknown_device_s": 0.0, "idle_device_s": idle_h * HOUR_S, "borrowed_device_s": borrowed_h * HOUR_S,
+            "asked_cpu_s": 4 * given_h * HOUR_S, "given_cpu_s": 4 * given_h * HOUR_S, "borrowed_cpu_s": 0.0}
+
+
+def usage(query):
+    by, begin, end = query["by"], made.seconds(query["from"]), made.seconds(query["to"])
+    of = {"default": figures(30, 10, 6, 0), "speech": figures(12, 0, 0, 8)}
+    row = lambda key, is_, **more: {"key": key, "name": None, "project": None, **is_, **more}
+    if by in ("day", "hour"):
+        step = 86400 if by == "day" else HOUR_S
+        first = begin - begin % step
+        share = {None: 42, "default": 30, "speech": 12}.get(query.get("project"), 0)
+        items = [row(made.rfc3339(first + i * step), figures(share / 2)) for i in range(2)]
+    else:
+        items = [row(key, is_, project=key) for key, is_ in of.items() if query.get("project", key) == key]
+    return {"by": by, "from": made.rfc3339(begin), "to": made.rfc3339(end), "items": items, "total": figures(42, 10, 6, 8), "next": None}
+
+
+def queue_series(query):
+    begin, step = made.seconds(query["from"]), int(query["step_s"])
+    amounts_of = lambda devices: {"accelerators": devices, "cpus": 0}
+    points = [{"time": made.rfc3339(begin + i * step), "queue": name, "project": name, "asked": amounts_of(2), "guarantee": amounts_of(1), "used": amounts_of(used),
+               "borrowed": amounts_of(0), "waiting": amounts_of(2 - used)}
+              for i in (0, 1, 3) for name, used in (("default", 2), ("speech", 0.5 * i / 3))]  # the third step has no sample
+    return {"from": query["from"], "to": query["to"], "step_s": step, "items": points, "next": None}
+
+
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
     if path == "roles":
@@ -106,6 +138,10 @@ def find(state, path, parts, query):
         return [{"name": f"{parts[1]}/{user}", "group": parts[1], "user": user, "created_ms": made.rfc3339(0)} for user in state.group_members.get(parts[1], [])]
     if path == "events":
         return events(state, query)
+    if path == "usage":
+        return usage(query)
+    if path == "usage/queues":
+        return queue_series(query)
     if path == "kinds":
         return kinds()
     if parts[0] == "jobs" and parts[-1] == "explanation":

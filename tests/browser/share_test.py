@@ -182,4 +182,28 @@ class SubmitTest(WithPage):
         self.assertEqual((value("argv"), value("env"), value("resources.accelerators")), ("sleep '1 2'", "A=b", "3"))
 
 
-CASES = [QueueTest, JobActTest, SubmitTest]
+class UsageTest(WithPage):
+    def test_who_had_how_much_is_added_up_by_project_and_can_be_had_as_a_file(self):
+        page = self.page
+        page.go("usage")
+        page.has_text(".strip", "42")
+        cells = dict(page.js("return [...document.querySelectorAll('[data-row^=default] td')].map((e) => [e.dataset.name, e.innerText])"))
+        self.assertEqual((cells["device hours"], cells["guaranteed"], cells["borrowed"], cells["idle while held"], cells["busy"]), ("30", "20", "10", "6", "90%"))
+        page.until(lambda: page.all(".stacked-bars .column"), "the bars")
+        self.assertIn("default 15, speech 6", page.js("return document.querySelector('.stacked-bars .column').title").replace(", default", " default"))
+        address = page.one("a[download]").get_attribute("href")
+        self.assertIn("/api/v1/usage?by=project&from=", address)
+        self.assertIn("format=csv", address)
+        page.one('.panel-head a[href*="by=user"]').click()
+        page.has_text("main", "By person")
+
+    def test_use_over_time_has_a_table_and_keeps_its_gaps(self):
+        page = self.page
+        page.go("queues")
+        page.until(lambda: len(page.all(".chart-panel canvas")) == 2, "two charts")
+        page.button("Table of Devices in use").click()
+        rows = page.js("return [...document.querySelectorAll('.chart-table tbody tr')].map((e) => [...e.cells].slice(1).map((cell) => cell.innerText))")
+        self.assertEqual(rows, [["2", "0"], ["2", "0.1667"], ["–", "–"], ["2", "0.5000"]])
+
+
+CASES = [UsageTest, QueueTest, JobActTest, SubmitTest]

@@ -39,7 +39,7 @@ export function localText(ms: number): string {
 }
 
 /** @param fallback What no time means here, as a preset ("-30m") or in words. */
-export function TimeRange({ fallback }: { fallback: string }) {
+export function TimeRange({ fallback, presets = PRESETS }: { fallback: string; presets?: readonly string[] }) {
     const [from, to] = [param('from'), param('to')]
     const menu = useRef<HTMLDetailsElement>(null)
     const name = fallback.startsWith('-') ? rangeText(fallback, '', '') : fallback
@@ -72,7 +72,7 @@ export function TimeRange({ fallback }: { fallback: string }) {
             </summary>
             <div class="menu-body">
                 <div class="presets">
-                    {(fallback.startsWith('-') ? PRESETS : ['', ...PRESETS]).map((value) => (
+                    {(fallback.startsWith('-') ? presets : ['', ...presets]).map((value) => (
                         <button
                             key={value}
                             type="button"

@@ -21,6 +21,7 @@ import { queuesScreen } from './queues'
 import { runScreen } from './run'
 import { runsScreen } from './runs'
 import { storageScreen } from './storage'
+import { usageScreen } from './usage'
 
 export const screens: readonly Screen[] = [
     homeScreen,
@@ -35,6 +36,7 @@ export const screens: readonly Screen[] = [
     nodesScreen,
     nodeScreen,
     queuesScreen,
+    usageScreen,
     jobNewScreen,
     jobsScreen,
     datasetsScreen,

@@ -6,18 +6,23 @@ import { WithDrawer } from '../components/drawer'
 import { Act } from '../components/locked'
 import { QuotaBar } from '../components/quota_bar'
 import { Table, type Column } from '../components/table'
-import { duration, millis, NONE } from '../format'
+import { TimeChart } from '../components/time_chart'
+import { momentOf, rangeText, TimeRange } from '../components/time_range'
+import { duration, millis, NONE, sentence } from '../format'
 import type { Args, Screen } from '../screen'
 import { devices } from '../state/devices'
 import { getAll } from '../state/http'
-import { projectList } from '../state/project'
+import { colourOf, projectList } from '../state/project'
 import { amountOf, amountText, capacityOf, models, others, plainAmount, queues, reserved, shareOf, tree, type Place, type What } from '../state/queues'
 import { useResource } from '../state/resource'
+import { may } from '../state/rights'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
+import { queueSeries } from '../state/usage'
 import { NewQueue, QueueDrawer } from './queue_drawer'
 
 const REFRESH_S = 5
+const CHART_MS = 60_000
 const LONG_WAIT_MS = 3_600_000
 const NAMES: Record<string, string> = { accelerators: 'Devices', cpus: 'Cores', memory: 'Memory' }
 
@@ -156,6 +161,49 @@ function summary(all: readonly Queue[], what: What): string {
         .join(' · ')
 }
 
+const PRESETS = ['-1h', '-6h', '-24h', '-7d']
+const USUAL = '-24h'
+
+/** What queues had and waited for over time. */
+function OverTime({ what }: { what: 'accelerators' | 'cpus' }) {
+    const at = Math.floor(now.value / CHART_MS) * CHART_MS
+    const toMs = (param('to') ? momentOf(param('to'), at) : null) ?? at + CHART_MS
+    const fromMs = momentOf(param('from') || USUAL, at) ?? at
+    const series = useResource(`queue-series:${what} ${fromMs} ${toMs}`, () => queueSeries(what, { fromMs, toMs }))
+    const span = rangeText(param('from') || USUAL, param('to'), '')
+    const unit = what === 'cpus' ? 'CPUs' : 'devices'
+    return (
+        <Loaded resource={series} rows={4}>
+            {(found) => {
+                const window = `${unit} · ${duration(found.stepS * 1000)} means · ${span}`
+                const owned = [...found.queues].sort((a, b) => a.queue.localeCompare(b.queue))
+                return found.times.length < 2 ? (
+                    <div class="panel">
+                        <p class="panel-body quiet">Use over time is sampled every 30 s, and drawn from the second step of 5 min on.</p>
+                    </div>
+                ) : (
+                    <>
+                        <TimeChart
+                            title={`${sentence(unit)} in use`}
+                            window={window}
+                            times={found.times}
+                            lines={owned.map((one) => ({ name: one.queue, values: one.used, colour: colourOf(one.project) }))}
+                            isStacked
+                            top={capacityOf(what)}
+                        />
+                        <TimeChart
+                            title={`${sentence(unit)} waited for`}
+                            window={window}
+                            times={found.times}
+                            lines={owned.map((one) => ({ name: one.queue, values: one.waiting, colour: colourOf(one.project) }))}
+                        />
+                    </>
+                )
+            }}
+        </Loaded>
+    )
+}
+
 function Queues({ args }: { args: Args }) {
     const [isNew, setNew] = useState(false)
     const waiting = useResource('waiting-jobs', () => getAll<Job>('/jobs', { state: 'PENDING', limit: 1000 }))
@@ -177,6 +225,7 @@ function Queues({ args }: { args: Args }) {
                     label="Resource"
                     items={[...Object.keys(NAMES), ...models()].map((one) => ({ name: NAMES[one] ?? one, address: hrefWith({ of: one === 'accelerators' ? '' : one }), isCurrent: one === what }))}
                 />
+                <TimeRange fallback={USUAL} presets={PRESETS} />
                 <Act right="change queues" onClick={() => setNew(true)}>
                     New queue
                 </Act>
@@ -195,6 +244,7 @@ function Queues({ args }: { args: Args }) {
                             close={href('queues', { of: param('of') })}
                             drawer={chosen && <QueueDrawer key={chosen.name} queue={chosen} all={all} what={what} />}
                             list={
+                                <>
                                 <Panel
                                     title="All queues"
                                     window={`now · ${NAMES[what]?.toLowerCase() ?? what}`}
@@ -217,6 +267,8 @@ function Queues({ args }: { args: Args }) {
                                 >
                                     <Table label="Queues" rows={rows} columns={columns(what, chosen !== undefined)} keyOf={(row) => row.queue.name} hrefOf={(row) => addressOf(row.queue)} chosen={wanted} />
                                 </Panel>
+                                {(what === 'accelerators' || what === 'cpus') && may('read usage') && <OverTime what={what} />}
+                                </>
                             }
                         />
                     )
@@ -232,7 +284,7 @@ export const queuesScreen: Screen = {
     title: 'Queues & quotas',
     icon: 'queues',
     address: 'queues/:queue?',
-    query: ['of', 'sort'],
+    query: ['of', 'sort', 'from', 'to'],
     group: { science: 'Share', operations: 'Cluster' },
     load: [queues, nodes, devices, jobs, projectList],
     letter: 'q',

@@ -25,6 +25,12 @@ export function inProject(one: { project?: Opt<string> }): boolean {
     return project.value === undefined || one.project === project.value
 }
 
+/** The token of a project's colour; of what is no project, a grey. */
+export function colourOf(name: Opt<string>): string {
+    const place = name ? projects.value.indexOf(name) : -1
+    return place < 0 ? '--line-strong' : `--own-${(place % OWNERS) + 1}`
+}
+
 /** The class that gives a project its colour. */
 export function ownerClass(name: Opt<string>): string {
     const place = name ? projects.value.indexOf(name) : -1
