@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     weir_arena_init(&arena, 0);
     if (deployment_parse(json, &arena, &found, &err) == WEIR_OK &&
-        (strlen(found.model.blob) != 64 || strlen(found.gallery_blob) != 64 ||
+        (strlen(found.model.blob) != 64 || found.has_gallery != (found.gallery_blob != NULL) ||
+         (found.has_gallery && strlen(found.gallery_blob) != 64) ||
          (found.impostors_blob != NULL && strlen(found.impostors_blob) != 64))) {
         abort();
     }
