@@ -295,7 +295,7 @@ weir_status serve_model_zeros(const struct serve_model *model, int64_t batch,
             return status;
         }
     }
-    memcpy(out, made, model->n_inputs * sizeof *made);
+    memcpy(out, made, model->n_inputs * sizeof(struct weir_tensor *));
     return WEIR_OK;
 }
 

@@ -420,7 +420,7 @@ static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
         serve_tensors_release(made, model->n_outputs);
         return status;
     }
-    memcpy(out, made, model->n_outputs * sizeof *made);
+    memcpy(out, made, model->n_outputs * sizeof(struct weir_tensor *));
     return WEIR_OK;
 }
 
