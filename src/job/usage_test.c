@@ -586,6 +586,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_account_is_what_attempts_had_whatever_happens, 0, N_SEEDS);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("rules");
+    tcase_set_timeout(tcase, 120); /* Each write is durable: a busy disk takes its time. */
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, what_devices_say_is_taken_for_the_time_since_the_heartbeat_before);
     tcase_add_test(tcase, what_is_above_the_guarantee_is_borrowed);
