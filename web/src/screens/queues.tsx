@@ -167,7 +167,7 @@ const USUAL = '-24h'
 /** What queues had and waited for over time. */
 function OverTime({ what }: { what: 'accelerators' | 'cpus' }) {
     const at = Math.floor(now.value / CHART_MS) * CHART_MS
-    const toMs = (param('to') ? momentOf(param('to'), at) : null) ?? at + CHART_MS
+    const toMs = (param('to') ? momentOf(param('to'), at) : null) ?? at
     const fromMs = momentOf(param('from') || USUAL, at) ?? at
     const series = useResource(`queue-series:${what} ${fromMs} ${toMs}`, () => queueSeries(what, { fromMs, toMs }))
     const span = rangeText(param('from') || USUAL, param('to'), '')

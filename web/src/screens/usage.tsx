@@ -24,11 +24,15 @@ const REFRESH_MS = 60_000
 
 function spanNow(): Span {
     const at = Math.floor(now.value / REFRESH_MS) * REFRESH_MS
-    const toMs = (param('to') ? momentOf(param('to'), at) : null) ?? at + HOUR_MS
+    const toMs = (param('to') ? momentOf(param('to'), at) : null) ?? at
     return { fromMs: momentOf(param('from') || USUAL, at) ?? toMs - HOUR_MS, toMs }
 }
 
-const hours = (seconds: number) => short(seconds / 3600)
+/** To the hundredth: 0.58, 12.4, 1,402. */
+function hours(seconds: number): string {
+    const value = seconds / 3600
+    return value >= 100 ? short(value) : String(Number(value.toFixed(value >= 10 ? 1 : 2)))
+}
 
 function busy(row: UsageFigures): string {
     const known = row.given_device_s - row.unknown_device_s
@@ -115,7 +119,7 @@ function Usage() {
                 <Strip
                     label="All of it"
                     items={[
-                        { name: 'Device hours given', value: hours(total.given_device_s), note: whole > 0 ? `${percent(total.given_device_s / 3600 / whole, 1)} of what the devices of now could give` : '' },
+                        { name: 'Device hours given', value: hours(total.given_device_s), note: whole > 0 ? `${percent(total.given_device_s / 3600 / whole, 1)} of capacity` : '' },
                         { name: 'of them borrowed', value: hours(total.borrowed_device_s), note: 'above guarantees' },
                         { name: 'idle while held', value: hours(total.idle_device_s), note: `busy ${busy(total)}` },
                         { name: 'waited for', value: hours(total.asked_device_s - total.given_device_s), note: 'device hours' },

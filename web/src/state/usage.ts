@@ -14,8 +14,8 @@ export interface Span {
     toMs: number
 }
 
-/** For the server, which counts whole hours. */
-export const timesOf = ({ fromMs, toMs }: Span): Params => ({ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() })
+/** For the server, which counts whole hours and cuts what is above: the hour that runs is in it. */
+export const timesOf = ({ fromMs, toMs }: Span): Params => ({ from: new Date(fromMs).toISOString(), to: new Date(Math.ceil(toMs / HOUR_MS) * HOUR_MS).toISOString() })
 
 export function usageBy(by: string, span: Span, more: Params = {}): Promise<ClusterUsage> {
     return get<ClusterUsage>('/usage', { by, ...timesOf(span), ...more })
