@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WHERE_BYTES 256
+#define WHERE_BYTES        256
+#define OPTIONS_KEYS_BYTES 240
 
 static const struct weir_option *find_key(const struct options_parser *parser, const char *key)
 {
@@ -30,6 +31,20 @@ char *weir_option_key(const struct weir_option *option, struct weir_arena *arena
     return weir_arena_strdup(arena, options_swap(option->name, '-', '_', key));
 }
 
+/* "fit, shorter, mean", as far as there is room. */
+static const char *list_keys(const struct options_parser *parser, char *text, size_t size)
+{
+    char name[OPTIONS_NAME_BYTES];
+    size_t len = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < parser->n_options && len < size - 1; i++) {
+        int n = snprintf(text + len, size - len, "%s%s", i > 0 ? ", " : "",
+                         options_swap(parser->options[i].name, '-', '_', name));
+        len = WEIR_MIN(len + (size_t)WEIR_MAX(n, 0), size - 1);
+    }
+    return text;
+}
+
 static weir_status unknown_key(const struct options_parser *parser, const char *source,
                                const char *key)
 {
@@ -40,7 +55,10 @@ static weir_status unknown_key(const struct options_parser *parser, const char *
         weir_nearest_see(&nearest, name, strlen(name), parser->options[i].name);
     }
     if (nearest.name == NULL) {
-        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option", source);
+        char keys[OPTIONS_KEYS_BYTES];
+        return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option%s%s", source,
+                              parser->n_options > 0 ? "; there are " : "",
+                              list_keys(parser, keys, sizeof keys));
     }
     return weir_error_set(parser->err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?",
                           source, options_swap(nearest.name, '-', '_', meant));

@@ -108,9 +108,15 @@ static void print_version(struct cli_call *call, const json_t *version, const ch
     printf("  why      %s\n", cli_text(call, signature, "why"));
     printf("  inputs   %s\n", ports_text(call, json_object_get(signature, "inputs")));
     printf("  outputs  %s\n", ports_text(call, json_object_get(signature, "outputs")));
-    printf("  picture  %s\n",
-           has_picture ? "yes: weir predict takes a picture" : "no: requests send tensors");
-    printf("  labels   %zu\n", n_labels);
+    printf("  picture  %s\n", has_picture
+                                  ? "yes: weir predict takes a picture"
+                                  : "no: requests send tensors; --preprocess says how a picture "
+                                    "becomes one");
+    if (n_labels > 0) {
+        printf("  labels   %zu\n", n_labels);
+    } else {
+        printf("  labels   no: answers have numbers only; --labels names the classes\n");
+    }
 }
 
 static weir_status push(struct cli_call *call, json_t *body, json_t **out, struct weir_error *err)

@@ -154,6 +154,9 @@ weir_status client_error(const struct weir_http_reply *reply, const char *method
     weir_status status;
     if (name != NULL && message != NULL) {
         status = weir_error_set(err, weir_status_from_name(name), "%s", message);
+    } else if (json_is_string(error)) { /* The inference protocols' errors are a sentence. */
+        status =
+            weir_error_set(err, status_of_http(reply->http_status), "%s", json_string_value(error));
     } else {
         status = weir_error_set(err, status_of_http(reply->http_status),
                                 "the server answered %s %s with HTTP status %d", method, path,

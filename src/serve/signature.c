@@ -265,6 +265,35 @@ static weir_status check_batched(const struct serve_port *ports, size_t n, const
     return WEIR_OK;
 }
 
+#define SIGNATURE_VALUES_MAX ((int64_t)1 << 31)
+
+/* Values of one row: the dimensions behind the first. -1: the model does not say. */
+static int64_t row_values(const struct serve_port *port)
+{
+    int64_t n = port->rank < 0 ? -1 : 1;
+    for (int32_t i = port->rank > 1 ? 1 : 0; i < port->rank && n >= 0; i++) {
+        n = port->dims[i] < 0 || port->dims[i] > SIGNATURE_VALUES_MAX ? -1 : n * port->dims[i];
+        n = WEIR_MIN(n, SIGNATURE_VALUES_MAX);
+    }
+    return n;
+}
+
+/* A row has a value for each label ([N,1000], [N,1000,1,1]), or several times that ([N,T,9]). */
+static weir_status check_labels(const struct weir_signature *signature, const char *where,
+                                struct weir_error *err)
+{
+    const struct serve_port *output = &signature->outputs[0];
+    int64_t n_values = row_values(output);
+    int64_t n_last = output->rank > 0 ? output->dims[output->rank - 1] : n_values;
+    if (signature->labels == NULL || n_values < 0 || n_values == (int64_t)signature->n_labels ||
+        n_last == (int64_t)signature->n_labels) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "%s.labels: %zu names, but output \"%.80s\" has %lld values", where,
+                          signature->n_labels, output->name, (long long)n_values);
+}
+
 weir_status weir_signature_check(const struct weir_signature *signature, const char *where,
                                  struct weir_error *err)
 {
@@ -272,15 +301,7 @@ weir_status weir_signature_check(const struct weir_signature *signature, const c
         WEIR_TRY(check_batched(signature->inputs, signature->n_inputs, where, err));
         WEIR_TRY(check_batched(signature->outputs, signature->n_outputs, where, err));
     }
-    const struct serve_port *output = &signature->outputs[0];
-    int64_t n_values = output->rank > 0   ? output->dims[output->rank - 1]
-                       : output->rank < 0 ? -1
-                                          : 1;
-    if (signature->labels != NULL && n_values >= 0 && (size_t)n_values != signature->n_labels) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s.labels: %zu names, but output \"%.80s\" has %lld values", where,
-                              signature->n_labels, output->name, (long long)n_values);
-    }
+    WEIR_TRY(check_labels(signature, where, err));
     char place[SIGNATURE_WHERE_BYTES];
     (void)snprintf(place, sizeof place, "%.80s.picture", where);
     return signature->has_picture ? picture_check(&signature->picture, signature->inputs,
