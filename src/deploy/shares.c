@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PPM_OF_PERCENT (WEIR_SHARES_PPM / 100)
+#define PPM_OF_PERCENT 10000 /* WEIR_SHARES_PPM of 100 */
 #define NUMBER_BYTES   32
 
 /* ---- versions -------------------------------------------------------------------------------- */

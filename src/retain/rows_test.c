@@ -197,6 +197,24 @@ START_TEST(curves_of_models_that_serve_or_wait_stay)
 
 END_TEST
 
+START_TEST(curves_of_models_that_have_a_name_stay)
+{
+    add_job("j", "train", "SUCCEEDED", 1);
+    for (int i = 0; i < 2; i++) {
+        char id[2] = {(char)('0' + i), '\0'};
+        add_run(id, "j", 1, 5);
+        add_candidate(id, id, "RETIRED");
+    }
+    sql("INSERT INTO model_aliases (id, model, alias, version, updated_ms) VALUES ('m:best', 'm',"
+        " 'best', 1, 0)");
+    retain("metrics", "0s,0B");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '0'"), 5);
+    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '1'"), 0);
+}
+
+END_TEST
+
 START_TEST(actions_that_wait_stay)
 {
     for (int i = 0; i < 3; i++) {
@@ -424,8 +442,9 @@ WEIR_TEST_MAIN_WITH(
     decisions_beyond_the_size_go_oldest_first,
     a_decision_with_a_wrong_time_does_not_hold_up_the_others, only_resolved_alerts_go,
     jobs_that_are_over_go_with_their_tasks_runs_and_metrics, the_job_of_a_pipeline_stays,
-    curves_of_models_that_serve_or_wait_stay, actions_that_wait_stay,
-    the_database_reaches_a_plateau, a_step_holds_the_writer_for_no_more_than_ten_milliseconds,
+    curves_of_models_that_serve_or_wait_stay, curves_of_models_that_have_a_name_stay,
+    actions_that_wait_stay, the_database_reaches_a_plateau,
+    a_step_holds_the_writer_for_no_more_than_ten_milliseconds,
     a_step_reckons_with_every_index_that_its_rows_stand_in, every_table_has_a_rule_or_a_reason,
     what_anybody_can_have_written_pushes_out_no_act_of_an_admin,
     a_step_over_events_searches_none_that_stay,

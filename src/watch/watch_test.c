@@ -3,6 +3,7 @@
 #include "watch/watch.h"
 
 #include "base/test_main.h"
+#include "deploy/step.h"
 #include "store/alert_kind.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
@@ -459,6 +460,38 @@ START_TEST(alerts_come_and_go_with_their_findings)
 
 END_TEST
 
+START_TEST(a_deployment_that_does_not_answer_is_told_until_it_does)
+{
+    struct weir_deploy_version version = {.row = {.version = 4}};
+    struct weir_deploy_replica replica = {.row = {.id = "digits-1", .state = WEIR_DEPLOYED_READY}};
+    struct weir_deploy_state deployment = {
+        .deployment = {.name = "digits", .state = WEIR_DEPLOYMENT_DEPLOYING, .state_ms = START},
+        .versions = &version,
+        .n_versions = 1,
+        .replicas = &replica,
+        .n_replicas = 1};
+    seen.deployments = &deployment;
+    seen.n_deployments = 1;
+    ck_assert_str_eq(found(), "");
+    node.last_seen_ms = replicas[0].time_ms = replicas[1].time_ms = pipeline.last_frame_ms =
+        seen.now_ms = START + WEIR_WATCH_DEPLOYING_MS;
+    ck_assert_str_eq(found(), "deployment_not_serving/critical");
+    ck_assert_str_eq(findings.items[0].subject, "deployment/digits");
+    deployment.deployment.state = WEIR_DEPLOYMENT_SERVING;
+    ck_assert_str_eq(found(), "");
+    version.row.failure = "v4 could not be loaded by replica digits-1: no operator Foo";
+    replica.row.state = WEIR_DEPLOYED_SILENT;
+    ck_assert_str_eq(found(), "version_failed/warning deployed_replica_silent/warning");
+    version.row.failure = NULL;
+    deployment.deployment.state = WEIR_DEPLOYMENT_IDLE; /* nobody asks: that is no fault */
+    deployment.n_replicas = 0;
+    ck_assert_str_eq(found(), "");
+    deployment.deployment.state = WEIR_DEPLOYMENT_FAILED;
+    ck_assert_str_eq(found(), "deployment_not_serving/critical");
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("watch");
@@ -476,6 +509,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
                         sizeof disks / sizeof *disks);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);
+    tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, health_is_the_worst_that_the_alerts_say);
     tcase_add_test(tcase, alerts_come_and_go_with_their_findings);
     tcase_add_test(tcase, what_fails_three_times_in_a_row_is_told_until_it_succeeds);
