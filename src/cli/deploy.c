@@ -174,6 +174,19 @@ static weir_status judge(struct cli_call *call, const json_t *deployment, struct
     return WEIR_OK;
 }
 
+/* `weir deploy NAME --traffic …` may name a deployment that is there: its model, then. */
+static weir_status model_of_deployment(struct cli_call *call, char **model, struct weir_error *err)
+{
+    json_t *deployment = NULL;
+    weir_status status = cli_rest(call, "GET", cli_path1(call, "/api/v1/deployments/{}", *model),
+                                  NULL, &deployment, err);
+    if (status == WEIR_OK) {
+        *model = weir_arena_strdup(call->arena, cli_text(call, deployment, "model"));
+    }
+    json_decref(deployment);
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
 static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
 {
     const struct deploy_options *options = call->options;
@@ -181,6 +194,9 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
     json_t *body = json_object(), *deployment = NULL;
     weir_status status = cli_model_split(call, call->words[0], &model, &version, err);
     const char *name = status == WEIR_OK && options->as == NULL ? model : options->as;
+    if (status == WEIR_OK && options->as == NULL) {
+        status = model_of_deployment(call, &model, err);
+    }
     if (status == WEIR_OK) {
         status = fill(options, model, version, body, err);
     }

@@ -1,6 +1,7 @@
 /** weir predict: send pictures or requests to a deployment, as any client would. */
 #include "cli/command.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,16 @@ static weir_status ask(struct cli_call *call, const char *file, json_t **out,
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
+/* Width of the column of files. */
+static int file_width(const struct cli_call *call)
+{
+    size_t width = strlen("FILE");
+    for (size_t i = 1; i < call->n_words; i++) {
+        width = WEIR_MAX(width, strlen(call->words[i]));
+    }
+    return (int)WEIR_MIN(width, (size_t)PATH_MAX);
+}
+
 static void print_labels(struct cli_call *call, const char *file, const json_t *answer)
 {
     const struct predict_options *options = call->options;
@@ -88,7 +99,8 @@ static void print_labels(struct cli_call *call, const char *file, const json_t *
     json_array_foreach(json_object_get(answer, "labels"), i, item)
     {
         if ((int64_t)i < options->top) {
-            printf("%-24s %-32s %8.4f\n", i == 0 ? file : "", cli_text(call, item, "label"),
+            printf("%-*s  %-32s  %11.4f\n", file_width(call), i == 0 ? file : "",
+                   cli_text(call, item, "label"),
                    json_number_value(json_object_get(item, "probability")));
         }
     }
@@ -99,7 +111,7 @@ static void print_output(struct cli_call *call, const char *file, const json_t *
     const json_t *data = json_object_get(output, "data");
     size_t i, n = json_array_size(data);
     json_t *value;
-    printf("%-24s %s %s%s ", file, cli_text(call, output, "name"),
+    printf("%-*s  %s %s%s ", file_width(call), file, cli_text(call, output, "name"),
            cli_text(call, output, "datatype"), cli_text(call, output, "shape"));
     json_array_foreach(data, i, value)
     {
@@ -140,7 +152,7 @@ static weir_status predict_all(struct cli_call *call, json_t *answers, struct we
             continue;
         }
         if (i == 1 && json_array_size(json_object_get(answer, "labels")) > 0) {
-            printf("%-24s %-32s %8s\n", "FILE", "LABEL", "PROBABILITY");
+            printf("%-*s  %-32s  %s\n", file_width(call), "FILE", "LABEL", "PROBABILITY");
         }
         print_answer(call, file, answer);
         json_decref(answer);
