@@ -253,6 +253,55 @@ START_TEST(onnxs_own_cases_are_interpreted_as_there)
 
 END_TEST
 
+/* Inputs of the light models, as ONNX's runner makes them: 0, 1/n, 2/n … */
+static struct weir_tensor *count_up(const struct weir_onnx_port *port)
+{
+    struct weir_tensor *x;
+    struct weir_error err;
+    ck_assert_msg(weir_tensor_create(port->dtype, port->rank, port->dims, &x, &err) == WEIR_OK,
+                  "%s", err.message);
+    for (size_t i = 0; i < x->n_elems; i++) {
+        ((float *)x->data)[i] = (float)((double)i / (double)x->n_elems);
+    }
+    return x;
+}
+
+static void play_light(const char *root, const char *name)
+{
+    const struct weir_onnx_limits limits = {.n_threads = 2};
+    char path[512], *data, why[WHY_BYTES];
+    size_t n;
+    struct weir_arena arena;
+    struct weir_onnx *onnx;
+    struct weir_error err;
+    struct weir_tensor *expected, *out;
+    weir_arena_init(&arena, 0);
+    (void)snprintf(path, sizeof path, "%s/onnx/light/light_%s.onnx", root, name);
+    ck_assert_msg(read_file(&arena, path, &data, &n), "%s", path);
+    ck_assert_msg(weir_onnx_load(data, n, &limits, &onnx, &err) == WEIR_OK, "%s", err.message);
+    (void)snprintf(path, sizeof path, "%s/onnx/light/light_%s_output_0.pb", root, name);
+    ck_assert_msg(read_file(&arena, path, &data, &n), "%s", path);
+    ck_assert_int_eq(onnx_tensor_read(data, n, &expected, &err), WEIR_OK);
+    struct weir_tensor *x = count_up(weir_onnx_inputs(onnx, &n));
+    ck_assert_msg(weir_onnx_run(onnx, &x, &out, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(is_same(out, expected, why), "%s: %s", name, why);
+    weir_tensor_release(x);
+    weir_tensor_release(out);
+    weir_tensor_release(expected);
+    weir_onnx_free(onnx);
+    weir_arena_fini(&arena);
+}
+
+static const char *const light[] = {"bvlc_alexnet", "inception_v2", "resnet50",
+                                    "squeezenet",   "vgg19",        "zfnet512"};
+
+START_TEST(light_models_come_out_as_there)
+{
+    play_light(getenv("WEIR_SHARED_DATA"), light[_i]);
+}
+
+END_TEST
+
 int main(void)
 {
     const char *root = getenv("WEIR_SHARED_DATA");
@@ -267,6 +316,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, onnxs_own_cases_come_out_as_there);
     tcase_add_test(tests, onnxs_own_cases_are_interpreted_as_there);
+    tcase_add_loop_test(tests, light_models_come_out_as_there, 0, (int)WEIR_ARRAY_LEN(light));
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);
 }

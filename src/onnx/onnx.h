@@ -10,10 +10,13 @@
  *
  * Operators of ONNX's own domain, opsets 7 and later. What a model needs and this library does not
  * have is UNSUPPORTED when it is loaded: operator, opset and node are named. What depends on
- * constants alone is computed once, at load.
+ * constants alone is computed once, at load. The first run with inputs of a shape plans the further
+ * ones, and takes longer: some models' first runs of many images take three times as long. Plans of
+ * eight shapes are kept.
  *
  * Shapes are those of each run's inputs, so that a free dimension, as the batch, may be another in
- * each run. Elements have the types that the standard says; sums are made in f32 or wider.
+ * each run. Elements have the types that the standard says; sums are made in f32 or wider, and NaN
+ * may become 0 in an activation.
  *
  * Memory of a run is bounded (struct weir_onnx_limits). A hostile file ends in an error, never in
  * the process's end.

@@ -191,6 +191,7 @@ weir_status fast_run_plan(struct fast *fast, struct weir_error *err)
 {
     size_t i = find_plan(fast);
     bool holds = fast->plans[i] != NULL && fits(fast->plans[i]);
+    drop_results(fast); /* of an earlier piece */
     if (holds) {
         WEIR_TRY(fast_plan_run(fast->plans[i], &holds, err));
     }

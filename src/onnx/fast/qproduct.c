@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define PANEL  16  /* Output channels of a panel of weights. */
-#define ROWS   6   /* Pixels whose sums lie in registers. */
-#define PIXELS 48  /* Of a block, for which the weights pass once. */
-#define TERMS  512 /* Of a piece, whose weights stay in the first cache. */
-#define GROUP  4   /* Panels of a piece of work. */
+#define PANEL  16   /* Output channels of a panel of weights. */
+#define ROWS   6    /* Pixels whose sums lie in registers. */
+#define PIXELS 48   /* Of a block, for which the weights pass once. */
+#define TERMS  4096 /* Of a tap, multiplied at once. */
+#define GROUP  4    /* Panels of a piece of work. */
 
 static size_t even(int64_t c)
 {
@@ -120,8 +120,7 @@ static void widen_part(const void *part, int32_t i, int32_t n)
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* Terms of a piece that is multiplied at once: so many that weights and pixels stay in the first
- * cache. */
+/* A piece that is multiplied at once: pixels and weights of one tap. */
 struct rows {
     const int16_t *x[ROWS];
     const int16_t *weights;

@@ -2,6 +2,9 @@
 
 #include <limits.h>
 
+/* Of a plane: a picture of 4K by a kernel of 8 by 8. More is a mistake, and would run for hours. */
+#define TAPS_MAX ((size_t)1 << 29)
+
 static weir_status read_list(const struct onnx_call *call, const char *name, int32_t rank,
                              int64_t otherwise, int64_t *out, struct weir_error *err)
 {
@@ -95,7 +98,11 @@ weir_status window_read(const struct onnx_call *call, const struct weir_tensor *
         w->n_out *= (size_t)w->out[i];
         w->n_kernel *= (size_t)w->kernel[i];
     }
-    return WEIR_OK;
+    return w->n_kernel <= TAPS_MAX && w->n_out <= TAPS_MAX / w->n_kernel
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "a kernel of %zu taps at %zu places: at most %zu taps are computed",
+                                w->n_kernel, w->n_out, TAPS_MAX);
 }
 
 void window_out_dims(const struct window *w, int64_t n, int64_t c,
