@@ -79,7 +79,7 @@ export function StackedBars(props: { title: string; window: string; labels: read
                                     <i key={part.name} style={{ height: `${(100 * (part.values[i] ?? 0)) / top}%`, background: `var(${part.colour})` }} />
                                 ))}
                             </div>
-                            <small class="muted">{i % every === 0 ? label : ''}</small>
+                            <small class="muted">{i % every === 0 && labels.length - i > every / 2 ? label : ''}</small>
                         </div>
                     ))}
                 </div>
