@@ -3,9 +3,10 @@
  * outputs, every gradient, running statistics and inference must agree. And both against the slope
  * of the loss along a random direction.
  *
- * Tolerance: 1e-5 of the largest element of each tensor (f32 sums of up to 2000 terms in another
- * order; the worst seen is 2e-6). Batch norms of a few values divide by small deviations, so random
- * networks get 5e-4 (worst seen: below 1e-4).
+ * Tolerance: 2e-5 of the largest element of each tensor (f32 sums of up to 2000 terms in another
+ * order; the worst seen is 2e-6, with AVX2 alone 1.1e-5: the gradient of a bias whose terms cancel).
+ * Batch norms of a few values divide by small deviations, so random networks get 5e-4 (worst seen:
+ * below 1e-4).
  */
 #include "nn/nn.h"
 
@@ -17,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#define TOLERANCE        1e-5
+#define TOLERANCE        2e-5
 #define RANDOM_TOLERANCE 5e-4
 /* Winograd's rounding is several times that of direct sums (worst seen 1.4e-5). */
 #define WINOGRAD_FACTOR 4
