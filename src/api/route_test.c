@@ -119,6 +119,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/queues/{name}", .least = VIEWER},
     {.method = "PUT", .pattern = API "/queues/{name}", .least = ADMIN},
     {.method = "DELETE", .pattern = API "/queues/{name}", .least = ADMIN},
+    {.method = "GET", .pattern = API "/usage", .least = VIEWER},
+    {.method = "GET", .pattern = API "/usage/queues", .least = VIEWER},
     {.method = "POST", .pattern = API "/what-if", .least = VIEWER},
     {.method = "GET", .pattern = API "/tasks/{id}/log", .least = VIEWER},
     {.method = "POST",
