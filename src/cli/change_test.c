@@ -95,7 +95,8 @@ START_TEST(a_node_is_drained_marked_and_joined_by_one_command_each)
     EXPECT_REFUSED(2, "KEY=VALUE", "node", "label", "n", "zone");
     EXPECT_REFUSED(2, "NoSchedule", "node", "taint", "n", "zone");
     EXPECT_REFUSED(4, "\"m\"", "node", "drain", "m");
-    EXPECT_REFUSED(7, "not supported yet", "node", "drain", "n", "--evict");
+    EXPECT_EXIT(0, "node", "drain", "n", "--evict", "-o", "json");
+    ck_assert(json_is_true(json_object_get(cli.json, "is_draining")));
     EXPECT_EXIT(0, "node", "token", "--node", "m");
     ck_assert_ptr_nonnull(strstr(cli.out, "weir node join http"));
     EXPECT_EXIT(0, "describe", "node", "n");
