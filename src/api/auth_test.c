@@ -394,4 +394,5 @@ WEIR_TEST_MAIN_WITH("auth", callers_open, callers_close, a_token_is_good_until_i
                     the_page_is_for_who_is_logged_in, the_last_admin_stays,
                     a_user_who_is_named_is_not_deleted, users_and_tokens_of_wrong_form_are_refused,
                     refusals_and_logins_are_in_the_audit,
-                    the_list_of_roles_says_what_each_caller_is_told_of_themselves, an_attempts_token_ends_with_the_attempt)
+                    the_list_of_roles_says_what_each_caller_is_told_of_themselves,
+                    an_attempts_token_ends_with_the_attempt)

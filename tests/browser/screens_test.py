@@ -179,7 +179,8 @@ class LookTest(WithPage):
             self.assertEqual(inner, 0, "no box scrolls within the page")
             self.assertFalse(any(one.is_displayed() for one in page.all(".drawer-side h2")), screen)
             page.js("window.scrollTo(0, 500)")
-            page.js("arguments[0].click()", page.all(".list-side :is(table.rows .phone-name a, .picks a)")[-1])
+            rows = [one for one in page.all(".list-side :is(table.rows .phone-name a, .picks a)") if one.is_displayed()]
+            page.js("arguments[0].click()", rows[-1])
             page.until(lambda: page.one(".drawer-side h2").is_displayed(), "the detail")
             top = page.js("return document.querySelector('.drawer-side h2').getBoundingClientRect().top")
             self.assertTrue(0 <= top < 500, f"the detail's title is at {top} px")

@@ -181,8 +181,10 @@ class Api(unittest.TestCase):
             self.server.post("/datasets", {"name": "streamed"})
             self.server.request("PUT", "/api/v1/datasets/streamed/files/a/1.pgm", pgm(9))
             self.server.post("/datasets/streamed/versions")
-            lines = self.read_event(stream)
-        self.assertIn("dataset_version", lines["data"])
+            made, lines = self.read_event(stream), self.read_event(stream)
+        self.assertEqual((json.loads(made["data"])["kind"], json.loads(made["data"])["subject"]),
+                         ("dataset_created", "dataset/streamed"))
+        self.assertEqual(json.loads(lines["data"])["kind"], "dataset_version")
         self.server.request("PUT", "/api/v1/datasets/streamed/files/a/2.pgm", pgm(10))
         self.server.post("/datasets/streamed/versions")
         request.add_header("Last-Event-ID", lines["id"])
