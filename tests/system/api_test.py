@@ -181,15 +181,16 @@ class Api(unittest.TestCase):
             self.server.post("/datasets", {"name": "streamed"})
             self.server.request("PUT", "/api/v1/datasets/streamed/files/a/1.pgm", pgm(9))
             self.server.post("/datasets/streamed/versions")
-            made, lines = self.read_event(stream), self.read_event(stream)
-        self.assertEqual((json.loads(made["data"])["kind"], json.loads(made["data"])["subject"]),
-                         ("dataset_created", "dataset/streamed"))
-        self.assertEqual(json.loads(lines["data"])["kind"], "dataset_version")
+            told = [self.read_event(stream) for _ in range(3)]
+        kinds = ["dataset_created", "dataset_file_put", "dataset_version"]
+        self.assertEqual([json.loads(event["data"])["kind"] for event in told], kinds)
         self.server.request("PUT", "/api/v1/datasets/streamed/files/a/2.pgm", pgm(10))
         self.server.post("/datasets/streamed/versions")
-        request.add_header("Last-Event-ID", lines["id"])
+        request.add_header("Last-Event-ID", told[-1]["id"])
         with urllib.request.urlopen(request, timeout=30) as stream:
-            self.assertIn("version 2", self.read_event(stream)["data"])
+            told = [json.loads(self.read_event(stream)["data"]) for _ in range(2)]
+        self.assertEqual([event["kind"] for event in told], kinds[1:])
+        self.assertIn("version 2", told[1]["message"])
 
     @staticmethod
     def read_event(stream):
