@@ -2,6 +2,7 @@
 """The console in a real Chromium.
 
     tests/browser/browser_test.py                                       against the stand-in server (fake_server.py)
+    tests/browser/browser_test.py share_test test_a_token              only those whose name has one of these in it
     WEIR_LOGIN_LINK=http://…/login?link=… tests/browser/browser_test.py   a smoke test against a real one
     (with WEIR_URL too: where the console is, if that is not where the link leads)
 
@@ -497,6 +498,9 @@ def main():
         for test in unittest.defaultTestLoader.loadTestsFromTestCase(case):
             if not wanted or any(word in test.id() for word in wanted):
                 suite.addTest(test)
+    if suite.countTestCases() == 0:
+        print(f"no test is called {' or '.join(wanted)}")
+        return 1
     start = time.monotonic()
     result = unittest.TextTestRunner(verbosity=2).run(suite)
     fixture.close()
