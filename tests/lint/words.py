@@ -7,6 +7,7 @@ free, and so are lines that say "old word", which accept it for one version. Exi
 each word has.
 """
 import collections
+import functools
 import pathlib
 import re
 import subprocess
@@ -29,6 +30,7 @@ def quoted(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
+@functools.lru_cache(maxsize=None)
 def identifier_parts(name, terms=()):
     """The words of an identifier; a term of several words is one (n_bf16_pairs)."""
     snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
@@ -61,7 +63,8 @@ def main():
         str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and "build" not in p.parts]
     rules = [(set(quoted(words)), use, tuple(quoted(where)), "text" in kinds)
              for words, use, where, kinds in rows("Words that are not used")]
-    several = {term.replace(" ", "_") for _, use, _, _ in rules for term in re.split("[,;] ", use) if " " in term}
+    several = tuple(sorted({term.replace(" ", "_") for _, use, _, _ in rules for term in re.split("[,;] ", use)
+                            if " " in term}))
     for name in files:
         here = [rule for rule in rules if any(name == at or name.startswith(at + "/") for at in rule[2])]
         path = ROOT / name
