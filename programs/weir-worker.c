@@ -1,4 +1,5 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
+#include "batch/batch.h"
 #include "bench/bench.h"
 #include "predict/predict.h"
 #include "serve/export.h"
@@ -21,6 +22,7 @@ static const struct role roles[] = {
     {"predict", weir_predict_main, "Be a prediction replica"},
     {"inspect", weir_inspect_main, "Say what a model file takes and gives, and what runs it"},
     {"serve", weir_serve_main, "Answer requests for models"},
+    {"batch-predict", weir_batch_main, "Be a task of a batch prediction"},
     {"export", weir_export_main, "Write a model that Weir trained as ONNX"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},

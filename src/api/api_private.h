@@ -92,6 +92,7 @@ enum api_flags {
     API_OWN_NODE = 1 << 14,      /**< First parameter: the agent's node. */
     API_OWN_TASK = 1 << 15,      /**< First parameter and attempt: placed on the agent's node. */
     API_OWN_DEPLOYED = 1 << 16,  /**< First parameters: deployment, and if named the replica. */
+    API_OWN_JOB = 1 << 18,       /**< First parameter: the job. */
     API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
@@ -203,6 +204,9 @@ API_FN(api_job_cancel);
 API_FN(api_job_restart);
 API_FN(api_job_resume);
 API_FN(api_job_tasks);
+API_FN(api_results_list);
+API_FN(api_results_get);
+API_FN(api_results_put);
 API_FN(api_task_log_get);
 API_FN(api_task_log_append);
 API_FN(api_task_status);

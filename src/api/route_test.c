@@ -8,7 +8,7 @@
 enum least { ANYBODY, VIEWER, OPERATOR, ENGINEER, ADMIN, AGENT, WORKER, N_CALLERS };
 
 /** Which token a task or an agent shows for it. NOBODY's: no such token may call the route. */
-enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, NODE };
+enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, BATCH, NODE };
 
 #define RUN    "/runs/run-own"
 #define SEE    "/ions/door/pipelines/see"
@@ -16,11 +16,13 @@ enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, NODE };
 #define TASK_T "00000000-0000-4000-8000-0000000000a1"
 #define TASK_P "00000000-0000-4000-8000-0000000000a2"
 #define TASK_D "00000000-0000-4000-8000-0000000000a4"
+#define TASK_B "00000000-0000-4000-8000-0000000000a5"
 #define TASK_M "00000000-0000-4000-8000-0000000000a3"
 #define JOB_T  "00000000-0000-4000-8000-0000000000b1"
 #define JOB_P  "00000000-0000-4000-8000-0000000000b2"
 #define JOB_D  "00000000-0000-4000-8000-0000000000b4"
 #define JOB_M  "00000000-0000-4000-8000-0000000000b3"
+#define JOB_B  "00000000-0000-4000-8000-0000000000b5"
 #define SHA    "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
 /* clang-format off: a table, one row per route */
@@ -115,6 +117,26 @@ static const struct row {
     {.method = "POST", .pattern = API "/jobs/{id}/requeue", .least = OPERATOR},
     {.method = "GET", .pattern = API "/jobs/{id}/explanation", .least = VIEWER},
     {.method = "GET", .pattern = API "/jobs/{id}/tasks", .least = VIEWER},
+    {.method = "GET",
+     .pattern = API "/jobs/{id}/results",
+     .least = VIEWER,
+     .speaker = BATCH,
+     .own = "/jobs/" JOB_B "/results",
+     .foreign = "/jobs/" JOB_T "/results"},
+    {.method = "PUT",
+     .pattern = API "/jobs/{id}/results/{file}",
+     .least = ENGINEER,
+     .speaker = BATCH,
+     .own = "/jobs/" JOB_B "/results/a",
+     .own_body = "a",
+     .foreign = "/jobs/" JOB_T "/results/a",
+     .foreign_body = "a"},
+    {.method = "GET",
+     .pattern = API "/jobs/{id}/results/{file}",
+     .least = VIEWER,
+     .speaker = BATCH,
+     .own = "/jobs/" JOB_B "/results/a",
+     .foreign = "/jobs/" JOB_T "/results/a"},
     {.method = "GET", .pattern = API "/queues", .least = VIEWER},
     {.method = "GET", .pattern = API "/queues/{name}", .least = VIEWER},
     {.method = "PUT", .pattern = API "/queues/{name}", .least = ADMIN},
@@ -284,7 +306,7 @@ static const struct row {
 
 static char bearers[N_CALLERS][BEARER_BYTES]; /* of people by role, and of agents of node m */
 static char training[BEARER_BYTES], replica[BEARER_BYTES], deployed[BEARER_BYTES],
-    agent[BEARER_BYTES];
+    batch[BEARER_BYTES], agent[BEARER_BYTES];
 
 /** A door that watches, a node each for its jobs and for another's, and who may call. */
 static void set_up(void)
@@ -324,6 +346,8 @@ static void set_up(void)
     place_job(&(struct placed_job){
         .id = JOB_D, .task = TASK_D, .kind = "serve", .node = "n", .replica = "digits-1"});
     task_bearer(TASK_D, deployed);
+    place_job(&(struct placed_job){.id = JOB_B, .task = TASK_B, .kind = "batch", .node = "n"});
+    task_bearer(TASK_B, batch);
     place_job(&(struct placed_job){
         .id = JOB_M, .task = TASK_M, .kind = "train", .node = "m", .run = "run-other"});
     task_bearer(TASK_T, training);
@@ -432,6 +456,7 @@ static const char *shown_for(enum speaker speaker)
     return speaker == TRAINING   ? training
            : speaker == REPLICA  ? replica
            : speaker == DEPLOYED ? deployed
+           : speaker == BATCH    ? batch
                                  : agent;
 }
 

@@ -98,6 +98,12 @@ static weir_status own_decisions(const struct api_call *call, struct weir_error 
     return WEIR_OK;
 }
 
+static weir_status own_job(const struct api_call *call, struct weir_error *err)
+{
+    return is_same(call->attempt->job, call->params[0]) ? WEIR_OK
+                                                        : refuse(call, "its task's own job", err);
+}
+
 struct deployed {
     const struct api_call *call;
     char *deployment, *replica;
@@ -169,8 +175,8 @@ static const struct {
     {API_FOR_TASKS, false, for_tasks},       {API_OWN_RUN, false, own_run},
     {API_OWN_MODEL, false, own_model},       {API_OWN_PIPELINE, false, own_pipeline},
     {API_OWN_REPORT, false, own_report},     {API_OWN_DECISIONS, false, own_decisions},
-    {API_OWN_DEPLOYED, false, own_deployed}, {API_OWN_NODE, true, own_node},
-    {API_OWN_TASK, true, own_task},
+    {API_OWN_DEPLOYED, false, own_deployed}, {API_OWN_JOB, false, own_job},
+    {API_OWN_NODE, true, own_node},          {API_OWN_TASK, true, own_task},
 };
 
 weir_status api_check_scope(const struct api_call *call, struct weir_error *err)

@@ -24,6 +24,7 @@
     X(cli_deploy) \
     X(cli_undeploy) \
     X(cli_predict) \
+    X(cli_batch) \
     X(cli_approve) \
     X(cli_reject) \
     X(cli_rollback) \
@@ -33,6 +34,7 @@
     X(cli_delete) \
     X(cli_job_submit) \
     X(cli_job_run) \
+    X(cli_job_results) \
     X(cli_job_cancel) \
     X(cli_job_restart) \
     X(cli_job_resume) \

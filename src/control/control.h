@@ -105,6 +105,7 @@ struct control_job {
     const char *name, *project, *kind;
     const json_t *spec;
     const json_t *datasets; /**< {"name": "path"} beside those that spec names; NULL: none. */
+    const json_t *pinned;   /**< What weir_launch_job has; NULL: none. */
     int64_t max_restarts;
     const char *id;             /**< Chosen by the caller; NULL: made here. */
     const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */

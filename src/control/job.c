@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/rng.h"
 #include "base/uuid.h"
+#include "control/batch.h"
 #include "control/deploy.h"
 #include "framework/framework.h"
 #include "store/table.h"
@@ -38,24 +39,31 @@ static const char *spec_text(const json_t *spec, const char *name)
     return json_string_value(json_object_get(spec, name));
 }
 
-/* The tracked run of a training, which refers to its job: the job must be there. */
+/** What a job's run has beside what its record says. */
+struct tracked {
+    const char *dataset;
+    int64_t dataset_version;
+    char *parameters;
+};
+
+/* The tracked run of a job, which refers to it: the job must be there. */
 static weir_status insert_run(struct control *control, struct weir_txn *txn,
-                              const struct weir_job *job, const json_t *spec, char *parameters,
-                              struct weir_error *err)
+                              const struct weir_job *job, const json_t *spec,
+                              const struct tracked *tracked, struct weir_error *err)
 {
     struct weir_run run = {
         .id = job->run,
         .name = job->name,
         .project = job->project,
-        .kind = "train",
+        .kind = job->kind,
         .status = "RUNNING",
         .job = job->id,
         .ion = job->ion,
         .pipeline = job->pipeline,
-        .dataset = weir_arena_strdup(control->arena, spec_text(spec, "dataset")),
-        .dataset_version = json_integer_value(json_object_get(spec, "dataset_version")),
+        .dataset = weir_arena_strdup(control->arena, tracked->dataset),
+        .dataset_version = tracked->dataset_version,
         .code_version = weir_arena_strdup(control->arena, spec_text(spec, "code_version")),
-        .parameters = parameters,
+        .parameters = tracked->parameters,
         .created_by = weir_arena_strdup(control->arena, control->actor),
         .created_ms = control->now_ms,
     };
@@ -64,10 +72,9 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-/* The dataset that the key of the spec names, and its newest version. */
-static weir_status find_dataset(struct control *control, struct weir_txn *txn, const char *key,
-                                const char *name, struct weir_dataset *out,
-                                struct weir_dataset_version *out_version, struct weir_error *err)
+weir_status control_dataset_find(struct control *control, struct weir_txn *txn, const char *key,
+                                 const char *name, struct weir_dataset *out,
+                                 struct weir_dataset_version *out_version, struct weir_error *err)
 {
     struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
     struct weir_nearest nearest = {0};
@@ -129,7 +136,7 @@ static weir_status resolve_dataset(struct control *control, struct weir_txn *txn
     if (name == NULL || json_object_get(spec, "data") != NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(find_dataset(control, txn, "dataset", name, &dataset, &version, err));
+    WEIR_TRY(control_dataset_find(control, txn, "dataset", name, &dataset, &version, err));
     json_object_set_new(spec, "data", json_string(dataset.path));
     json_object_set_new(spec, "dataset_version", json_integer(version.version));
     return look_at_classes(control, txn, job, &dataset, &version, err);
@@ -145,7 +152,7 @@ static weir_status resolve_validation(struct control *control, struct weir_txn *
     if (name == NULL || strchr(name, '/') != NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(find_dataset(control, txn, "validation", name, &dataset, &version, err));
+    WEIR_TRY(control_dataset_find(control, txn, "validation", name, &dataset, &version, err));
     json_object_set_new(parameters, "validation_dataset", json_string(dataset.name));
     json_object_set_new(parameters, "validation_dataset_version", json_integer(version.version));
     json_object_set_new(spec, "validation", json_string(dataset.path));
@@ -155,7 +162,7 @@ static weir_status resolve_validation(struct control *control, struct weir_txn *
 /* What a training is started with and, for people, its run's parameters. */
 static weir_status resolve_training(struct control *control, struct weir_txn *txn,
                                     const struct control_job *wanted, struct weir_job *job,
-                                    json_t *spec, char **out_parameters, struct weir_error *err)
+                                    json_t *spec, struct tracked *out, struct weir_error *err)
 {
     if (json_object_get(spec, "code_version") == NULL) {
         json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
@@ -168,7 +175,10 @@ static weir_status resolve_training(struct control *control, struct weir_txn *tx
     }
     json_t *parameters = json_copy(spec);
     json_object_update(parameters, names);
-    *out_parameters = weir_json_text(parameters, control->arena);
+    *out = (struct tracked){.dataset = spec_text(spec, "dataset"),
+                            .dataset_version =
+                                json_integer_value(json_object_get(spec, "dataset_version")),
+                            .parameters = weir_json_text(parameters, control->arena)};
     json_decref(parameters);
     json_decref(names);
     job->run = make_id(control->arena);
@@ -185,6 +195,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .kind = job->kind,
                                          .spec = spec,
                                          .datasets = wanted->datasets,
+                                         .pinned = wanted->pinned,
                                          .shared_dir = control->state_dir,
                                          .server_url = control->server_url,
                                          .secret = secret};
@@ -234,7 +245,7 @@ static weir_status resolve_named(struct control *control, struct weir_txn *txn, 
                                   "datasets",
                                   COMMAND_DATASETS_MAX);
         }
-        WEIR_TRY(find_dataset(control, txn, "datasets", name, &dataset, &version, err));
+        WEIR_TRY(control_dataset_find(control, txn, "datasets", name, &dataset, &version, err));
         json_object_set_new(*out, dataset.name, json_string(dataset.path));
     }
     return WEIR_OK;
@@ -257,8 +268,9 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         .training = wanted->training,
         .created_by = weir_arena_strdup(control->arena, control->actor),
     };
-    json_t *spec = json_deep_copy(wanted->spec);
-    char *run_parameters = NULL;
+    json_t *spec = json_deep_copy(wanted->spec), *pinned = NULL;
+    struct tracked tracked = {0};
+    struct control_batch batch = {0};
     weir_status status = weir_framework_check(job.kind, spec, control->arena, err);
     const struct weir_job_ops *ops = weir_job_ops_of(job.kind);
     if (status == WEIR_OK) {
@@ -266,21 +278,29 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         job.has_known_exits = ops->has_known_exits;
     }
     if (status == WEIR_OK && ops->is_training) {
-        status = resolve_training(control, txn, wanted, &job, spec, &run_parameters, err);
+        status = resolve_training(control, txn, wanted, &job, spec, &tracked, err);
     }
     if (status == WEIR_OK && ops->names_datasets) {
         status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
+    }
+    if (status == WEIR_OK && ops->pins_model) {
+        job.run = make_id(control->arena);
+        status = control_batch_resolve(control, txn, job.run, spec, &batch, err);
+        tracked = (struct tracked){batch.dataset, batch.dataset_version, batch.parameters};
+        resolved.datasets = datasets = batch.datasets;
+        resolved.pinned = pinned = batch.pinned;
     }
     if (status == WEIR_OK) {
         job.spec = weir_json_text(spec, control->arena);
         status = insert_job(control, txn, &resolved, &job, spec, err);
     }
     if (status == WEIR_OK && job.run != NULL) {
-        status = insert_run(control, txn, &job, spec, run_parameters, err);
+        status = insert_run(control, txn, &job, spec, &tracked, err);
     }
     json_decref(spec);
     json_decref(datasets);
+    json_decref(pinned);
     WEIR_TRY(status);
     control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &job));
     *out = job;

@@ -15,6 +15,7 @@
  *            those that are lost
  *   predict  one replica per requested replica
  *   serve    one replica of a deployment
+ *   batch    tasks that write a model's answers for the pictures of a dataset version
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H
@@ -57,6 +58,8 @@ struct weir_launch_job {
     const json_t *spec;     /**< As the user gave it. */
     const json_t *datasets; /**< {"name": "path"} that its tasks read, beside what spec names by
                                  path; NULL: none. */
+    const json_t *pinned;   /**< Members that each task's specification has beside: what names in
+                                 spec were found to be; NULL: none. */
     const char *shared_dir; /**< The state folder, where rendezvous and checkpoints are. */
     const char *server_url; /**< NULL: tasks report to nobody. */
     const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
@@ -73,6 +76,8 @@ struct weir_job_ops {
     bool is_training;     /**< It learns from the datasets that its specification names, is tracked
                                as a run, and goes on from its checkpoints. */
     bool names_datasets;  /**< Its specification has "datasets": names that become folders. */
+    bool pins_model;      /**< Its specification has "model" and "dataset", whose versions are
+                               chosen when the job is made; it is tracked as a run. */
     int64_t max_restarts; /**< Unless the user says otherwise. */
     weir_status (*check)(const json_t *spec, struct weir_arena *arena, struct weir_error *err);
     weir_status (*plan)(struct job_plan *plan, struct weir_error *err);

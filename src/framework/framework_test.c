@@ -93,6 +93,32 @@ START_TEST(tasks_times_text_is_bounded)
 
 END_TEST
 
+START_TEST(a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found)
+{
+    weir_arena_init(&arena, 0);
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *spec =
+        json_loads("{\"model\":\"m@v1\",\"dataset\":\"d@v1\",\"tasks\":3,\"output\":\"/out\","
+                   "\"resources\":{\"cpus\":2}}",
+                   0, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *pinned = json_loads("{\"blob\":\"b\"}", 0, NULL);
+    struct weir_launch_job job = {
+        .id = "j1", .kind = "batch", .spec = spec, .pinned = pinned, .shared_dir = "/s"};
+    ck_assert_int_eq(weir_framework_plan(&job, &arena, &launches, &n_launches, &request, &err),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 3);
+    ck_assert_int_eq(launches[2].cpu_slots, 2);
+    ck_assert_str_eq(spec_member(2, "rank"), "2");
+    ck_assert_str_eq(spec_member(2, "threads"), "2");
+    ck_assert_str_eq(spec_member(2, "blob"), "\"b\"");
+    ck_assert_ptr_nonnull(
+        strstr(launches[0].definition, "{\"path\":\"/out\",\"access\":\"write\"}"));
+    ck_assert_ptr_nonnull(strstr(launches[0].definition, "batch-predict"));
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(an_elastic_training_is_one_task_that_starts_its_workers)
 {
     weir_arena_init(&arena, 0);
@@ -165,5 +191,6 @@ END_TEST
 
 WEIR_TEST_MAIN("framework", job_kinds_keep_the_laws_of_registries,
                a_training_is_a_gang_of_workers_then_servers,
+               a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found,
                an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
                what_cannot_be_started_says_why, tasks_times_text_is_bounded)

@@ -15,6 +15,9 @@ weir_status job_plan_room(struct job_plan *plan, int64_t n_tasks, struct weir_er
                               (long long)n_tasks, WEIR_FRAMEWORK_TASKS_MAX);
     }
     size_t text_bytes = json_dumpb(plan->job->spec, NULL, 0, JSON_COMPACT);
+    if (plan->job->pinned != NULL) {
+        text_bytes += json_dumpb(plan->job->pinned, NULL, 0, JSON_COMPACT);
+    }
     if ((size_t)n_tasks * text_bytes > WEIR_FRAMEWORK_TEXT_MAX_BYTES) {
         return weir_error_set(err, WEIR_ERR_LIMIT,
                               "$.spec: %zu bytes for each of %lld tasks: together at most %zu MiB; "
@@ -51,6 +54,9 @@ void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t
 json_t *job_plan_spec(const struct job_plan *plan)
 {
     json_t *spec = json_deep_copy(plan->job->spec);
+    if (plan->job->pinned != NULL) {
+        json_object_update(spec, (json_t *)plan->job->pinned);
+    }
     if (plan->job->server_url != NULL) {
         json_object_set_new(spec, "server", json_string(plan->job->server_url));
         json_object_set_new(spec, "token_file", json_string("token"));

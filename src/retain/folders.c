@@ -1,4 +1,4 @@
-/** What tasks leave in the state folder: checkpoints, rendezvous, replicas, logs. */
+/** What tasks leave in the state folder: checkpoints, rendezvous, results, replicas, logs. */
 #include "retain/retain_private.h"
 
 #include "base/file.h"
@@ -110,8 +110,9 @@ static weir_status judge_checkpoints(struct weir_txn *txn, const struct retain_l
     return WEIR_OK;
 }
 
-static weir_status judge_rendezvous(struct weir_txn *txn, const struct retain_look *look,
-                                    const struct entry *entry, struct weir_error *err)
+/* Needed as long as the job is not over, and by nobody after that. */
+static weir_status judge_by_job(struct weir_txn *txn, const struct retain_look *look,
+                                const struct entry *entry, struct weir_error *err)
 {
     bool is_over, has_succeeded;
     WEIR_TRY(
@@ -214,7 +215,8 @@ static const struct folder {
                          const struct entry *entry, struct weir_error *err);
 } folders[] = {
     {WEIR_RETAIN_CHECKPOINTS, "checkpoints", judge_checkpoints},
-    {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_rendezvous},
+    {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_by_job},
+    {WEIR_RETAIN_RESULTS, "results", judge_by_job},
     {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
     {WEIR_RETAIN_LOGS, "logs", judge_log},
     {WEIR_RETAIN_PICTURES, "pictures", judge_pack},
