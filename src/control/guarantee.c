@@ -32,13 +32,23 @@ static int64_t quota_at(const struct weir_sched_snapshot *rows, int32_t q, int32
     return share != NULL && share->quota > 0 ? share->quota : 0;
 }
 
+/* Its whole devices, and the slices of others by what each counts as. */
+static int64_t devices_of(const struct weir_sched_node *node)
+{
+    int64_t devices = (int64_t)node->n_devices * WEIR_SCHED_DEVICE;
+    for (int32_t i = 0; i < node->n_extras; i++) {
+        devices += node->extras[i].count * node->extras[i].device_milli;
+    }
+    return devices;
+}
+
 static void sum_capacity(const struct weir_sched_snapshot *rows, const char *const *models,
                          int32_t n_models, struct weir_sched_amount *out)
 {
     memset(out, 0, sizeof *out);
     for (int32_t i = 0; i < rows->n_nodes; i++) {
         const struct weir_sched_node *node = &rows->nodes[i];
-        int64_t devices = (int64_t)node->n_devices * WEIR_SCHED_DEVICE;
+        int64_t devices = devices_of(node);
         out->of[WEIR_SCHED_ACCELERATOR] += devices;
         out->of[WEIR_SCHED_CPU] += node->cpu_milli;
         out->of[WEIR_SCHED_MEMORY] += node->memory_bytes;

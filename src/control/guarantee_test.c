@@ -55,6 +55,28 @@ START_TEST(departments_count_once_and_parts_above_theirs_count_themselves)
 
 END_TEST
 
+START_TEST(slices_of_devices_count_as_parts_of_them)
+{
+    const struct weir_sched_extra slices[] = {{"1g.10gb", 4, 125}, {"card", 9, 0}};
+    const struct weir_sched_node node = {
+        .name = "a", .n_devices = 1, .extras = slices, .n_extras = 2};
+    struct weir_sched_queue queues[] = {queue("a", -1, 0), queue("b", -1, 0)};
+    const struct weir_sched_snapshot rows = {
+        .now_ms = MONDAY, .queues = queues, .n_queues = 2, .nodes = &node, .n_nodes = 1};
+    struct guarantee_sum sum;
+    queues[0].shares[WEIR_SCHED_ACCELERATOR].quota = 1000;
+    queues[1].shares[WEIR_SCHED_ACCELERATOR].quota = 500;
+    guarantee_look(&rows, &arena, &sum);
+    ck_assert_int_eq(sum.capacity.of[WEIR_SCHED_ACCELERATOR], 1500);
+    ck_assert_int_eq(sum.resource, -1);
+    queues[1].shares[WEIR_SCHED_ACCELERATOR].quota = 625;
+    guarantee_look(&rows, &arena, &sum);
+    ck_assert_int_eq(sum.resource, WEIR_SCHED_ACCELERATOR);
+    ck_assert_int_eq(guarantee_missing(&sum), 125);
+}
+
+END_TEST
+
 START_TEST(times_of_the_week_add_up_where_they_meet)
 {
     struct weir_sched_timed_quota night = {.days = 0x7f,
@@ -102,5 +124,6 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("guarantee", set_up, tear_down,
                     departments_count_once_and_parts_above_theirs_count_themselves,
+                    slices_of_devices_count_as_parts_of_them,
                     times_of_the_week_add_up_where_they_meet,
                     the_sentence_names_who_uses_the_least_of_theirs)
