@@ -16,14 +16,30 @@ async function change(node: Node, body: Record<string, unknown>): Promise<void> 
     await nodes.load()
 }
 
-export function drainQuestion(node: Node, nTasks: number): Question {
+/** What runs there when it is read: whoever asks at once may be quicker than the list of devices. undefined: not known yet. */
+type CountTasks = () => number | undefined
+
+function DrainText({ count }: { count: CountTasks }) {
+    const n = count()
+    const there = n === undefined ? 'What runs there may end there.' : n === 0 ? 'Nothing runs there.' : `${n} ${n === 1 ? 'job runs' : 'jobs run'} there, and may end there.`
+    return <p>It takes no new tasks. {there} Resume takes it back.</p>
+}
+
+function RemoveText({ count }: { count: CountTasks }) {
+    const n = count()
+    const there =
+        n === undefined
+            ? 'The server refuses as long as tasks are there.'
+            : n > 0
+              ? `${n} ${n === 1 ? 'job is' : 'jobs are'} there: the server refuses as long as tasks are. Drain it first.`
+              : 'What it did stays known.'
+    return <p>Its tokens end: it has to join anew. {there}</p>
+}
+
+export function drainQuestion(node: Node, count: CountTasks): Question {
     return {
         title: `Drain ${node.name}?`,
-        text: (
-            <p>
-                It takes no new tasks. {nTasks === 0 ? 'Nothing runs there.' : `${nTasks} ${nTasks === 1 ? 'job runs' : 'jobs run'} there, and may end there.`} Resume takes it back.
-            </p>
-        ),
+        text: <DrainText count={count} />,
         confirm: `Drain ${node.name}`,
         done: `${node.name} drains`,
         act: () => change(node, { is_draining: true }),
@@ -31,7 +47,7 @@ export function drainQuestion(node: Node, nTasks: number): Question {
 }
 
 /** Drain, or resume. */
-export function DrainButton({ node, nTasks }: { node: Node; nTasks: number }) {
+export function DrainButton({ node, count }: { node: Node; count: CountTasks }) {
     const resume = async () => {
         try {
             await change(node, { is_draining: false })
@@ -45,7 +61,7 @@ export function DrainButton({ node, nTasks }: { node: Node; nTasks: number }) {
             Resume<span class="hidden"> {node.name}</span>
         </Act>
     ) : (
-        <Act right="operate nodes" isSmall onClick={() => ask(drainQuestion(node, nTasks))}>
+        <Act right="operate nodes" isSmall onClick={() => ask(drainQuestion(node, count))}>
             Drain<span class="hidden"> {node.name}</span>
         </Act>
     )
@@ -117,7 +133,7 @@ export function MarksButton({ node }: { node: Node }) {
     )
 }
 
-export function RemoveButton({ node, nTasks }: { node: Node; nTasks: number }) {
+export function RemoveButton({ node, count }: { node: Node; count: CountTasks }) {
     return (
         <Act
             right="change nodes"
@@ -126,11 +142,7 @@ export function RemoveButton({ node, nTasks }: { node: Node; nTasks: number }) {
             onClick={() =>
                 ask({
                     title: `Take ${node.name} out of the cluster?`,
-                    text: (
-                        <p>
-                            Its tokens end: it has to join anew. {nTasks > 0 ? `${nTasks} ${nTasks === 1 ? 'job is' : 'jobs are'} there: the server refuses as long as tasks are. Drain it first.` : 'What it did stays known.'}
-                        </p>
-                    ),
+                    text: <RemoveText count={count} />,
                     confirm: `Remove ${node.name}`,
                     danger: true,
                     done: `${node.name} has left`,

@@ -169,8 +169,8 @@ function Found({ node }: { node: Node }) {
                 }
             >
                 <MarksButton node={node} />
-                <DrainButton node={node} nTasks={jobsOn(node)} />
-                <RemoveButton node={node} nTasks={jobsOn(node)} />
+                <DrainButton node={node} count={() => jobsOn(node)} />
+                <RemoveButton node={node} count={() => jobsOn(node)} />
             </PageHead>
             {wrong && (
                 <div class="note tone-bad" role="note">

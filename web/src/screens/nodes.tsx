@@ -35,8 +35,8 @@ export const isSilent = (node: Node) => !is(nodeState(node), 'ready', 'draining'
 
 export const devicesOf = (node: Node) => accelerators.value.get(node.name) ?? []
 
-/** Jobs that hold a device of the node; those on cores alone are not known here. */
-export const jobsOn = (node: Node) => new Set(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name }) => name))).size
+/** Jobs that hold a device of the node; those on cores alone are not known here. undefined: the devices have not come yet. */
+export const jobsOn = (node: Node) => devices.data.value && new Set(devicesOf(node).flatMap((one) => holdersOf(one).map(({ name }) => name))).size
 
 /** What is wrong with it, in a sentence; undefined: nothing. */
 export function wrongWith(node: Node): string | undefined {
@@ -162,7 +162,7 @@ function NodeTile({ node }: { node: Node }) {
                             <DiskMeter total={disk.bytes} free={disk.free} label={`Disk of ${node.name}`} />
                         </>
                     )}
-                    <DrainButton node={node} nTasks={jobsOn(node)} />
+                    <DrainButton node={node} count={() => jobsOn(node)} />
                 </span>
             </header>
             {wrong && (
