@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Hostile clients of models in service: ten thousand connections that say little, bodies that never end, pictures that are bombs,
-tensors that fit nowhere, zeros as a model (WEIR_ZEROS_BYTES=2147483648: 2 GB of them). Each gets a clear answer or nothing; memory stays bounded, the replica's
-process and the server's live, and others are answered meanwhile."""
+"""Hostile clients of models in service: ten thousand connections that say little, bodies that never end, pictures that
+are bombs, tensors that fit nowhere, a large file of zeros as a model (WEIR_ZEROS_BYTES=2147483648: 2 GB of them). Each
+gets a clear answer or nothing; memory stays bounded, the processes live, and others are answered meanwhile."""
 import json
 import os
 import pathlib
