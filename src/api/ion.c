@@ -3,6 +3,7 @@
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
+#include "store/tenant.h"
 #include "watch/watch.h"
 
 #include <stdlib.h>
@@ -54,12 +55,24 @@ static void add_reason_of_job(struct weir_txn *txn, const struct weir_ion_pipeli
         json_string(weir_arena_printf(arena, "%s is %s: %s", job.name, job.state, job.reason)));
 }
 
-/** What replicas serve of the link's models, what the link has chosen, and what waits for a person.
- */
+/** A candidate that stands in the link's chain: at which policy, since when, and what that says. */
+static json_t *waiting_view(const struct weir_ion_candidate *candidate)
+{
+    json_t *approvals =
+        candidate->approvals != NULL ? json_loads(candidate->approvals, 0, NULL) : NULL;
+    return json_pack(
+        "{s:I,s:s,s:s,s:I,s:s?,s:s?,s:I,s:o}", "version", (json_int_t)candidate->version, "model",
+        candidate->model, "state", candidate->state, "position", (json_int_t)candidate->position,
+        "policy", candidate->waits_for, "why", candidate->waits_why, "until_ms",
+        (json_int_t)candidate->until_ms, "approvals", approvals != NULL ? approvals : json_array());
+}
+
+/** What replicas serve of the link's models, what the link has chosen, and what waits, for a person or
+ *  a time. */
 static json_t *link_view(const struct weir_ion_state *state, const struct weir_ion_doc_link *link)
 {
-    json_t *pending = json_array(), *serving = json_null(), *model = json_null(),
-           *wanted = json_null();
+    json_t *pending = json_array(), *waiting = json_array(), *serving = json_null(),
+           *model = json_null(), *wanted = json_null(), *policies = json_array();
     const char *deployment = NULL;
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
@@ -77,11 +90,18 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
         } else if (strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
             json_array_append_new(pending, json_integer(candidate->version));
         }
+        if (candidate->waits_for != NULL) {
+            json_array_append_new(waiting, waiting_view(candidate));
+        }
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:s?,s:o}", "id", link->id, "from", link->from,
-                     "to", link->to, "policy", link->policy.kind->name, "serving_version", serving,
-                     "serving_model", model, "wanted_version", wanted, "deployment_state",
-                     deployment, "pending_versions", pending);
+    for (size_t i = 0; i < link->policies.n; i++) {
+        json_array_append_new(policies, json_string(link->policies.items[i].kind->name));
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s?,s:o,s:o}", "id", link->id, "from",
+                     link->from, "to", link->to, "policy", link->policies.names, "policies",
+                     policies, "serving_version", serving, "serving_model", model, "wanted_version",
+                     wanted, "deployment_state", deployment, "pending_versions", pending, "waiting",
+                     waiting);
 }
 
 static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
@@ -217,6 +237,34 @@ weir_status api_ion_trigger(struct api_call *call, struct weir_txn *txn, struct 
     return step_and_answer(call, txn, &event, err);
 }
 
+/** The caller's roles here: on the platform, and those in the ION's project that the token may use.
+ *  NULL at the end. */
+static weir_status roles_here(struct api_call *call, struct weir_txn *txn, const char *project,
+                              const char *const **out, struct weir_error *err)
+{
+    const struct weir_identity *identity = &call->identity;
+    weir_rights rights = identity->rights;
+    char **in_project;
+    size_t n, n_roles = 0;
+    WEIR_TRY(weir_project_roles_of(txn, project, call->actor, call->arena, &in_project, &n, err));
+    const char **roles = WEIR_ARENA_ARRAY(call->arena, n + 2, const char *);
+    for (size_t i = 0; i < identity->n_grants; i++) {
+        if (strcmp(identity->grants[i].project, project) == 0) {
+            rights |= identity->grants[i].rights;
+        }
+    }
+    roles[n_roles++] = weir_role_text(identity->role);
+    for (size_t i = 0; i < n; i++) {
+        enum weir_role role;
+        WEIR_TRY(weir_role_from_text(in_project[i], &role, err));
+        if ((weir_role_rights(role) & ~rights) == 0 && role != identity->role) {
+            roles[n_roles++] = weir_role_text(role);
+        }
+    }
+    *out = roles;
+    return WEIR_OK;
+}
+
 static weir_status review(struct api_call *call, struct weir_txn *txn,
                           enum weir_ion_event_type type, struct weir_error *err)
 {
@@ -226,6 +274,11 @@ static weir_status review(struct api_call *call, struct weir_txn *txn,
     WEIR_TRY(api_body_int(call, "version", 0, &event.version, err));
     WEIR_TRY(api_body_text(call, "note", &event.note, err));
     WEIR_TRY(api_body_text(call, "link", &event.link, err));
+    if (type == WEIR_ION_EVENT_APPROVE) {
+        struct weir_ion ion;
+        WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, call->params[0], call->arena, &ion, err));
+        WEIR_TRY(roles_here(call, txn, ion.project, &event.roles, err));
+    }
     return step_and_answer(call, txn, &event, err);
 }
 

@@ -381,8 +381,9 @@ static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct
                              err));
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
             WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
-            apply->models[apply->n_models++] = (struct weir_ion_model){
-                name, version.id, version.version, version.blob, version.metrics};
+            apply->models[apply->n_models++] =
+                (struct weir_ion_model){name,         version.id,      version.version,
+                                        version.blob, version.metrics, version.created_by};
         }
     }
     return WEIR_OK;

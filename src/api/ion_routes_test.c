@@ -212,15 +212,16 @@ static void push(int number, const char *signature)
     must(weir_store_write(callers.fixture.store, push_in, &pushed, &err), &err);
 }
 
-static int apply_to_model(const char *model, const char *gallery)
+static int apply_to_model(const char *model, const char *gallery, const char *policy)
 {
     return ask("POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":["
                "{\"name\":\"see\",\"type\":\"prediction\",\"source\":{\"kind\":\"http\"}%s}],"
                "\"links\":[{\"from\":{\"model\":\"%s\"},\"to\":\"see\","
-               "\"policy\":\"always-update\"}]}",
-               gallery, model);
+               "\"policy\":%s}]}",
+               gallery, model, policy);
 }
 
+#define TAKEN   "\"always-update\""
 #define GALLERY ",\"gallery\":{\"dataset\":\"staff\"}"
 
 static const struct {
@@ -236,7 +237,7 @@ START_TEST(a_model_that_does_not_fit_its_pipeline_is_refused)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(unfit); i++) {
         push((int)i, unfit[i].signature);
-        EXPECT_STATUS(501, apply_to_model("sorter", unfit[i].gallery));
+        EXPECT_STATUS(501, apply_to_model("sorter", unfit[i].gallery, TAKEN));
         ck_assert_msg(strstr(said_text("error.message"), unfit[i].said) != NULL, "%s",
                       said_text("error.message"));
         ck_assert_ptr_nonnull(strstr(said_text("error.message"), "$.links[0].from.model: version"));
@@ -247,11 +248,11 @@ END_TEST
 
 START_TEST(a_pushed_model_serves_with_its_signature)
 {
-    EXPECT_STATUS(400, apply_to_model("sorter", ""));
+    EXPECT_STATUS(400, apply_to_model("sorter", "", TAKEN));
     ck_assert_ptr_nonnull(
         strstr(said_text("error.message"), "$.links[0].from.model: there is no model \"sorter\""));
     push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
-    EXPECT_STATUS(200, apply_to_model("sorter", ""));
+    EXPECT_STATUS(200, apply_to_model("sorter", "", TAKEN));
     ck_assert_str_eq(said_text("links.0.id"), "model/sorter:see");
     ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 1);
     start_replica();
@@ -467,6 +468,38 @@ START_TEST(drift_raises_one_alert_until_it_is_gone)
 
 END_TEST
 
+/* Roles count as they are on the platform or in the ION's project. */
+START_TEST(approvals_are_counted_by_people_and_roles)
+{
+    char olga[BEARER_BYTES], vic[BEARER_BYTES];
+    make_caller("olga", "operator", "", olga);
+    make_caller("vic", "approver", "", vic);
+    push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    EXPECT_STATUS(200,
+                  apply_to_model("sorter", "",
+                                 "[{\"kind\":\"manual\",\"approvals\":2,\"roles\":[\"approver\"]},"
+                                 "{\"kind\":\"expiry\",\"max_age_s\":1000}]"));
+    ck_assert_str_eq(said_text("links.0.policy"), "manual, expiry");
+    ck_assert_str_eq(said_text("links.0.policies.1"), "expiry");
+    ck_assert_str_eq(said_text("links.0.waiting.0.why"), "manual: 2 people must approve it");
+    EXPECT_STATUS(403, ask_as(olga, "POST " DOOR "/approve\n\n{}"));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "from these roles only: approver"));
+    EXPECT_STATUS(200, ask_as(vic, "POST " DOOR "/approve\n\n{}"));
+    ck_assert_str_eq(said_text("links.0.waiting.0.why"), "manual: 1 of 2 approvals, by vic");
+    ck_assert_str_eq(said_text("links.0.waiting.0.approvals.0.by"), "vic");
+    EXPECT_STATUS(409, ask_as(vic, "POST " DOOR "/approve\n\n{}"));
+    EXPECT(200, "PUT " API "/projects/default/members/user/olga\n\n{\"role\":\"approver\"}");
+    EXPECT_STATUS(200, ask_as(olga, "POST " DOOR "/approve\n\n{\"note\":\"fine\"}"));
+    ck_assert_uint_eq(json_array_size(said("links.0.waiting")), 0);
+    ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 1);
+    EXPECT(200, "GET " DOOR "/policy-decisions");
+    ck_assert_uint_eq(json_array_size(said("items")), 4);
+    EXPECT(200, "GET " DOOR "/candidates");
+    ck_assert_int_eq(json_integer_value(said("items.0.position")), 1);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
                     a_document_of_wrong_form_is_refused_whole,
                     a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
@@ -477,4 +510,5 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
                     drift_raises_one_alert_until_it_is_gone,
                     a_model_that_does_not_fit_its_pipeline_is_refused,
-                    a_pushed_model_serves_with_its_signature, a_label_is_stored_and_counted)
+                    a_pushed_model_serves_with_its_signature,
+                    approvals_are_counted_by_people_and_roles, a_label_is_stored_and_counted)

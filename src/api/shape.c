@@ -241,16 +241,29 @@ static const struct api_member pipeline_members[] = {
     MAY_MISS("gallery_default", "text", "What becomes of people on no list"),
     MAY_MISS("source", "any", "Where frames come from; its token is shown as ***"),
 };
+static const struct api_member waiting_members[] = {
+    ALWAYS("version", "integer", "Version of the model"),
+    ALWAYS("model", "text", "Model"),
+    ALWAYS("state", "text", "PENDING_REVIEW, WAITING or APPROVED"),
+    ALWAYS("position", "integer", "Policy of the chain where it stands, from 0"),
+    OR_NULL("policy", "text", "That policy"),
+    OR_NULL("why", "text", "What it waits for, in words"),
+    ALWAYS("until_ms", "integer", "When the policy is asked again, ms since 1970; 0: no time"),
+    ALWAYS("approvals", "list of any", "Who has approved it there: by, roles, time_ms"),
+};
 static const struct api_member link_members[] = {
     ALWAYS("id", "text", "FROM:TO"),
     ALWAYS("from", "text", "Training pipeline, or model/NAME of a registered model"),
     ALWAYS("to", "text", "Prediction pipeline"),
-    ALWAYS("policy", "text", "Policy that lets versions through"),
+    ALWAYS("policy", "text", "Policies that let versions through, in words"),
+    ALWAYS("policies", "list of text", "Their kinds, in the order of the chain"),
     OR_NULL("serving_version", "integer", "What replicas serve"),
     OR_NULL("serving_model", "text", "Its model"),
     OR_NULL("wanted_version", "integer", "What the link has chosen"),
     OR_NULL("deployment_state", "text", "Of that one: DEPLOYING, SERVING or DEPLOY_FAILED"),
     ALWAYS("pending_versions", "list of integer", "What waits for a person"),
+    ALWAYS("waiting", "list of waiting version",
+           "What stands in the chain, for a person or a time"),
 };
 static const struct api_member ion_members[] = {
     ALWAYS("pipelines", "list of pipeline", "Its pipelines"),
@@ -422,6 +435,7 @@ const struct api_shape api_shapes[] = {
     SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),
     SHAPE("pipeline deployment", NULL, NULL, deployment_members),
     RECORD("pipeline", weir_ion_pipeline_resource, "ion name type state", pipeline_members),
+    SHAPE("waiting version", NULL, NULL, waiting_members),
     SHAPE("link", NULL, NULL, link_members),
     RECORD("ION", weir_ion_resource, "project state created_by created_ms updated_ms", ion_members),
     RECORD("candidate", weir_ion_candidate_resource,

@@ -120,6 +120,18 @@ static const struct weir_option review_options[] = {
              "Which link, if there are several"),
 };
 
+/** What stands in the link's chain, and what it waits for: "version 3: manual: 1 of 2 approvals, …" */
+static void print_waiting(struct cli_call *call, const json_t *link)
+{
+    size_t i;
+    json_t *waiting;
+    json_array_foreach(json_object_get(link, "waiting"), i, waiting)
+    {
+        printf("    version %s: %s\n", cli_text(call, waiting, "version"),
+               cli_text(call, waiting, "why"));
+    }
+}
+
 static void print_links(struct cli_call *call, const json_t *ion)
 {
     size_t i;
@@ -136,6 +148,7 @@ static void print_links(struct cli_call *call, const json_t *ion)
                cli_text(call, link, "serving_version"), is_there ? "" : "deploying ",
                is_there ? "" : cli_text(call, link, "wanted_version"), is_there ? "" : ", ",
                cli_text(call, link, "pending_versions"));
+        print_waiting(call, link);
     }
 }
 

@@ -341,8 +341,9 @@ static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
 {
     char **names;
     size_t n;
-    const struct weir_ion_model made = {version->model, version->id, version->version,
-                                        version->blob, version->metrics};
+    const struct weir_ion_model made = {
+        version->model, version->id,      version->version,
+        version->blob,  version->metrics, run->id != NULL ? run->created_by : version->created_by};
     WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct weir_ion_state state;

@@ -5,7 +5,8 @@
  *     ion_step.c     which event goes where
  *     ion_apply.c    the document: pipelines come, change and go
  *     ion_train.c    triggers, coalescing, ends of trainings
- *     ion_policy.c   candidates: policies, review, promotion, rollback
+ *     ion_policy.c   candidates: their way through the chains of policies, promotion
+ *     ion_review.c   what people ask for: approve, reject, roll back
  *     ion_deploy.c   what a replica must serve
  *     ion_replica.c  what replicas say of it
  *
@@ -89,8 +90,65 @@ void engine_on_ended(struct engine *engine);
 
 /* ion_policy.c */
 
+/** Whom a decision's row names if a policy made it. */
+#define WEIR_ACTOR_POLICY "policy"
+
+/** What the row names if no policy of the chain was asked. */
+#define WEIR_POLICY_NONE "none"
+
+/** Why a policy is asked. */
+struct asked_by {
+    const char *actor;       /**< For the row. */
+    const char *rejected_by; /**< A person who rejects the candidate; NULL: nobody does. */
+};
+
+/** The document's link; NULL if it has none of that identifier. */
+const struct weir_ion_doc_link *engine_link(const struct engine *engine, const char *id);
+
+struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id);
+
 /** Is a serving candidate there? NULL if not. */
 struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link);
+
+/** Does it stand at a policy: does it wait for people or a time? */
+bool engine_is_standing(const struct weir_ion_candidate *candidate);
+
+/** What a policy of the link looks at; of no link: what can be seen without one. */
+struct weir_policy_inputs engine_inputs(struct engine *engine,
+                                        const struct weir_ion_candidate *candidate,
+                                        const struct weir_ion_doc_link *link, size_t i_policy);
+
+/** Record a decision, before it is carried out. */
+void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
+                   const char *policy, const struct weir_policy_inputs *inputs,
+                   const struct weir_policy_verdict *told, const char *actor);
+
+/** Record one that no policy was asked for. */
+void engine_record_by_hand(struct engine *engine, const struct weir_ion_candidate *candidate,
+                           const char *verdict, const char *rule, const char *actor);
+
+/** From now on the link serves this candidate; its decision has been recorded. */
+void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, char *old_state,
+                  const char *kind);
+
+/** Ask the policy where the candidate stands, and those behind it as far as it comes. */
+void engine_advance(struct engine *engine, const struct weir_ion_doc_link *link,
+                    struct weir_ion_candidate *candidate, const struct asked_by *by);
+
+/** The link's chain is another one: what stood in the old one is nowhere, and then at the head of the
+ *  new. Both within one step. */
+void engine_leave_chain(struct engine *engine, const char *link);
+void engine_enter_chain(struct engine *engine, const struct weir_ion_doc_link *link);
+
+/** A version comes to the link, and stands nowhere yet; NULL: it came before. */
+struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_ion_doc_link *link,
+                                       struct weir_ion_candidate offered);
+
+/** Ask for those whose time has come. */
+void engine_tick_policies(struct engine *engine);
+
+/** When that is; INT64_MAX: never. */
+int64_t engine_policies_tick_ms(const struct weir_ion_state *state);
 
 /** A link came (back): let what served last, or the newest model of where it begins, pass
  * it. */
@@ -100,6 +158,8 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
 void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link);
 
 void engine_on_model(struct engine *engine);
+
+/* ion_review.c */
 weir_status engine_on_review(struct engine *engine);
 weir_status engine_on_rollback(struct engine *engine);
 

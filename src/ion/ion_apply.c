@@ -19,14 +19,14 @@ static const struct weir_ion_dataset *find_dataset(const struct weir_ion_event *
     return NULL;
 }
 
-static bool link_is_in(const struct weir_ion_doc *doc, const char *id)
+static const struct weir_ion_doc_link *link_in(const struct weir_ion_doc *doc, const char *id)
 {
     for (size_t i = 0; i < doc->n_links; i++) {
         if (strcmp(doc->links[i].id, id) == 0) {
-            return true;
+            return &doc->links[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 /** Does the link lead into the pipeline? Names hold no colon. */
@@ -70,6 +70,7 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->job = NULL;
     pipeline->run = NULL;
     pipeline->pending_cause = NULL;
+    pipeline->pending_by = NULL;
     pipeline->next_fire_ms = 0;
     pipeline->candidate = NULL;
     pipeline->deployment = NULL;
@@ -163,20 +164,25 @@ static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pi
     }
 }
 
-static void apply_links(struct engine *engine)
+static void apply_links(struct engine *engine, const struct weir_ion_doc *old_doc)
 {
     const struct weir_ion_doc *doc = &engine->state->doc;
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
         /* The pipeline goes on serving it until the new link brings another. */
         if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING) &&
-            !link_is_in(doc, candidate->link)) {
+            link_in(doc, candidate->link) == NULL) {
             retire(engine, candidate);
         }
     }
     for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_link *old = link_in(old_doc, doc->links[i].id);
+        if (old == NULL || strcmp(old->policies.text, doc->links[i].policies.text) != 0) {
+            engine_leave_chain(engine, doc->links[i].id);
+        }
         /* A newer model first: what served last would be promoted only to be replaced. */
         engine_offer_models(engine, &doc->links[i]);
+        engine_enter_chain(engine, &doc->links[i]);
         if (engine_serving(engine, doc->links[i].id) == NULL) {
             engine_revive_link(engine, &doc->links[i]);
         }
@@ -224,7 +230,7 @@ void engine_on_applied(struct engine *engine)
             apply_prediction(engine, pipeline, old, doc);
         }
     }
-    apply_links(engine);
+    apply_links(engine, &old_doc);
 }
 
 weir_status engine_on_deleted(struct engine *engine)

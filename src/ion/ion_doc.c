@@ -90,7 +90,7 @@ static const struct weir_field gallery_fields[] = {
 static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   JSON, WEIR_FIELD_REQUIRED, "", "training pipeline, or a registered model"),
     WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
-    WEIR_FIELD(link, policy, JSON, 0, "", "name of a policy, or an object with kind"),
+    WEIR_FIELD(link, policy, JSON, 0, "", "policy or list of policies: names, or objects with kind"),
 };
 static const struct weir_field link_from_fields[] = {
     WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
@@ -387,9 +387,9 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
                               "prediction pipeline serves the models of one",
                               reader->path, link.to, other->from);
     }
-    WEIR_TRY(weir_policy_read(json_object_get(json, "policy"),
-                              weir_arena_printf(reader->arena, "%s.policy", reader->path),
-                              reader->arena, &read.policy, reader->err));
+    WEIR_TRY(weir_policy_chain_read(json_object_get(json, "policy"),
+                                    weir_arena_printf(reader->arena, "%s.policy", reader->path),
+                                    reader->arena, &read.policies, reader->err));
     read.id = weir_arena_printf(reader->arena, "%s:%s", read.from, link.to);
     *out = read;
     return WEIR_OK;

@@ -51,7 +51,7 @@ struct weir_ion_doc_link {
     char *from;  /**< A training pipeline's name; of a registered model "model/NAME". */
     char *model; /**< Registered model whose versions are its candidates; NULL: a training's. */
     char *to;
-    struct weir_configured policy; /**< Of weir_policies. */
+    struct weir_policy_chain policies;
 };
 
 struct weir_ion_doc {

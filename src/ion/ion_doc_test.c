@@ -101,7 +101,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     ck_assert_str_eq(entrance->gallery_default, "allow");
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&doc, "entrance");
     ck_assert_str_eq(link->id, "training:entrance");
-    ck_assert_str_eq(link->policy.kind->name, "always-update");
+    ck_assert_str_eq(link->policies.names, "always-update");
 }
 
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(what_is_left_out_has_its_default)
     ck_assert_int_eq(doc.pipelines[1].replicas, 1);
     ck_assert_str_eq(doc.pipelines[1].sinks, "[]");
     ck_assert_ptr_null(doc.pipelines[1].gallery_dataset);
-    ck_assert_str_eq(doc.links[0].policy.kind->name, "manual"); /* Nothing goes live unasked. */
+    ck_assert_str_eq(doc.links[0].policies.names, "manual"); /* Nothing goes live unasked. */
 }
 
 END_TEST

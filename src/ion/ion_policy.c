@@ -1,11 +1,11 @@
+/* Candidates in the chains of links. What people ask for is in ion_review.c. */
 #include "base/json.h"
 #include "ion/engine.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/** The document's link; NULL if it has none of that identifier. */
-static const struct weir_ion_doc_link *find_link(const struct engine *engine, const char *id)
+const struct weir_ion_doc_link *engine_link(const struct engine *engine, const char *id)
 {
     const struct weir_ion_doc *doc = &engine->state->doc;
     for (size_t i = 0; id != NULL && i < doc->n_links; i++) {
@@ -16,7 +16,7 @@ static const struct weir_ion_doc_link *find_link(const struct engine *engine, co
     return NULL;
 }
 
-static struct weir_ion_candidate *find_candidate(struct engine *engine, const char *id)
+struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id)
 {
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         if (strcmp(engine->state->candidates[i].id, id) == 0) {
@@ -38,44 +38,58 @@ struct weir_ion_candidate *engine_serving(struct engine *engine, const char *lin
     return NULL;
 }
 
-/** The newest version that was ever a candidate on the link, but for one; 0 if none. */
-static int64_t newest_version(const struct engine *engine, const char *link, const char *but)
+/** The newest version of its model that was ever a candidate on its link, but for itself; 0 if none. */
+static int64_t newest_other(const struct engine *engine, const struct weir_ion_candidate *but)
 {
     int64_t newest = 0;
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        if (strcmp(candidate->link, link) == 0 && strcmp(candidate->id, but) != 0) {
+        if (strcmp(candidate->link, but->link) == 0 && strcmp(candidate->id, but->id) != 0 &&
+            strcmp(candidate->model, but->model) == 0) {
             newest = WEIR_MAX(newest, candidate->version);
         }
     }
     return newest;
 }
 
-/** What the rule looked at, so that the decision can be made again from its row alone. */
-static char *inputs_json(struct engine *engine, const struct weir_ion_candidate *candidate)
+static int64_t last_served_ms(const struct engine *engine, const char *link)
 {
-    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
-    json_t *inputs = json_object();
-    json_t *metrics =
-        candidate->metrics != NULL ? json_loads(candidate->metrics, JSON_DECODE_ANY, NULL) : NULL;
-    json_object_set_new(inputs, "candidate_version", json_integer(candidate->version));
-    json_object_set_new(inputs, "candidate_state", json_string(candidate->state));
-    json_object_set_new(inputs, "newest_other_version",
-                        json_integer(newest_version(engine, candidate->link, candidate->id)));
-    json_object_set_new(inputs, "serving_version",
-                        serving != NULL ? json_integer(serving->version) : json_null());
-    json_object_set_new(inputs, "metrics", metrics != NULL ? metrics : json_null());
-    char *text = weir_json_text(inputs, engine->arena);
-    json_decref(inputs);
-    return text;
+    int64_t last_ms = 0;
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
+        if (strcmp(engine->state->candidates[i].link, link) == 0) {
+            last_ms = WEIR_MAX(last_ms, engine->state->candidates[i].served_ms);
+        }
+    }
+    return last_ms;
 }
 
-/** Record a decision, before it is carried out. */
-static void decide(struct engine *engine, const struct weir_ion_candidate *candidate,
-                   const char *verdict, const char *rule, const char *actor)
+struct weir_policy_inputs engine_inputs(struct engine *engine,
+                                        const struct weir_ion_candidate *candidate,
+                                        const struct weir_ion_doc_link *link, size_t i_policy)
+{
+    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    bool is_same_model = serving != NULL && strcmp(serving->model, candidate->model) == 0;
+    return (struct weir_policy_inputs){.policy = link != NULL ? link->policies.items[i_policy].text
+                                                              : NULL,
+                                       .i_policy = (int64_t)i_policy,
+                                       .now_ms = engine->now_ms,
+                                       .created_ms = candidate->created_ms,
+                                       .since_ms = candidate->position_ms,
+                                       .candidate_version = candidate->version,
+                                       .candidate_state = candidate->state,
+                                       .newest_other_version = newest_other(engine, candidate),
+                                       .serving_version = is_same_model ? serving->version : 0,
+                                       .last_served_ms = last_served_ms(engine, candidate->link),
+                                       .made_by = candidate->made_by,
+                                       .approvals = candidate->approvals,
+                                       .metrics = candidate->metrics};
+}
+
+void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
+                   const char *policy, const struct weir_policy_inputs *inputs,
+                   const struct weir_policy_verdict *told, const char *actor)
 {
     struct weir_ion *ion = &engine->state->ion;
-    const struct weir_ion_doc_link *link = find_link(engine, candidate->link);
     ion->n_decisions++;
     engine_act(engine,
                (struct weir_ion_action){
@@ -87,26 +101,36 @@ static void decide(struct engine *engine, const struct weir_ion_candidate *candi
                                 .candidate = candidate->id,
                                 .model_version = candidate->model_version,
                                 .version = candidate->version,
-                                .policy = (char *)(link != NULL ? link->policy.kind->name : "none"),
-                                .inputs = inputs_json(engine, candidate),
-                                .rule = (char *)rule,
-                                .verdict = (char *)verdict,
+                                .policy = (char *)policy,
+                                .position = inputs->i_policy,
+                                .inputs = weir_policy_inputs_text(inputs, engine->arena),
+                                .rule = (char *)told->rule,
+                                .verdict = (char *)told->verdict,
                                 .actor = weir_arena_strdup(engine->arena, actor),
                                 .note = weir_arena_strdup(engine->arena, engine->event->note),
                                 .time_ms = engine->now_ms}});
 }
 
+void engine_record_by_hand(struct engine *engine, const struct weir_ion_candidate *candidate,
+                           const char *verdict, const char *rule, const char *actor)
+{
+    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, NULL, 0);
+    engine_record(engine, candidate, WEIR_POLICY_NONE, &inputs,
+                  &(struct weir_policy_verdict){verdict, rule, 0}, actor);
+}
+
 static void set_state(struct engine *engine, struct weir_ion_candidate *candidate, char *state)
 {
     candidate->state = state;
+    candidate->until_ms = 0;
+    candidate->waits_for = candidate->waits_why = NULL;
     candidate->updated_ms = engine->now_ms;
 }
 
-/** From now on the link serves this candidate; its decision has been recorded. */
-static void serve(struct engine *engine, struct weir_ion_candidate *candidate, char *old_state,
+void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, char *old_state,
                   const char *kind)
 {
-    const struct weir_ion_doc_link *link = find_link(engine, candidate->link);
+    const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
     struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
     struct weir_ion_pipeline *pipeline = engine_pipeline(engine, link->to);
     char *instead = "";
@@ -129,48 +153,323 @@ static void serve(struct engine *engine, struct weir_ion_candidate *candidate, c
     }
 }
 
-/** A model version comes to a link: the link's policy says what becomes of it. */
-static void consider(struct engine *engine, const struct weir_ion_doc_link *link,
-                     struct weir_ion_candidate offered)
+bool engine_is_standing(const struct weir_ion_candidate *candidate)
 {
-    offered.id = weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name, link->id,
-                                   offered.model_version);
-    if (find_candidate(engine, offered.id) != NULL) {
-        return; /* It came before: nothing is promoted twice. */
-    }
-    offered.ion = engine->state->ion.name;
-    offered.link = weir_arena_strdup(engine->arena, link->id);
-    offered.state = WEIR_CANDIDATE_PENDING_REVIEW;
-    offered.served_seq = offered.served_ms = 0;
-    offered.created_ms = offered.updated_ms = engine->now_ms;
-    struct weir_ion_candidate *candidate = engine_add_candidate(engine, offered);
-    const struct weir_ion_candidate *serving = engine_serving(engine, link->id);
-    struct weir_policy_verdict told = weir_policy_decide(
-        &link->policy,
-        (struct weir_policy_inputs){
-            .version = candidate->version,
-            .newest_other_version = newest_version(engine, link->id, candidate->id),
-            .serving_version = serving != NULL ? serving->version : 0,
-            .metrics = candidate->metrics,
-            .now_ms = engine->now_ms,
-        },
-        engine->arena);
-    decide(engine, candidate, told.verdict, told.rule, "policy");
-    if (strcmp(told.verdict, WEIR_VERDICT_PROMOTE) == 0) {
-        set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
-        serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
-    } else if (strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0) {
-        engine_tell(engine, "review_wanted",
-                    weir_arena_printf(engine->arena,
-                                      "Model %s version %" PRId64 " waits for approval on link %s.",
-                                      candidate->model, candidate->version, link->id));
+    return engine_is(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_WAITING) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_APPROVED);
+}
+
+static bool is_verdict(const struct weir_policy_verdict *told, const char *verdict)
+{
+    return strcmp(told->verdict, verdict) == 0;
+}
+
+/** To the event log: what a policy or a person said of a candidate. */
+static void tell_of(struct engine *engine, const char *kind,
+                    const struct weir_ion_candidate *candidate, const char *what)
+{
+    engine_tell(engine, kind,
+                weir_arena_printf(engine->arena, "Model %s version %" PRId64 " %s on link %s.",
+                                  candidate->model, candidate->version, what, candidate->link));
+}
+
+/** It stays where it is: for a time, or for people. */
+static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
+                 const struct weir_policy *policy, const struct weir_policy_verdict *told,
+                 char *state)
+{
+    set_state(engine, candidate, state);
+    candidate->until_ms = told->until_ms;
+    candidate->waits_for = (char *)policy->kind->name;
+    candidate->waits_why = (char *)told->rule;
+    if (!weir_policy_asks_people(policy)) {
+        tell_of(engine, "promotion_waits", candidate,
+                weir_arena_printf(engine->arena, "waits (%s)", told->rule));
+    } else if (candidate->approvals != NULL) {
+        tell_of(engine, "approval_counted", candidate,
+                weir_arena_printf(engine->arena, "waits for more (%s)", told->rule));
     } else {
-        set_state(engine, candidate, WEIR_CANDIDATE_REJECTED);
+        tell_of(engine, "review_wanted", candidate, "waits for approval");
     }
 }
 
+/** Its way ends: a policy or a person refused it, or it is passed over. */
+static void end(struct engine *engine, struct weir_ion_candidate *candidate,
+                const struct weir_policy_verdict *told)
+{
+    if (is_verdict(told, WEIR_VERDICT_REJECT)) {
+        tell_of(engine, "model_rejected", candidate,
+                weir_arena_printf(engine->arena, "was rejected (%s)", told->rule));
+    } else if (candidate->waits_for != NULL) {
+        tell_of(engine, "model_skipped", candidate,
+                weir_arena_printf(engine->arena, "is passed over (%s)", told->rule));
+    }
+    set_state(engine, candidate, WEIR_CANDIDATE_REJECTED);
+}
+
+static void promote(struct engine *engine, struct weir_ion_candidate *candidate)
+{
+    set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
+    engine_serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
+}
+
+/** The first gate of the chain that does not pass the candidate now, but for one; n: none. */
+static size_t find_gate(struct engine *engine, const struct weir_ion_doc_link *link,
+                        const struct weir_ion_candidate *candidate, size_t but,
+                        struct weir_policy_inputs *inputs, struct weir_policy_verdict *told)
+{
+    const struct weir_policy_chain *chain = &link->policies;
+    for (size_t i = 0; i < chain->n; i++) {
+        if (i == but || !weir_policy_ops(&chain->items[i])->is_gate) {
+            continue;
+        }
+        *inputs = engine_inputs(engine, candidate, link, i);
+        *told = weir_policy_decide(&chain->items[i], inputs, engine->arena);
+        if (!is_verdict(told, WEIR_VERDICT_PASS)) {
+            return i;
+        }
+    }
+    return chain->n;
+}
+
+/** It has passed all policies, and a gate holds it up or passes it over: it stands there. */
+static void stand_at_gate(struct engine *engine, const struct weir_ion_doc_link *link,
+                          struct weir_ion_candidate *candidate, size_t i_gate,
+                          const struct weir_policy_inputs *inputs,
+                          const struct weir_policy_verdict *told)
+{
+    const struct weir_policy *gate = &link->policies.items[i_gate];
+    candidate->position = (int64_t)i_gate;
+    engine_record(engine, candidate, gate->kind->name, inputs, told, WEIR_ACTOR_POLICY);
+    if (is_verdict(told, WEIR_VERDICT_WAIT)) {
+        hold(engine, candidate, gate, told, WEIR_CANDIDATE_APPROVED);
+    } else {
+        end(engine, candidate, told);
+    }
+}
+
+/** An approved candidate is asked for again: by the gates alone. */
+static void ask_gates(struct engine *engine, const struct weir_ion_doc_link *link,
+                      struct weir_ion_candidate *candidate, const struct asked_by *by)
+{
+    size_t i_gate = (size_t)candidate->position;
+    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_gate), other;
+    struct weir_policy_verdict told, other_told;
+    const struct weir_policy *gate = &link->policies.items[i_gate];
+    size_t i_other = find_gate(engine, link, candidate, i_gate, &other, &other_told);
+    inputs.rejected_by = (char *)by->rejected_by;
+    inputs.is_last = i_other == link->policies.n;
+    told = weir_policy_decide(gate, &inputs, engine->arena);
+    if (is_verdict(&told, WEIR_VERDICT_PASS) && inputs.is_last) {
+        told.verdict = WEIR_VERDICT_PROMOTE;
+        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        promote(engine, candidate);
+    } else if (is_verdict(&told, WEIR_VERDICT_PASS)) {
+        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        stand_at_gate(engine, link, candidate, i_other, &other, &other_told);
+    } else if (is_verdict(&told, WEIR_VERDICT_WAIT)) {
+        stand_at_gate(engine, link, candidate, i_gate, &inputs, &told);
+    } else {
+        engine_record(engine, candidate, gate->kind->name, &inputs, &told, by->actor);
+        end(engine, candidate, &told);
+    }
+}
+
+/** Ask the policy at which it stands; *out_goes_on: it passed, and stands at the next. */
+static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
+                    struct weir_ion_candidate *candidate, const struct asked_by *by,
+                    bool *out_goes_on)
+{
+    const struct weir_policy_chain *chain = &link->policies;
+    size_t i_policy = (size_t)candidate->position, i_gate = chain->n;
+    const struct weir_policy *policy = &chain->items[i_policy];
+    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_policy), at_gate;
+    struct weir_policy_verdict gate_told;
+    bool is_end = i_policy + 1 == chain->n;
+    if (is_end) {
+        i_gate = find_gate(engine, link, candidate, i_policy, &at_gate, &gate_told);
+    }
+    inputs.rejected_by = (char *)by->rejected_by;
+    inputs.is_last = is_end && i_gate == chain->n;
+    struct weir_policy_verdict told = weir_policy_decide(policy, &inputs, engine->arena);
+    bool passes = is_verdict(&told, WEIR_VERDICT_PASS);
+    if (passes && inputs.is_last) {
+        told.verdict = WEIR_VERDICT_PROMOTE;
+    }
+    engine_record(engine, candidate, policy->kind->name, &inputs, &told, by->actor);
+    *out_goes_on = passes && !is_end;
+    if (passes && !is_end) {
+        candidate->position++;
+        candidate->position_ms = engine->now_ms;
+        candidate->approvals = NULL;
+        candidate->updated_ms = engine->now_ms;
+    } else if (passes && inputs.is_last) {
+        promote(engine, candidate);
+    } else if (passes) {
+        stand_at_gate(engine, link, candidate, i_gate, &at_gate, &gate_told);
+    } else if (is_verdict(&told, WEIR_VERDICT_WAIT)) {
+        hold(engine, candidate, policy, &told,
+             weir_policy_asks_people(policy) ? WEIR_CANDIDATE_PENDING_REVIEW
+                                             : WEIR_CANDIDATE_WAITING);
+    } else {
+        end(engine, candidate, &told);
+    }
+}
+
+void engine_advance(struct engine *engine, const struct weir_ion_doc_link *link,
+                    struct weir_ion_candidate *candidate, const struct asked_by *by)
+{
+    static const struct asked_by policy = {.actor = WEIR_ACTOR_POLICY};
+    if (engine_is(candidate->state, WEIR_CANDIDATE_APPROVED)) {
+        ask_gates(engine, link, candidate, by);
+        return;
+    }
+    bool goes_on;
+    ask_one(engine, link, candidate, by, &goes_on);
+    while (goes_on) {
+        ask_one(engine, link, candidate, &policy, &goes_on);
+    }
+}
+
+/** Put a candidate at the head of its link's chain. */
+static void begin(struct engine *engine, const struct weir_ion_doc_link *link,
+                  struct weir_ion_candidate *candidate)
+{
+    set_state(engine, candidate, WEIR_CANDIDATE_WAITING);
+    candidate->position = 0;
+    candidate->position_ms = engine->now_ms;
+    candidate->approvals = NULL;
+    engine_advance(engine, link, candidate, &(struct asked_by){.actor = WEIR_ACTOR_POLICY});
+}
+
+/** Of a candidate whose chain is gone, and that is in no other yet. */
+#define NOWHERE (-1)
+
+void engine_leave_chain(struct engine *engine, const char *link)
+{
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        if (strcmp(candidate->link, link) == 0 && engine_is_standing(candidate)) {
+            candidate->position = NOWHERE;
+        }
+    }
+}
+
+void engine_enter_chain(struct engine *engine, const struct weir_ion_doc_link *link)
+{
+    /* The newest first: what it leaves behind need not serve for a moment. */
+    for (size_t i = engine->state->n_candidates; i > 0; i--) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i - 1];
+        if (strcmp(candidate->link, link->id) == 0 && candidate->position == NOWHERE) {
+            begin(engine, link, candidate);
+        }
+    }
+}
+
+struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_ion_doc_link *link,
+                                       struct weir_ion_candidate offered)
+{
+    offered.id = weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name, link->id,
+                                   offered.model_version);
+    if (engine_candidate(engine, offered.id) != NULL) {
+        return NULL; /* It came before: nothing is promoted twice. */
+    }
+    offered.ion = engine->state->ion.name;
+    offered.link = weir_arena_strdup(engine->arena, link->id);
+    offered.state = WEIR_CANDIDATE_WAITING;
+    offered.served_seq = offered.served_ms = offered.until_ms = offered.position = 0;
+    offered.approvals = offered.waits_for = offered.waits_why = NULL;
+    offered.created_ms = offered.updated_ms = offered.position_ms = engine->now_ms;
+    return engine_add_candidate(engine, offered);
+}
+
+/** A model version comes to a link: the link's policies say what becomes of it. */
+static void consider(struct engine *engine, const struct weir_ion_doc_link *link,
+                     struct weir_ion_candidate offered)
+{
+    struct weir_ion_candidate *candidate = engine_come(engine, link, offered);
+    if (candidate != NULL) {
+        begin(engine, link, candidate);
+    }
+}
+
+/** When a limit of the chain ends the candidate's way; INT64_MAX: never. */
+static int64_t limit_ms(const struct weir_policy_chain *chain,
+                        const struct weir_ion_candidate *candidate)
+{
+    int64_t least_ms = INT64_MAX;
+    for (size_t i = 0; i < chain->n; i++) {
+        const struct weir_policy_ops *ops = weir_policy_ops(&chain->items[i]);
+        if (ops->is_limit) {
+            const struct weir_policy_inputs inputs = {.created_ms = candidate->created_ms};
+            least_ms = WEIR_MIN(least_ms, ops->limit_ms(&inputs, chain->items[i].options));
+        }
+    }
+    return least_ms;
+}
+
+static int64_t due_ms(const struct weir_policy_chain *chain,
+                      const struct weir_ion_candidate *candidate)
+{
+    return WEIR_MIN(limit_ms(chain, candidate),
+                    candidate->until_ms > 0 ? candidate->until_ms : INT64_MAX);
+}
+
+/** Does a limit end the candidate's way? Then it is done and recorded. */
+static bool is_over(struct engine *engine, const struct weir_ion_doc_link *link,
+                    struct weir_ion_candidate *candidate)
+{
+    const struct weir_policy_chain *chain = &link->policies;
+    for (size_t i = 0; i < chain->n; i++) {
+        if (!weir_policy_ops(&chain->items[i])->is_limit) {
+            continue;
+        }
+        struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i);
+        struct weir_policy_verdict told =
+            weir_policy_decide(&chain->items[i], &inputs, engine->arena);
+        if (!is_verdict(&told, WEIR_VERDICT_PASS)) {
+            engine_record(engine, candidate, chain->items[i].kind->name, &inputs, &told,
+                          WEIR_ACTOR_POLICY);
+            end(engine, candidate, &told);
+            return true;
+        }
+    }
+    return false;
+}
+
+void engine_tick_policies(struct engine *engine)
+{
+    for (size_t i = engine->state->n_candidates; i > 0; i--) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i - 1];
+        const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
+        if (link == NULL || !engine_is_standing(candidate) ||
+            due_ms(&link->policies, candidate) > engine->now_ms) {
+            continue;
+        }
+        if (!is_over(engine, link, candidate)) {
+            engine_advance(engine, link, candidate, &(struct asked_by){.actor = WEIR_ACTOR_POLICY});
+        }
+    }
+}
+
+int64_t engine_policies_tick_ms(const struct weir_ion_state *state)
+{
+    int64_t next_ms = INT64_MAX;
+    for (size_t k = 0; k < state->doc.n_links; k++) {
+        const struct weir_ion_doc_link *link = &state->doc.links[k];
+        for (size_t i = 0; i < state->n_candidates; i++) {
+            const struct weir_ion_candidate *candidate = &state->candidates[i];
+            if (strcmp(candidate->link, link->id) == 0 && engine_is_standing(candidate)) {
+                next_ms = WEIR_MIN(next_ms, due_ms(&link->policies, candidate));
+            }
+        }
+    }
+    return next_ms;
+}
+
 static void offer(struct engine *engine, const struct weir_ion_doc_link *link,
-                  const struct weir_ion_model *model)
+                  const struct weir_ion_model *model, const char *made_by)
 {
     consider(engine, link,
              (struct weir_ion_candidate){
@@ -178,7 +477,8 @@ static void offer(struct engine *engine, const struct weir_ion_doc_link *link,
                  .model_version = weir_arena_strdup(engine->arena, model->model_version),
                  .version = model->version,
                  .blob = weir_arena_strdup(engine->arena, model->blob),
-                 .metrics = weir_arena_strdup(engine->arena, model->metrics)});
+                 .metrics = weir_arena_strdup(engine->arena, model->metrics),
+                 .made_by = weir_arena_strdup(engine->arena, made_by)});
 }
 
 /** A version comes to links from the training that made it, and to those from its model. */
@@ -186,12 +486,13 @@ void engine_on_model(struct engine *engine)
 {
     const struct weir_ion_event *event = engine->event;
     const struct weir_ion_doc *doc = &engine->state->doc;
-    bool is_trained_here = engine_pipeline(engine, event->pipeline) != NULL;
+    const struct weir_ion_pipeline *maker = engine_pipeline(engine, event->pipeline);
+    const char *made_by = maker != NULL ? maker->cause_by : event->models[0].made_by;
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_link *link = &doc->links[i];
         if (link->model != NULL ? strcmp(link->model, event->models[0].name) == 0
-                                : is_trained_here && strcmp(link->from, event->pipeline) == 0) {
-            offer(engine, link, &event->models[0]);
+                                : maker != NULL && strcmp(link->from, event->pipeline) == 0) {
+            offer(engine, link, &event->models[0], made_by);
         }
     }
 }
@@ -200,7 +501,7 @@ void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *
 {
     for (size_t i = 0; link->model != NULL && i < engine->event->n_models; i++) {
         if (strcmp(engine->event->models[i].name, link->model) == 0) {
-            offer(engine, link, &engine->event->models[i]);
+            offer(engine, link, &engine->event->models[i], engine->event->models[i].made_by);
         }
     }
 }
@@ -223,184 +524,10 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
         }
     }
     if (last_served != NULL) {
-        decide(engine, last_served, WEIR_VERDICT_PROMOTE, "the link is back: what it served last",
-               "policy");
-        serve(engine, last_served, WEIR_CANDIDATE_RETIRED, "model_promoted");
+        engine_record_by_hand(engine, last_served, WEIR_VERDICT_PROMOTE,
+                              "the link is back: what it served last", WEIR_ACTOR_POLICY);
+        engine_serve(engine, last_served, WEIR_CANDIDATE_RETIRED, "model_promoted");
     } else if (newest != NULL) {
         consider(engine, link, *newest);
     }
-}
-
-/* What people ask for. */
-
-static weir_status check_link(const struct engine *engine)
-{
-    const char *id = engine->event->link;
-    if (id != NULL && find_link(engine, id) == NULL) {
-        return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no link \"%s\"",
-                              engine->state->ion.name, id);
-    }
-    return WEIR_OK;
-}
-
-/** Is the candidate on a link of the document, and on the one asked for? */
-static bool is_meant(const struct engine *engine, const struct weir_ion_candidate *candidate)
-{
-    const char *id = engine->event->link;
-    return find_link(engine, candidate->link) != NULL &&
-           (id == NULL || strcmp(candidate->link, id) == 0);
-}
-
-/** Why nothing waits for review, in words. */
-static weir_status nothing_waits(const struct engine *engine)
-{
-    int64_t version = engine->event->version;
-    if (version == 0) {
-        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                              "nothing waits for review in ION \"%s\"", engine->state->ion.name);
-    }
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        const struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        if (is_meant(engine, candidate) && candidate->version == version) {
-            return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                                  "version %" PRId64
-                                  " of model %s does not wait for review: it is %s",
-                                  version, candidate->model, candidate->state);
-        }
-    }
-    return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND,
-                          "no version %" PRId64 " has come to a link of ION \"%s\"", version,
-                          engine->state->ion.name);
-}
-
-/** The candidate that a review means: the newest that waits, or the version asked for. */
-static weir_status find_reviewed(struct engine *engine, struct weir_ion_candidate **out)
-{
-    struct weir_ion_candidate *found = NULL;
-    int64_t version = engine->event->version;
-    WEIR_TRY(check_link(engine));
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        if (!is_meant(engine, candidate) ||
-            !engine_is(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) ||
-            (version != 0 && candidate->version != version)) {
-            continue;
-        }
-        if (found != NULL && strcmp(found->model, candidate->model) != 0) {
-            return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                                  "versions of %s and %s wait: say which link is meant (%s or %s)",
-                                  found->model, candidate->model, found->link, candidate->link);
-        }
-        if (found == NULL || candidate->version > found->version) {
-            found = candidate;
-        }
-    }
-    if (found == NULL) {
-        return nothing_waits(engine);
-    }
-    *out = found;
-    return WEIR_OK;
-}
-
-weir_status engine_on_review(struct engine *engine)
-{
-    struct weir_ion_candidate *found = NULL;
-    WEIR_TRY(find_reviewed(engine, &found));
-    char *model_version = found->model_version;
-    bool is_approved = engine->event->type == WEIR_ION_EVENT_APPROVE;
-    /* The same model may wait on several links: the review is about the model. */
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        if (!is_meant(engine, candidate) || strcmp(candidate->model_version, model_version) != 0 ||
-            !engine_is(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW)) {
-            continue;
-        }
-        if (is_approved) {
-            decide(engine, candidate, WEIR_VERDICT_PROMOTE, "approved by a person",
-                   engine_actor(engine));
-            set_state(engine, candidate, WEIR_CANDIDATE_APPROVED);
-            serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
-        } else {
-            decide(engine, candidate, WEIR_VERDICT_REJECT, "rejected by a person",
-                   engine_actor(engine));
-            set_state(engine, candidate, WEIR_CANDIDATE_REJECTED);
-            engine_tell(engine, "model_rejected",
-                        weir_arena_printf(engine->arena,
-                                          "Model %s version %" PRId64 " was rejected on link %s.",
-                                          candidate->model, candidate->version, candidate->link));
-        }
-    }
-    return WEIR_OK;
-}
-
-/** The link to roll back: the one asked for, or the only one that serves. */
-static weir_status find_rolled_back(struct engine *engine, struct weir_ion_candidate **out)
-{
-    struct weir_ion_candidate *serving = NULL;
-    const struct weir_ion_doc *doc = &engine->state->doc;
-    WEIR_TRY(check_link(engine));
-    for (size_t i = 0; i < doc->n_links; i++) {
-        struct weir_ion_candidate *candidate = engine_serving(engine, doc->links[i].id);
-        if (candidate == NULL || !is_meant(engine, candidate)) {
-            continue;
-        }
-        if (serving != NULL) {
-            return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                                  "several links serve a model: say which one is meant (%s or %s)",
-                                  serving->link, candidate->link);
-        }
-        serving = candidate;
-    }
-    if (serving == NULL) {
-        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                              "no link of ION \"%s\" serves a model", engine->state->ion.name);
-    }
-    *out = serving;
-    return WEIR_OK;
-}
-
-/** What to go back to: the version asked for, or the last served that was not itself rolled back.
- */
-static weir_status find_target(struct engine *engine, const struct weir_ion_candidate *serving,
-                               struct weir_ion_candidate **out)
-{
-    int64_t version = engine->event->version;
-    struct weir_ion_candidate *target = NULL;
-    for (size_t i = 0; i < engine->state->n_candidates; i++) {
-        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        bool has_served = candidate->served_seq > 0 && candidate != serving &&
-                          strcmp(candidate->link, serving->link) == 0;
-        bool is_wanted = version != 0 ? candidate->version == version
-                                      : engine_is(candidate->state, WEIR_CANDIDATE_RETIRED);
-        if (has_served && is_wanted &&
-            (target == NULL || candidate->served_seq > target->served_seq)) {
-            target = candidate;
-        }
-    }
-    if (target == NULL && version == serving->version) {
-        return weir_error_set(engine->err, WEIR_ERR_CONFLICT, "version %" PRId64 " serves already",
-                              version);
-    }
-    if (target == NULL && version != 0) {
-        return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND,
-                              "version %" PRId64 " has never served on link %s", version,
-                              serving->link);
-    }
-    if (target == NULL) {
-        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                              "nothing served on link %s before version %" PRId64, serving->link,
-                              serving->version);
-    }
-    *out = target;
-    return WEIR_OK;
-}
-
-weir_status engine_on_rollback(struct engine *engine)
-{
-    struct weir_ion_candidate *serving = NULL, *target = NULL;
-    WEIR_TRY(find_rolled_back(engine, &serving));
-    WEIR_TRY(find_target(engine, serving, &target));
-    decide(engine, target, WEIR_VERDICT_ROLLBACK, "rolled back by a person", engine_actor(engine));
-    serve(engine, target, WEIR_CANDIDATE_ROLLED_BACK, "model_rolled_back");
-    return WEIR_OK;
 }

@@ -3,12 +3,24 @@
 #include "ion/ion_fixture.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define N_STEPS  80
 #define N_SEEDS  WEIR_TEST_TIMES(100, 30)
 #define KEYS_MAX 1024
 
 static struct weir_arena arena;
+
+/** Of the documents' policies, where they have them. */
+#define RATE_LIMIT_S "9000"
+#define MAX_AGE_S    "20000"
+
+#define DOC_OF_CHAINS(to_p, to_q)                                                                  \
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"                   \
+    " {name: u, type: training, dataset: people, model: m},"                                       \
+    " {name: p, type: prediction, source: {kind: http}}, {name: q, type: prediction,"              \
+    " source: {kind: http}}], links: [{from: t, to: p, policy: " to_p "},"                         \
+    " {from: u, to: q, policy: " to_q "}]}"
 
 static const char *const documents[] = {
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
@@ -29,6 +41,17 @@ static const char *const documents[] = {
     " {name: p, type: prediction, source: {kind: http}}, {name: q, type: prediction,"
     " source: {kind: http}}], links: [{from: {model: free}, to: p, policy: always-update},"
     " {from: {model: x.t}, to: q, policy: manual}]}",
+    DOC_OF_CHAINS("[{kind: manual, approvals: 2, four_eyes: true}, {kind: rate-limit,"
+                  " min_interval_s: " RATE_LIMIT_S "}]",
+                  "[{kind: expiry, max_age_s: " MAX_AGE_S "}, {kind: manual, timeout_s: 2000,"
+                  " on_timeout: approve, roles: [approver]}, always-update]"),
+    DOC_OF_CHAINS("[{kind: freeze-window, start: '0 0 0/2 * * ?', duration_s: 3600},"
+                  " {kind: manual, approvals: 2}]",
+                  "[{kind: rate-limit, min_interval_s: " RATE_LIMIT_S "}, {kind: freeze-window,"
+                  " start: '0 0 0/2 * * ?', duration_s: 3600}, {kind: expiry,"
+                  " max_age_s: " MAX_AGE_S "}]"),
+    DOC_OF_CHAINS("[{kind: rate-limit, min_interval_s: " RATE_LIMIT_S "}, manual]",
+                  "always-reject"),
 };
 
 /** A model that no training makes; its number is the last of the world's. */
@@ -112,8 +135,12 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     size_t i_training = weir_rng_below(rng, 2);
     const struct weir_ion_pipeline *pipeline =
         state->n_pipelines > 0 ? &state->pipelines[weir_rng_below(rng, state->n_pipelines)] : NULL;
+    static const char *const people[] = {"ann", "bob", "cat"}, *const roles[][2] = {
+                                                                   {"approver", NULL},
+                                                                   {"admin", NULL}};
     struct weir_ion_event event = {
-        .actor = "ann",
+        .actor = people[weir_rng_below(rng, 3)],
+        .roles = roles[weir_rng_below(rng, 2)],
         .note = "note",
         .link = links[weir_rng_below(rng, 6)],
         .version = weir_rng_below(rng, 2) == 0 ? 0 : (int64_t)weir_rng_below(rng, 12),
@@ -220,7 +247,12 @@ static void check_candidates(const struct weir_ion_state *before,
         const struct weir_ion_candidate *candidate = &state->candidates[i];
         bool is_serving = strcmp(candidate->state, "SERVING") == 0;
         bool has_served = strcmp(state_in(before, candidate->id), "SERVING") == 0;
-        REQUIRE(strcmp(candidate->state, "APPROVED") != 0); /* Passed through, never stayed in. */
+        bool is_standing = strcmp(candidate->state, "PENDING_REVIEW") == 0 ||
+                           strcmp(candidate->state, "WAITING") == 0 ||
+                           strcmp(candidate->state, "APPROVED") == 0;
+        REQUIRE(is_standing == (candidate->waits_for != NULL && candidate->waits_why != NULL));
+        REQUIRE(is_standing || candidate->until_ms == 0);
+        REQUIRE(candidate->position >= 0);
         REQUIRE(!is_serving || candidate->served_seq > 0);
         /* Each promotion has exactly one decision, and each such decision promotes. */
         REQUIRE(n_promotions(actions, candidate->id) == (is_serving && !has_served ? 1u : 0u));
@@ -312,8 +344,158 @@ static bool is_idempotent(enum weir_ion_event_type type)
            type == WEIR_ION_EVENT_REPLICA;
 }
 
+/** What the policies of chains said of candidates, each from when it came to the head of the chain it
+ *  is in. */
+struct history {
+    struct weir_policy_decision items[4 * KEYS_MAX];
+    bool is_void[4 * KEYS_MAX];
+    size_t n;
+};
+
+static const struct weir_ion_doc_link *link_of(const struct weir_ion_doc *doc, const char *id)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (strcmp(doc->links[i].id, id) == 0) {
+            return &doc->links[i];
+        }
+    }
+    return NULL;
+}
+
+/** Where a link's chain is another one by now, what was said before counts no more. */
+static void forget_old_chains(struct history *history, const struct weir_ion_state *before,
+                              const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < history->n; i++) {
+        const struct weir_ion_doc_link *old = link_of(&before->doc, history->items[i].link),
+                                       *now = link_of(&state->doc, history->items[i].link);
+        history->is_void[i] =
+            history->is_void[i] ||
+            (now != NULL && (old == NULL || strcmp(old->policies.text, now->policies.text) != 0));
+    }
+}
+
+/** Each policy of the chain has let the candidate pass. */
+static void check_all_passed(const struct history *history, const struct weir_policy_chain *chain,
+                             const char *candidate)
+{
+    for (size_t k = 0; k < chain->n; k++) {
+        bool has_passed = false;
+        for (size_t i = 0; i < history->n; i++) {
+            const struct weir_policy_decision *one = &history->items[i];
+            has_passed =
+                has_passed ||
+                (!history->is_void[i] && strcmp(one->candidate, candidate) == 0 &&
+                 one->position == (int64_t)k &&
+                 strcmp(one->policy, chain->items[k].kind->name) == 0 &&
+                 (strcmp(one->verdict, "pass") == 0 || strcmp(one->verdict, "promote") == 0));
+        }
+        REQUIRE(has_passed);
+    }
+}
+
+/** Nothing is promoted against a rate limit or a freeze window, worked out anew. */
+static void check_gates(const struct weir_ion_state *before, const struct weir_policy_chain *chain,
+                        const char *link, int64_t now_ms)
+{
+    int64_t last_ms = 0;
+    for (size_t i = 0; i < before->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &before->candidates[i];
+        if (strcmp(candidate->link, link) == 0) {
+            last_ms = WEIR_MAX(last_ms, candidate->served_ms);
+        }
+    }
+    for (size_t k = 0; k < chain->n; k++) {
+        if (strcmp(chain->items[k].kind->name, "rate-limit") == 0) {
+            REQUIRE(last_ms == 0 || now_ms - last_ms >= 1000 * atoll(RATE_LIMIT_S));
+        } else if (strcmp(chain->items[k].kind->name, "freeze-window") == 0) {
+            REQUIRE(now_ms / 3600000 % 2 == 1); /* Even hours are frozen. */
+        }
+    }
+}
+
+/** A review that let something pass counted enough people, each once, and not who made it. */
+static void check_review(const struct weir_policy_decision *decision)
+{
+    json_t *inputs = json_loads(decision->inputs, 0, NULL);
+    const json_t *policy = json_object_get(inputs, "policy"),
+                 *approvals = json_object_get(inputs, "approvals");
+    const char *made_by = json_string_value(json_object_get(inputs, "made_by"));
+    json_int_t n_wanted = json_is_integer(json_object_get(policy, "approvals"))
+                              ? json_integer_value(json_object_get(policy, "approvals"))
+                              : 1;
+    REQUIRE(strstr(decision->rule, "no answer") != NULL ||
+            (json_int_t)json_array_size(approvals) == n_wanted);
+    for (size_t i = 0; i < json_array_size(approvals); i++) {
+        const char *by = json_string_value(json_object_get(json_array_get(approvals, i), "by"));
+        REQUIRE(made_by == NULL || !json_is_true(json_object_get(policy, "four_eyes")) ||
+                strstr(made_by, by) == NULL);
+        for (size_t k = 0; k < i; k++) {
+            REQUIRE(strcmp(by, json_string_value(
+                                   json_object_get(json_array_get(approvals, k), "by"))) != 0);
+        }
+    }
+    json_decref(inputs);
+}
+
+/** Recorded inputs give the verdict and the rule again; and what is promoted has passed everything. */
+static void check_decisions(const struct weir_ion_state *before, const struct weir_ion_state *state,
+                            const struct weir_ion_actions *actions, int64_t now_ms,
+                            struct history *history)
+{
+    forget_old_chains(history, before, state);
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_policy_decision *decision = &actions->items[i].decision;
+        struct weir_policy_verdict again;
+        struct weir_error err;
+        if (actions->items[i].type != WEIR_ION_ACTION_DECIDED ||
+            strcmp(decision->policy, "none") == 0) {
+            continue;
+        }
+        if (weir_policy_replay(decision->inputs, &arena, &again, &err) != WEIR_OK) {
+            ck_abort_msg("%s: %s", decision->inputs, err.message);
+        }
+        REQUIRE(strcmp(again.verdict, decision->verdict) == 0);
+        REQUIRE(strcmp(again.rule, decision->rule) == 0);
+        bool is_promoted = strcmp(decision->verdict, "promote") == 0;
+        if (strcmp(decision->policy, "manual") == 0 &&
+            (is_promoted || strcmp(decision->verdict, "pass") == 0)) {
+            check_review(decision);
+        }
+        REQUIRE(history->n < WEIR_ARRAY_LEN(history->items));
+        history->items[history->n++] = *decision;
+        if (is_promoted) {
+            const struct weir_ion_doc_link *link = link_of(&state->doc, decision->link);
+            check_all_passed(history, &link->policies, decision->candidate);
+            check_gates(before, &link->policies, decision->link, now_ms);
+        }
+    }
+}
+
+/** After a tick nothing is overdue, and the next one comes in time for everything. */
+static void check_nothing_is_forgotten(const struct weir_ion_state *state, int64_t now_ms)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        const struct weir_ion_doc_link *link = link_of(&state->doc, candidate->link);
+        if (candidate->waits_for == NULL || link == NULL ||
+            strcmp(state->ion.state, "ACTIVE") != 0) {
+            continue;
+        }
+        int64_t tick_ms = weir_ion_next_tick_ms(state, now_ms);
+        REQUIRE(candidate->until_ms == 0 || candidate->until_ms > now_ms);
+        REQUIRE(candidate->until_ms == 0 || tick_ms <= candidate->until_ms);
+        REQUIRE(candidate->until_ms > 0 || strcmp(candidate->waits_for, "manual") == 0);
+        if (strstr(link->policies.names, "expiry") != NULL) {
+            REQUIRE(candidate->created_ms + 1000 * atoll(MAX_AGE_S) > now_ms);
+            REQUIRE(tick_ms <= candidate->created_ms + 1000 * atoll(MAX_AGE_S));
+        }
+    }
+}
+
 static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_event *event,
-                            int64_t now_ms, struct keys *keys, char **out_actions)
+                            int64_t now_ms, struct keys *keys, struct history *history,
+                            char **out_actions)
 {
     struct weir_ion_actions actions = {0}, again = {0};
     struct weir_error err = {0};
@@ -329,6 +511,10 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
     }
     check_candidates(&before, state, &actions);
     check_pipelines(&before, state);
+    check_decisions(&before, state, &actions, now_ms, history);
+    if (event->type == WEIR_ION_EVENT_TICK) {
+        check_nothing_is_forgotten(state, now_ms);
+    }
     for (size_t i = 0; i < actions.n; i++) {
         const struct weir_ion_action *action = &actions.items[i];
         if (action->type == WEIR_ION_ACTION_START_TRAINING ||
@@ -361,12 +547,13 @@ static void play(uint64_t seed)
     char *texts[N_STEPS], *acts[N_STEPS];
     weir_status statuses[N_STEPS];
     struct keys *keys = WEIR_ARENA_NEW(&arena, struct keys);
+    struct history *history = WEIR_ARENA_NEW(&arena, struct history);
     for (int i = 0; i < N_STEPS; i++) {
         world.now_ms += (int64_t)weir_rng_below(&world.rng, 3000000);
         events[i] = i == 0 ? random_apply(&world) : random_event(&world, &state);
         times[i] = world.now_ms;
         given[i] = state;
-        statuses[i] = play_one(&state, &events[i], times[i], keys, &acts[i]);
+        statuses[i] = play_one(&state, &events[i], times[i], keys, history, &acts[i]);
         texts[i] = dump_state(&state, &arena);
     }
     for (int i = 0; i < N_STEPS; i++) {

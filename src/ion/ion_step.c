@@ -146,6 +146,7 @@ static weir_status dispatch(struct engine *engine)
         break;
     case WEIR_ION_EVENT_TICK:
         engine_on_tick(engine);
+        engine_tick_policies(engine);
         break;
     case WEIR_ION_EVENT_TRIGGER:
         return engine_on_trigger(engine);
@@ -196,5 +197,6 @@ int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms
             pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name), now_ms);
         next_ms = WEIR_MIN(next_ms, tick_ms);
     }
-    return next_ms;
+    return engine_is(state->ion.state, "ACTIVE") ? WEIR_MIN(next_ms, engine_policies_tick_ms(state))
+                                                 : next_ms;
 }

@@ -8,11 +8,14 @@
  * is done twice: a candidate is "ION:LINK:MODEL-VERSION-ID", a policy decision "ION:NUMBER", a
  * training "ION:PIPELINE:NUMBER".
  *
- * Candidate, per (link, model version):
- *     PENDING_REVIEW → APPROVED → SERVING → RETIRED (a newer one serves)
+ * Candidate, per (link, model version), at `position` of the link's chain of policies (ion/policy.h):
+ *     PENDING_REVIEW (a person is asked) ⇄ WAITING (for a time)
+ *                    → APPROVED → SERVING → RETIRED (another one serves)
  *                    ↘ REJECTED           ↘ ROLLED_BACK
- * APPROVED and SERVING follow each other in one step while there is no evaluation between them.
- * At most one candidate of a link is SERVING. Every promotion has its policy decision.
+ * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
+ * it there, else it serves in the same step. At most one candidate of a link is SERVING. Every
+ * promotion has the decisions of each policy of the chain. A document with another chain puts what
+ * stands in the old one at the head of the new.
  *
  * SERVING is what the link has chosen. Whether it is served the replicas say (ion/replica.h): a
  * prediction pipeline is
@@ -62,7 +65,9 @@ struct weir_ion_pipeline {
     /* Training. */
     int64_t training;    /**< Number of the running or last training; 0 = none yet. */
     char *cause;         /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
+    char *cause_by;      /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
     char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
+    char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
     int64_t dataset_version; /**< Latest version seen. */
     int64_t next_fire_ms;    /**< Of the schedule; 0 = none. */
     /* Prediction. */
@@ -94,7 +99,14 @@ struct weir_ion_candidate {
     char *blob;
     char *metrics; /**< JSON or NULL. */
     char *state;
-    int64_t served_seq; /**< Order of serving; 0 = never served. */
+    int64_t position;    /**< Of the policy where it stands or stood last, from 0. */
+    int64_t position_ms; /**< Since when. */
+    int64_t until_ms;    /**< When that policy is asked again; 0 = when a person speaks. */
+    char *waits_for;     /**< That policy's name; NULL = it does not wait. */
+    char *waits_why;     /**< What it said: "manual: 1 of 2 approvals, by ann". */
+    char *approvals;     /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL = none. */
+    char *made_by;       /**< Who triggered its training by hand or registered it; NULL = nobody. */
+    int64_t served_seq;  /**< Order of serving; 0 = never served. */
     int64_t served_ms;
     int64_t created_ms;
     int64_t updated_ms;
@@ -107,11 +119,12 @@ struct weir_policy_decision {
     char *candidate;
     char *model_version;
     int64_t version;
-    char *policy;  /**< "always-update", "manual" */
-    char *inputs;  /**< JSON: what the rule looked at. */
-    char *rule;    /**< In words. */
-    char *verdict; /**< "promote", "wait", "skip", "reject", "rollback" */
-    char *actor;   /**< User, or "policy". */
+    char *policy;     /**< "always-update", "manual"; "none": no policy was asked. */
+    int64_t position; /**< Of the policy in the chain, from 0. */
+    char *inputs;     /**< JSON: what the rule looked at (struct weir_policy_inputs). */
+    char *rule;       /**< In words. */
+    char *verdict;    /**< "pass", "promote", "wait", "skip", "reject", "rollback", "set" */
+    char *actor;      /**< User, or "policy". */
     char *note;
     int64_t time_ms;
 };
@@ -155,18 +168,20 @@ struct weir_ion_model {
     int64_t version;
     const char *blob;
     const char *metrics; /**< JSON or NULL. */
+    const char *made_by; /**< Who registered it or had it trained; NULL: no person did. */
 };
 
 enum weir_ion_event_type {
-    WEIR_ION_EVENT_APPLIED, /**< document (JSON text), doc, datasets and models (latest of each it
+    WEIR_ION_EVENT_APPLIED,  /**< document (JSON text), doc, datasets and models (latest of each it
                                names), actor. */
-    WEIR_ION_EVENT_DELETED, /**< actor. */
-    WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
-    WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
-    WEIR_ION_EVENT_TICK,    /**< Time has passed. */
-    WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
-    WEIR_ION_EVENT_APPROVE, /**< version (0 = newest that waits), link (NULL = any), actor, note. */
-    WEIR_ION_EVENT_REJECT,  /**< The same. */
+    WEIR_ION_EVENT_DELETED,  /**< actor. */
+    WEIR_ION_EVENT_MODEL,    /**< models[0]: a new version; pipeline: that trained it, or NULL. */
+    WEIR_ION_EVENT_DATASET,  /**< datasets[0]: a new version. */
+    WEIR_ION_EVENT_TICK,     /**< Time has passed. */
+    WEIR_ION_EVENT_TRIGGER,  /**< pipeline, actor. */
+    WEIR_ION_EVENT_APPROVE,  /**< version (0 = newest that waits), link (NULL = any), actor, roles,
+                               note. */
+    WEIR_ION_EVENT_REJECT,   /**< The same. */
     WEIR_ION_EVENT_ROLLBACK, /**< version (0 = the one served before), link (NULL = the only one),
                                 actor, note. */
     WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
@@ -181,6 +196,7 @@ enum weir_ion_event_type {
 struct weir_ion_event {
     enum weir_ion_event_type type;
     const char *actor;
+    const char *const *roles; /**< The actor's in the ION's project, NULL at the end; or NULL. */
     const char *note;
     const char *pipeline;
     const char *link;
@@ -234,7 +250,8 @@ struct weir_ion_actions {
  * earlier training's end) changes nothing and is WEIR_OK.
  *
  * @return For what a person asks: NOT_FOUND (no such pipeline or version), CONFLICT (nothing waits
- *         for review, nothing to go back to, the version is ambiguous, the ION is deleted). State
+ *         for review, nothing to go back to, the version is ambiguous, the ION is deleted), DENIED
+ *         (this person's approval does not count). State
  *         and actions are untouched on error.
  */
 weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_event *event,
@@ -256,6 +273,7 @@ const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
 
 /** Candidate states. */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
+#define WEIR_CANDIDATE_WAITING        "WAITING"
 #define WEIR_CANDIDATE_APPROVED       "APPROVED"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"

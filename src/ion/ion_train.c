@@ -18,12 +18,14 @@ void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline
     }
 }
 
-static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause)
+static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause, char *by)
 {
     engine_set_state(engine, pipeline, PIPELINE_TRAINING, NULL);
     pipeline->training++;
     pipeline->cause = cause;
+    pipeline->cause_by = by;
     pipeline->pending_cause = NULL;
+    pipeline->pending_by = NULL;
     pipeline->job = NULL;
     pipeline->run = NULL;
     pipeline->updated_ms = engine->now_ms;
@@ -40,13 +42,30 @@ static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, cha
                                   pipeline->training, pipeline->name, cause));
 }
 
+/** One more person wants the further training. */
+static void add_pending_by(struct engine *engine, struct weir_ion_pipeline *pipeline, char *by)
+{
+    if (by == NULL) {
+        return;
+    }
+    const char *known = pipeline->pending_by != NULL ? pipeline->pending_by : "";
+    char *framed = weir_arena_printf(engine->arena, ", %s, ", known);
+    if (strstr(framed, weir_arena_printf(engine->arena, ", %s, ", by)) == NULL) {
+        pipeline->pending_by =
+            known[0] == '\0' ? by : weir_arena_printf(engine->arena, "%s, %s", known, by);
+    }
+}
+
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause)
 {
     char *copy = weir_arena_strdup(engine->arena, cause);
+    bool is_by_hand = engine->event->type == WEIR_ION_EVENT_TRIGGER;
+    char *by = is_by_hand ? weir_arena_strdup(engine->arena, engine_actor(engine)) : NULL;
     if (!engine_is(pipeline->state, PIPELINE_TRAINING)) {
-        start(engine, pipeline, copy);
+        start(engine, pipeline, copy, by);
         return;
     }
+    add_pending_by(engine, pipeline, by);
     if (pipeline->pending_cause != NULL) {
         return; /* One further training covers this trigger too. */
     }
@@ -254,6 +273,6 @@ void engine_on_ended(struct engine *engine)
         tell_failed(engine, pipeline);
     }
     if (pipeline->pending_cause != NULL) {
-        start(engine, pipeline, pipeline->pending_cause);
+        start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
     }
 }

@@ -1,5 +1,8 @@
 #include "ion/policy.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 static const struct weir_kind *const policies[] = {
 #define WEIR_KIND(name) &weir_policy_##name,
 #include "ion/policies.def"
@@ -9,38 +12,185 @@ static const struct weir_kind *const policies[] = {
 const struct weir_registry weir_policies = {
     .noun = "policy",
     .plural = "policies",
-    .doc = "What becomes of a model version that comes to a link of an ION.",
+    .doc = "What becomes of a model version that comes to a link of an ION. A list of them is a "
+           "chain: what passes one comes to the next, and behind the last it serves.",
     .kinds = policies,
     .n_kinds = WEIR_ARRAY_LEN(policies),
-    .planned = WEIR_WORDS("always-reject", "evaluate", "shadow", "canary", "ab", "rate-limit",
-                          "freeze", "expiry"),
+    .planned = WEIR_WORDS("evaluate", "shadow", "canary", "ab"),
 };
 
-weir_status weir_policy_read(const json_t *json, const char *where, struct weir_arena *arena,
-                             struct weir_configured *out, struct weir_error *err)
+// clang-format off
+static const struct weir_field inputs_fields[] = {
+    WEIR_FIELD(weir_policy_inputs, policy,               JSON, WEIR_FIELD_REQUIRED, "", "Policy with its options, as the document has it"),
+    WEIR_FIELD(weir_policy_inputs, i_policy,             INT,  0, "", "Its place in the chain, from 0"),
+    WEIR_FIELD(weir_policy_inputs, is_last,              BOOL, 0, "", "What passes here serves"),
+    WEIR_FIELD(weir_policy_inputs, now_ms,               INT,  WEIR_FIELD_REQUIRED, "ms", "When it was asked"),
+    WEIR_FIELD(weir_policy_inputs, created_ms,           INT,  0, "ms", "When the version came to the link"),
+    WEIR_FIELD(weir_policy_inputs, since_ms,             INT,  0, "ms", "Since when it stands at this policy"),
+    WEIR_FIELD(weir_policy_inputs, candidate_version,    INT,  WEIR_FIELD_REQUIRED, "", "Version"),
+    WEIR_FIELD(weir_policy_inputs, candidate_state,      TEXT, 0, "", "Its state"),
+    WEIR_FIELD(weir_policy_inputs, newest_other_version, INT,  0, "", "Newest other version of the model that came to the link; 0: none"),
+    WEIR_FIELD(weir_policy_inputs, serving_version,      INT,  0, "", "What the link served of the model; 0: nothing"),
+    WEIR_FIELD(weir_policy_inputs, last_served_ms,       INT,  0, "ms", "When the link last began to serve another version; 0: never"),
+    WEIR_FIELD(weir_policy_inputs, made_by,              TEXT, 0, "", "Who triggered its training or registered it"),
+    WEIR_FIELD(weir_policy_inputs, approvals,            JSON, 0, "", "Approvals at this policy"),
+    WEIR_FIELD(weir_policy_inputs, rejected_by,          TEXT, 0, "", "Who rejects it"),
+    WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
+};
+// clang-format on
+
+const struct weir_resource weir_policy_inputs_resource =
+    WEIR_RESOURCE("policy's inputs", "policy_inputs", weir_policy_inputs, inputs_fields);
+
+/** Read an object {"kind": NAME, …options}. */
+static weir_status read_object(const json_t *json, const char *where, struct weir_arena *arena,
+                               struct weir_policy *out, struct weir_error *err)
+{
+    struct weir_configured configured;
+    WEIR_TRY(weir_registry_read(&weir_policies, json, where, arena, &configured, err));
+    const struct weir_policy_ops *ops = configured.kind->ops;
+    if (ops->check != NULL) {
+        /* The struct is this call's own until it is given out. */
+        WEIR_TRY(ops->check((void *)configured.options, where, arena, err));
+    }
+    *out = (struct weir_policy){.kind = configured.kind,
+                                .options = configured.options,
+                                .text = weir_json_text(json, arena)};
+    return WEIR_OK;
+}
+
+/** Read a name or an object. */
+static weir_status read_policy(const json_t *json, const char *where, struct weir_arena *arena,
+                               struct weir_policy *out, struct weir_error *err)
 {
     const struct weir_kind *kind;
     if (json_is_object(json)) {
-        return weir_registry_read(&weir_policies, json, where, arena, out, err);
+        return read_object(json, where, arena, out, err);
     }
-    bool is_absent = json == NULL || json_is_null(json);
-    const char *name = is_absent ? WEIR_POLICY_DEFAULT : json_string_value(json);
+    const char *name = json_string_value(json);
     if (name == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: expected the name of a policy, or an object with kind", where);
     }
     WEIR_TRY(weir_registry_find(&weir_policies, name, where, &kind, err));
-    json_t *none = json_object();
-    weir_status status = weir_kind_read(kind, none, where, arena, out, err);
-    json_decref(none);
+    json_t *object = json_pack("{s:s}", "kind", kind->name);
+    weir_status status = read_object(object, where, arena, out, err);
+    json_decref(object);
     return status;
 }
 
-struct weir_policy_verdict weir_policy_decide(const struct weir_configured *policy,
-                                              struct weir_policy_inputs inputs,
+static void add_texts(struct weir_policy_chain *chain, struct weir_arena *arena)
+{
+    char *text = "", *names = "";
+    for (size_t i = 0; i < chain->n; i++) {
+        const char *comma = i > 0 ? "," : "";
+        text = weir_arena_printf(arena, "%s%s%s", text, comma, chain->items[i].text);
+        names = weir_arena_printf(arena, "%s%s%s%s", names, comma, i > 0 ? " " : "",
+                                  chain->items[i].kind->name);
+    }
+    chain->text = weir_arena_printf(arena, "[%s]", text);
+    chain->names = names;
+}
+
+weir_status weir_policy_chain_read(const json_t *json, const char *where, struct weir_arena *arena,
+                                   struct weir_policy_chain *out, struct weir_error *err)
+{
+    bool is_absent = json == NULL || json_is_null(json);
+    json_t *one = json_is_array(json) ? NULL
+                  : is_absent         ? json_pack("[s]", WEIR_POLICY_DEFAULT)
+                                      : json_pack("[O]", json);
+    const json_t *list = one != NULL ? one : json;
+    size_t n = json_array_size(list);
+    struct weir_policy_chain chain = {.items = WEIR_ARENA_ARRAY(arena, n + 1, struct weir_policy)};
+    weir_status status = WEIR_OK;
+    if (n == 0 || n > WEIR_POLICY_CHAIN_MAX) {
+        status = weir_error_set(err, WEIR_ERR_INVALID, "%s: expected 1 to %d policies", where,
+                                WEIR_POLICY_CHAIN_MAX);
+    }
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        const char *place = one != NULL ? where : weir_arena_printf(arena, "%s[%zu]", where, i);
+        status = read_policy(json_array_get(list, i), place, arena, &chain.items[i], err);
+        chain.n++;
+    }
+    json_decref(one);
+    WEIR_TRY(status);
+    add_texts(&chain, arena);
+    *out = chain;
+    return WEIR_OK;
+}
+
+struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
+                                              const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena)
 {
-    const struct weir_policy_ops *ops = policy->kind->ops;
-    inputs.options = policy->options;
-    return ops->decide(&inputs, arena);
+    if (inputs->rejected_by != NULL) {
+        return (struct weir_policy_verdict){
+            WEIR_VERDICT_REJECT,
+            weir_arena_printf(arena, "%s: rejected by %s", policy->kind->name, inputs->rejected_by),
+            0};
+    }
+    struct weir_policy_verdict told =
+        weir_policy_ops(policy)->decide(inputs, policy->options, arena);
+    bool ends = strcmp(told.verdict, WEIR_VERDICT_SKIP) == 0 ||
+                strcmp(told.verdict, WEIR_VERDICT_REJECT) == 0;
+    if (!ends && !weir_policy_asks_people(policy) &&
+        inputs->serving_version > inputs->candidate_version) {
+        return weir_policy_newer_serves(policy->kind->name, inputs, arena);
+    }
+    return told;
+}
+
+struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
+                                                    const struct weir_policy_inputs *inputs,
+                                                    struct weir_arena *arena)
+{
+    return (struct weir_policy_verdict){
+        WEIR_VERDICT_SKIP,
+        weir_arena_printf(arena, "%s: version %" PRId64 " serves, which is newer", policy,
+                          inputs->serving_version),
+        0};
+}
+
+weir_status weir_policy_admit(const struct weir_policy *policy,
+                              const struct weir_policy_inputs *inputs,
+                              const struct weir_policy_person *person, struct weir_error *err)
+{
+    const struct weir_policy_ops *ops = weir_policy_ops(policy);
+    return ops->admit != NULL ? ops->admit(inputs, policy->options, person, err)
+                              : weir_error_set(err, WEIR_ERR_CONFLICT, "policy %s asks nobody",
+                                               policy->kind->name);
+}
+
+char *weir_policy_inputs_text(const struct weir_policy_inputs *inputs, struct weir_arena *arena)
+{
+    json_t *json = weir_record_to_json(&weir_policy_inputs_resource, inputs);
+    char *text = weir_json_text(json, arena);
+    json_decref(json);
+    return text;
+}
+
+static weir_status replay(const json_t *json, struct weir_arena *arena,
+                          struct weir_policy_verdict *out, struct weir_error *err)
+{
+    struct weir_policy_inputs inputs = {0};
+    struct weir_policy policy;
+    WEIR_TRY(weir_record_from_json(&weir_policy_inputs_resource, json, WEIR_RECORD_REPORT, arena,
+                                   &inputs, err));
+    WEIR_TRY(read_policy(json_object_get(json, "policy"), "$.policy", arena, &policy, err));
+    struct weir_policy_verdict told = weir_policy_decide(&policy, &inputs, arena);
+    if (inputs.is_last && strcmp(told.verdict, WEIR_VERDICT_PASS) == 0) {
+        told.verdict = WEIR_VERDICT_PROMOTE;
+    }
+    *out = told;
+    return WEIR_OK;
+}
+
+weir_status weir_policy_replay(const char *inputs, struct weir_arena *arena,
+                               struct weir_policy_verdict *out, struct weir_error *err)
+{
+    json_t *json;
+    WEIR_TRY(weir_json_parse(inputs, strlen(inputs), "inputs", &json, err));
+    weir_status status = replay(json, arena, out, err);
+    json_decref(json);
+    return status;
 }

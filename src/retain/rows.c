@@ -70,7 +70,7 @@ struct keyed {
 };
 
 #define OVER   "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-#define IN_USE "state IN ('PENDING_REVIEW', 'APPROVED', 'SERVING')"
+#define IN_USE "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SERVING')"
 
 static const struct keyed alerts = {
     .count = "SELECT count(*) FROM alerts WHERE state = 'resolved'",

@@ -40,6 +40,20 @@ static const char sql_grants[] =
     "SELECT project, role FROM project_members WHERE \"user\" = :user OR \"group\" IN"
     " (SELECT \"group\" FROM group_members WHERE \"user\" = :user) ORDER BY project";
 
+static const char sql_roles[] =
+    "SELECT DISTINCT role FROM project_members WHERE project = :project AND (\"user\" = :user OR"
+    " \"group\" IN (SELECT \"group\" FROM group_members WHERE \"user\" = :user)) ORDER BY role";
+
+weir_status weir_project_roles_of(struct weir_txn *txn, const char *project, const char *user,
+                                  struct weir_arena *arena, char ***out, size_t *out_n,
+                                  struct weir_error *err)
+{
+    return weir_txn_query_texts(
+        txn, sql_roles,
+        WEIR_BINDS(WEIR_BIND_TEXT("project", project), WEIR_BIND_TEXT("user", user)), arena, out,
+        out_n, err);
+}
+
 weir_status weir_grants_load(struct weir_txn *txn, const char *user, struct weir_arena *arena,
                              struct weir_grant **out, size_t *out_n, struct weir_error *err)
 {

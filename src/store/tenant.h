@@ -39,4 +39,9 @@ weir_status weir_grants_load(struct weir_txn *txn, const char *user, struct weir
                              struct weir_grant **out, size_t *out_n,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The names of the roles that a user has in a project, alone or by groups, each once. */
+weir_status weir_project_roles_of(struct weir_txn *txn, const char *project, const char *user,
+                                  struct weir_arena *arena, char ***out, size_t *out_n,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

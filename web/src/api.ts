@@ -55,6 +55,7 @@ export interface Caller {
 
 /** GET /ions/{name}/candidates */
 export interface Candidate {
+    approvals: unknown // Who has approved it there
     blob: string // SHA-256 of the model file
     created_ms: Time // When it came to the link (ms)
     id: string // ION:LINK:MODEL-VERSION
@@ -62,14 +63,21 @@ export interface Candidate {
     link: string // Link, FROM:TO
     link_from: string // Training pipeline of the link
     link_to: string // Prediction pipeline of the link
+    made_by: string | null // Who triggered its training by hand, or registered it
     metrics: Record<string, unknown> | null // Measured quality
     model: string // Model
     model_version: string // Identifier of the model version
+    position: number // Policy of the link's chain where it stands or stood last, from 0
+    position_ms: Time | null // Since when it stands there (ms)
     served_ms: Time | null // When it began to serve (ms)
     served_seq: number // Order of serving; 0 = never
-    state: string // PENDING_REVIEW, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK
+    /** PENDING_REVIEW, WAITING, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK */
+    state: string
+    until_ms: Time | null // When that policy is asked again (ms)
     updated_ms: Time | null // Last change of its state (ms)
     version: number // Number of the model version
+    waits_for: string | null // That policy, while it waits
+    waits_why: string | null // What it waits for, in words
 }
 
 export interface ChangedJob {
@@ -427,10 +435,12 @@ export interface Link {
     from: string // Training pipeline, or model/NAME of a registered model
     id: string // FROM:TO
     pending_versions: number[] // What waits for a person
-    policy: string // Policy that lets versions through
+    policies: string[] // Their kinds, in the order of the chain
+    policy: string // Policies that let versions through, in words
     serving_model: string | null // Its model
     serving_version: number | null // What replicas serve
     to: string // Prediction pipeline
+    waiting: WaitingVersion[] // What stands in the chain, for a person or a time
     wanted_version: number | null // What the link has chosen
 }
 
@@ -532,6 +542,7 @@ export interface NodeJoin {
 export interface Pipeline {
     candidate: string | null // Candidate that serves
     cause: string | null // Why it trains or trained last
+    cause_by: string | null // Who triggered it by hand
     dataset?: string | null // Dataset of a training, gallery of a prediction
     dataset_version: number // Latest version of its dataset seen
     deployment: PipelineDeployment | null // What replicas must serve; secrets are shown as ***
@@ -558,6 +569,7 @@ export interface Pipeline {
     new_data?: boolean | null // It trains whenever its dataset gets a new version
     next_fire_ms: Time | null // When its schedule fires next (ms)
     parameter_servers?: number | null // Parameter servers of a training
+    pending_by: string | null // Who triggered the training after that by hand
     pending_cause: string | null // Why it will train again after that
     replicas?: number | null // Replicas of a prediction
     run: string | null // Run of the training
@@ -591,10 +603,11 @@ export interface PolicyDecision {
     link: string // Link, FROM:TO
     model_version: string // Identifier of the model version
     note: string | null // What the user said
-    policy: string // Policy of the link
+    policy: string // Policy of the link's chain; none: no policy was asked
+    position: number // Its place in the chain, from 0
     rule: string // Rule, in words
     time_ms: Time // When (ms)
-    verdict: string // promote, wait, skip, reject or rollback
+    verdict: string // pass, promote, wait, skip, reject, rollback or set
     version: number // Number of the model version
 }
 
@@ -913,6 +926,17 @@ export interface VerdictCounts {
     grant: number // Granted
     label: number // A label, of a classifier
     unknown: number // Nobody known, or no label
+}
+
+export interface WaitingVersion {
+    approvals: unknown[] // Who has approved it there: by, roles, time_ms
+    model: string // Model
+    policy: string | null // That policy
+    position: number // Policy of the chain where it stands, from 0
+    state: string // PENDING_REVIEW, WAITING or APPROVED
+    until_ms: number // When the policy is asked again, ms since 1970; 0: no time
+    version: number // Version of the model
+    why: string | null // What it waits for, in words
 }
 
 /** GET /events */

@@ -1,20 +1,21 @@
 #include "ion/policy.h"
 
 static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
-                                         struct weir_arena *arena)
+                                         const void *options, struct weir_arena *arena)
 {
+    (void)options;
     (void)arena;
-    return inputs->version < inputs->newest_other_version
+    return inputs->candidate_version < inputs->newest_other_version
                ? (struct weir_policy_verdict){WEIR_VERDICT_SKIP,
-                                              "always-update: a newer version came before it"}
-               : (struct weir_policy_verdict){WEIR_VERDICT_PROMOTE,
-                                              "always-update: the newest version is taken"};
+                                              "always-update: a newer version came before it", 0}
+               : (struct weir_policy_verdict){WEIR_VERDICT_PASS,
+                                              "always-update: the newest version is taken", 0};
 }
 
 static const struct weir_policy_ops ops = {.decide = decide};
 
 const struct weir_kind weir_policy_always_update = {
     .name = "always-update",
-    .doc = "A new version serves at once; an older one that comes later is skipped.",
+    .doc = "A new version passes at once; an older one that comes later is skipped.",
     .ops = &ops,
 };

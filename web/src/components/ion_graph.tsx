@@ -140,10 +140,11 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
     const move = transitions.value[linkKey(ion.name, link.from, link.to)]
     const isFresh = move !== undefined && now.value - move.at < TRANSITION_MS + 4_000
     const pending = link.pending_versions ?? []
+    const held = (link.waiting ?? []).filter((one) => one.state !== 'PENDING_REVIEW')
     const isHeard = connection.value.state !== 'lost'
     const key = `${link.from}>${link.to}`
     const isWanted = typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version
-    const tone = link.deployment_state === 'DEPLOY_FAILED' ? 'bad' : pending.length > 0 ? 'warn' : isWanted ? 'busy' : typeof link.serving_version === 'number' && isHeard ? 'good' : 'plain'
+    const tone = link.deployment_state === 'DEPLOY_FAILED' ? 'bad' : pending.length > 0 || held.length > 0 ? 'warn' : isWanted ? 'busy' : typeof link.serving_version === 'number' && isHeard ? 'good' : 'plain'
     return (
         <div class="link-label" style={place(box)} data-link={key}>
             <span class="above">
@@ -169,7 +170,7 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
             <a class="policy" href={hrefWith({ link: key })} aria-label={`Policy of the link from ${link.from} to ${link.to}: ${words(link.policy)}`}>
                 <PolicyDiamond policy={link.policy} tone={tone} />
                 <b>{words(link.policy)}</b>
-                <span class="muted">{pending.length > 0 ? 'waits for a person' : isWanted ? 'goes on' : tone === 'good' ? 'passed' : ''}</span>
+                <span class="muted">{pending.length > 0 ? 'waits for a person' : held.length > 0 ? `v${held.at(-1)!.version} waits for its time` : isWanted ? 'goes on' : tone === 'good' ? 'passed' : ''}</span>
             </a>
         </div>
     )

@@ -48,6 +48,7 @@ export function Waiting({ ion }: { ion: Ion }) {
                                 )}
                             </p>
                             <small class="muted">
+                                {one.approvals && `${one.waits_why} · `}
                                 {Object.entries(one.metrics ?? {})
                                     .slice(0, SHOWN)
                                     .map(([key, value]) => `${words(key)} ${plainValue(value)} · `)}

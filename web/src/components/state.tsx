@@ -85,9 +85,11 @@ export function VerdictWord({ verdict }: { verdict: string }) {
 
 /** What a policy said of a version. */
 export const VERSION_VERDICTS: Record<string, { word: string; tone: Tone }> = {
-    promote: { word: 'passed', tone: 'good' },
+    pass: { word: 'passed', tone: 'good' },
+    promote: { word: 'passed, goes live', tone: 'good' },
     wait: { word: 'waits', tone: 'warn' },
     skip: { word: 'skipped', tone: 'plain' },
     reject: { word: 'refused', tone: 'bad' },
     rollback: { word: 'rolled back', tone: 'bad' },
+    set: { word: 'set by hand', tone: 'warn' },
 }

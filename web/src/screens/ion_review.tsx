@@ -74,7 +74,7 @@ function Measures({ candidate, live }: { candidate: IonCandidate; live: IonCandi
 
 /** What the policy and people said of this version. */
 function History({ ion, candidate }: { ion: string; candidate: IonCandidate }) {
-    const history = useResource(`review:${ion}:${candidate.id}:${candidate.state}`, () => getAll<PolicyDecision>(`/ions/${segment(ion)}/policy-decisions`))
+    const history = useResource(`review:${ion}:${candidate.id}:${candidate.state}:${candidate.waits_why}`, () => getAll<PolicyDecision>(`/ions/${segment(ion)}/policy-decisions`))
     return (
         <Panel title={`What was said of v${candidate.version}`} window="newest first">
             <Loaded resource={history}>
@@ -188,6 +188,12 @@ function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
                         window={
                             <>
                                 came <Ago time={candidate.created_ms} />
+                                {candidate.waits_why && ` · ${candidate.waits_why}`}
+                                {candidate.until_ms && (
+                                    <>
+                                        , until <When time={candidate.until_ms} />
+                                    </>
+                                )}
                             </>
                         }
                         aside={<Verdict ion={ion} candidate={candidate} />}
