@@ -11,6 +11,7 @@ aiohttp; where the packages cannot be got, that phase is left out.
 """
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -114,7 +115,7 @@ def oip_binary(name, shape, values):
 
 class Bench:
     def __init__(self, options):
-        self.options, self.figures, self.details = options, {}, {}
+        self.options, self.figures, self.details, self.peers = options, {}, {}, []
         self.server = Server("--cpu-slots", "16").start()
         self.folder = self.server.root / "bench"
         self.folder.mkdir()
@@ -198,7 +199,7 @@ class Bench:
             return
         self.push("mlp", inference_models.perceptron(3))
         self.peer_case("small", python, "mlp", self.folder / "mlp.onnx", self.small, self.json_headers, self.small,
-                       self.json_headers, 4000)
+                       self.json_headers, 3000)
         squeezenet = LIGHT / "light_squeezenet.onnx"
         if squeezenet.exists():
             self.push("squeezenet", squeezenet)
@@ -206,39 +207,45 @@ class Bench:
             name, shape = signature["inputs"][0]["name"], [max(d, 1) for d in signature["inputs"][0]["shape"]]
             body, headers, raw = oip_binary(name, shape, self.picture)
             self.peer_case("squeezenet", python, "squeezenet", squeezenet, body, headers, raw,
-                           ("Content-Type: application/octet-stream",), 400)
+                           ("Content-Type: application/octet-stream",), 200)
+
+    def stop_peers(self):
+        for process in self.peers:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.peers.clear()
 
     def start_peer(self, python, kind, path):
         port = free_port()
         process = subprocess.Popen([python, ROOT / "bench/inference_peer.py", kind, path, str(port), "2"], start_new_session=True)
+        self.peers.append(process)
 
         def answers():
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", port)) == 0
         wait_until(answers, 60, "the Python server")
         time.sleep(1)  # the other worker too
-        return process, f"http://127.0.0.1:{port}/infer"
+        return f"http://127.0.0.1:{port}/infer"
 
     def peer_case(self, case, python, name, path, body, headers, peer_body, peer_headers, n):
         """At what the better of the Python servers can answer when it is asked as fast as it can: p99 of both."""
         self.deploy(name)
         saturation = {}
         for kind in ("uvicorn", "aiohttp"):
-            process, url = self.start_peer(python, kind, path)
+            url = self.start_peer(python, kind, path)
             took = [Load(self, url, peer_body, 0, requests=n, connections=16, headers=peer_headers).end() for _ in range(2)]
             saturation[kind] = took[1]["answered_s"]
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+            self.stop_peers()
         own = [self.load(name, body, 0, headers, requests=n, connections=16).end() for _ in range(2)][1]["answered_s"]
         best = max(saturation, key=saturation.get)
         rate, rounds = saturation[best], []
-        process, url = self.start_peer(python, best, path)
+        url = self.start_peer(python, best, path)
         for _ in range(self.options.rounds):
             peer = Load(self, url, peer_body, rate, seconds=self.options.seconds, headers=peer_headers).end()
             ours = self.load(name, body, rate, headers, seconds=self.options.seconds).end()
             rounds.append((without_records(ours), without_records(peer)))
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+        self.stop_peers()
         self.details[f"peer_{case}"] = {"saturation_s": saturation, "own_saturation_s": own, "rounds": rounds}
         self.figures[f"peer_{case}_ratio"] = statistics.median(ours["p99_ms"] / peer["p99_ms"] for ours, peer in rounds)
         self.undeploy(name)
@@ -406,6 +413,7 @@ def main():
     chosen = options.only.split(",")
     if set(chosen) - set(PHASES):
         parser.error(f"--only: there are {', '.join(PHASES)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is stopped then too
     bench, before = Bench(options), os.getloadavg()
     try:
         for name in PHASES:
@@ -413,6 +421,7 @@ def main():
                 say(name)
                 getattr(bench, name)()
     finally:
+        bench.stop_peers()
         bench.server.stop()
     report = {"load_before": before, "load_after": os.getloadavg(), "figures": bench.figures, "details": bench.details}
     if options.output == "json":
