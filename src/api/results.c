@@ -76,7 +76,9 @@ weir_status api_results_list(struct api_call *call, struct weir_txn *txn, struct
     struct weir_job job;
     char *folder;
     json_t *manifest = NULL;
-    WEIR_TRY(find_folder(call, txn, &job, &folder, err));
+    /* A job of another kind has none. */
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, call->params[0], call->arena, &job, err));
+    folder = weir_arena_printf(call->arena, "%s/results/%s", call->api->state_dir, job.id);
     json_t *files = json_array();
     weir_status status = list_files(folder, call->arena, files, err);
     if (status == WEIR_OK) {

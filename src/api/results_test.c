@@ -53,7 +53,7 @@ START_TEST(nobody_else_writes_and_no_name_leads_elsewhere)
     ck_assert_ptr_nonnull(strstr(said_text("error.message"), "the job's own tasks"));
     EXPECT_STATUS(403, ask_as(task, "PUT " API "/jobs/" OTHER "/results/shard-00000.jsonl\n\nx"));
     EXPECT_STATUS(403, ask_as(task, "GET " API "/jobs/" OTHER "/results"));
-    EXPECT_ERROR(501, "only jobs of the kind batch", "GET " API "/jobs/" OTHER "/results");
+    EXPECT_ERROR(501, "only jobs of the kind batch", "GET " API "/jobs/" OTHER "/results/a");
     EXPECT(404, "GET " API "/jobs/none/results");
     EXPECT_STATUS(400, ask_as(task, "PUT " AT "/.hidden\n\nx"));
     EXPECT_STATUS(400, ask_as(task, "PUT " AT "/a%%2Fb\n\nx"));
