@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import unittest
 
-from peers import MODEL_CASE, WORKER, onnxruntime_folder, run_in
+from peers import MODEL_CASE, WORKER, onnxruntime_folder, run_in_peers
 
-run_in("onnx", "onnxruntime", "numpy")
+run_in_peers()
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402

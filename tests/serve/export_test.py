@@ -5,9 +5,9 @@ import subprocess
 import tempfile
 import unittest
 
-from peers import MODEL_CASE, WORKER, run_in
+from peers import MODEL_CASE, WORKER, run_in_peers
 
-run_in("onnx", "onnxruntime", "numpy")
+run_in_peers()
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 import peers  # noqa: E402
 
-peers.run_in("tritonclient[grpc,http]", "onnx", "onnxruntime", "numpy")
+peers.run_in_peers()
 
 import numpy  # noqa: E402
 import onnx  # noqa: E402

@@ -6,9 +6,9 @@ import subprocess
 import tempfile
 import unittest
 
-from peers import MODEL_CASE, run_in
+from peers import MODEL_CASE, run_in_peers
 
-run_in("numpy", "pillow")
+run_in_peers()
 
 import numpy as np  # noqa: E402
 from PIL import Image  # noqa: E402

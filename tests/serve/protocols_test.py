@@ -15,9 +15,9 @@ import tempfile
 import unittest
 import zlib
 
-from peers import BIN, run_in
+from peers import BIN, run_in_peers
 
-run_in("onnx", "numpy", "tritonclient[http]")
+run_in_peers()
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
