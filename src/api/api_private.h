@@ -135,6 +135,7 @@ API_FN(api_deploy_get);
 API_FN(api_deploy_put);
 API_FN(api_deploy_delete);
 API_FN(api_deploy_desired);
+API_FN(api_deploy_figures);
 API_FN(api_deploy_report);
 
 /* kind.c */

@@ -106,6 +106,9 @@ START_TEST(a_member_of_a_project_pushes_into_it_and_deploys_from_it)
     EXPECT_STATUS(404, ask_as(meg, "PUT " API "/deployments/mine\n\n{\"model\":\"digits\"}"));
     EXPECT(200, "PUT " API "/deployments/digits\n\n{\"model\":\"digits\"}");
     EXPECT_STATUS(404, ask_as(meg, "GET " API "/deployments/digits"));
+    EXPECT_STATUS(404, ask_as(meg, "GET " API "/deployments/digits/figures"));
+    EXPECT_STATUS(200, ask_as(meg, "GET " API "/deployments/letters/figures"));
+    ck_assert_uint_eq(json_array_size(said("items")), 0); /* nobody has asked it anything */
     EXPECT_STATUS(404, ask_as(meg, "DELETE " API "/deployments/digits"));
     EXPECT_STATUS(403, ask_as(meg, "PUT " API "/deployments/digits\n\n{\"model\":\"letters\"}"));
     EXPECT_STATUS(403, ask_as(meg, "POST " API "/models/digits/versions\n\n{}"));

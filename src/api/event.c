@@ -167,7 +167,7 @@ static weir_status read_topics(struct stream *stream, const char *topics, struct
             return weir_error_set(
                 err, WEIR_ERR_INVALID,
                 "query parameter topics: \"%s\" is none of events, decisions, runs, "
-                "jobs, alerts, ions, models, nodes",
+                "jobs, alerts, ions, models, nodes, deployments",
                 topic);
         }
         p += len + (p[len] == ',');

@@ -313,6 +313,26 @@ static const struct api_member deployed_replica_members[] = {
     OR_NULL("job_state", "text", "State of its job"),
     OR_NULL("reason", "text", "Why its job waits or failed"),
 };
+static const struct api_member deployment_version_figures_members[] = {
+    ALWAYS("version", "integer", "Version; 0: requests for which none was chosen"),
+#define X(field, name, help) ALWAYS(#field, "integer", help),
+#include "gateway/figures.def"
+#undef X
+    ALWAYS("n_in_flight", "integer", "Now, at replicas"),
+    ALWAYS("n_held", "integer", "Now, waiting for a replica"),
+    ALWAYS("sum_us", "integer", "Times from request to answer, added up (us)"),
+    ALWAYS("p50_us", "integer", "Half of the requests took no longer (us)"),
+    ALWAYS("p99_us", "integer", "99 % took no longer (us)"),
+    ALWAYS(
+        "buckets", "list of any",
+        "[end, count]: how many took less than end, in us, and not less than the end before; the "
+        "difference of two answers is what came between them"),
+};
+static const struct api_member deployment_figures_members[] = {
+    ALWAYS("time_ms", "time", "When they were read (ms)"),
+    ALWAYS("items", "list of deployment version figures", "By version"),
+    OR_NULL("next", "text", "Always null: all versions are there"),
+};
 static const struct api_member served_members[] = {
     OR_NULL("previous", "list of share", "Shares in effect before these"),
     ALWAYS("versions", "list of served version", "What its replicas load"),
@@ -448,6 +468,9 @@ const struct api_shape api_shapes[] = {
            deployed_replica_members),
     RECORD("deployment", weir_deployment_resource,
            "project model state created_ms updated_ms state_ms", served_members),
+    SHAPE("deployment version figures", NULL, NULL, deployment_version_figures_members),
+    SHAPE("deployment figures", NULL, "GET /api/v1/deployments/{name}/figures",
+          deployment_figures_members),
     PLAIN_RECORD("model alias", weir_model_alias_resource, "model alias updated_ms"),
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
     SHAPE("verdict counts", NULL, NULL, count_members),

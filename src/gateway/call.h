@@ -48,6 +48,7 @@ struct gateway_call {
     int retry_after_s; /**< With UNAVAILABLE. */
     int http_status;
     char content_type[REPLY_TYPE_BYTES];
+    char times[REPLY_TIMES_BYTES]; /**< Of the replica's stages; "": it says none. */
     int64_t inference_header_bytes, model_version;
     struct weir_buf body_out; /**< Owned by the call; gateway_call_fini. */
 

@@ -125,6 +125,7 @@ void dispatch_answer(struct weir_gateway *gateway, struct gateway_call *call, st
     call->status = WEIR_OK;
     call->http_status = reply->http_status;
     memcpy(call->content_type, reply->content_type, sizeof call->content_type);
+    memcpy(call->times, reply->times, sizeof call->times);
     call->inference_header_bytes = reply->inference_header_bytes;
     call->model_version = reply->model_version > 0 ? reply->model_version : call->chosen;
     call->retry_after_s = reply->retry_after_s > 0 ? (int)WEIR_MIN(reply->retry_after_s, 3600) : 1;

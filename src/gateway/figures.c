@@ -128,8 +128,16 @@ int64_t figures_quantile_us(const struct figures *figures, double share)
     return 0;
 }
 
-static struct weir_gateway_figures copy(const struct figures *figures)
+static struct weir_gateway_figures copy(const struct figures *figures,
+                                        struct weir_gateway_bucket buckets[FIGURES_BUCKETS])
 {
+    size_t n_buckets = 0;
+    for (int i = 0; i < FIGURES_BUCKETS; i++) {
+        int64_t n = get(&figures->buckets[i]);
+        if (n > 0) {
+            buckets[n_buckets++] = (struct weir_gateway_bucket){figures_bucket_end(i), n};
+        }
+    }
     return (struct weir_gateway_figures){
         .deployment = figures->deployment,
         .project = figures->project,
@@ -142,14 +150,17 @@ static struct weir_gateway_figures copy(const struct figures *figures)
         .sum_us = get(&figures->sum_us),
         .p50_us = figures_quantile_us(figures, 0.5),
         .p99_us = figures_quantile_us(figures, 0.99),
+        .buckets = buckets,
+        .n_buckets = n_buckets,
     };
 }
 
 void figures_each(struct figures_registry *registry, weir_gateway_figures_fn fn, void *context)
 {
+    struct weir_gateway_bucket buckets[FIGURES_BUCKETS];
     pthread_mutex_lock(&registry->lock);
     for (const struct figures *figures = registry->head; figures != NULL; figures = figures->next) {
-        struct weir_gateway_figures copied = copy(figures);
+        struct weir_gateway_figures copied = copy(figures, buckets);
         fn(context, &copied);
     }
     pthread_mutex_unlock(&registry->lock);

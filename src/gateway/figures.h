@@ -13,9 +13,15 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct weir_gateway;
+
+/** How many times lay below end_us, and not below the bucket before. */
+struct weir_gateway_bucket {
+    int64_t end_us, n;
+};
 
 struct weir_gateway_figures {
     const char *deployment, *project; /**< Valid until the function that was given them returns. */
@@ -27,6 +33,10 @@ struct weir_gateway_figures {
     int64_t n_in_flight;            /**< Now, at replicas. */
     int64_t n_held;                 /**< Now, waiting for a replica; version 0 only. */
     int64_t sum_us, p50_us, p99_us; /**< From the request to its answer, of those with one. */
+    /** The same times by bucket, those without one left out: what came between two looks is their
+     *  difference. Valid as long as the names. */
+    const struct weir_gateway_bucket *buckets;
+    size_t n_buckets;
 };
 
 typedef void (*weir_gateway_figures_fn)(void *context, const struct weir_gateway_figures *figures);

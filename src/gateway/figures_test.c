@@ -69,6 +69,31 @@ START_TEST(quantiles_are_those_of_the_sorted_times_to_within_a_sixteenth)
 
 END_TEST
 
+static void add_up(void *context, const struct weir_gateway_figures *figures)
+{
+    int64_t *n = context;
+    for (size_t i = 0; i < figures->n_buckets; i++) {
+        ck_assert_int_gt(figures->buckets[i].n, 0);
+        ck_assert(i == 0 || figures->buckets[i].end_us > figures->buckets[i - 1].end_us);
+        *n += figures->buckets[i].n;
+    }
+}
+
+START_TEST(buckets_told_hold_every_time_once)
+{
+    struct figures *figures = figures_get(&registry, "d", "p", 1);
+    int64_t n = 0;
+    for (int64_t us = 0; us < 100000; us += 7) {
+        figures_add_us(figures, us);
+        n--;
+    }
+    figures_each(&registry, add_up, &n);
+    ck_assert_int_eq(n, 0);
+    figures_unref(figures);
+}
+
+END_TEST
+
 START_TEST(the_same_names_give_the_same_figures_and_those_without_a_row_go)
 {
     struct figures *a = figures_get(&registry, "d", "p", 1);
@@ -127,5 +152,6 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("figures", set_up, tear_down, every_time_lies_in_its_bucket_which_is_narrow,
                     quantiles_are_those_of_the_sorted_times_to_within_a_sixteenth,
+                    buckets_told_hold_every_time_once,
                     the_same_names_give_the_same_figures_and_those_without_a_row_go,
                     the_text_for_prometheus_is_escaped_and_adds_up)

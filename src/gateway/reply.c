@@ -7,7 +7,7 @@
 static void begin(struct reply *reply)
 {
     reply->http_status = 0;
-    reply->content_type[0] = '\0';
+    reply->content_type[0] = reply->times[0] = '\0';
     reply->inference_header_bytes = -1;
     reply->model_version = 0;
     reply->retry_after_s = -1;
@@ -125,6 +125,8 @@ static weir_status read_header(struct reply *reply)
                              (reply->keeps_alive || strcasecmp(value, "keep-alive") == 0);
     } else if (strcasecmp(name, "Content-Type") == 0 && strlen(value) < REPLY_TYPE_BYTES) {
         memcpy(reply->content_type, value, strlen(value) + 1);
+    } else if (strcasecmp(name, "Weir-Times") == 0 && strlen(value) < REPLY_TIMES_BYTES) {
+        memcpy(reply->times, value, strlen(value) + 1);
     } else if (strcasecmp(name, "Inference-Header-Content-Length") == 0 &&
                read_number(value, &number)) {
         reply->inference_header_bytes = number;

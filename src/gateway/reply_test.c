@@ -83,16 +83,18 @@ START_TEST(headers_that_matter_are_kept)
     ck_assert_int_eq(feed(&reply,
                           "HTTP/1.1 200 OK\r\nContent-Type:application/octet-stream \r\n"
                           "Inference-Header-Content-Length: 17\r\nWeir-Model-Version: 4\r\n"
-                          "Retry-After: 2\r\nContent-Length: 0\r\n\r\n",
+                          "Retry-After: 2\r\nWeir-Times: read;dur=1.5\r\nContent-Length: 0\r\n\r\n",
                           7, &at),
                      WEIR_ERR_END);
     ck_assert_str_eq(reply.content_type, "application/octet-stream");
     ck_assert_int_eq(reply.inference_header_bytes, 17);
     ck_assert_int_eq(reply.model_version, 4);
     ck_assert_int_eq(reply.retry_after_s, 2);
+    ck_assert_str_eq(reply.times, "read;dur=1.5");
     reply_reset(&reply);
     ck_assert_int_eq(feed(&reply, "HTTP/1.1 200 OK\r\n\r\nx", 100, &at), WEIR_OK);
     ck_assert_int_eq(reply.inference_header_bytes, -1);
+    ck_assert_str_eq(reply.times, "");
     ck_assert_int_eq(reply_close(&reply), WEIR_ERR_END);
     reply_reset(&reply);
     ck_assert_int_eq(feed(&reply, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", 100, &at),

@@ -35,6 +35,7 @@ struct call {
     const struct protocol *protocol;
     const struct protocol_route *route;
     struct weir_http_later *later;
+    uint64_t read_ns; /**< How long the body took to become tensors. */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -117,15 +118,39 @@ static void end_call(struct host *host, struct call *call)
     atomic_fetch_sub(&host->n_running, 1);
 }
 
+/* Where the time went, in ms, in the syntax of the header Server-Timing. */
+static void put_times(struct weir_http_response *response, const struct call *call,
+                      uint64_t write_ns)
+{
+    const struct batch_times *times = &call->request.times;
+
+    const struct {
+        const char *stage;
+        uint64_t ns;
+    } stages[] = {{"read", call->read_ns},      {"queue", times->queue_ns},
+                  {"input", times->input_ns},   {"compute", times->infer_ns},
+                  {"output", times->output_ns}, {"write", write_ns}};
+
+    char text[256];
+    size_t len = 0;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(stages) && len < sizeof text; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s;dur=%.3f", i > 0 ? ", " : "",
+                                stages[i].stage, 1e-6 * (double)stages[i].ns);
+    }
+    weir_http_response_header(response, "Weir-Times", text);
+}
+
 /* The model has computed, or will not. */
 static void finish(struct host *host, struct call *call, struct weir_http_response *response)
 {
     if (call->request.status == WEIR_OK) {
         struct protocol_answer answer;
+        uint64_t began_ns = weir_mono_ns();
         protocol_answer_init(&answer);
         call->infer.out = call->request.out;
         call->route->write(&call->infer, &answer);
         respond(response, &answer);
+        put_times(response, call, weir_mono_ns() - began_ns);
     } else {
         respond_error(response, call->protocol, &call->request.error);
     }
@@ -173,11 +198,13 @@ static void begin(struct host *host, const struct protocol_request *request,
                                  .signature = &call->version->signature,
                                  .arena = http->arena};
     atomic_fetch_add(&host->n_running, 1);
+    uint64_t began_ns = weir_mono_ns();
     if (route->read(request, &call->infer, &err) != WEIR_OK) {
         respond_error(response, protocol, &err);
         end_call(host, call);
         return;
     }
+    call->read_ns = weir_mono_ns() - began_ns;
     submit(host, call, http, response);
 }
 

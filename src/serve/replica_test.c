@@ -102,7 +102,10 @@ START_TEST(the_open_inference_protocol_describes_and_answers)
     weir_buf_fini(&body);
     ck_assert_str_eq(text_of(t.json, "model_version"), "3");
     ck_assert_str_eq(text_of(t.json, "id"), "a\"1");
-    char version[8];
+    char version[8], times[256];
+    ck_assert(weir_http_reply_header(&t.reply, "Weir-Times", times, sizeof times));
+    ck_assert_ptr_eq(strstr(times, "read;dur="), times);
+    ck_assert_ptr_nonnull(strstr(times, ", compute;dur="));
     ck_assert(weir_http_reply_header(&t.reply, "Weir-Model-Version", version, sizeof version));
     ck_assert_str_eq(version, "3");
     struct weir_tensor *wanted = net_answer(2);

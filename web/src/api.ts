@@ -232,6 +232,13 @@ export interface Deployment {
     versions: ServedVersion[] // What its replicas load
 }
 
+/** GET /deployments/{name}/figures */
+export interface DeploymentFigures {
+    items: DeploymentVersionFigures[] // By version
+    next: string | null // Always null: all versions are there
+    time_ms: Time // When they were read (ms)
+}
+
 export interface DeploymentReplica {
     created_ms: Time // When it was wanted first (ms)
     deployment: string // Deployment
@@ -247,6 +254,25 @@ export interface DeploymentReplica {
     time_ms: Time | null // When it reported last (ms)
     url: string | null // Where it answers
     versions: unknown[] | null // What it has loaded: version, state, reason, executor …
+}
+
+export interface DeploymentVersionFigures {
+    /** [end, count]: how many took less than end, in us, and not less than the end before; the difference of two answers is what came between them */
+    buckets: unknown[]
+    n_cancelled: number // Requests whose client left before the answer
+    n_disagreed: number // Copies whose answer was another one
+    n_failed: number // Of these: answered with a 5xx, or not at all
+    n_held: number // Now, waiting for a replica
+    n_in_flight: number // Now, at replicas
+    n_mirror_dropped: number // Copies that were not sent, at a bound, or not answered
+    n_mirrored: number // Copies that the mirrored version answered
+    n_refused: number // Of these: refused at a bound, or held too long
+    n_requests: number // Requests that were answered, whatever the answer
+    n_retried: number // Tries at another replica, of what the first had not begun
+    p50_us: number // Half of the requests took no longer (us)
+    p99_us: number // 99 % took no longer (us)
+    sum_us: number // Times from request to answer, added up (us)
+    version: number // Version; 0: requests for which none was chosen
 }
 
 /** GET /devices */
