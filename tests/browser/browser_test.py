@@ -24,6 +24,7 @@ import fixture
 import frame_test
 import page as browser
 import screens_test
+import serve_test
 import share_test
 from fake_server import COOKIE, CSRF, DIST, LINK
 from fixture import ION, SCREENS, WithPage
@@ -306,7 +307,8 @@ class EmptyTest(WithPage):
             ("home", "No ION yet", "weir"),
             ("ions", "No ION yet", "weir"),
             ("runs", "No runs yet", "weir job submit"),
-            ("models", "No models yet", "weir job submit"),
+            ("models", "No models yet", "weir model push"),
+            ("deployments", "No deployments yet", "weir deploy"),
             ("jobs", "No jobs yet", "weir"),
             ("datasets", "No datasets yet", "weir dataset"),
             ("events", "Nothing has happened yet", ""),
@@ -491,7 +493,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *decisions_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *decisions_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
+import fake_serve
 import fake_share
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
@@ -63,6 +64,8 @@ class State:
         self.members_of = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
+        self.began = time.time() - 100
+        self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.platform = []  # reasons why the platform is not well
@@ -149,6 +152,7 @@ class State:
         ]
         self.audit.append({"seq": 1, "time_ms": made.rfc3339(now - 60), "topic": "audit", "kind": "login", "severity": "info", "subject": "user/admin",
                            "actor": "admin", "message": "admin logged in from 127.0.0.1", "data": None})
+        fake_serve.fill(self)
         self.alerts += [
             self.alert("drift", f"ion/{made.ION}", "open", now - 700, DRIFT),
             self.alert("node_lost", "node/rack1-b", "acknowledged", now - 4000, "rack1-b was not heard of for 60 s"),
@@ -437,9 +441,10 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        shared = fake_share.find(state, path, parts, query)
-        if shared is not None:
-            return shared
+        for part in (fake_share, fake_serve):
+            found = part.find(state, path, parts, query)
+            if found is not None:
+                return found
         if parts[0] == "projects" and parts[-1] == "members":
             return state.members_of.get(parts[1], [])
         if path == "events" and query.get("topic") == "audit":
@@ -451,7 +456,8 @@ class Handler(BaseHTTPRequestHandler):
         lists = {"ions": state.ions, "runs": state.runs[::-1], "jobs": state.jobs, "nodes": state.nodes, "alerts": state.alerts,
                  "events": state.events[::-1]}
         if path == "models":
-            return [{"name": made.MODEL, "project": "default", "description": None}] if state.versions else []
+            names = [*([made.MODEL] if state.versions else []), *state.served]
+            return [{"name": name, "project": "default", "description": None} for name in names]
         if path == "decisions/summary":
             state.summaries.append(query)
             mine = [one for one in state.decisions if one["ion"] == query["ion"]]
@@ -568,11 +574,20 @@ class Handler(BaseHTTPRequestHandler):
             self.log_in(body.decode())
             return
         with self.state.lock:
-            self.state.requests.append((self.command, path, dict(self.headers), body.decode()))
+            self.state.requests.append((self.command, path, dict(self.headers), body.decode(errors="replace")))
         if self.headers.get("X-Weir-Csrf") != CSRF:
             self.error(403, "FORBIDDEN", "the request does not carry the session's token")
             return
+        if path.startswith("/v2/"):
+            status, headers, answer = fake_serve.infer(self.state, path, self.headers["Content-Type"])
+            self.answer(status, answer, headers=headers)
+            return
         parts = path.split("/")[3:]
+        with self.state.lock:
+            served = fake_serve.change(self.state, self.command, parts, body)
+        if served is not None:
+            self.answer(*served)
+            return
         document = json.loads(body) if body else {}
         with self.state.lock:
             shared = fake_share.change(self.state, self.command, parts, document)

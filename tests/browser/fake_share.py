@@ -1,12 +1,13 @@
 """What teams share, made up: queues, roles, kinds of jobs, and what the scheduler would do. A part of the stand-in server."""
 
 import fake_data as made
+import fake_serve
 
 ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin"]
 MATRIX = {  # who may, besides an admin
     "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "operate nodes": ["operator", "ml-engineer"],
     "change queues": [], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
-    "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"],
+    "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,
 }
 OF_PLATFORM = {"operate nodes", "change queues", "create projects", "read users", "change users", "change tokens", "change nodes"}
 RIGHTS = [*MATRIX]

@@ -6,5 +6,7 @@ export const COMMANDS = {
     createDataset: 'weir dataset create NAME --path DIR',
     train: 'weir job submit -f job.yaml',
     joinNode: 'weir node join URL TOKEN',
+    pushModel: 'weir model push NAME FILE',
+    deploy: 'weir deploy MODEL',
     submitJob: 'weir job run NAME -- COMMAND',
 } as const

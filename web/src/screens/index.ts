@@ -3,6 +3,7 @@ import type { Screen } from '../screen'
 import { alertsScreen } from './alerts'
 import { auditScreen } from './audit'
 import { datasetsScreen } from './datasets'
+import { deploymentsScreen } from './deployments'
 import { eventsScreen } from './events'
 import { homeScreen } from './home'
 import { ionDecisionsScreen } from './ion_decisions'
@@ -41,6 +42,7 @@ export const screens: readonly Screen[] = [
     jobsScreen,
     datasetsScreen,
     modelsScreen,
+    deploymentsScreen,
     alertsScreen,
     eventsScreen,
     auditScreen,

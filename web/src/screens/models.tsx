@@ -1,22 +1,28 @@
 /** Models: every version, where it came from, where it serves, and what can be done with it. */
-import { useEffect } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version, When } from '../components/basics'
+import { Ago, Command, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
+import { Aliases, AliasForm, aliasesOf, removeQuestion } from '../components/model_aliases'
+import { PushForm } from '../components/model_push'
+import { SignaturePanel } from '../components/model_signature'
 import { DatasetLink } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, plainValue, shortId, words } from '../format'
 import type { Action, Args, Screen } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
+import { verdictOf } from '../state/deployments'
 import { apiUrl, getAll, segment } from '../state/http'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
-import { href, param } from '../state/route'
-import { candidatesVersion, ions, models, runs } from '../state/store'
+import { go, href, param } from '../state/route'
+import { candidatesVersion, deployments, ions, models, runs } from '../state/store'
 import { connection } from '../state/stream'
 import { approveQuestion, canChange, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
 
@@ -47,10 +53,10 @@ function actionsOf(version: ModelVersion): (Action & { short: string; tone: 'pri
     return [...decide, ...back]
 }
 
+/** Links of IONs, and deployments, that answer with it. */
 function placesOf(version: ModelVersion): string[] {
-    return servings(ions.data.value ?? [], version.model)
-        .filter((one) => one.version === version.version)
-        .map((one) => `${one.ion} / ${one.pipeline}`)
+    const links = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
+    return [...links.map((one) => `${one.ion} / ${one.pipeline}`), ...(version.deployments ?? []).map((name) => `deployment / ${name}`)]
 }
 
 function stateOf(version: ModelVersion): string {
@@ -73,7 +79,25 @@ function metricDelta(version: ModelVersion, serving: ModelVersion | undefined, k
     return `${delta >= 0 ? '+' : '−'}${plainValue(Math.abs(delta))} to v${serving!.version}`
 }
 
-function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
+const ACTS: Column<ModelVersion> = {
+    id: 'acts',
+    name: '',
+    width: '172px',
+    isNumber: true,
+    render: (one) => (
+        <span class="acts">
+            {actionsOf(one).map((action) => (
+                <button key={action.name} type="button" class={`button small ${action.tone}`} onClick={action.run}>
+                    {action.short}
+                    <span class="hidden">{action.name.slice(action.short.length)}</span>
+                </button>
+            ))}
+        </span>
+    ),
+}
+
+function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>[] {
+    const measure = mainMeasure(versions)
     const isHeard = connection.value.state !== 'lost'
     return [
         {
@@ -106,6 +130,7 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
                 )
             },
         },
+        { id: 'alias', name: 'Alias', width: '96px', phone: 'more', sort: (one) => aliasesOf(one).join(' '), render: (one) => <Aliases version={one} /> },
         ...(measure
             ? [
                   {
@@ -119,6 +144,7 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
                   },
               ]
             : []),
+        { id: 'executor', name: 'Runs on', width: '84px', sort: (one) => one.executor ?? '', render: (one) => one.executor ?? NONE },
         { id: 'size', name: 'Size', width: '88px', isNumber: true, sort: (one) => -(one.bytes ?? 0), render: (one) => bytes(one.bytes) },
         {
             id: 'run',
@@ -126,98 +152,109 @@ function versionColumns(measure: string | undefined): Column<ModelVersion>[] {
             width: '132px',
             render: (one) => (one.run ? <a href={href(['runs', one.run])}>{runs.data.value?.find((run) => run.id === one.run)?.name ?? shortId(one.run)}</a> : NONE),
         },
-        { id: 'made', name: 'Made', width: '120px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <When time={one.created_ms} /> },
-        {
-            id: 'acts',
-            name: '',
-            width: '172px',
-            isNumber: true,
-            render: (one) => (
-                <span class="acts">
-                    {actionsOf(one).map((action) => (
-                        <button key={action.name} type="button" class={`button small ${action.tone}`} onClick={action.run}>
-                            {action.short}
-                            <span class="hidden">{action.name.slice(action.short.length)}</span>
-                        </button>
-                    ))}
-                </span>
-            ),
-        },
+        { id: 'made', name: 'Made', width: '96px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <When time={one.created_ms} /> },
+        ...(versions.some((one) => actionsOf(one).length > 0) ? [ACTS] : []),
     ]
 }
 
-/** Dataset → run with code and parameters → this version → where it serves. */
+function Step(props: { icon: 'data' | 'runs' | 'models' | 'camera' | 'sink'; note: ComponentChildren; isHere?: boolean; children: ComponentChildren }) {
+    return (
+        <li class={props.isHere ? 'here' : ''}>
+            <Icon name={props.icon} />
+            <span>
+                <b>{props.children}</b>
+                <small class="muted">{props.note}</small>
+            </span>
+        </li>
+    )
+}
+
+/** Dataset → run with code and parameters, or the file → this version → where it serves. */
 function Lineage({ version }: { version: ModelVersion }) {
     const run = runs.data.value?.find((one) => one.id === version.run)
     const places = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
+    const served = (version.deployments ?? []).map((name) => ({ name, found: deployments.data.value?.find((one) => one.name === name) }))
     return (
         <ol class="lineage" aria-label="Lineage">
-            <li>
-                <Icon name="data" />
-                <span>
-                    <b>
-                        <DatasetLink name={version.dataset} version={version.dataset_version} />
-                    </b>
-                    <small class="muted">dataset version</small>
-                </span>
-            </li>
-            <li>
-                <Icon name="runs" />
-                <span>
-                    <b>{version.run ? <a href={href(['runs', version.run])}>{run?.name ?? shortId(version.run)}</a> : NONE}</b>
-                    <small class="muted">run, code {version.code_version ? version.code_version.slice(0, 12) : NONE}</small>
-                </span>
-            </li>
-            <li class="here">
-                <Icon name="models" />
-                <span>
-                    <b>v{version.version}</b>
-                    <small class="muted">
-                        {version.model} · {bytes(version.bytes)}
-                    </small>
-                </span>
-            </li>
+            {version.dataset && (
+                <Step icon="data" note="dataset version">
+                    <DatasetLink name={version.dataset} version={version.dataset_version} />
+                </Step>
+            )}
+            {version.run ? (
+                <Step icon="runs" note={`run, code ${version.code_version ? version.code_version.slice(0, 12) : NONE}`}>
+                    <a href={href(['runs', version.run])}>{run?.name ?? shortId(version.run)}</a>
+                </Step>
+            ) : (
+                <Step icon="data" note={`registered by ${version.created_by ?? 'nobody known'}`}>
+                    a file, sha {version.blob.slice(0, 8)}
+                </Step>
+            )}
+            <Step icon="models" note={`${version.model} · ${bytes(version.bytes)}`} isHere>
+                v{version.version}
+            </Step>
             {places.map((place) => (
-                <li key={`${place.ion}/${place.pipeline}`}>
-                    <Icon name="camera" />
-                    <span>
-                        <b>
-                            <a href={href(['ions', place.ion, 'graph'])}>
-                                {place.ion} / {place.pipeline}
-                            </a>
-                        </b>
-                        <small class="muted">serving</small>
-                    </span>
-                </li>
+                <Step key={`${place.ion}/${place.pipeline}`} icon="camera" note="link, serving">
+                    <a href={href(['ions', place.ion, 'graph'])}>
+                        {place.ion} / {place.pipeline}
+                    </a>
+                </Step>
             ))}
+            {served.map(({ name, found }) => {
+                const its = found?.versions.find((one) => one.version === version.version)
+                return (
+                    <Step key={name} icon="sink" note={found ? `deployment ${verdictOf(found).word}${its?.is_mirror ? ', mirror' : its ? `, ${its.live_percent} %` : ''}` : 'deployment'}>
+                        <a href={href(['deployments', name])}>{name}</a>
+                    </Step>
+                )
+            })}
         </ol>
     )
 }
 
-function VersionDetail({ version, serving }: { version: ModelVersion; serving: ModelVersion | undefined }) {
+function VersionActs({ version, project }: { version: ModelVersion; project: string | undefined }) {
+    const [isNaming, setNaming] = useState(false)
+    return (
+        <>
+            {version.blob && (
+                <a class="button small" href={apiUrl(`/blobs/${version.blob}`)} download={`${version.model}-v${version.version}.${(version.signature as { format?: string } | null)?.format === 'onnx' ? 'onnx' : 'safetensors'}`}>
+                    <Icon name="download" />
+                    Download<span class="hidden"> version {version.version}</span>
+                </a>
+            )}
+            <Act right="name models" project={project} isSmall onClick={() => setNaming(true)}>
+                Set alias
+            </Act>
+            {aliasesOf(version).map((alias) => (
+                <Act key={alias} right="name models" project={project} isSmall onClick={() => ask(removeQuestion(version, alias))}>
+                    Remove @{alias}
+                </Act>
+            ))}
+            <Act right="change deployments" project={project} isSmall onClick={() => go(href('deployments', { new: `${version.model}@v${version.version}` }))}>
+                <Icon name="sink" />
+                Deploy…
+            </Act>
+            {isNaming && <AliasForm version={version} onClose={() => setNaming(false)} />}
+        </>
+    )
+}
+
+function VersionDetail({ version, serving, project }: { version: ModelVersion; serving: ModelVersion | undefined; project: string | undefined }) {
     const parameters = Object.entries(version.parameters ?? {})
+    const metrics = Object.entries(version.metrics ?? {})
     return (
         <div class="stack" data-version={version.version}>
             <Panel title={`Lineage of v${version.version}`} window="where it comes from, and what it reaches" class="dotted">
                 <Lineage version={version} />
             </Panel>
-            <Panel
-                title={`${version.model} v${version.version}`}
-                window={`made ${dayTime(version.created_ms)}`}
-                aside={
-                    version.blob && (
-                        <a class="button small" href={apiUrl(`/blobs/${version.blob}`)} download={`${version.model}-v${version.version}.safetensors`}>
-                            <Icon name="download" />
-                            Download<span class="hidden"> version {version.version}</span>
-                        </a>
-                    )
-                }
-            >
+            <SignaturePanel version={version} />
+            <Panel title={`${version.model} v${version.version}`} window={`made ${dayTime(version.created_ms)}`} aside={<VersionActs version={version} project={project} />} class="wraps">
                 <div class="panel-body grid g2">
                     <div class="stack mid">
                         <h3>Measured</h3>
+                        {metrics.length === 0 && <p class="muted">Nobody has said how good it is.</p>}
                         <Facts
-                            items={Object.entries(version.metrics ?? {}).map(([key, value]) => [
+                            items={metrics.map(([key, value]) => [
                                 words(key),
                                 <>
                                     {plainValue(value)} <small class="muted">{metricDelta(version, serving, key)}</small>
@@ -235,12 +272,13 @@ function VersionDetail({ version, serving }: { version: ModelVersion; serving: M
     )
 }
 
-function Versions({ model, wanted }: { model: string; wanted: string | undefined }) {
+function Versions({ model, wanted, onPush }: { model: string; wanted: string | undefined; onPush: () => void }) {
+    const project = models.data.value?.find((one) => one.name === model)?.project
     const versions = useResource(`versions:${model}`, async () => {
         const items = await getAll<ModelVersion>(`/models/${segment(model)}/versions`, { limit: 200 })
         return items.sort((a, b) => b.version - a.version)
     })
-    useEffect(() => versions.loadSoon(), [candidatesVersion.value, candidates.data.value])
+    useEffect(() => versions.loadSoon(), [candidatesVersion.value, candidates.data.value, deployments.data.value])
     const served = servings(ions.data.value ?? [], model)[0]
     return (
         <Loaded resource={versions} rows={6}>
@@ -249,23 +287,29 @@ function Versions({ model, wanted }: { model: string; wanted: string | undefined
                 const chosen = items.find((one) => `v${one.version}` === wanted) ?? (wanted === undefined ? (serving ?? items[0]) : undefined)
                 return (
                     <>
-                        <Panel title={model} id="model-title" window={items.length === 1 ? 'one version' : `${items.length} versions · newest first`}>
+                        <Panel title={model} id="model-title" window={items.length === 1 ? 'one version' : `${items.length} versions · newest first`}
+                            aside={
+                                <Act right="register models" project={project} isSmall onClick={onPush}>
+                                    New version
+                                </Act>
+                            }
+                        >
                             {items.length === 0 ? (
                                 <Empty icon="models" title="No versions yet">
-                                    The first one appears when a training run ends.
+                                    The first one appears when a training run ends, or when a file is registered.
                                 </Empty>
                             ) : (
                                 <Table
                                     label={`Versions of ${model}`}
                                     rows={items}
-                                    columns={versionColumns(mainMeasure(items))}
+                                    columns={versionColumns(items)}
                                     keyOf={(one) => `v${one.version}`}
                                     hrefOf={(one) => href(['models', model, `v${one.version}`], { q: param('q') })}
                                     chosen={chosen && `v${chosen.version}`}
                                 />
                             )}
                         </Panel>
-                        {chosen && <VersionDetail version={chosen} serving={serving} />}
+                        {chosen && <VersionDetail version={chosen} serving={serving} project={project} />}
                         {items.length > 0 && !chosen && (
                             <div class="panel">
                                 <Empty icon="question" title={`There is no ${wanted} of ${model}`}>
@@ -290,15 +334,22 @@ function Models({ args }: { args: Args }) {
     const found = filtered(all, FILTER)
     const wanted = args['model']
     const model = wanted ?? found[0]?.name
+    const [pushing, setPushing] = useState<string | null>(null) // the model that gets a version; "": a new one
     return (
         <>
-            <PageHead title="Models" sub={`${all.length === 1 ? '1 model' : `${all.length} models`} · every version, where it came from, and where it serves`} />
+            <PageHead title="Models" sub={`${all.length === 1 ? '1 model' : `${all.length} models`} · every version, where it came from, and where it serves`}>
+                <Act right="register models" onClick={() => setPushing('')}>
+                    <Icon name="plus" />
+                    Register a file
+                </Act>
+            </PageHead>
+            {pushing !== null && <PushForm model={pushing} onClose={() => setPushing(null)} />}
             <Loaded resource={models}>
                 {() =>
                     all.length === 0 && !wanted ? (
                         <div class="panel">
-                            <Empty icon="models" title="No models yet" command={COMMANDS.train}>
-                                A training registers the model it made. One begins when a training pipeline of an ION trains, or when a job of kind train is submitted:
+                            <Empty icon="models" title="No models yet" command={COMMANDS.pushModel} more={<Command text={COMMANDS.train} />}>
+                                A training registers the model it made, and a file from elsewhere, ONNX or Weir's own, is registered here or by a command:
                             </Empty>
                         </div>
                     ) : (
@@ -335,7 +386,7 @@ function Models({ args }: { args: Args }) {
                                 <a class="back" href={href('models', { q: param('q') })}>
                                     <Icon name="back" /> All models
                                 </a>
-                                {model && <Versions key={model} model={model} wanted={args['version']} />}
+                                {model && <Versions key={model} model={model} wanted={args['version']} onPush={() => setPushing(model)} />}
                             </div>
                         </div>
                     )
@@ -352,7 +403,7 @@ export const modelsScreen: Screen = {
     address: 'models/:model?/:version?',
     query: ['q', 'sort'],
     group: { science: 'Serve', operations: 'Build' },
-    load: [models, ions, runs, candidates],
+    load: [models, ions, runs, candidates, deployments],
     badge: () => ({ count: pendingCandidates.value.length, tone: 'warn', what: 'waiting for approval' }),
     letter: 'm',
     actions: (args) =>

@@ -45,9 +45,9 @@ async function errorOf(response: Response): Promise<ApiError> {
     let code = `HTTP ${response.status}`
     let message = response.statusText || 'the server gave no reason'
     try {
-        const body = (await response.json()) as Partial<ErrorBody>
-        code = body.error?.status ?? code
-        message = body.error?.message ?? message
+        const { error } = (await response.json()) as { error?: ErrorBody['error'] | string } // a text: the inference protocols' form
+        code = typeof error === 'object' ? error.status : code
+        message = (typeof error === 'object' ? error.message : error) ?? message
     } catch {
         // Not one of our error bodies (a proxy in between): the status line has to do.
     }
@@ -55,13 +55,13 @@ async function errorOf(response: Response): Promise<ApiError> {
 }
 
 /** fetch that throws ApiError for anything but 2xx. The caller may pass its own signal for long polls. */
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+export async function request(path: string, init: RequestInit = {}, timeoutMs = TIMEOUT_MS): Promise<Response> {
     let response: Response
     try {
         response = await fetch(path, {
             credentials: 'same-origin',
             ...init,
-            signal: init.signal ?? AbortSignal.timeout(TIMEOUT_MS),
+            signal: init.signal ?? AbortSignal.timeout(timeoutMs),
         })
     } catch (cause) {
         if (init.signal?.aborted) {
@@ -98,13 +98,18 @@ export async function getAll<T>(path: string, params: Params = {}, maxPages = 1)
     return items
 }
 
-/** A change, or a question with a body: carries the CSRF token of the session. */
-async function post(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Response> {
-    const headers: Record<string, string> = { 'X-Weir-Csrf': session.value?.csrf ?? '' }
+/** What each change must carry: the CSRF value of the session. */
+export function csrf(): Record<string, string> {
+    return { 'X-Weir-Csrf': session.value?.csrf ?? '' }
+}
+
+/** A change, or a question with a body. */
+async function post(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<Response> {
+    const headers = csrf()
     if (body !== undefined) {
         headers['Content-Type'] = 'application/json'
     }
-    return request(apiUrl(path), { method, headers, body: body === undefined ? null : JSON.stringify(body) })
+    return request(apiUrl(path), { method, headers, body: body === undefined ? null : JSON.stringify(body) }, timeoutMs)
 }
 
 export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<void> {
@@ -112,8 +117,8 @@ export async function send(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: st
 }
 
 /** As send(), and what the server answers. */
-export async function call<T>(method: 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown): Promise<T> {
-    return (await (await post(method, path, body)).json()) as T
+export async function call<T>(method: 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<T> {
+    return (await (await post(method, path, body, timeoutMs)).json()) as T
 }
 
 /** Reads the session; false when nobody is signed in. Network failures are thrown. */

@@ -3,7 +3,7 @@
  * themselves. Every list has a bound; the oldest entries go first.
  */
 import { computed, effect, signal } from '@preact/signals'
-import type { Alert, Dataset, Decision, HealthSummary, Ion, Job, Metric, Model, Node, Run, WeirEvent } from '../api'
+import type { Alert, Dataset, Decision, Deployment, HealthSummary, Ion, Job, Metric, Model, Node, Run, WeirEvent } from '../api'
 import { is } from '../components/state'
 import { millis } from '../format'
 import { noteTransitions } from './transitions'
@@ -26,6 +26,7 @@ export const ions = new Resource<Ion[]>(async () => {
     return full
 })
 export const models = new Resource<Model[]>(() => getAll<Model>('/models', { limit: KEEP_ROWS }))
+export const deployments = new Resource<Deployment[]>(() => getAll<Deployment>('/deployments'))
 export const datasets = new Resource<Dataset[]>(() => getAll<Dataset>('/datasets', { limit: KEEP_ROWS }))
 export const platform = new Resource<HealthSummary>(() => get<HealthSummary>('/health/summary'))
 export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes', { limit: 1000 }, 20))
@@ -148,6 +149,7 @@ const topics: Record<string, (record: unknown) => void> = {
         onIonChange()
     },
     nodes: () => nodes.refresh(),
+    deployments: () => deployments.refresh(),
 }
 
 function onMessages(messages: Message[]): void {
@@ -170,7 +172,7 @@ function onMessages(messages: Message[]): void {
 
 /** Again what was fetched before: what nobody has looked at yet is fetched when somebody does. */
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, platform]) {
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, platform]) {
         if (resource.isWanted) {
             void resource.load()
         }
