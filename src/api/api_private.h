@@ -238,6 +238,7 @@ API_FN(api_ion_trigger);
 API_FN(api_ion_approve);
 API_FN(api_ion_reject);
 API_FN(api_ion_rollback);
+API_FN(api_ion_set_model);
 API_FN(api_ion_candidates);
 API_FN(api_policy_decisions);
 API_FN(api_deployment_get);

@@ -297,6 +297,41 @@ weir_status api_ion_rollback(struct api_call *call, struct weir_txn *txn, struct
     return review(call, txn, WEIR_ION_EVENT_ROLLBACK, err);
 }
 
+weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"link", "version", "note", NULL};
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_SET, .actor = call->actor, .n_models = 1};
+    struct weir_ion_state state;
+    struct weir_model_version version;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "link", &event.link, err));
+    WEIR_TRY(api_body_int(call, "version", 0, &event.version, err));
+    WEIR_TRY(api_body_text(call, "note", &event.note, err));
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    const struct weir_ion_doc_link *link = NULL;
+    for (size_t i = 0; event.link != NULL && i < state.doc.n_links; i++) {
+        link = strcmp(state.doc.links[i].id, event.link) == 0 ? &state.doc.links[i] : link;
+    }
+    if (event.link == NULL || event.version <= 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              event.link == NULL
+                                  ? "$.link: missing (which link, FROM:TO)"
+                                  : "$.version: missing (which version of its model)");
+    }
+    if (link == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no link \"%.127s\"",
+                              call->params[0], event.link);
+    }
+    const char *name = link->model != NULL
+                           ? link->model
+                           : weir_arena_printf(call->arena, "%s.%s", state.ion.name, link->from);
+    WEIR_TRY(weir_model_version_get(txn, name, event.version, call->arena, &version, err));
+    const struct weir_ion_model model = {name,         version.id,      version.version,
+                                         version.blob, version.metrics, version.created_by};
+    event.models = &model;
+    return step_and_answer(call, txn, &event, err);
+}
+
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 weir_status api_ion_candidates(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

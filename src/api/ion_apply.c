@@ -25,6 +25,8 @@ struct apply {
     size_t n_datasets;
     struct weir_ion_model *models; /**< The newest version of each model that a link begins at. */
     size_t n_models;
+    struct weir_ion_model *defaults; /**< The versions that links name as their default. */
+    size_t n_defaults;
 };
 
 static void warn(struct apply *apply, const char *sentence)
@@ -389,6 +391,37 @@ static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
+/** The versions that links name as their default: they must be there, and fit. */
+static weir_status find_defaults(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_ion_doc *doc = &apply->doc;
+    struct weir_arena *arena = apply->call->arena;
+    apply->defaults = WEIR_ARENA_ARRAY(arena, doc->n_links + 1, struct weir_ion_model);
+    apply->n_defaults = 0;
+    for (size_t i = 0; i < doc->n_links; i++) {
+        struct weir_model model;
+        struct weir_model_version version;
+        struct weir_error ignored;
+        const char *name = doc->links[i].default_model;
+        if (name == NULL) {
+            continue;
+        }
+        char *place = weir_arena_printf(arena, "$.links[%zu].default", i);
+        WEIR_TRY(check_model(apply, place, name, &model,
+                             weir_txn_get(txn, &weir_model_resource, name, arena, &model, &ignored),
+                             err));
+        if (weir_model_version_get(txn, name, doc->links[i].default_version, arena, &version,
+                                   &ignored) != WEIR_OK) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "%s: model \"%s\" has no version %lld",
+                                  place, name, (long long)doc->links[i].default_version);
+        }
+        WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
+        apply->defaults[apply->n_defaults++] = (struct weir_ion_model){
+            name, version.id, version.version, version.blob, version.metrics, version.created_by};
+    }
+    return WEIR_OK;
+}
+
 /* ---- apply ----------------------------------------------------------------------------------- */
 
 static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -404,6 +437,7 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
     }
     WEIR_TRY(find_datasets(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));
+    WEIR_TRY(find_defaults(apply, txn, err));
     weir_status status = weir_ion_load(txn, apply->doc.name, call->arena, &state, &missing);
     if (status == WEIR_ERR_NOT_FOUND) {
         weir_ion_state_new(apply->doc.name, call->arena, &state);
@@ -417,7 +451,9 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .datasets = apply->datasets,
                                    .n_datasets = apply->n_datasets,
                                    .models = apply->models,
-                                   .n_models = apply->n_models};
+                                   .n_models = apply->n_models,
+                                   .defaults = apply->defaults,
+                                   .n_defaults = apply->n_defaults};
     WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
     WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
     struct control control = api_control(call);

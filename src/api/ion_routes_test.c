@@ -468,6 +468,32 @@ START_TEST(drift_raises_one_alert_until_it_is_gone)
 
 END_TEST
 
+START_TEST(a_default_serves_first_and_a_version_is_set_by_hand)
+{
+    push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    push(2, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    push(3, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    EXPECT_STATUS(400, apply_to_model("sorter", "", "\"manual\",\"default\":\"sorter@9\""));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"),
+                                 "$.links[0].default: model \"sorter\" has no version 9"));
+    EXPECT_STATUS(200, apply_to_model("sorter", "", "\"manual\",\"default\":\"sorter@2\""));
+    ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 2);
+    ck_assert_int_eq(json_integer_value(said("links.0.pending_versions.0")), 3);
+    EXPECT_ERROR(400, "$.link: missing", "POST " DOOR "/set-model\n\n{\"version\":1}");
+    EXPECT_ERROR(404, "has no link", "POST " DOOR "/set-model\n\n{\"version\":1,\"link\":\"a:b\"}");
+    EXPECT(404, "POST " DOOR "/set-model\n\n{\"version\":9,\"link\":\"model/sorter:see\"}");
+    EXPECT(200, "POST " DOOR "/set-model\n\n{\"version\":1,\"link\":\"model/sorter:see\","
+                "\"note\":\"known good\"}");
+    ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 1);
+    EXPECT_ERROR(409, "serves on link model/sorter:see already",
+                 "POST " DOOR "/set-model\n\n{\"version\":1,\"link\":\"model/sorter:see\"}");
+    EXPECT(200, "GET " DOOR "/policy-decisions");
+    ck_assert_str_eq(said_text("items.0.verdict"), "set");
+    ck_assert_str_eq(said_text("items.0.note"), "known good");
+}
+
+END_TEST
+
 /* Roles count as they are on the platform or in the ION's project. */
 START_TEST(approvals_are_counted_by_people_and_roles)
 {
@@ -511,4 +537,5 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     drift_raises_one_alert_until_it_is_gone,
                     a_model_that_does_not_fit_its_pipeline_is_refused,
                     a_pushed_model_serves_with_its_signature,
+                    a_default_serves_first_and_a_version_is_set_by_hand,
                     approvals_are_counted_by_people_and_roles, a_label_is_stored_and_counted)

@@ -237,6 +237,7 @@ static const struct row {
     {.method = "POST", .pattern = API "/ions/{name}/approve", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/reject", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/rollback", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/set-model", .least = OPERATOR},
     {.method = "GET", .pattern = API "/ions/{name}/candidates", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/policy-decisions", .least = VIEWER},
     {.method = "GET",

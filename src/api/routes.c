@@ -284,6 +284,8 @@ const struct api_route api_routes[] = {
      API_WRITE, API_NOTIFY, NULL, &weir_ion_resource, NULL, 0, api_ion_reject},
     {"POST", API "/ions/{name}/rollback", "Go back to a model that served before", R(IONS_ROLLBACK),
      API_WRITE, API_NOTIFY, NULL, &weir_ion_resource, NULL, 0, api_ion_rollback},
+    {"POST", API "/ions/{name}/set-model", "Serve this version of the link's model, unasked",
+     R(IONS_ROLLBACK), API_WRITE, API_NOTIFY, NULL, &weir_ion_resource, NULL, 0, api_ion_set_model},
     {"GET", API "/ions/{name}/candidates", "Models offered to the ION's links", R(IONS_READ),
      API_READ, API_LIST, NULL, &weir_ion_candidate_resource, NULL, 0, api_ion_candidates},
     {"GET", API "/ions/{name}/policy-decisions", "What the policies decided and why", R(IONS_READ),

@@ -28,6 +28,7 @@
     X(cli_approve) \
     X(cli_reject) \
     X(cli_rollback) \
+    X(cli_ion_set_model) \
     X(cli_trigger) \
     X(cli_member) \
     X(cli_logs) \

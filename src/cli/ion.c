@@ -1,4 +1,4 @@
-/** weir apply, approve, reject, rollback, trigger, delete, member: change IONs. */
+/** weir apply, approve, reject, rollback, ion set-model, trigger, delete, member: change IONs. */
 #include "cli/command.h"
 
 #include "base/file.h"
@@ -196,6 +196,49 @@ const struct cli_command cli_rollback = {
     .max_words = 1,
     CLI_OPTIONS(review_options, review_options),
     .run = run_review,
+};
+
+struct set_model_options {
+    struct cli_common common;
+    char *note;
+};
+
+static const struct weir_option set_model_options[] = {
+    CLI_COMMON_OPTIONS(set_model_options),
+    WEIR_OPT(set_model_options, note, "note", 'm', TEXT, NULL, 0, 0, "TEXT",
+             "Why; kept with the decision"),
+};
+
+static weir_status run_set_model(struct cli_call *call, struct weir_error *err)
+{
+    const struct set_model_options *options = call->options;
+    char *end;
+    long long version = strtoll(call->words[2], &end, 10);
+    if (*end != '\0' || version <= 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "\"%.40s\" is not the number of a version",
+                              call->words[2]);
+    }
+    json_t *body = json_pack("{s:s,s:I,s:s?}", "link", call->words[1], "version",
+                             (json_int_t)version, "note", options->note);
+    json_t *answer;
+    weir_status status =
+        cli_rest(call, "POST", cli_path1(call, "/api/v1/ions/{}/set-model", call->words[0]), body,
+                 &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    print_links(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_ion_set_model = {
+    .name = "ion set-model",
+    .usage = "ION LINK VERSION [--note TEXT]",
+    .summary = "Let a link serve this version of its model, whatever its policies say",
+    .min_words = 3,
+    .max_words = 3,
+    CLI_OPTIONS(set_model_options, set_model_options),
+    .run = run_set_model,
 };
 
 /* ---- trigger, delete, member ------------------------------------------------------------------

@@ -144,6 +144,13 @@ void engine_enter_chain(struct engine *engine, const struct weir_ion_doc_link *l
 struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_ion_doc_link *link,
                                        struct weir_ion_candidate offered);
 
+/** A version of a model as a candidate that has come nowhere yet. */
+struct weir_ion_candidate engine_offer(struct engine *engine, const struct weir_ion_model *model,
+                                       const char *made_by);
+
+/** A link that serves nothing serves its default, if it has one that never came to it. */
+void engine_serve_default(struct engine *engine, const struct weir_ion_doc_link *link);
+
 /** Ask for those whose time has come. */
 void engine_tick_policies(struct engine *engine);
 
@@ -162,6 +169,7 @@ void engine_on_model(struct engine *engine);
 /* ion_review.c */
 weir_status engine_on_review(struct engine *engine);
 weir_status engine_on_rollback(struct engine *engine);
+weir_status engine_on_set(struct engine *engine);
 
 /* ion_deploy.c */
 

@@ -186,6 +186,9 @@ static void apply_links(struct engine *engine, const struct weir_ion_doc *old_do
         if (engine_serving(engine, doc->links[i].id) == NULL) {
             engine_revive_link(engine, &doc->links[i]);
         }
+        if (engine_serving(engine, doc->links[i].id) == NULL) {
+            engine_serve_default(engine, &doc->links[i]);
+        }
     }
 }
 

@@ -255,6 +255,58 @@ START_TEST(a_version_expires_wherever_it_waits)
 
 END_TEST
 
+START_TEST(a_model_is_set_by_hand_whatever_the_policies_say)
+{
+    struct weir_ion_event set = model(&arena, "t", 1);
+    must_apply("always-reject");
+    must(model(&arena, "t", 1));
+    set.type = WEIR_ION_EVENT_SET;
+    set.actor = "ann";
+    set.note = "until the fix is there";
+    refused(set, WEIR_ERR_INVALID, "which link");
+    set.link = "t:p";
+    must(set);
+    ck_assert_str_eq(decisions(), "0 none set ann");
+    ck_assert_int_eq(serving_version(), 1);
+    refused(set, WEIR_ERR_CONFLICT, "serves on link t:p already");
+    struct weir_ion_event next = model(&arena, "t", 2); /* It has not come to the link. */
+    next.type = WEIR_ION_EVENT_SET;
+    next.link = "t:p";
+    must(next);
+    ck_assert_int_eq(serving_version(), 2);
+    must(model(&arena, "t", 2));
+    ck_assert_uint_eq(actions.n, 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_ROLLBACK});
+    ck_assert_int_eq(serving_version(), 1);
+}
+
+END_TEST
+
+START_TEST(a_default_serves_until_a_version_has_passed)
+{
+    char *text;
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    struct weir_ion_event other = model_of(&arena, "base", NULL, 7, "base-v7");
+    event.doc =
+        doc_from_yaml(&arena,
+                      "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+                      " {name: p, type: prediction, source: {kind: http}}],"
+                      " links: [{from: t, to: p, policy: always-update, default: base@7}]}",
+                      &text);
+    event.document = text;
+    event.defaults = other.models;
+    event.n_defaults = 1;
+    must(event);
+    ck_assert_str_eq(decisions(), "0 none set policy");
+    ck_assert_int_eq(serving_version(), 7);
+    must(model(&arena, "t", 1)); /* Of another model: 1 is not older than 7. */
+    ck_assert_int_eq(serving_version(), 1);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_ROLLBACK, .actor = "ann"});
+    ck_assert_int_eq(serving_version(), 7);
+}
+
+END_TEST
+
 START_TEST(another_chain_is_begun_at_its_head)
 {
     must_apply("{kind: manual, approvals: 2}");
@@ -282,4 +334,6 @@ WEIR_TEST_MAIN_WITH("ion_chain", set_up, tear_down, two_different_people_must_ap
                     a_rate_limit_lets_the_newest_through_when_its_time_has_come,
                     an_approved_version_waits_for_the_end_of_a_freeze,
                     a_version_that_waits_for_a_time_can_be_rejected_by_its_number,
-                    a_version_expires_wherever_it_waits, another_chain_is_begun_at_its_head)
+                    a_version_expires_wherever_it_waits,
+                    a_model_is_set_by_hand_whatever_the_policies_say,
+                    a_default_serves_until_a_version_has_passed, another_chain_is_begun_at_its_head)

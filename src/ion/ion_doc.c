@@ -4,6 +4,7 @@
 #include "endpoint/endpoint.h"
 #include "endpoint/stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TASKS_MAX         1024
@@ -38,7 +39,7 @@ struct gallery {
 };
 
 struct link {
-    char *from, *to, *policy;
+    char *from, *to, *policy, *by_default;
 };
 
 struct link_from {
@@ -91,6 +92,8 @@ static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   JSON, WEIR_FIELD_REQUIRED, "", "training pipeline, or a registered model"),
     WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
     WEIR_FIELD(link, policy, JSON, 0, "", "policy or list of policies: names, or objects with kind"),
+    { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct link, by_default),
+      .unit = "", .doc = "MODEL@VERSION that serves before a version has passed" },
 };
 static const struct weir_field link_from_fields[] = {
     WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
@@ -372,6 +375,29 @@ static weir_status read_from(const struct reader *parent, const json_t *json,
     return WEIR_OK;
 }
 
+/** "MODEL@VERSION" */
+static weir_status read_default(const struct reader *reader, const char *text,
+                                struct weir_ion_doc_link *out)
+{
+    const char *at = text != NULL ? strrchr(text, '@') : NULL;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    size_t n_digits = at != NULL ? strspn(at + 1, "0123456789") : 0;
+    if (n_digits == 0 || n_digits > 15 || at[1 + n_digits] != '\0' || at[1] == '0') {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.default: expected MODEL@VERSION, got \"%.80s\"", reader->path,
+                              text);
+    }
+    out->default_model = weir_arena_printf(reader->arena, "%.*s", (int)(at - text), text);
+    out->default_version = strtoll(at + 1, NULL, 10);
+    return weir_name_is_valid(out->default_model)
+               ? WEIR_OK
+               : weir_error_set(reader->err, WEIR_ERR_INVALID,
+                                "%s.default: \"%.80s\" is not the name of a model", reader->path,
+                                out->default_model);
+}
+
 static weir_status read_link(const struct reader *reader, const json_t *json,
                              const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
 {
@@ -390,6 +416,7 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
     WEIR_TRY(weir_policy_chain_read(json_object_get(json, "policy"),
                                     weir_arena_printf(reader->arena, "%s.policy", reader->path),
                                     reader->arena, &read.policies, reader->err));
+    WEIR_TRY(read_default(reader, link.by_default, &read));
     read.id = weir_arena_printf(reader->arena, "%s:%s", read.from, link.to);
     *out = read;
     return WEIR_OK;

@@ -52,6 +52,9 @@ struct weir_ion_doc_link {
     char *model; /**< Registered model whose versions are its candidates; NULL: a training's. */
     char *to;
     struct weir_policy_chain policies;
+    char *
+        default_model; /**< Registered model that serves before any version has passed; NULL: none. */
+    int64_t default_version;
 };
 
 struct weir_ion_doc {

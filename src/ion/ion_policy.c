@@ -468,17 +468,36 @@ int64_t engine_policies_tick_ms(const struct weir_ion_state *state)
     return next_ms;
 }
 
-static void offer(struct engine *engine, const struct weir_ion_doc_link *link,
-                  const struct weir_ion_model *model, const char *made_by)
+struct weir_ion_candidate engine_offer(struct engine *engine, const struct weir_ion_model *model,
+                                       const char *made_by)
 {
-    consider(engine, link,
-             (struct weir_ion_candidate){
-                 .model = weir_arena_strdup(engine->arena, model->name),
-                 .model_version = weir_arena_strdup(engine->arena, model->model_version),
-                 .version = model->version,
-                 .blob = weir_arena_strdup(engine->arena, model->blob),
-                 .metrics = weir_arena_strdup(engine->arena, model->metrics),
-                 .made_by = weir_arena_strdup(engine->arena, made_by)});
+    return (struct weir_ion_candidate){.model = weir_arena_strdup(engine->arena, model->name),
+                                       .model_version =
+                                           weir_arena_strdup(engine->arena, model->model_version),
+                                       .version = model->version,
+                                       .blob = weir_arena_strdup(engine->arena, model->blob),
+                                       .metrics = weir_arena_strdup(engine->arena, model->metrics),
+                                       .made_by = weir_arena_strdup(engine->arena, made_by)};
+}
+
+void engine_serve_default(struct engine *engine, const struct weir_ion_doc_link *link)
+{
+    for (size_t i = 0; link->default_model != NULL && i < engine->event->n_defaults; i++) {
+        const struct weir_ion_model *model = &engine->event->defaults[i];
+        if (strcmp(model->name, link->default_model) != 0 ||
+            model->version != link->default_version) {
+            continue;
+        }
+        struct weir_ion_candidate *candidate =
+            engine_come(engine, link, engine_offer(engine, model, model->made_by));
+        if (candidate != NULL) {
+            engine_record_by_hand(engine, candidate, WEIR_VERDICT_SET,
+                                  "the link's default: it serves until a version has passed",
+                                  WEIR_ACTOR_POLICY);
+            engine_serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
+        }
+        return;
+    }
 }
 
 /** A version comes to links from the training that made it, and to those from its model. */
@@ -492,7 +511,7 @@ void engine_on_model(struct engine *engine)
         const struct weir_ion_doc_link *link = &doc->links[i];
         if (link->model != NULL ? strcmp(link->model, event->models[0].name) == 0
                                 : maker != NULL && strcmp(link->from, event->pipeline) == 0) {
-            offer(engine, link, &event->models[0], made_by);
+            consider(engine, link, engine_offer(engine, &event->models[0], made_by));
         }
     }
 }
@@ -501,7 +520,8 @@ void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *
 {
     for (size_t i = 0; link->model != NULL && i < engine->event->n_models; i++) {
         if (strcmp(engine->event->models[i].name, link->model) == 0) {
-            offer(engine, link, &engine->event->models[i], engine->event->models[i].made_by);
+            const struct weir_ion_model *model = &engine->event->models[i];
+            consider(engine, link, engine_offer(engine, model, model->made_by));
         }
     }
 }

@@ -19,7 +19,7 @@ static struct weir_arena arena;
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"                   \
     " {name: u, type: training, dataset: people, model: m},"                                       \
     " {name: p, type: prediction, source: {kind: http}}, {name: q, type: prediction,"              \
-    " source: {kind: http}}], links: [{from: t, to: p, policy: " to_p "},"                         \
+    " source: {kind: http}}], links: [{from: t, to: p, default: free@1, policy: " to_p "},"        \
     " {from: u, to: q, policy: " to_q "}]}"
 
 static const char *const documents[] = {
@@ -92,6 +92,8 @@ static struct weir_ion_event random_apply(struct world *world)
     if (world->models[I_FREE] > 0) {
         models[event.n_models++] = *free_model(world->models[I_FREE]).models;
     }
+    event.defaults = free_model(1).models;
+    event.n_defaults = 1;
     if (world->models[0] > 0) {
         models[event.n_models++] = *model(&arena, "t", world->models[0]).models;
     }
@@ -179,6 +181,14 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     if (pipeline != NULL && weir_rng_below(rng, 2) == 0) {
         event.job = pipeline->job;
     }
+    if (dice == 44) {
+        struct weir_ion_event set =
+            model(&arena, trainings[i_training], 1 + (int64_t)weir_rng_below(rng, 12));
+        set.type = WEIR_ION_EVENT_SET;
+        set.actor = event.actor;
+        set.link = event.link;
+        return set;
+    }
     event.type = dice < 54   ? WEIR_ION_EVENT_APPROVE
                  : dice < 58 ? WEIR_ION_EVENT_REJECT
                  : dice < 66 ? WEIR_ION_EVENT_ROLLBACK
@@ -232,7 +242,7 @@ static size_t n_promotions(const struct weir_ion_actions *actions, const char *c
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_policy_decision *decision = &actions->items[i].decision;
         n += actions->items[i].type == WEIR_ION_ACTION_DECIDED &&
-             (strcmp(decision->verdict, "promote") == 0 ||
+             (strcmp(decision->verdict, "promote") == 0 || strcmp(decision->verdict, "set") == 0 ||
               strcmp(decision->verdict, "rollback") == 0) &&
              strcmp(decision->candidate, candidate) == 0;
     }

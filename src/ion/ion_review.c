@@ -1,4 +1,4 @@
-/* What people ask for: approve, reject, roll back. */
+/* What people ask for: approve, reject, roll back, set a model. */
 #include "base/json.h"
 #include "ion/engine.h"
 
@@ -221,5 +221,29 @@ weir_status engine_on_rollback(struct engine *engine)
     engine_record_by_hand(engine, target, WEIR_VERDICT_ROLLBACK, "rolled back by a person",
                           engine_actor(engine));
     engine_serve(engine, target, WEIR_CANDIDATE_ROLLED_BACK, "model_rolled_back");
+    return WEIR_OK;
+}
+
+weir_status engine_on_set(struct engine *engine)
+{
+    const struct weir_ion_model *model = &engine->event->models[0];
+    WEIR_TRY(check_link(engine));
+    const struct weir_ion_doc_link *link = engine_link(engine, engine->event->link);
+    if (link == NULL) {
+        return weir_error_set(engine->err, WEIR_ERR_INVALID, "say on which link");
+    }
+    struct weir_ion_candidate *candidate = engine_candidate(
+        engine, weir_arena_printf(engine->arena, "%s:%s:%s", engine->state->ion.name, link->id,
+                                  model->model_version));
+    if (candidate != NULL && engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                              "version %" PRId64 " of model %s serves on link %s already",
+                              model->version, model->name, link->id);
+    }
+    if (candidate == NULL) {
+        candidate = engine_come(engine, link, engine_offer(engine, model, model->made_by));
+    }
+    engine_record_by_hand(engine, candidate, WEIR_VERDICT_SET, "set by hand", engine_actor(engine));
+    engine_serve(engine, candidate, WEIR_CANDIDATE_RETIRED, "model_promoted");
     return WEIR_OK;
 }

@@ -127,7 +127,7 @@ static bool is_asked_by_a_person(enum weir_ion_event_type type)
 {
     return type == WEIR_ION_EVENT_DELETED || type == WEIR_ION_EVENT_TRIGGER ||
            type == WEIR_ION_EVENT_APPROVE || type == WEIR_ION_EVENT_REJECT ||
-           type == WEIR_ION_EVENT_ROLLBACK;
+           type == WEIR_ION_EVENT_ROLLBACK || type == WEIR_ION_EVENT_SET;
 }
 
 static weir_status dispatch(struct engine *engine)
@@ -155,6 +155,8 @@ static weir_status dispatch(struct engine *engine)
         return engine_on_review(engine);
     case WEIR_ION_EVENT_ROLLBACK:
         return engine_on_rollback(engine);
+    case WEIR_ION_EVENT_SET:
+        return engine_on_set(engine);
     case WEIR_ION_EVENT_LISTS:
         engine_on_lists(engine);
         break;

@@ -184,6 +184,8 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_REJECT,   /**< The same. */
     WEIR_ION_EVENT_ROLLBACK, /**< version (0 = the one served before), link (NULL = the only one),
                                 actor, note. */
+    WEIR_ION_EVENT_SET,      /**< link, models[0]: a version of any model serves there, unasked;
+                                actor, note. */
     WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
     WEIR_ION_EVENT_REPLICA, /**< pipeline: a replica reported (state->replicas are the new ones). */
     WEIR_ION_EVENT_STARTED, /**< pipeline, training (0 for replicas), job, run: the start was
@@ -206,6 +208,9 @@ struct weir_ion_event {
     size_t n_datasets;
     const struct weir_ion_model *models;
     size_t n_models;
+    const struct weir_ion_model
+        *defaults; /**< Of APPLIED: those that links name as their default. */
+    size_t n_defaults;
     int64_t version;
     int64_t training;
     const char *job;

@@ -27,6 +27,7 @@
 #define WEIR_VERDICT_SKIP     "skip"     /**< It is passed over. */
 #define WEIR_VERDICT_REJECT   "reject"   /**< It is refused. */
 #define WEIR_VERDICT_ROLLBACK "rollback" /**< Of people only. */
+#define WEIR_VERDICT_SET      "set" /**< By hand, or as a link's default: no policy was asked. */
 
 /** What a policy looks at; a record, whose JSON is the decision's `inputs`. Borrowed. */
 struct weir_policy_inputs {
