@@ -54,7 +54,7 @@ START_TEST(it_says_how_much_there_is_and_what_goes_next)
     ck_assert_int_ge(item->used_bytes, 200000);
     ck_assert_int_lt(item->used_bytes, 250000);
     ck_assert_int_eq(item->oldest_ms, NOON_MS);
-    ck_assert_str_eq(item->limit, "7d,800MB");
+    ck_assert_str_eq(item->limit, "7d,600MB");
     ck_assert_str_eq(item->next, "the oldest, on 2023-11-21 22:13 UTC"); /* NOON_MS and 7 days */
     now_ms = NOON_MS + 8 * DAY_MS;
     report = usage();
