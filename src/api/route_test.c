@@ -213,6 +213,7 @@ static const struct row {
     {.method = "GET", .pattern = API "/deployments/{name}", .least = VIEWER},
     {.method = "PUT", .pattern = API "/deployments/{name}", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/deployments/{name}", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/deployments/{name}/figures", .least = VIEWER},
     {.method = "GET",
      .pattern = API "/deployments/{name}/desired",
      .least = WORKER,
