@@ -153,9 +153,9 @@ class DeploymentTest(WithPage):
         choose(page, 'select[name="mirror"]', "v3")
         page.has_text(".share-outcome", "Mirror v3: in effect")
         page.button("Scale").click()
-        field = page.one('dialog input[name="replicas"]')
-        field.clear()
-        field.send_keys("0..4")
+        page.one('dialog input[name="replicas"]')
+        page.js("""const e = document.querySelector('dialog input[name=replicas]'); e.value = '0..4'
+            e.dispatchEvent(new Event('input', {bubbles: true}))""")
         page.button("Change it", "dialog").click()
         page.until(lambda: len(self.puts()) == 2, "both changes")
         self.assertEqual(self.puts(), [{"mirror": "v3"}, {"replicas": "0..4", "batch_max": 8, "delay_max_us": 2000, "queue_max": 1024}])
