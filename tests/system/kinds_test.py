@@ -14,6 +14,12 @@ ION = {"kind": "ion", "name": "door",
        "links": [{"from": "learn", "to": "see"}]}
 
 
+SAMPLES = {
+    "freeze-window": {"days": "MON-FRI", "from": "08:00", "to": "18:00"},
+    "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},
+}
+
+
 class Kinds(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -61,14 +67,20 @@ class Kinds(unittest.TestCase):
         change(document)
         return self.server.request("POST", "/api/v1/ions", document)
 
-    def test_what_is_listed_is_taken_and_what_is_planned_is_told_apart(self):
+    def sample(self, kind):
+        """Options with which a kind is taken: those that hang together are in SAMPLES."""
         value = {"text": "/x", "integer": 1, "boolean": False}
+        given = SAMPLES.get(kind["name"]) or {option["name"]: option.get("default", value[option["type"]])
+                                              for option in kind["options"]}
+        self.assertLessEqual(set(given), {option["name"] for option in kind["options"]})
+        return {"kind": kind["name"]} | given
+
+    def test_what_is_listed_is_taken_and_what_is_planned_is_told_apart(self):
         for noun, put in (("source", lambda document, given: document["pipelines"][1].update(source=given)),
                           ("sink", lambda document, given: document["pipelines"][1].update(sinks=[given])),
                           ("policy", lambda document, given: document["links"][0].update(policy=given))):
             for kind in (kind for kind in self.kinds if kind["noun"] == noun and not kind["is_planned"]):
-                given = {"kind": kind["name"]} | {option["name"]: option.get("default", value[option["type"]])
-                                                  for option in kind["options"]}
+                given = self.sample(kind)
                 self.apply(lambda document: put(document, given))
                 with self.assertRaises(HttpError) as caught:
                     self.apply(lambda document: put(document, given | {"shoe_size": 44}))
