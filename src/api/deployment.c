@@ -203,7 +203,7 @@ weir_status api_deploy_put(struct api_call *call, struct weir_txn *txn, struct w
     (void)txn;
     weir_status status = api_write(call, put_in, &change, err);
     for (int i = 0; status != WEIR_OK && change.has_unknown && i < WEIR_DEPLOY_VERSIONS_MAX; i++) {
-        bool is_done;
+        bool is_done = false;
         WEIR_TRY(look_at_unknown(&change, &is_done, err));
         if (!is_done) {
             return WEIR_OK;
