@@ -312,6 +312,8 @@ class FullDisk(Door):
         os.unlink(self.disk / "fill")
         wait_until(lambda: self.summary()["decisions"] == self.n_frames, 30, "every frame decided")
         wait_until(lambda: not list(self.frames.glob("*.pgm")), 10, "every frame acknowledged")
+        # The sink tries again at its own pace, which is not the server's.
+        wait_until(lambda: self.sink.read_bytes().count(b"\n") >= self.n_frames, 30, "every decision in the sink")
         lines = [json.loads(line) for line in self.sink.read_bytes().splitlines()]
         self.assertEqual([line["frame"] for line in lines], list(range(self.n_frames)))
         self.server.kill()
