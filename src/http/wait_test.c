@@ -388,7 +388,9 @@ static void take_laters(size_t n, struct weir_http_later **out)
         pthread_mutex_lock(&f.lock);
         are_there = f.n_laters >= n;
         if (are_there) {
-            memcpy(out, f.laters, n * sizeof *out);
+            for (size_t i = 0; i < n; i++) {
+                out[i] = f.laters[i];
+            }
             f.n_laters = 0;
         }
         pthread_mutex_unlock(&f.lock);

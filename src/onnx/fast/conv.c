@@ -88,8 +88,9 @@ static weir_status place(struct fast_plan *plan, const struct fast_link *link, s
     void *w, *y;
     float *bias;
     WEIR_TRY(fast_form_as(plan, fast_step(plan, link, 0)->in[0], x_md, &x, err));
-    WEIR_TRY(product_weights(plan, link->steps[0], conv->w->data, conv->w->n_elems, &plain, w_md,
-                             &conv->tail, conv->n_channels, false, &w, err));
+    const struct product_matrix weights = {
+        .values = conv->w, .plain = &plain, .n_channels = conv->n_channels};
+    WEIR_TRY(product_weights(plan, link->steps[0], &weights, w_md, &conv->tail, &w, err));
     WEIR_TRY(
         product_bias(plan, link->steps[0], conv->bias, &conv->tail, conv->n_channels, &bias, err));
     const struct fast_form *reads[] = {x};

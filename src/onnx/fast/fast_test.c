@@ -172,8 +172,9 @@ static void add_conv(struct graph *g, int from)
     if (h + pads[0] + pads[2] < kernel || w + pads[1] + pads[3] < kernel) {
         return;
     }
-    put_floats(g, weights, (int64_t[]){k, c / groups, kernel, kernel}, 4, 0,
-               sqrt(2.0 / (double)(c / groups * kernel * kernel)));
+    int64_t c_group = c / groups;
+    put_floats(g, weights, (int64_t[]){k, c_group, kernel, kernel}, 4, 0,
+               sqrt(2.0 / (double)(c_group * kernel * kernel)));
     size_t at = begin_node(g, "Conv", (const char *const[]){g->values[from].name, weights}, 2, out);
     put_ints(g, "pads", pads, 4);
     put_ints(g, "strides", (int64_t[]){stride, stride}, 2);

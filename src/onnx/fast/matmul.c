@@ -62,8 +62,11 @@ static weir_status place(struct fast_plan *plan, size_t step, struct gemm *gemm,
     void *w, *y;
     float *bias;
     WEIR_TRY(fast_form_plain(plan, gemm->x, &x, err));
-    WEIR_TRY(product_weights(plan, step, gemm->w->data, gemm->w->n_elems, &plain, w_md, &gemm->tail,
-                             (size_t)gemm->n_columns, !gemm->is_transposed, &w, err));
+    const struct product_matrix weights = {.values = gemm->w,
+                                           .plain = &plain,
+                                           .n_channels = (size_t)gemm->n_columns,
+                                           .is_by_column = !gemm->is_transposed};
+    WEIR_TRY(product_weights(plan, step, &weights, w_md, &gemm->tail, &w, err));
     WEIR_TRY(
         product_bias(plan, step, gemm->bias, &gemm->tail, (size_t)gemm->n_columns, &bias, err));
     const struct fast_form *reads[] = {x};

@@ -42,11 +42,11 @@ static weir_status relayout(const struct fast *fast, const dnnl_memory_desc_t *f
     return onednn_check(status, "reordering weights", err);
 }
 
-weir_status product_weights(struct fast_plan *plan, size_t step, const float *values, size_t n,
-                            const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *md,
-                            const struct tail *tail, size_t n_channels, bool by_column, void **out,
-                            struct weir_error *err)
+weir_status product_weights(struct fast_plan *plan, size_t step,
+                            const struct product_matrix *weights, const dnnl_memory_desc_t *md,
+                            const struct tail *tail, void **out, struct weir_error *err)
 {
+    size_t n = weights->values->n_elems;
     *out = fast_pack_find(plan->fast, step, PRODUCT_WEIGHTS, md);
     if (*out != NULL) {
         return WEIR_OK;
@@ -58,11 +58,11 @@ weir_status product_weights(struct fast_plan *plan, size_t step, const float *va
         free(scaled);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for weights");
     }
-    memcpy(scaled, values, n * sizeof *scaled);
+    memcpy(scaled, weights->values->data, n * sizeof *scaled);
     if (tail->scale != NULL) {
-        scale(scaled, n, tail->scale, n_channels, by_column);
+        scale(scaled, n, tail->scale, weights->n_channels, weights->is_by_column);
     }
-    weir_status status = relayout(plan->fast, plain, scaled, md, data, err);
+    weir_status status = relayout(plan->fast, weights->plain, scaled, md, data, err);
     free(scaled);
     *out = data;
     return status;

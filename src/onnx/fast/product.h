@@ -8,14 +8,18 @@
 /** Slots of packed constants. */
 enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS };
 
-/**
- * Weights with the tail's factors, in the layout md.
- * @param plain    Their layout in `values`; the factor is that of dimension 0 of `n_rows` rows, or,
- *                 with by_column, of the last dimension.
- */
-weir_status product_weights(struct fast_plan *plan, size_t step, const float *values, size_t n,
-                            const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *md,
-                            const struct tail *tail, size_t n_channels, bool by_column, void **out,
+/** Weights as the model has them. */
+struct product_matrix {
+    const struct weir_tensor *values;
+    const dnnl_memory_desc_t *plain; /**< Their layout. */
+    size_t n_channels;               /**< Outputs, each with a factor of the tail. */
+    bool is_by_column;               /**< An output is of the last dimension; else of the first. */
+};
+
+/** Weights with the tail's factors, packed in the layout md. The plan owns *out. */
+weir_status product_weights(struct fast_plan *plan, size_t step,
+                            const struct product_matrix *weights, const dnnl_memory_desc_t *md,
+                            const struct tail *tail, void **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The bias with the tail's factors and summands; NULL: it would be zero. */
