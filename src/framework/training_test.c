@@ -56,7 +56,7 @@ static const struct {
     {"command", "{'argv':['true'],'image':'../x'}", WEIR_ERR_INVALID, "$.spec.image: "},
     {"predict", "{'replicas':1}", WEIR_ERR_INVALID, "weir apply"},
     {"pytorch", "{}", WEIR_ERR_UNSUPPORTED, "use a \"command\" job"},
-    {"batch", "{}", WEIR_ERR_INVALID, "$.kind: \"batch\" is none of"},
+    {"spark", "{}", WEIR_ERR_INVALID, "$.kind: \"spark\" is none of"},
 };
 
 START_TEST(a_specification_is_taken_or_told_what_is_wrong_where)
