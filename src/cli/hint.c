@@ -99,7 +99,6 @@ static const struct {
     {"compare", "weir runs compare RUN RUN"},
     {"download", "weir model get NAME"},
     {"upload", "weir dataset put NAME DIR"},
-    {"predict", "weir apply -f FILE: an ION's prediction pipeline"},
 };
 
 /* The second words of commands whose first word this is, and the one near to `word`. */
@@ -123,11 +122,17 @@ static weir_status unknown_second(const char *first, const char *second, struct 
     struct weir_names names = {0};
     struct weir_nearest nearest = {0};
     see_seconds(first, second, &names, &nearest);
-    return weir_error_set(err, WEIR_ERR_INVALID, "weir %s%s%.40s: expected %s%s%s%s", first,
-                          second != NULL ? " " : "", second != NULL ? second : "", names.text,
-                          nearest.name != NULL ? "; did you mean " : "",
-                          nearest.name != NULL ? nearest.name : "",
-                          nearest.name != NULL ? "?" : "");
+    const char *space = second != NULL ? " " : "", *given = second != NULL ? second : "";
+    if (nearest.name != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "weir %s%s%.40s: expected %s; did you mean %s?", first, space, given,
+                              names.text, nearest.name);
+    }
+    const struct cli_noun *noun = cli_noun_find(first);
+    return weir_error_set(err, WEIR_ERR_INVALID, "weir %s%s%.40s: expected %s%s%s%s", first, space,
+                          given, names.text, noun != NULL ? "; `weir describe " : "",
+                          noun != NULL ? noun->singular : "",
+                          noun != NULL ? " NAME` shows one" : "");
 }
 
 weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
