@@ -33,7 +33,7 @@ from harness import Server, wait_until  # noqa: E402
 
 LOAD = os.environ.get("INFER_LOAD", str(BIN.parent / "tools/infer-load"))
 MAKE_NET = BIN.parent / "tests/make_net"
-LIGHT = pathlib.Path(os.environ.get("WEIR_SHARED_DATA", "/work/shared/data")) / "onnx/light"
+LIGHT = pathlib.Path(os.environ.get("WEIR_SHARED_DATA", ROOT / "../shared/data")) / "onnx/light"
 PEER_PACKAGES = ["onnxruntime", "numpy", "fastapi", "uvicorn", "httptools", "uvloop", "aiohttp", "orjson"]
 
 Goal = collections.namedtuple("Goal", "text limit")
