@@ -199,12 +199,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("relayout");
-    TCase *tests = tcase_create("relayout");
     const struct relayout any = make_layout(&forms[0], true);
     if (!relayout_for(&any)) {
         return 77; /* no AVX-512 */
     }
+    Suite *suite = suite_create("relayout");
+    TCase *tests = tcase_create("relayout");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, elements_go_where_the_strides_say, 0,
                         LAYOUTS * (int)WEIR_ARRAY_LEN(forms));
