@@ -93,6 +93,7 @@ enum api_flags {
     API_OWN_TASK = 1 << 15,      /**< First parameter and attempt: placed on the agent's node. */
     API_OWN_DEPLOYED = 1 << 16,  /**< First parameters: deployment, and if named the replica. */
     API_OWN_JOB = 1 << 18,       /**< First parameter: the job. */
+    API_OWN_ION = 1 << 19,       /**< First parameter: the ION of the task. */
     API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
@@ -253,6 +254,10 @@ API_FN(api_decisions_put);
 API_FN(api_decision_image);
 API_FN(api_decisions_summary);
 API_FN(api_health_report);
+API_FN(api_kpi_add);
+API_FN(api_kpi_list);
+API_FN(api_feedback_give);
+API_FN(api_ion_health);
 API_FN(api_alert_acknowledge);
 API_FN(api_stream);
 API_FN(api_store_usage);
@@ -337,6 +342,10 @@ json_t *api_health_view(const struct weir_health *health);
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A time in the query, as RFC 3339 text; `fallback` if absent. */
+weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
+                           int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** How many records a list may answer with. */
 weir_status api_query_limit(const struct api_call *call, int64_t *out,

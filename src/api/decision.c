@@ -104,9 +104,8 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     return WEIR_OK;
 }
 
-/* A time in the query, as RFC 3339 text; `fallback` if absent. */
-static weir_status query_time(const struct api_call *call, const char *name, int64_t fallback,
-                              int64_t *out, struct weir_error *err)
+weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
+                           int64_t *out, struct weir_error *err)
 {
     const char *text = weir_http_request_query(call->request, name);
     *out = fallback;
@@ -128,8 +127,8 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
     char *next;
     WEIR_TRY(api_query_limit(call, &limit, err));
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    WEIR_TRY(query_time(call, "since", INT64_MIN, &since, err));
-    WEIR_TRY(query_time(call, "until", INT64_MAX, &until, err));
+    WEIR_TRY(api_query_time(call, "since", INT64_MIN, &since, err));
+    WEIR_TRY(api_query_time(call, "until", INT64_MAX, &until, err));
     /* Newest first, the bounds are always there: without one, SQLite takes the index of the frames
      * for an ION and a camera, and sorts all that it finds. */
     if (after < 0 || since != INT64_MIN || until != INT64_MAX) {
@@ -328,8 +327,8 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
     struct weir_decision_window window = {.ion = weir_http_request_query(call->request, "ion")};
     int64_t n_buckets;
     WEIR_TRY(api_query_int(call, "after", 0, 0, INT64_MAX, &window.after_seq, err));
-    WEIR_TRY(query_time(call, "since", 0, &window.since_ms, err));
-    WEIR_TRY(query_time(call, "until", 0, &window.until_ms, err));
+    WEIR_TRY(api_query_time(call, "since", 0, &window.since_ms, err));
+    WEIR_TRY(api_query_time(call, "until", 0, &window.until_ms, err));
     WEIR_TRY(api_query_int(call, "buckets", 0, 0, WEIR_DECISION_BUCKETS_MAX, &n_buckets, err));
     int64_t end_ms = window.until_ms > 0 ? window.until_ms : call->now_ms;
     if (window.ion == NULL) {

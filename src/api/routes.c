@@ -5,7 +5,9 @@
 
 #include "deploy/deploy.h"
 #include "ion/decision.h"
+#include "ion/feedback.h"
 #include "ion/ion.h"
+#include "ion/kpi.h"
 #include "ion/replica.h"
 #include "ion/threshold.h"
 #include "job/device.h"
@@ -322,6 +324,22 @@ const struct api_route api_routes[] = {
      API_BYTES_OUT, NULL, NULL, NULL, 0, api_decision_image},
     {"POST", API "/health-reports", "Report what a replica's monitor found", R(REPLICAS_SPEAK),
      API_WRITE, API_OWN_REPORT, NULL, NULL, NULL, 0, api_health_report},
+    {"GET", API "/ions/{name}/health",
+     "How well an ION does: live accuracy by the truth that came later, error by group, KPIs",
+     R(HEALTH_READ), API_READ, 0, NULL, NULL, "pipeline since by", 0, api_ion_health},
+    {"POST", API "/ions/{name}/kpis",
+     "Record a business figure; the same name and time again replaces the value", R(KPIS_ADD),
+     API_WRITE, API_OWN_ION, &weir_kpi_resource, &weir_kpi_resource, NULL, 0, api_kpi_add},
+    {"GET", API "/ions/{name}/kpis", "Business figures, newest first, or from a number on",
+     R(HEALTH_READ), API_READ, API_LIST, NULL, &weir_kpi_resource, "name after limit cursor", 0,
+     api_kpi_list},
+    {"POST", API "/feedback",
+     "Say what a decision should have been: {decision, truth}, or {feedback: [...]} of them; "
+     "again: the last holds",
+     R(FEEDBACK_GIVE), API_WRITE, 0, NULL, NULL, NULL, 0, api_feedback_give},
+    {"GET", API "/feedback", "What decisions should have been, newest first, or from a number on",
+     R(DECISIONS_READ), API_READ, API_LIST, NULL, &weir_feedback_resource,
+     "ion pipeline camera decided truth after limit cursor", 0, api_list_numbered},
     {"GET", API "/events",
      "List events, newest first, or from a number on; topic=audit is for admins", R(EVENTS_READ),
      API_READ, API_LIST, NULL, &weir_event_resource,

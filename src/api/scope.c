@@ -104,6 +104,12 @@ static weir_status own_job(const struct api_call *call, struct weir_error *err)
                                                         : refuse(call, "its task's own job", err);
 }
 
+static weir_status own_ion(const struct api_call *call, struct weir_error *err)
+{
+    return is_same(call->attempt->ion, call->params[0]) ? WEIR_OK
+                                                        : refuse(call, "its task's own ION", err);
+}
+
 struct deployed {
     const struct api_call *call;
     char *deployment, *replica;
@@ -176,7 +182,8 @@ static const struct {
     {API_OWN_MODEL, false, own_model},       {API_OWN_PIPELINE, false, own_pipeline},
     {API_OWN_REPORT, false, own_report},     {API_OWN_DECISIONS, false, own_decisions},
     {API_OWN_DEPLOYED, false, own_deployed}, {API_OWN_JOB, false, own_job},
-    {API_OWN_NODE, true, own_node},          {API_OWN_TASK, true, own_task},
+    {API_OWN_ION, false, own_ion},           {API_OWN_NODE, true, own_node},
+    {API_OWN_TASK, true, own_task},
 };
 
 weir_status api_check_scope(const struct api_call *call, struct weir_error *err)

@@ -3,7 +3,9 @@
 #include "api/role.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
+#include "ion/feedback.h"
 #include "ion/ion.h"
+#include "ion/kpi.h"
 #include "ion/replica.h"
 #include "job/device.h"
 #include "job/job.h"
@@ -381,6 +383,30 @@ static const struct api_member decision_summary_members[] = {
     MAY_MISS("buckets", "list of decision bucket",
              "Counts by equal parts of the time, if asked for"),
 };
+#define ACCURACY                                                                                   \
+    ALWAYS("n", "integer", "Decisions whose truth is known"),                                      \
+        ALWAYS("right", "integer", "Those that said it"),                                          \
+        OR_NULL("accuracy", "number", "Their share; null: none is known"),                         \
+        ALWAYS("low", "number", "Lower end of its 95 % interval"),                                 \
+        ALWAYS("high", "number", "Upper end of that interval")
+static const struct api_member accuracy_members[] = {ACCURACY};
+static const struct api_member accuracy_group_members[] = {
+    ALWAYS("name", "text", "Camera, person, label, version, pipeline or day"),
+    ACCURACY,
+};
+static const struct api_member ion_health_members[] = {
+    ALWAYS("ion", "text", "ION"),
+    OR_NULL("since_ms", "time", "Of decisions from then on"),
+    ALWAYS("accuracy", "live accuracy", "How often decisions were right, as far as that is known"),
+    ALWAYS("by", "text",
+           "What the groups are: camera, truth, decided, model_version, pipeline, day"),
+    ALWAYS("groups", "list of accuracy group", "The same by group, most errors first"),
+    ALWAYS("kpis", "list of kpi", "The newest value of each business figure"),
+};
+static const struct api_member feedback_answer_members[] = {
+    ALWAYS("stored", "integer", "How many truths were stored"),
+    ALWAYS("right", "integer", "Decisions among them that were right"),
+};
 static const struct api_member step_members[] = {
     ALWAYS("n", "integer", "Steps of deletion since the start"),
     ALWAYS("n_over_10_ms", "integer", "Those that took longer than 10 ms"),
@@ -477,6 +503,10 @@ const struct api_shape api_shapes[] = {
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
     SHAPE("decision summary", NULL, "GET /api/v1/decisions/summary", decision_summary_members),
+    SHAPE("live accuracy", NULL, NULL, accuracy_members),
+    SHAPE("accuracy group", NULL, NULL, accuracy_group_members),
+    SHAPE("ION health", NULL, "GET /api/v1/ions/{name}/health", ion_health_members),
+    SHAPE("stored feedback", NULL, "POST /api/v1/feedback", feedback_answer_members),
     SHAPE("deletion steps", NULL, NULL, step_members),
     SHAPE("store usage", NULL, "GET /api/v1/store/usage", store_usage_members),
     SHAPE("retention limit", NULL, NULL, limit_members),
@@ -487,6 +517,9 @@ const struct api_shape api_shapes[] = {
                  "dataset digest blob created_ms"),
     PLAIN_RECORD("decision", weir_decision_resource, "ion pipeline time_ms"),
     PLAIN_RECORD("event", weir_event_resource, "topic kind message severity time_ms"),
+    PLAIN_RECORD("feedback", weir_feedback_resource,
+                 "ion pipeline camera decided truth decided_ms time_ms"),
+    PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
     PLAIN_RECORD("metric", weir_metric_resource, "run"),

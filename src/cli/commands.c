@@ -30,6 +30,8 @@
     X(cli_rollback) \
     X(cli_ion_set_model) \
     X(cli_trigger) \
+    X(cli_kpi) \
+    X(cli_feedback) \
     X(cli_member) \
     X(cli_logs) \
     X(cli_delete) \

@@ -150,6 +150,38 @@ static void print_isolation(struct cli_call *call, const json_t *record)
     }
 }
 
+static const struct cli_column accuracy_columns[] = {{"name", "CAMERA"}, {"n", "KNOWN"},
+                                                     {"right", "RIGHT"}, {"accuracy", "ACCURACY"},
+                                                     {"low", "FROM"},    {"high", "TO"}};
+static const struct cli_column kpi_columns[] = {
+    {"name", "KPI"}, {"value", "VALUE"}, {"unit", "UNIT"}, {"time_ms", "TIME"}};
+
+/* How well an ION does, by the truth told and its business figures. */
+static weir_status add_health(struct cli_call *call, const char *ion, json_t *record,
+                              struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(
+        cli_rest(call, "GET", cli_path1(call, "/api/v1/ions/{}/health", ion), NULL, &answer, err));
+    json_object_set_new(record, "live", answer);
+    return WEIR_OK;
+}
+
+static void print_live(struct cli_call *call, const json_t *record)
+{
+    const json_t *live = json_object_get(record, "live");
+    json_t *rows = json_copy(json_object_get(live, "groups"));
+    if (json_array_size(rows) > 1) {
+        json_t *all = json_copy(json_object_get(live, "accuracy"));
+        json_object_set_new(all, "name", json_string("(all)"));
+        json_array_insert_new(rows, 0, all);
+    }
+    print_part(call, "live accuracy", rows, accuracy_columns, WEIR_ARRAY_LEN(accuracy_columns));
+    print_part(call, "kpis", json_object_get(live, "kpis"), kpi_columns,
+               WEIR_ARRAY_LEN(kpi_columns));
+    json_decref(rows);
+}
+
 static void print_short(struct cli_call *call, const struct described *what, json_t *record)
 {
     print_members(call, record, what->members);
@@ -159,6 +191,7 @@ static void print_short(struct cli_call *call, const struct described *what, jso
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    print_live(call, record);
     if (strcmp(what->singular, "deployment") == 0) {
         print_part(call, "versions", json_object_get(record, "versions"), version_columns,
                    WEIR_ARRAY_LEN(version_columns));
@@ -211,6 +244,9 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
     const char *key = json_string_value(json_object_get(record, noun->key));
     weir_status status = add_parts(call, what, weir_arena_strdup(call->arena, key),
                                    is_whole ? WHOLE_LIMIT : PART_LIMIT, record, err);
+    if (status == WEIR_OK && strcmp(what->singular, "ion") == 0) {
+        status = add_health(call, weir_arena_strdup(call->arena, key), record, err);
+    }
     if (status == WEIR_OK && is_whole) {
         cli_print_object(call, record);
     } else if (status == WEIR_OK) {

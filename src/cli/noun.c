@@ -6,6 +6,7 @@
 #include "cli/find.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
+#include "ion/feedback.h"
 #include "ion/ion.h"
 #include "job/device.h"
 #include "job/job.h"
@@ -47,6 +48,8 @@ const struct cli_noun cli_nouns[] = {
      "used.accelerators borrowed.accelerators n_running n_waiting"},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person label after", 1000, NULL},
+    {"feedback", "feedback", &weir_feedback_resource, API "feedback", NULL, NULL, NULL, NULL,
+     "ion pipeline camera decided truth after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
      "topic kind subject severity after", 1000, NULL},
     {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, NULL, NULL, "id",

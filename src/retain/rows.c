@@ -58,6 +58,8 @@ static const struct numbered events = EVENTS("0");
 static const struct numbered audit = EVENTS("1");
 static const struct numbered accesses = EVENTS("2");
 static const struct numbered health = NUMBERED("health_reports");
+static const struct numbered kpis = NUMBERED("kpis");
+static const struct numbered feedback = NUMBERED("feedback");
 
 /**
  * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
@@ -187,6 +189,8 @@ static const struct rows {
     [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 4},
     [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 4},
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 4},
+    [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .n_entries = 3},
+    [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .n_entries = 4},
     [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},

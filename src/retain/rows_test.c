@@ -279,6 +279,8 @@ static const struct {
     {WEIR_RETAIN_ATTEMPTS, "'attempts'"},
     {WEIR_RETAIN_REPLICA_REPORTS, "'ion_replicas'"},
     {WEIR_RETAIN_HEALTH, "'health_reports'"},
+    {WEIR_RETAIN_KPIS, "'kpis'"},
+    {WEIR_RETAIN_FEEDBACK, "'feedback'"},
     {WEIR_RETAIN_ALERTS, "'alerts'"},
     {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
     {WEIR_RETAIN_METRICS, "'metrics'"},

@@ -63,6 +63,8 @@ static const struct {
     {"policy_decisions", OF_ION},
     {"decisions", OF_ION},
     {"health_reports", OF_ION},
+    {"kpis", OF_ION},
+    {"feedback", OF_ION},
     {"events", OF_SUBJECT},
     {"alerts", OF_SUBJECT},
     {"usage", "project"},

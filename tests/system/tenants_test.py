@@ -56,6 +56,7 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/ions/{name}/trigger": {"pipeline": "training"}, "/ions/{name}/approve": {},
           "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1},
           "/what-if": {"first": "{alive}"}, "/queues/{name}": {"project": "blue"}, "/jobs/{id}": {"priority": 70},
+          "/feedback": {"decision": "blue-d", "truth": "ann"}, "/ions/{name}/kpis": {"name": "stolen", "value": 1},
           "/groups": {"name": "stolen"}, "/users": {"name": "stolen", "kind": "person", "role": "admin"}}
 OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}
 
@@ -148,7 +149,7 @@ class Tenants(unittest.TestCase):
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""
         paths = (f"/datasets/{team}-faces", f"/datasets/{team}-faces/versions", f"/jobs?project={team}", f"/runs?project={team}",
-                 f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/projects/{team}/members",
+                 f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/ions/{team}-door/health?since=2020-01-01T00:00:00Z", f"/feedback?ion={team}-door", f"/projects/{team}/members",
                  f"/runs/{self.things[team]['run']}/metrics")
         return [re.sub(r'"(last_seen_ms|health|revision|used_ms)":[^,}]*', "", json.dumps(self.server.get(path))) for path in paths]
 

@@ -13,6 +13,15 @@ export interface List<T> {
     next: string | null
 }
 
+export interface AccuracyGroup {
+    accuracy: number | null // Their share; null: none is known
+    high: number // Upper end of that interval
+    low: number // Lower end of its 95 % interval
+    n: number // Decisions whose truth is known
+    name: string // Camera, person, label, version, pipeline or day
+    right: number // Those that said it
+}
+
 /** GET /alerts */
 export interface Alert {
     acknowledged_by: string | null // Who has seen it
@@ -324,6 +333,23 @@ export interface Explanation {
     why: string | null // Why it waits, in a sentence
 }
 
+/** GET /feedback */
+export interface Feedback {
+    actor: string | null // Who told the truth
+    camera: string // Camera
+    decided: string // What it said: a person, a label, or unknown
+    decided_ms: Time // When it was decided (ms)
+    decision: string // Identifier of the decision
+    ion: string // ION
+    is_right: boolean // They are the same
+    model_version: number // Model version that decided
+    pipeline: string // Pipeline
+    score: number | null // Score of the decision
+    seq: number // Order of arrival
+    time_ms: Time // When it was told (ms)
+    truth: string // What it should have said
+}
+
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -394,6 +420,16 @@ export interface Ion {
     updated_ms: Time // Last change of the document (ms)
 }
 
+/** GET /ions/{name}/health */
+export interface IonHealth {
+    accuracy: LiveAccuracy // How often decisions were right, as far as that is known
+    by: string // What the groups are: camera, truth, decided, model_version, pipeline, day
+    groups: AccuracyGroup[] // The same by group, most errors first
+    ion: string // ION
+    kpis: Kpi[] // The newest value of each business figure
+    since_ms: Time | null // Of decisions from then on
+}
+
 /** GET /jobs, GET /jobs/{id} */
 export interface Job {
     attempt: number // Start of the gang, 1 = first
@@ -449,6 +485,17 @@ export interface Kind {
     plural: string | null // Several of those
 }
 
+/** GET /ions/{name}/kpis */
+export interface Kpi {
+    actor: string | null // Who told it
+    ion: string // ION
+    name: string // Name of the figure
+    seq: number // Order of arrival
+    time_ms: Time // When it held; now if not given (ms)
+    unit: string | null // Its unit
+    value: number | null // Its value
+}
+
 export interface LatencyQuantiles {
     max: number | null // The slowest (ms)
     p50: number | null // Median (ms)
@@ -468,6 +515,14 @@ export interface Link {
     to: string // Prediction pipeline
     waiting: WaitingVersion[] // What stands in the chain, for a person or a time
     wanted_version: number | null // What the link has chosen
+}
+
+export interface LiveAccuracy {
+    accuracy: number | null // Their share; null: none is known
+    high: number // Upper end of that interval
+    low: number // Lower end of its 95 % interval
+    n: number // Decisions whose truth is known
+    right: number // Those that said it
 }
 
 /** GET /ions/{name}/members */
@@ -831,6 +886,12 @@ export interface StoreUsage {
     next: string | null // Always null: all kinds are there
     steps: DeletionSteps // How long deleting held others up
     total_bytes: number // What the state folder takes (bytes)
+}
+
+/** POST /feedback */
+export interface StoredFeedback {
+    right: number // Decisions among them that were right
+    stored: number // How many truths were stored
 }
 
 /** GET /jobs/{id}/tasks */

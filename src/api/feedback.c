@@ -1,0 +1,155 @@
+/** How well an ION does: the truth about its decisions, told later, and business figures. */
+#include "api/api_private.h"
+
+#include "base/clock.h"
+#include "ion/feedback.h"
+#include "ion/ion.h"
+#include "ion/kpi.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FEEDBACK_PER_CALL 1000
+#define SPAN_DEFAULT_MS   ((int64_t)7 * 24 * 3600 * 1000)
+
+weir_status api_kpi_add(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    struct weir_kpi kpi = {.value = NAN};
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    WEIR_TRY(weir_record_from_json(&weir_kpi_resource, call->body, WEIR_RECORD_CREATE, call->arena,
+                                   &kpi, err));
+    kpi.ion = state.ion.name;
+    kpi.actor = (char *)call->actor;
+    if (!json_is_string(json_object_get(call->body, "time_ms")) &&
+        !json_is_integer(json_object_get(call->body, "time_ms"))) {
+        kpi.time_ms = call->now_ms;
+    }
+    WEIR_TRY(weir_kpi_add(txn, &kpi, call->now_ms, err));
+    api_answer_record(call, &weir_kpi_resource, &kpi);
+    return WEIR_OK;
+}
+
+weir_status api_kpi_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    return api_list_numbered_where(call, txn, &WEIR_FILTER_TEXT("ion", EQ, call->params[0]), err);
+}
+
+/* ---- feedback -------------------------------------------------------------------------------- */
+
+static weir_status give_one(struct api_call *call, struct weir_txn *txn, const json_t *item,
+                            struct weir_feedback *out, struct weir_error *err)
+{
+    const char *decision = json_string_value(json_object_get(item, "decision"));
+    const char *truth = json_string_value(json_object_get(item, "truth"));
+    if (decision == NULL || truth == NULL || json_object_size(item) != 2) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$: expected {\"decision\": identifier, \"truth\": text}");
+    }
+    return weir_feedback_store(txn, decision, truth, call->actor, call->now_ms, call->arena, out,
+                               err);
+}
+
+weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const json_t *list = json_object_get(call->body, "feedback");
+    struct weir_feedback one;
+    size_t i, n_right = 0, n = json_array_size(list);
+    json_t *item;
+    if (list == NULL) {
+        WEIR_TRY(give_one(call, txn, call->body, &one, err));
+        api_answer(call, json_pack("{s:i,s:i}", "stored", 1, "right", (int)one.is_right));
+        return WEIR_OK;
+    }
+    WEIR_TRY(api_body_only(call, (const char *const[]){"feedback", NULL}, err));
+    if (!json_is_array(list) || n > FEEDBACK_PER_CALL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.feedback: expected an array of at most %d",
+                              FEEDBACK_PER_CALL);
+    }
+    json_array_foreach(list, i, item)
+    {
+        struct weir_error wrong = {0};
+        weir_status status = give_one(call, txn, item, &one, &wrong);
+        if (status != WEIR_OK) {
+            return weir_error_set(err, status, "$.feedback[%zu]: %s", i, wrong.message);
+        }
+        n_right += one.is_right;
+    }
+    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)n, "right", (json_int_t)n_right));
+    return WEIR_OK;
+}
+
+/* ---- the health of an ION -------------------------------------------------------------------- */
+
+static json_t *accuracy_view(const struct weir_accuracy *accuracy, const char *name)
+{
+    json_t *view =
+        json_pack("{s:I,s:I,s:o,s:f,s:f}", "n", (json_int_t)accuracy->n, "right",
+                  (json_int_t)accuracy->n_right, "accuracy",
+                  isfinite(accuracy->accuracy) ? json_real(accuracy->accuracy) : json_null(), "low",
+                  accuracy->low, "high", accuracy->high);
+    if (name != NULL) {
+        json_object_set_new(view, "name", json_string(name));
+    }
+    return view;
+}
+
+static weir_status add_groups(struct api_call *call, struct weir_txn *txn, const char *pipeline,
+                              int64_t since_ms, const char *by, json_t *view,
+                              struct weir_error *err)
+{
+    struct weir_accuracy_group *groups;
+    size_t n;
+    WEIR_TRY(weir_feedback_groups(txn, call->params[0], pipeline, since_ms, by, call->arena,
+                                  &groups, &n, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, accuracy_view(&groups[i].accuracy, groups[i].name));
+    }
+    json_object_set_new(view, "by", json_string(by));
+    json_object_set_new(view, "groups", list);
+    return WEIR_OK;
+}
+
+static weir_status add_kpis(struct api_call *call, struct weir_txn *txn, json_t *view,
+                            struct weir_error *err)
+{
+    struct weir_kpi *kpis;
+    size_t n;
+    WEIR_TRY(weir_kpis_latest(txn, call->params[0], call->arena, &kpis, &n, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, weir_record_to_json(&weir_kpi_resource, &kpis[i]));
+    }
+    json_object_set_new(view, "kpis", list);
+    return WEIR_OK;
+}
+
+weir_status api_ion_health(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const char *pipeline = weir_http_request_query(call->request, "pipeline");
+    const char *by = weir_http_request_query(call->request, "by");
+    struct weir_accuracy accuracy;
+    struct weir_ion_state state;
+    int64_t since_ms;
+    char since[WEIR_TIME_TEXT_BYTES];
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    WEIR_TRY(api_query_time(call, "since", call->now_ms - SPAN_DEFAULT_MS, &since_ms, err));
+    WEIR_TRY(weir_feedback_accuracy(txn, call->params[0], pipeline, since_ms, &accuracy, err));
+    weir_time_format(since_ms, since);
+    json_t *view = json_pack("{s:s,s:s,s:o}", "ion", call->params[0], "since_ms", since, "accuracy",
+                             accuracy_view(&accuracy, NULL));
+    weir_status status =
+        add_groups(call, txn, pipeline, since_ms, by != NULL ? by : "camera", view, err);
+    if (status == WEIR_OK) {
+        status = add_kpis(call, txn, view, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(view);
+        return status;
+    }
+    api_answer(call, view);
+    return WEIR_OK;
+}

@@ -1,0 +1,184 @@
+/* The truth about decisions and business figures: who may tell them, and what follows. */
+#include "api/caller_fixture.h"
+
+#include "base/test_main.h"
+#include "ion/decision.h"
+
+#define DOOR API "/ions/door"
+#define JOB  "00000000-0000-4000-8000-0000000000b1"
+#define TASK "00000000-0000-4000-8000-0000000000a1"
+
+static struct weir_decision decided(char *id, char *camera, char *verdict, char *who)
+{
+    static int64_t frame;
+    bool is_label = strcmp(verdict, "label") == 0;
+    return (struct weir_decision){.id = id,
+                                  .ion = "door",
+                                  .pipeline = "see",
+                                  .camera = camera,
+                                  .frame = ++frame,
+                                  .time_ms = callers_now(&callers.clock) - 1000,
+                                  .verdict = verdict,
+                                  .person = is_label ? NULL : who,
+                                  .label = is_label ? who : NULL,
+                                  .model_version = 3};
+}
+
+static weir_status store_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_decision decisions[] = {
+        decided("d1", "north", "grant", "ann"), decided("d2", "north", "deny", "bob"),
+        decided("d3", "south", "unknown", NULL), decided("d4", "south", "error", NULL),
+        decided("d5", "south", "label", "cat")};
+    size_t n_stored;
+    (void)context;
+    return weir_decisions_store(txn, decisions, WEIR_ARRAY_LEN(decisions), &n_stored, err);
+}
+
+static void set_up(void)
+{
+    struct weir_error err = {0};
+    callers_open();
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"blue\"}");
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"red\"}");
+    EXPECT(200, "POST " API "/datasets\n\n{\"name\":\"staff\",\"project\":\"blue\"}");
+    EXPECT(200, "POST " API "/ions\n\n{\"name\":\"door\",\"project\":\"blue\",\"pipelines\":["
+                "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"}],\"links\":[]}");
+    must(weir_store_write(callers.fixture.store, store_in, NULL, &err), &err);
+}
+
+static int64_t number(const char *path)
+{
+    return (int64_t)json_integer_value(said(path));
+}
+
+START_TEST(truth_that_comes_later_gives_accuracy_by_group)
+{
+    EXPECT(200, "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"ann\"}");
+    ck_assert_int_eq(number("right"), 1);
+    EXPECT(200, "POST " API "/feedback\n\n{\"feedback\":["
+                "{\"decision\":\"d2\",\"truth\":\"carla\"},"
+                "{\"decision\":\"d3\",\"truth\":\"unknown\"},"
+                "{\"decision\":\"d5\",\"truth\":\"dog\"}]}");
+    ck_assert_int_eq(number("stored"), 3);
+    ck_assert_int_eq(number("right"), 1);
+    EXPECT(200, "GET " DOOR "/health");
+    ck_assert_int_eq(number("accuracy.n"), 4);
+    ck_assert_int_eq(number("accuracy.right"), 2);
+    ck_assert_double_eq_tol(json_real_value(said("accuracy.accuracy")), 0.5, 1e-12);
+    ck_assert_str_eq(said_text("by"), "camera");
+    ck_assert_uint_eq(json_array_size(said("groups")), 2);
+    EXPECT(200, "GET " DOOR "/health?by=truth&pipeline=see");
+    ck_assert_uint_eq(json_array_size(said("groups")), 4);
+    ck_assert_int_eq(number("groups.0.right"), 0);
+    EXPECT(200, "GET " DOOR "/health?since=2100-01-01T00:00:00Z");
+    ck_assert_int_eq(number("accuracy.n"), 0);
+    ck_assert(json_is_null(said("accuracy.accuracy")));
+    EXPECT_ERROR(400, "not grouped by", "GET " DOOR "/health?by=colour");
+    /* Told again, the last holds. */
+    EXPECT(200, "POST " API "/feedback\n\n{\"decision\":\"d2\",\"truth\":\"bob\"}");
+    EXPECT(200, "GET " DOOR "/health");
+    ck_assert_int_eq(number("accuracy.n"), 4);
+    ck_assert_int_eq(number("accuracy.right"), 3);
+    EXPECT(200, "GET " API "/feedback?ion=door&decided=bob");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.truth"), "bob");
+}
+
+END_TEST
+
+START_TEST(what_is_no_truth_is_refused_whole)
+{
+    EXPECT(404, "POST " API "/feedback\n\n{\"decision\":\"none\",\"truth\":\"ann\"}");
+    EXPECT(409, "POST " API "/feedback\n\n{\"decision\":\"d4\",\"truth\":\"ann\"}");
+    EXPECT(400, "POST " API "/feedback\n\n{\"decision\":\"d1\"}");
+    EXPECT(400, "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"\"}");
+    EXPECT(400, "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"a\\u001b[2J\"}");
+    EXPECT(400, "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"ann\",\"more\":1}");
+    EXPECT_ERROR(404, "$.feedback[1]",
+                 "POST " API "/feedback\n\n{\"feedback\":[{\"decision\":\"d1\",\"truth\":\"ann\"},"
+                 "{\"decision\":\"none\",\"truth\":\"ann\"}]}");
+    EXPECT(200, "GET " API "/feedback");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+START_TEST(only_who_may_in_the_decisions_project_tells_and_sees_its_truth)
+{
+    char blue[BEARER_BYTES], red[BEARER_BYTES];
+    make_caller("bea", "member", ",\"project\":\"blue\"", blue);
+    make_caller("rex", "member", ",\"project\":\"red\"", red);
+    EXPECT(200, "PUT " API "/projects/blue/members/user/bea\n\n{\"role\":\"operator\"}");
+    EXPECT(200, "PUT " API "/projects/red/members/user/rex\n\n{\"role\":\"operator\"}");
+    static const char tell[] = "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"ann\"}";
+    EXPECT_STATUS(404, ask_as(red, "%s", tell));
+    EXPECT_STATUS(200, ask_as(blue, "%s", tell));
+    EXPECT_STATUS(200, ask_as(red, "GET " API "/feedback"));
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT_STATUS(404, ask_as(red, "GET " DOOR "/health"));
+    EXPECT_STATUS(404, ask_as(red, "POST " DOOR "/kpis\n\n{\"name\":\"a\",\"value\":1}"));
+    EXPECT_STATUS(404, ask_as(red, "GET " DOOR "/kpis"));
+    EXPECT_STATUS(200, ask_as(blue, "GET " DOOR "/health"));
+    ck_assert_int_eq(number("accuracy.n"), 1);
+    EXPECT_STATUS(200, ask_as(blue, "GET " API "/feedback"));
+    ck_assert_str_eq(said_text("items.0.actor"), "bea");
+}
+
+END_TEST
+
+START_TEST(a_kpi_is_kept_and_the_newest_by_its_time_is_shown)
+{
+    EXPECT(200, "POST " DOOR "/kpis\n\n{\"name\":\"parcels\",\"value\":120.5,\"unit\":\"1/h\"}");
+    ck_assert_str_eq(said_text("ion"), "door");
+    EXPECT(200, "POST " DOOR "/kpis\n\n{\"name\":\"parcels\",\"value\":7,"
+                "\"time_ms\":\"2026-01-01T00:00:00Z\"}");
+    EXPECT(200, "POST " DOOR "/kpis\n\n{\"name\":\"parcels\",\"value\":8,"
+                "\"time_ms\":\"2026-01-01T00:00:00Z\"}");
+    EXPECT(200, "GET " DOOR "/kpis?name=parcels");
+    ck_assert_uint_eq(json_array_size(said("items")), 2);
+    ck_assert_double_eq(json_number_value(said("items.0.value")), 8);
+    EXPECT(200, "GET " DOOR "/health");
+    ck_assert_uint_eq(json_array_size(said("kpis")), 1);
+    ck_assert_double_eq(json_number_value(said("kpis.0.value")), 120.5);
+    EXPECT(400, "POST " DOOR "/kpis\n\n{\"name\":\"parcels\"}");
+    EXPECT(400, "POST " DOOR "/kpis\n\n{\"name\":\"parcels\",\"value\":null}");
+    EXPECT(400, "POST " DOOR "/kpis\n\n{\"name\":\"Par cels\",\"value\":1}");
+    EXPECT(400, "POST " DOOR "/kpis\n\n{\"name\":\"a\",\"value\":1,\"time_ms\":\"2100-01-01T00:"
+                "00:00Z\"}");
+    EXPECT(404, "POST " API "/ions/none/kpis\n\n{\"name\":\"a\",\"value\":1}");
+    for (int i = 1; i < 100; i++) {
+        EXPECT(200, "POST " DOOR "/kpis\n\n{\"name\":\"k%d\",\"value\":%d}", i, i);
+    }
+    EXPECT(413, "POST " DOOR "/kpis\n\n{\"name\":\"k100\",\"value\":1}");
+    EXPECT(200, "POST " DOOR "/kpis\n\n{\"name\":\"k99\",\"value\":1}");
+}
+
+END_TEST
+
+START_TEST(a_task_tells_kpis_of_its_own_ion_only)
+{
+    char task[BEARER_BYTES];
+    EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
+    EXPECT(200, "POST " API "/ions\n\n{\"name\":\"gate\",\"project\":\"blue\",\"pipelines\":["
+                "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"}],\"links\":[]}");
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "train", .node = "n", .ion = "door", .pipeline = "learn"});
+    task_bearer(TASK, task);
+    EXPECT_STATUS(200, ask_as(task, "POST " DOOR "/kpis\n\n{\"name\":\"a\",\"value\":1}"));
+    int status = ask_as(task, "POST " API "/ions/gate/kpis\n\n{\"name\":\"a\",\"value\":1}");
+    ck_assert(status == 403 || status == 404);
+    EXPECT_STATUS(403,
+                  ask_as(task, "POST " API "/feedback\n\n{\"decision\":\"d1\",\"truth\":\"a\"}"));
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
+                    truth_that_comes_later_gives_accuracy_by_group,
+                    what_is_no_truth_is_refused_whole,
+                    only_who_may_in_the_decisions_project_tells_and_sees_its_truth,
+                    a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
+                    a_task_tells_kpis_of_its_own_ion_only)

@@ -1,0 +1,215 @@
+/** weir kpi, weir feedback: business figures, and the truth about decisions. */
+#include "cli/command.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE_MAX_BYTES   ((size_t)64 << 20)
+#define FEEDBACK_PER_CALL 1000
+
+/* ---- kpi ------------------------------------------------------------------------------------- */
+
+struct kpi_options {
+    struct cli_common common;
+    char *unit, *time;
+};
+
+static const struct weir_option kpi_options[] = {
+    CLI_COMMON_OPTIONS(kpi_options),
+    WEIR_OPT(kpi_options, unit, "unit", 'u', TEXT, NULL, 0, 0, "UNIT", "Unit of the value"),
+    WEIR_OPT(kpi_options, time, "time", 't', TEXT, NULL, 0, 0, "TIME",
+             "When it held, as 2026-01-31T10:00:00Z (else now)"),
+};
+
+static const struct cli_column kpi_columns[] = {{"name", "NAME"},
+                                                {"value", "VALUE"},
+                                                {"unit", "UNIT"},
+                                                {"time_ms", "TIME"},
+                                                {"actor", "ACTOR"}};
+
+/* The last value of each, or the last values of one. */
+static weir_status list_kpis(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer;
+    bool is_one = call->n_words == 2;
+    const char *path =
+        is_one ? cli_path2(call, "/api/v1/ions/{}/kpis?name={}", call->words[0], call->words[1])
+               : cli_path1(call, "/api/v1/ions/{}/health", call->words[0]);
+    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+    json_t *list = json_pack("{s:O}", "items", json_object_get(answer, is_one ? "items" : "kpis"));
+    cli_print_table(call, list, kpi_columns, WEIR_ARRAY_LEN(kpi_columns));
+    json_decref(list);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status run_kpi(struct cli_call *call, struct weir_error *err)
+{
+    const struct kpi_options *options = call->options;
+    char *end;
+    json_t *answer;
+    if (call->n_words < 3) {
+        return list_kpis(call, err);
+    }
+    double value = strtod(call->words[2], &end);
+    if (*call->words[2] == '\0' || *end != '\0') {
+        return weir_error_set(err, WEIR_ERR_INVALID, "VALUE: expected a number, got \"%.40s\"",
+                              call->words[2]);
+    }
+    json_t *body = json_pack("{s:s,s:f,s:s*,s:s*}", "name", call->words[1], "value", value, "unit",
+                             options->unit, "time_ms", options->time);
+    if (body == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "VALUE: expected a number that is finite");
+    }
+    weir_status status = cli_rest(
+        call, "POST", cli_path1(call, "/api/v1/ions/{}/kpis", call->words[0]), body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s: %s is %s\n", call->words[0], call->words[1], cli_text(call, answer, "value"));
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_kpi = {
+    .name = "kpi",
+    .usage = "ION [NAME [VALUE]] [--unit UNIT] [--time TIME]",
+    .summary = "Record a business figure of an ION, or show them",
+    .help = "Without a value: the last of each figure, or the last of one. The same name and time "
+            "again replaces the value.",
+    .min_words = 1,
+    .max_words = 3,
+    CLI_OPTIONS(kpi_options, kpi_options),
+    .run = run_kpi,
+};
+
+/* ---- feedback -------------------------------------------------------------------------------- */
+
+struct feedback_options {
+    struct cli_common common;
+    char *file;
+};
+
+static const struct weir_option feedback_options[] = {
+    CLI_COMMON_OPTIONS(feedback_options),
+    WEIR_OPT(feedback_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "Lines of DECISION,TRUTH"),
+};
+
+struct told {
+    int64_t n, n_right;
+};
+
+static weir_status send(struct cli_call *call, json_t *list, struct told *told,
+                        struct weir_error *err)
+{
+    json_t *answer, *body = json_pack("{s:O}", "feedback", list);
+    weir_status status = json_array_size(list) > 0
+                             ? cli_rest(call, "POST", "/api/v1/feedback", body, &answer, err)
+                             : WEIR_OK;
+    json_decref(body);
+    if (status == WEIR_OK && json_array_size(list) > 0) {
+        told->n += json_integer_value(json_object_get(answer, "stored"));
+        told->n_right += json_integer_value(json_object_get(answer, "right"));
+        json_decref(answer);
+        json_array_clear(list);
+    }
+    return status;
+}
+
+/* A line "DECISION,TRUTH"; an empty one and a heading are passed over. */
+static weir_status add_line(char *line, int64_t number, const char *path, json_t *list,
+                            struct weir_error *err)
+{
+    char *comma = strchr(line, ',');
+    size_t len = strlen(line);
+    if (len > 0 && line[len - 1] == '\r') {
+        line[--len] = '\0';
+    }
+    if (len == 0 || (number == 1 && strcmp(line, "decision,truth") == 0)) {
+        return WEIR_OK;
+    }
+    if (comma == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: line %lld: expected DECISION,TRUTH", path,
+                              (long long)number);
+    }
+    *comma = '\0';
+    json_t *item = json_pack("{s:s,s:s}", "decision", line, "truth", comma + 1);
+    if (item == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: line %lld is not UTF-8", path,
+                              (long long)number);
+    }
+    json_array_append_new(list, item);
+    return WEIR_OK;
+}
+
+static weir_status send_file(struct cli_call *call, const char *path, struct told *told,
+                             struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    int64_t number = 0;
+    WEIR_TRY(weir_file_read(path, TABLE_MAX_BYTES, call->arena, &text, &len, err));
+    json_t *list = json_array();
+    weir_status status = WEIR_OK;
+    for (char *line = text, *next; status == WEIR_OK && line != NULL && *line != '\0';
+         line = next) {
+        next = strchr(line, '\n');
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+        status = add_line(line, ++number, path, list, err);
+        if (status == WEIR_OK && json_array_size(list) == FEEDBACK_PER_CALL) {
+            status = send(call, list, told, err);
+        }
+    }
+    if (status == WEIR_OK) {
+        status = send(call, list, told, err);
+    }
+    json_decref(list);
+    return status;
+}
+
+static weir_status run_feedback(struct cli_call *call, struct weir_error *err)
+{
+    const struct feedback_options *options = call->options;
+    struct told told = {0};
+    if (options->file != NULL && call->n_words == 0) {
+        WEIR_TRY(send_file(call, options->file, &told, err));
+    } else if (options->file == NULL && call->n_words == 2) {
+        json_t *list =
+            json_pack("[{s:s,s:s}]", "decision", call->words[0], "truth", call->words[1]);
+        weir_status status = send(call, list, &told, err);
+        json_decref(list);
+        WEIR_TRY(status);
+    } else {
+        return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir feedback %s",
+                              call->command->usage);
+    }
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:I,s:I}", "stored", (json_int_t)told.n, "right",
+                                   (json_int_t)told.n_right));
+    } else {
+        printf("%lld told, %lld decided right\n", (long long)told.n, (long long)told.n_right);
+    }
+    return WEIR_OK;
+}
+
+const struct cli_command cli_feedback = {
+    .name = "feedback",
+    .usage = "DECISION TRUTH | -f FILE",
+    .summary = "Say what decisions should have been: a person, a label or unknown",
+    .help =
+        "From this follow an ION's live accuracy and its errors by group: weir describe ion "
+        "NAME. Told again, the last holds. A file goes in blocks of 1000 lines, each taken whole "
+        "or not at all.",
+    .min_words = 0,
+    .max_words = 2,
+    CLI_OPTIONS(feedback_options, feedback_options),
+    .run = run_feedback,
+};

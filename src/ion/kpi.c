@@ -1,0 +1,103 @@
+#include "ion/kpi.h"
+
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <math.h>
+
+#define DAY_MS ((int64_t)24 * 3600 * 1000)
+
+// clang-format off
+static const struct weir_field kpi_fields[] = {
+    WEIR_FIELD(weir_kpi, seq,     INT,  WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "Order of arrival"),
+    WEIR_FIELD(weir_kpi, ion,     TEXT, WEIR_FIELD_READ_ONLY, "", "ION"),
+    WEIR_FIELD(weir_kpi, name,    TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Name of the figure"),
+    WEIR_FIELD(weir_kpi, value,   F64,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Its value"),
+    WEIR_FIELD_SIZED(weir_kpi, unit, TEXT, WEIR_FIELD_COLUMN, 32, "", "Its unit"),
+    WEIR_FIELD(weir_kpi, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who told it"),
+    WEIR_FIELD(weir_kpi, time_ms, TIME, WEIR_FIELD_COLUMN, "ms", "When it held; now if not given"),
+};
+// clang-format on
+
+const struct weir_resource weir_kpi_resource = WEIR_RESOURCE("kpi", "kpis", weir_kpi, kpi_fields);
+
+static const char sql_has_name[] = "SELECT count(*) FROM (SELECT 1 FROM kpis WHERE ion = :ion AND "
+                                   "name = :name LIMIT 1)";
+static const char sql_names[] = "SELECT count(DISTINCT name) FROM kpis WHERE ion = :ion";
+static const char sql_remove[] =
+    "DELETE FROM kpis WHERE ion = :ion AND name = :name AND time_ms = :time";
+static const char sql_all_names[] =
+    "SELECT DISTINCT name FROM kpis WHERE ion = :ion ORDER BY name LIMIT :max";
+
+static weir_status check_name(struct weir_txn *txn, const struct weir_kpi *kpi,
+                              struct weir_error *err)
+{
+    int64_t n_there, n_names = 0;
+    WEIR_TRY(weir_txn_query_int(
+        txn, sql_has_name,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", kpi->ion), WEIR_BIND_TEXT("name", kpi->name)), 0, &n_there,
+        err));
+    if (n_there == 0) {
+        WEIR_TRY(weir_txn_query_int(txn, sql_names, WEIR_BINDS(WEIR_BIND_TEXT("ion", kpi->ion)), 0,
+                                    &n_names, err));
+    }
+    return n_names < WEIR_KPI_NAMES_MAX
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "ion \"%s\" has %d KPIs, as many as it may: \"%s\" is one more",
+                                kpi->ion, WEIR_KPI_NAMES_MAX, kpi->name);
+}
+
+weir_status weir_kpi_add(struct weir_txn *txn, struct weir_kpi *kpi, int64_t now_ms,
+                         struct weir_error *err)
+{
+    if (!isfinite(kpi->value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.value: expected a number");
+    }
+    if (kpi->time_ms <= 0 || kpi->time_ms > now_ms + DAY_MS) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.time_ms: expected a time after 1970 and not in the future");
+    }
+    WEIR_TRY(check_name(txn, kpi, err));
+    WEIR_TRY(
+        weir_txn_exec(txn, sql_remove,
+                      WEIR_BINDS(WEIR_BIND_TEXT("ion", kpi->ion), WEIR_BIND_TEXT("name", kpi->name),
+                                 WEIR_BIND_INT("time", kpi->time_ms)),
+                      NULL, err));
+    WEIR_TRY(weir_txn_next(txn, "kpis", &kpi->seq, err));
+    return weir_txn_insert(txn, &weir_kpi_resource, kpi, err);
+}
+
+weir_status weir_kpi_latest(struct weir_txn *txn, const char *ion, const char *name,
+                            struct weir_arena *arena, struct weir_kpi *out, struct weir_error *err)
+{
+    struct weir_query query = {
+        WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, ion), WEIR_FILTER_TEXT("name", EQ, name)),
+        .order_by = "time_ms", .is_descending = true, .limit = 1};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, &weir_kpi_resource, &query, arena, &items, &n, NULL, err));
+    if (n == 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ion \"%s\" has no KPI \"%s\"", ion, name);
+    }
+    *out = *(struct weir_kpi *)items;
+    return WEIR_OK;
+}
+
+weir_status weir_kpis_latest(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
+                             struct weir_kpi **out, size_t *out_n, struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(
+        txn, sql_all_names,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_INT("max", WEIR_KPI_NAMES_MAX)), arena,
+        &names, &n, err));
+    struct weir_kpi *items = n > 0 ? WEIR_ARENA_ARRAY(arena, n, struct weir_kpi) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(weir_kpi_latest(txn, ion, names[i], arena, &items[i], err));
+    }
+    *out = items;
+    *out_n = n;
+    return WEIR_OK;
+}
