@@ -9,6 +9,7 @@
 #include "gateway/gateway.h"
 
 #include "base/log.h"
+#include "capture/snapshot.h"
 #include "ion/ion.h"
 #include "job/job.h"
 #include "track/track.h"
@@ -347,9 +348,9 @@ struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_r
 static const struct weir_resource *noun_of(const char *pattern)
 {
     static const struct weir_resource *const nouns[] = {
-        &weir_project_resource, &weir_dataset_resource,   &weir_job_resource,
-        &weir_task_resource,    &weir_run_resource,       &weir_model_resource,
-        &weir_ion_resource,     &weir_deployment_resource};
+        &weir_project_resource, &weir_dataset_resource,    &weir_job_resource,
+        &weir_task_resource,    &weir_run_resource,        &weir_model_resource,
+        &weir_ion_resource,     &weir_deployment_resource, &weir_snapshot_resource};
     static const char prefix[] = "/api/v1/";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
         size_t len = strlen(nouns[i]->plural);

@@ -12,6 +12,7 @@
 #include "store/table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define API_MAX_PARAMS 4
 
@@ -40,6 +41,7 @@ struct weir_api {
     struct audit *audit;
     struct freezer *freezer;
     struct inspector *inspector;
+    atomic_flag makes_snapshot; /**< One is being made. */
     int64_t started_ms; /**< By the wall clock: nodes have the full time to report since then. */
     int watch;          /**< Of the store; -1 before attach. */
 };
@@ -264,6 +266,14 @@ API_FN(api_store_usage);
 API_FN(api_store_sweep);
 API_FN(api_retention_get);
 API_FN(api_retention_put);
+
+/* snapshot.c */
+API_FN(api_snapshot_take);
+API_FN(api_snapshot_import);
+API_FN(api_snapshot_get);
+API_FN(api_snapshot_export);
+API_FN(api_snapshot_delete);
+API_FN(api_ion_revisions);
 
 /* Small things every route needs. */
 

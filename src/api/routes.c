@@ -3,12 +3,14 @@
 #include "api/kind.h"
 #include "api/role.h"
 
+#include "capture/snapshot.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/kpi.h"
 #include "ion/replica.h"
+#include "ion/revision.h"
 #include "ion/threshold.h"
 #include "job/device.h"
 #include "job/job.h"
@@ -288,6 +290,9 @@ const struct api_route api_routes[] = {
      API_WRITE, API_NOTIFY, NULL, &weir_ion_resource, NULL, 0, api_ion_rollback},
     {"POST", API "/ions/{name}/set-model", "Serve this version of the link's model, unasked",
      R(IONS_ROLLBACK), API_WRITE, API_NOTIFY, NULL, &weir_ion_resource, NULL, 0, api_ion_set_model},
+    {"GET", API "/ions/{name}/revisions", "Documents that the ION was applied with, newest first",
+     R(IONS_READ), API_READ, API_LIST, NULL, &weir_ion_revision_resource, "cursor", 0,
+     api_ion_revisions},
     {"GET", API "/ions/{name}/candidates", "Models offered to the ION's links", R(IONS_READ),
      API_READ, API_LIST, NULL, &weir_ion_candidate_resource, NULL, 0, api_ion_candidates},
     {"GET", API "/ions/{name}/policy-decisions", "What the policies decided and why", R(IONS_READ),
@@ -309,6 +314,20 @@ const struct api_route api_routes[] = {
      API_NOTIFY, NULL, NULL, NULL, 0, api_member_put},
     {"DELETE", API "/ions/{name}/members/{person}", "Take a person off the lists", R(IONS_LISTS),
      API_NONE, API_NOTIFY, NULL, NULL, NULL, 0, api_member_delete},
+    {"GET", API "/snapshots", "List snapshots of IONs", R(IONS_READ), API_READ, API_LIST, NULL,
+     &weir_snapshot_resource, "limit cursor newest ion project", 0, api_list},
+    {"POST", API "/snapshots",
+     "Take a snapshot of an ION: {name, ion} and, as wanted, {from, to, models}",
+     R(SNAPSHOTS_CHANGE), API_NONE, 0, NULL, &weir_snapshot_resource, NULL, 0, api_snapshot_take},
+    {"POST", API "/snapshots/import", "Take in a snapshot that was exported, here or elsewhere",
+     R(SNAPSHOTS_CHANGE), API_NONE, API_UPLOAD, NULL, &weir_snapshot_resource, "name project",
+     WEIR_SNAPSHOT_MAX_BYTES, api_snapshot_import},
+    {"GET", API "/snapshots/{name}", "Look at a snapshot: its span, its files and their sums",
+     R(IONS_READ), API_READ, 0, NULL, &weir_snapshot_resource, NULL, 0, api_snapshot_get},
+    {"GET", API "/snapshots/{name}/export", "Fetch a snapshot as a tar, with tables as CSV",
+     R(IONS_READ), API_READ, API_BYTES_OUT, NULL, NULL, NULL, 0, api_snapshot_export},
+    {"DELETE", API "/snapshots/{name}", "Delete a snapshot", R(SNAPSHOTS_CHANGE), API_NONE, 0, NULL,
+     NULL, NULL, 0, api_snapshot_delete},
     {"GET", API "/decisions", "List decisions of a span of time, newest first, or from a number on",
      R(DECISIONS_READ), API_READ, API_LIST, NULL, &weir_decision_resource,
      "ion pipeline camera verdict person label since until after limit cursor", 0,

@@ -1,12 +1,14 @@
 #include "api/shape.h"
 
 #include "api/role.h"
+#include "capture/snapshot.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/kpi.h"
 #include "ion/replica.h"
+#include "ion/revision.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
@@ -436,6 +438,16 @@ static const struct api_member alive_members[] = {
     ALWAYS("version", "text", "Version of the server"),
 };
 
+static const struct api_member snapshot_members[] = {
+    MAY_MISS("rows", "map of integer", "Records by table; of a single one"),
+    MAY_MISS("files", "list of snapshot file", "What is in it; of a single one"),
+};
+static const struct api_member snapshot_file_members[] = {
+    ALWAYS("name", "text", "In the folder timeline-export/"),
+    ALWAYS("bytes", "integer", "Size"),
+    ALWAYS("sha256", "text", "SHA-256"),
+};
+
 #define SHAPE(name, record, route, table)                                                          \
     {                                                                                              \
         (name), (record), NULL, (route), (table), WEIR_ARRAY_LEN(table)                            \
@@ -484,6 +496,10 @@ const struct api_shape api_shapes[] = {
     SHAPE("waiting version", NULL, NULL, waiting_members),
     SHAPE("link", NULL, NULL, link_members),
     RECORD("ION", weir_ion_resource, "project state created_by created_ms updated_ms", ion_members),
+    PLAIN_RECORD("revision", weir_ion_revision_resource, "ion document time_ms"),
+    SHAPE("snapshot file", NULL, NULL, snapshot_file_members),
+    RECORD("snapshot", weir_snapshot_resource, "id ion project models created_ms from_ms to_ms",
+           snapshot_members),
     RECORD("candidate", weir_ion_candidate_resource,
            "ion link model model_version blob state created_ms", candidate_members),
     SHAPE("registered version", NULL, NULL, registered_members),

@@ -33,6 +33,10 @@
     X(cli_kpi) \
     X(cli_feedback) \
     X(cli_member) \
+    X(cli_snapshot_create) \
+    X(cli_snapshot_export) \
+    X(cli_snapshot_import) \
+    X(cli_snapshot_delete) \
     X(cli_logs) \
     X(cli_delete) \
     X(cli_job_submit) \

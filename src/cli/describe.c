@@ -45,6 +45,10 @@ static const struct described {
      "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
      {NULL}},
+    {"snapshot",
+     "name ion project from_ms to_ms revision n_rows rows has_models models is_imported bytes "
+     "created_by created_ms",
+     {NULL}},
     {"alert",
      "state severity kind message subject id count first_ms last_ms acknowledged_by",
      {NULL}},
@@ -234,8 +238,8 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
     if (what == NULL) {
         return weir_error_set(
             err, WEIR_ERR_INVALID,
-            "a %s cannot be described; ion, job, run, model, deployment, dataset, node and "
-            "alert can, and `weir get %s` lists %s",
+            "a %s cannot be described; ion, job, run, model, deployment, dataset, node, "
+            "snapshot and alert can, and `weir get %s` lists %s",
             noun->singular, noun->plural, noun->plural);
     }
     bool is_whole = cli_is_json(call) || cli_is_yaml(call);
@@ -259,7 +263,8 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
 const struct cli_command cli_describe = {
     .name = "describe",
     .usage = "[NOUN] NAME [-o json|yaml]",
-    .summary = "Show an ION (or job, run, model, dataset, node, alert) and what belongs to it",
+    .summary =
+        "Show an ION (or job, run, model, dataset, node, snapshot, alert) and what belongs to it",
     .help = "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,

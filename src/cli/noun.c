@@ -3,11 +3,13 @@
 #include "api/kind.h"
 #include "api/role.h"
 #include "base/names.h"
+#include "capture/snapshot.h"
 #include "cli/find.h"
 #include "deploy/deploy.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
+#include "ion/revision.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
@@ -66,6 +68,8 @@ const struct cli_noun cli_nouns[] = {
      1000, NULL},
     {"roles", "role", &weir_role_resource, API "roles", NULL, NULL, NULL, "name", "", 0, NULL},
     {"kinds", "kind", &weir_kind_resource, API "kinds", NULL, NULL, NULL, "id", "noun", 0, NULL},
+    {"snapshots", "snapshot", &weir_snapshot_resource, API "snapshots", NULL, API "snapshots/{}",
+     NULL, "name", "ion project", 1000, NULL},
     /* parts of something: the path needs its name */
     {"versions", "version", &weir_model_version_resource, API "models/{}/versions", NULL, NULL,
      "model", "version", "", 0, "executor aliases deployments"},
@@ -77,6 +81,8 @@ const struct cli_noun cli_nouns[] = {
      NULL},
     {"metrics", "metric", &weir_metric_resource, API "runs/{}/metrics", NULL, NULL, "run", NULL,
      "key after_step", 0, NULL},
+    {"revisions", "revision", &weir_ion_revision_resource, API "ions/{}/revisions", NULL, NULL,
+     "ion", "revision", "", 0, NULL},
     {"candidates", "candidate", &weir_ion_candidate_resource, API "ions/{}/candidates", NULL, NULL,
      "ion", NULL, "", 0, NULL},
     {"policy-decisions", "policy-decision", &weir_policy_decision_resource,

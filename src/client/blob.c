@@ -53,7 +53,7 @@ static weir_status download(struct weir_client *client, const char *path, int fd
     if (reply.http_status != 200) {
         status = client_error(&reply, "GET", path, err);
     } else if (fsync(fd) != 0) {
-        status = weir_error_set_errno(err, errno, "storing a blob");
+        status = weir_error_set_errno(err, errno, "storing what was fetched");
     }
     weir_http_reply_fini(&reply);
     return status;
@@ -72,13 +72,13 @@ static weir_status verify(const char *path, const char *sha256, struct weir_erro
     return WEIR_OK;
 }
 
-weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,
-                                 struct weir_error *err)
+/* Into a file beside it, which is renamed if it is what it must be; sha256: NULL: whatever it is. */
+static weir_status fetch(struct weir_client *client, const char *path, const char *sha256,
+                         const char *file, struct weir_error *err)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     char *temporary = weir_arena_printf(&arena, "%s.XXXXXX", file);
-    char *path = weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1);
     weir_status status = WEIR_OK;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) {
@@ -86,7 +86,7 @@ weir_status weir_client_blob_get(struct weir_client *client, const char *sha256,
     } else {
         status = download(client, path, fd, err);
         close(fd);
-        if (status == WEIR_OK) {
+        if (status == WEIR_OK && sha256 != NULL) {
             status = verify(temporary, sha256, err);
         }
         if (status == WEIR_OK && rename(temporary, file) != 0) {
@@ -96,6 +96,23 @@ weir_status weir_client_blob_get(struct weir_client *client, const char *sha256,
             (void)unlink(temporary);
         }
     }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_client_get_file(struct weir_client *client, const char *path, const char *file,
+                                 struct weir_error *err)
+{
+    return fetch(client, path, NULL, file, err);
+}
+
+weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,
+                                 struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        fetch(client, weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1), sha256, file, err);
     weir_arena_fini(&arena);
     return status;
 }

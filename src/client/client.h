@@ -95,6 +95,10 @@ weir_status weir_client_send_file(struct weir_client *client, const char *method
                                   const char *content_type, const char *file, json_t **out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
+/** GET bytes into `file`, which is there whole or not at all. No time limit but 60 s of silence. */
+weir_status weir_client_get_file(struct weir_client *client, const char *path, const char *file,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** PUT /api/v1/blobs/{sha256} of a file, unless the server has it (HEAD). out_sha256: 65 bytes. */
 weir_status weir_client_blob_put(struct weir_client *client, const char *file, char *out_sha256,
                                  struct weir_error *err) WEIR_MUST_CHECK;

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/uuid.h"
+#include "ion/revision.h"
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -253,6 +254,7 @@ weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *sta
                           struct weir_error *err)
 {
     WEIR_TRY(weir_txn_upsert(txn, &weir_ion_resource, &state->ion, err));
+    WEIR_TRY(weir_ion_revision_keep(txn, state, actions, now_ms, err));
     for (size_t i = 0; i < state->n_pipelines; i++) {
         WEIR_TRY(weir_txn_upsert(txn, &weir_ion_pipeline_resource, &state->pipelines[i], err));
     }

@@ -30,6 +30,7 @@ static const char *const sql_texts[] = {
     "SELECT definition FROM tasks",
     "SELECT parameters FROM runs",
     "SELECT summary FROM runs",
+    "SELECT models FROM snapshots",
     "SELECT value FROM settings",
     "SELECT payload FROM outbox WHERE state = 'pending'",
     "SELECT image FROM decisions WHERE image IS NOT NULL AND pack = 0",

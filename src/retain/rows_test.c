@@ -304,6 +304,7 @@ static const char unswept[] =
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'deployments',"                             /* stay until deleted */
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
+    "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
     "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'"; /* of documents and versions */
 
 START_TEST(every_table_has_a_rule_or_a_reason)

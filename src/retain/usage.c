@@ -30,6 +30,8 @@ static const struct plain {
     const char *kind, *path, *what, *rule;
 } plains[] = {
     {"datasets", "datasets", "Files of uploaded datasets", "Yours: they go when you delete them."},
+    {"snapshots", "snapshots", "Snapshots of IONs, without models that they only refer to",
+     "Yours: they go when you delete them."},
     {"agent", "agent", "Folder of this machine's agent: what its tasks work in",
      "A task's folder goes once its end was reported; agent.log at 16 MiB, with 3 older ones."},
     {"uploads", "uploads", "Uploads in progress",

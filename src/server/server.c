@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "blob/blob.h"
+#include "capture/snapshot.h"
 #include "cluster/cluster.h"
 #include "gateway/figures.h"
 #include "gateway/gateway.h"
@@ -130,6 +131,8 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
     WEIR_TRY(weir_dir_remove(path_in(server, "uploads"), err));
     WEIR_TRY(weir_dir_make(path_in(server, "uploads"), 0700, err));
+    const struct weir_capture capture = {.state_dir = server->state, .blobs = server->blobs};
+    WEIR_TRY(weir_snapshots_sweep(server->store, &capture, err));
     WEIR_TRY(weir_packs_open(path_in(server, "pictures"), 0, &server->pictures, err));
     struct weir_retainer_config retainer = {.store = server->store,
                                             .blobs = server->blobs,

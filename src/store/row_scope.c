@@ -57,6 +57,8 @@ static const struct {
     {"deployment_replicas", OF_DEPLOYMENT},
     {"ions", "project"},
     {"ion_pipelines", OF_ION},
+    {"ion_revisions", OF_ION},
+    {"snapshots", "project"},
     {"ion_candidates", OF_ION},
     {"ion_members", OF_ION},
     {"ion_replicas", OF_ION},

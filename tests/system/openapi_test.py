@@ -123,9 +123,10 @@ class OpenApi(unittest.TestCase):
         decision = {"ion": "door", "pipeline": "entrance", "replica": "r", "camera": "c", "time_ms": "2026-01-31T10:00:00.000Z",
                     "verdict": "unknown", "score": 0.3, "threshold": 0.6, "latency_us": 900}
         server.request("POST", "/api/v1/decisions", {"decisions": [{**decision, "id": f"d{i}", "frame": i} for i in range(3)]})
+        server.post("/snapshots", {"name": "monday", "ion": "door"})
 
     def params(self, path):
-        found = {"{name}": {"datasets": "faces", "models": "m", "ions": "door", "nodes": None}.get(path.split("/")[3]), "{version}": "1"}
+        found = {"{name}": {"datasets": "faces", "models": "m", "ions": "door", "snapshots": "monday", "nodes": None}.get(path.split("/")[3]), "{version}": "1"}
         if path.split("/")[3] in ("jobs", "runs", "decisions"):
             found["{id}"] = self.server.get("/" + path.split("/")[3])["items"][0]["id"]
         for key, value in found.items():
@@ -147,7 +148,8 @@ class OpenApi(unittest.TestCase):
                 filled.add(pattern)
         self.assertGreater(looked_at, 30)
         for pattern in ("/ions", "/jobs", "/runs", "/models", "/datasets", "/decisions", "/events", "/nodes", "/ions/{name}/members",
-                        "/models/{name}/versions", "/datasets/{name}/versions", "/jobs/{id}/tasks", "/runs/{id}/metrics", "/store/usage"):
+                        "/models/{name}/versions", "/datasets/{name}/versions", "/jobs/{id}/tasks", "/runs/{id}/metrics", "/store/usage", "/snapshots",
+                        "/ions/{name}/revisions"):
             self.assertIn("/api/v1" + pattern, filled, "there must be something to compare")
 
     def test_a_wrong_answer_would_be_found(self):

@@ -37,6 +37,7 @@ OWN = [
     ("bar somebody", "PUT", "/ions/{team}-door/members/ann", {"list": "deny"}, ("operator", "ml-engineer", "admin")),
     ("start a training", "POST", "/ions/{team}-door/trigger", {"pipeline": "nothing"},
      ("operator", "data-scientist", "ml-engineer", "admin")),
+    ("delete a snapshot", "DELETE", "/snapshots/{team}-none", None, ("operator", "data-scientist", "ml-engineer", "admin")),
     ("give a role", "PUT", "/projects/{team}/members/user/nobody-else", {"role": "viewer"}, ("admin",)),
     ("make a project", "POST", "/projects", {"name": "{role}-own"}, ()),
     ("make a user", "POST", "/users", {"name": "{role}-made", "kind": "person", "role": "viewer"}, ()),
@@ -57,6 +58,7 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1},
           "/what-if": {"first": "{alive}"}, "/queues/{name}": {"project": "blue"}, "/jobs/{id}": {"priority": 70},
           "/feedback": {"decision": "blue-d", "truth": "ann"}, "/ions/{name}/kpis": {"name": "stolen", "value": 1},
+          "/snapshots": {"name": "stolen", "ion": "blue-door"},
           "/groups": {"name": "stolen"}, "/users": {"name": "stolen", "kind": "person", "role": "admin"}}
 OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}
 
@@ -115,6 +117,7 @@ class Tenants(unittest.TestCase):
         post("/decisions", {"decisions": [{"ion": f"{team}-door", "pipeline": "entrance", "replica": "r", "camera": "c", "id": f"{team}-d",
                                            "frame": 1, "time_ms": "2026-01-31T10:00:00.000Z", "verdict": "unknown", "score": 0.3,
                                            "threshold": 0.6, "latency_us": 900}]})
+        post("/snapshots", {"name": f"{team}-monday", "ion": f"{team}-door"})
         task = server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
         alive = post("/jobs", {"name": f"{team}-alive", "kind": "command", "project": team, "spec": {"argv": ["sleep", "1000"]}})["id"]
         wait_until(lambda: server.get(f"/jobs/{alive}")["state"] == "RUNNING", 60, "a job that lives")
@@ -131,7 +134,7 @@ class Tenants(unittest.TestCase):
     def path_of(self, pattern, team):
         """The route's path for what the team has."""
         things, noun = self.things[team], pattern.split("/")[3] if pattern.startswith("/api/v1/") else ""
-        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "projects": team, "nodes": self.node,
+        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "snapshots": f"{team}-monday", "projects": team, "nodes": self.node,
                   "users": f"{team}-viewer", "groups": "all"}
         ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d"}
         fills = {"{name}": values.get(noun, "x"), "{id}": ids.get(noun, "x"), "{version}": "1", "{sha256}": things["blob"],
@@ -144,7 +147,7 @@ class Tenants(unittest.TestCase):
     def marks(self, team):
         """What only this team's things have in them."""
         return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
-                f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served"]
+                f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served", f"{team}-monday"]
 
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""

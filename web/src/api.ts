@@ -812,6 +812,16 @@ export interface RetentionLimit {
     what: string // What it is
 }
 
+/** GET /ions/{name}/revisions */
+export interface Revision {
+    actor: string | null // Who applied it
+    document: unknown // What was applied; secrets are shown as ***
+    id: string // ION:NUMBER
+    ion: string // ION
+    revision: number // Its number
+    time_ms: Time // When (ms)
+}
+
 /** GET /roles */
 export interface Role {
     is_of_projects: boolean // It can be given in a project too
@@ -876,6 +886,32 @@ export interface Session {
 export interface Share {
     percent: number // Its part of the requests
     version: number // Version
+}
+
+/** GET /snapshots, GET /snapshots/{name} */
+export interface Snapshot {
+    bytes: number // Size of its file (bytes)
+    created_by: string | null // Who took or imported it
+    created_ms: Time // When (ms)
+    files?: SnapshotFile[] | null // What is in it; of a single one
+    from_ms: Time // Begin of the span (ms)
+    has_models: boolean // The models themselves are in it
+    id: string // Identifier
+    ion: string // ION that it is of; of an imported one it need not be here
+    is_imported: boolean // It came as a file
+    models: unknown // Model versions that it refers to; the blobs of these are kept
+    n_rows: number // Records in it
+    name: string // Unique name
+    project: string // Project whose it is
+    revision: number // Revision of the ION's document when it was taken
+    rows?: Record<string, number> | null // Records by table; of a single one
+    to_ms: Time // End of the span (ms)
+}
+
+export interface SnapshotFile {
+    bytes: number // Size
+    name: string // In the folder timeline-export/
+    sha256: string // SHA-256
 }
 
 /** GET /store/usage */

@@ -1,0 +1,90 @@
+/**
+ * The records of a snapshot's file: which tables there are, and reading them.
+ *
+ *     struct weir_snapshot_file *file;
+ *     WEIR_TRY(weir_snapshot_open(path, arena, &file, err));
+ *     WEIR_TRY(weir_snapshot_rows(file, WEIR_CAPTURED_EVENTS, see_event, &context, err));
+ *     weir_snapshot_close(file);
+ */
+#ifndef WEIR_CAPTURE_ROWS_H
+#define WEIR_CAPTURE_ROWS_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/record.h"
+
+enum weir_captured {
+    WEIR_CAPTURED_ION,
+    WEIR_CAPTURED_REVISIONS,
+    WEIR_CAPTURED_PIPELINES,
+    WEIR_CAPTURED_CANDIDATES,
+    WEIR_CAPTURED_MEMBERS,
+    WEIR_CAPTURED_REPLICAS,
+    WEIR_CAPTURED_POLICY_DECISIONS,
+    WEIR_CAPTURED_EVENTS,
+    WEIR_CAPTURED_ALERTS,
+    WEIR_CAPTURED_HEALTH_REPORTS,
+    WEIR_CAPTURED_DECISIONS,
+    WEIR_CAPTURED_FEEDBACK,
+    WEIR_CAPTURED_KPIS,
+    WEIR_CAPTURED_RUNS,
+    WEIR_CAPTURED_METRICS,
+    WEIR_CAPTURED_MODEL_VERSIONS,
+    WEIR_CAPTURED_N,
+};
+
+/** How a table is taken. */
+struct weir_captured_table {
+    const char *name; /**< "events": of the file rows/events.jsonl. */
+    const struct weir_resource *resource;
+    const char *by;    /**< Column that names the ION; "subject": as "ion/NAME"; NULL: gathered by
+                          what other tables name. */
+    const char *time;  /**< Column of its time; NULL: all rows. */
+    bool since_always; /**< Rows before the span too. */
+    const char *ended; /**< Column of a time of whose rows those before the span are left out. */
+};
+
+extern const struct weir_captured_table weir_captured_tables[WEIR_CAPTURED_N];
+
+struct weir_snapshot_file;
+
+/** Open a file and read what it is. Lives in the arena until closed.
+ *  @return INVALID, CORRUPT, NOT_FOUND, IO. */
+weir_status weir_snapshot_open(const char *path, struct weir_arena *arena,
+                               struct weir_snapshot_file **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+void weir_snapshot_close(struct weir_snapshot_file *file);
+
+/** manifest.json. Borrowed. */
+const json_t *weir_snapshot_manifest(const struct weir_snapshot_file *file);
+
+/** Compare every file with its size and sum. @return CORRUPT with the first that differs. */
+weir_status weir_snapshot_verify(const struct weir_snapshot_file *file,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Called for each record, which lives for that call. Another status than WEIR_OK ends the reading. */
+typedef weir_status (*weir_snapshot_row_fn)(void *context, const void *record,
+                                            struct weir_error *err);
+
+/** Read a table, in its order. One that the file does not have has no rows. @return CORRUPT. */
+weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
+                               weir_snapshot_row_fn fn, void *context,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Where the bytes of a model lie in the file. @return false: it refers to that model only. */
+bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob, int *out_fd,
+                         uint64_t *out_offset, uint64_t *out_bytes);
+
+/** Folder in the archive. */
+#define WEIR_SNAPSHOT_FOLDER   "timeline-export/"
+#define WEIR_SNAPSHOT_MANIFEST WEIR_SNAPSHOT_FOLDER "manifest.json"
+#define WEIR_SNAPSHOT_SUMS     WEIR_SNAPSHOT_FOLDER "SHA256SUMS"
+#define WEIR_SNAPSHOT_FORMAT   "weir-snapshot"
+#define WEIR_SNAPSHOT_VERSION  1
+
+/** What SHA256SUMS says: a line "SUM  NAME" for each file that the manifest lists and for itself, as
+ *  sha256sum -c reads it. In the arena. */
+char *weir_snapshot_sums(const json_t *files, const char *manifest_sha256,
+                         struct weir_arena *arena);
+
+#endif
