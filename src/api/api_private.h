@@ -260,6 +260,7 @@ API_FN(api_kpi_add);
 API_FN(api_kpi_list);
 API_FN(api_feedback_give);
 API_FN(api_ion_health);
+API_FN(api_ion_drift);
 API_FN(api_alert_acknowledge);
 API_FN(api_stream);
 API_FN(api_store_usage);

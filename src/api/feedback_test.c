@@ -157,6 +157,75 @@ START_TEST(a_kpi_is_kept_and_the_newest_by_its_time_is_shown)
 
 END_TEST
 
+/* ---- drift ----------------------------------------------------------------------------------- */
+
+static weir_status report_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_health_report *report = context;
+    return weir_health_report_store(txn, report, err);
+}
+
+static void report(char *id, char *signal, double p, bool drifted, int64_t ago_ms, char *detail)
+{
+    struct weir_error err = {0};
+    struct weir_health_report made = {.id = id,
+                                      .ion = "door",
+                                      .pipeline = "see",
+                                      .replica = "r",
+                                      .signal = signal,
+                                      .statistic = "location",
+                                      .value = 4,
+                                      .p_value = p,
+                                      .drifted = drifted,
+                                      .n_samples = 200,
+                                      .model_version = 3,
+                                      .detail = detail,
+                                      .time_ms = callers_now(&callers.clock) - ago_ms};
+    must(weir_store_write(callers.fixture.store, report_in, &made, &err), &err);
+}
+
+#define HOUR_MS 3600000
+#define LIVE(a, b)                                                                                 \
+    "{\"effect\":0.5,\"live\":{\"edges\":[0.5],\"counts\":[" #a "," #b "]},"                       \
+    "\"baseline\":{\"edges\":[0.5],\"counts\":[70,30]}}"
+
+START_TEST(drift_is_a_table_by_p_value_with_histograms_and_its_course)
+{
+    report("h0", "brightness", 0.0001, true, 7 * HOUR_MS, NULL); /* before the span */
+    report("h1", "brightness", 0.5, false, 9 * HOUR_MS / 2, LIVE(60, 40));
+    report("h2", "brightness", 0.001, true, 5 * HOUR_MS / 2, LIVE(20, 80));
+    report("h3", "score", 0.7, false, HOUR_MS / 2, "not JSON");
+    report("h4", "brightness", 0.0005, true, HOUR_MS / 2, LIVE(10, 90));
+    report("h5", "sharpness", 0.01, false, HOUR_MS / 2, NULL);
+    EXPECT(200, "GET " DOOR "/drift?points=6");
+    ck_assert_uint_eq(json_array_size(said("times")), 6);
+    ck_assert_uint_eq(json_array_size(said("signals")), 3);
+    ck_assert_str_eq(said_text("signals.0.signal"), "brightness");
+    ck_assert_str_eq(said_text("signals.0.state"), "drifts");
+    ck_assert_str_eq(said_text("signals.1.signal"), "sharpness");
+    ck_assert_str_eq(said_text("signals.1.state"), "watch");
+    ck_assert_str_eq(said_text("signals.2.state"), "none");
+    ck_assert_int_eq(number("signals.0.n_windows"), 3);
+    ck_assert_int_eq(number("signals.0.n_drifted"), 2);
+    ck_assert_int_eq(number("signals.0.live.counts.0"), 90);
+    ck_assert_int_eq(number("signals.0.live.counts.1"), 210);
+    ck_assert_int_eq(number("signals.0.baseline.counts.0"), 70);
+    ck_assert_double_eq(json_real_value(said("signals.0.cells.1")), 0.5);
+    ck_assert(json_is_null(said("signals.0.cells.2")));
+    ck_assert_double_eq(json_real_value(said("signals.0.cells.5")), 0.0005);
+    int64_t began;
+    ck_assert_int_eq(weir_time_parse(said_text("signals.0.began_ms"), &began), WEIR_OK);
+    ck_assert_int_le(llabs(began - (callers_now(&callers.clock) - 5 * HOUR_MS / 2)), 60000);
+    ck_assert(json_is_null(said("signals.2.live")));
+    EXPECT(200, "GET " DOOR "/drift?pipeline=other");
+    ck_assert_uint_eq(json_array_size(said("signals")), 0);
+    EXPECT(400, "GET " DOOR "/drift?since=2100-01-01T00:00:00Z");
+    EXPECT(400, "GET " DOOR "/drift?points=0");
+    EXPECT(404, "GET " API "/ions/none/drift");
+}
+
+END_TEST
+
 START_TEST(a_task_tells_kpis_of_its_own_ion_only)
 {
     char task[BEARER_BYTES];
@@ -181,4 +250,5 @@ WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     what_is_no_truth_is_refused_whole,
                     only_who_may_in_the_decisions_project_tells_and_sees_its_truth,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
+                    drift_is_a_table_by_p_value_with_histograms_and_its_course,
                     a_task_tells_kpis_of_its_own_ion_only)

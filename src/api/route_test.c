@@ -293,6 +293,7 @@ static const struct row {
     {.method = "GET", .pattern = API "/decisions/{id}", .least = VIEWER},
     {.method = "GET", .pattern = API "/decisions/{id}/image", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/health", .least = VIEWER},
+    {.method = "GET", .pattern = API "/ions/{name}/drift", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/kpis", .least = VIEWER},
     {.method = "POST",
      .pattern = API "/ions/{name}/kpis",

@@ -152,7 +152,7 @@ class Tenants(unittest.TestCase):
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""
         paths = (f"/datasets/{team}-faces", f"/datasets/{team}-faces/versions", f"/jobs?project={team}", f"/runs?project={team}",
-                 f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/ions/{team}-door/health?since=2020-01-01T00:00:00Z", f"/feedback?ion={team}-door", f"/projects/{team}/members",
+                 f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/ions/{team}-door/health?since=2020-01-01T00:00:00Z", f"/feedback?ion={team}-door", f"/ions/{team}-door/drift?since=2020-01-01T00:00:00Z&until=2021-01-01T00:00:00Z", f"/projects/{team}/members",
                  f"/runs/{self.things[team]['run']}/metrics")
         return [re.sub(r'"(last_seen_ms|health|revision|used_ms)":[^,}]*', "", json.dumps(self.server.get(path))) for path in paths]
 

@@ -311,6 +311,33 @@ export interface Device {
     utilisation_pct: number | null // Share of the time that it computes (%)
 }
 
+export interface DriftSignal {
+    baseline: Record<string, unknown> | null // Training: edges, counts
+    baseline_mean: number | null // Mean of training
+    baseline_stddev: number | null // Its standard deviation
+    began_ms: Time | null // Since when it drifts; null: it does not
+    cameras: string[] | null // Which cameras, where that is known
+    cells: unknown[] // Smallest p-value of each part of the time, or null
+    distances: Record<string, number> | null // ks, psi, js … of the last window
+    drifted: boolean // A confirmed drift, by the last report
+    effect: number | null // Size of the difference, whatever the number of values
+    live: Record<string, unknown> | null // The same of all windows of the span: edges, counts
+    live_mean: number | null // Mean of the last window
+    live_stddev: number | null // Its standard deviation
+    model_version: number // Model version of the last report
+    n_drifted: number // Those of them with drift
+    n_samples: number // Values of all its windows
+    n_windows: number // Reports of this span of time
+    p_value: number | null // How often a window like the last comes if nothing has changed
+    pipeline: string // Pipeline
+    replica: string | null // Replica of the last report
+    signal: string // What was compared: score, brightness, feature:NAME …
+    state: string // drifts; watch: its p-value is small even among so many signals; none
+    statistic: string // What moved: location, spread, shape, rate … or none
+    time_ms: Time // When the last report came
+    value: number | null // How far
+}
+
 export interface ErrorBody {
     error: { status: string; message: string }
 }
@@ -418,6 +445,16 @@ export interface Ion {
     revision: number // Counts changes of the document
     state: string // ACTIVE or DELETED
     updated_ms: Time // Last change of the document (ms)
+}
+
+/** GET /ions/{name}/drift */
+export interface IonDrift {
+    ion: string // ION
+    is_cut: boolean // There are more reports than were looked at: take a shorter span
+    signals: DriftSignal[] // Those that drift first, then by p-value
+    since_ms: Time // From then on
+    times: string[] // Begin of each part of the time, as of signals' cells
+    until_ms: Time // Until then
 }
 
 /** GET /ions/{name}/health */
