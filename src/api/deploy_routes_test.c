@@ -195,6 +195,27 @@ START_TEST(a_replica_is_told_what_to_load_and_of_no_other_deployment)
 
 END_TEST
 
+START_TEST(golden_inputs_are_kept_with_the_version_and_told_to_replicas)
+{
+    char sha[WEIR_SHA256_TEXT_BYTES];
+    weir_sha256("{}", 2, sha);
+    EXPECT_ERROR(409, "$.golden: upload the file first",
+                 "POST " API "/models/digits/versions\n\n{\"id\":\"" ID "1\",\"blob\":\"" BLOB_X
+                 "\",\"golden\":\"%s\"}",
+                 sha);
+    EXPECT(200, "PUT " API "/blobs/%s\n\n{}", sha);
+    EXPECT(200,
+           "POST " API "/models/digits/versions\n\n{\"id\":\"" ID "1\",\"blob\":\"" BLOB_X
+           "\",\"golden\":\"%s\"}",
+           sha);
+    ck_assert_str_eq(said_text("golden"), sha);
+    deploy("");
+    EXPECT_STATUS(200, ask_as(replica, "GET " API "/deployments/digits/desired"));
+    ck_assert_str_eq(said_text("versions.0.golden"), sha);
+}
+
+END_TEST
+
 START_TEST(a_deleted_deployment_is_gone_for_all)
 {
     deploy("");
@@ -231,5 +252,6 @@ WEIR_TEST_MAIN_WITH("deploy_routes", set_up, tear_down, a_file_that_is_no_model_
                     a_member_of_a_project_pushes_into_it_and_deploys_from_it,
                     a_deployment_is_shown_with_its_shares_and_replicas,
                     a_replica_is_told_what_to_load_and_of_no_other_deployment,
+                    golden_inputs_are_kept_with_the_version_and_told_to_replicas,
                     a_deleted_deployment_is_gone_for_all,
                     a_version_of_before_is_looked_at_when_it_is_deployed)

@@ -13,6 +13,7 @@
 #define INSPECT_WAIT_MS  150000 /* Longer than a look may take, with one before it. */
 #define PREPROCESS_BYTES ((size_t)64 << 10)
 #define LABELS_MAX       ((size_t)1 << 20)
+#define GOLDEN_BYTES     ((uint64_t)16 << 20)
 
 /* ---- how versions are told ------------------------------------------------------------------- */
 
@@ -214,6 +215,24 @@ static weir_status check_own_name(const struct api_call *call, struct weir_txn *
                                    call->params[0]);
 }
 
+static weir_status check_golden(const struct api_call *call, const char *golden,
+                                struct weir_error *err)
+{
+    char *path;
+    uint64_t bytes;
+    if (golden == NULL) {
+        return WEIR_OK;
+    }
+    if (weir_blob_path(call->api->blobs, golden, call->arena, &path, &bytes, NULL) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "$.golden: upload the file first with PUT /api/v1/blobs/{sha256}");
+    }
+    return bytes <= GOLDEN_BYTES ? WEIR_OK
+                                 : weir_error_set(err, WEIR_ERR_LIMIT,
+                                                  "$.golden: at most %llu bytes of golden inputs",
+                                                  (unsigned long long)GOLDEN_BYTES);
+}
+
 static weir_status check_entry(struct entry *entry, struct weir_error *err)
 {
     struct api_call *call = entry->call;
@@ -234,7 +253,7 @@ static weir_status check_entry(struct entry *entry, struct weir_error *err)
                               "/api/v1/blobs/{sha256}");
     }
     version->bytes = (int64_t)bytes;
-    return WEIR_OK;
+    return check_golden(call, version->golden, err);
 }
 
 static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -277,7 +296,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
         const struct inspect_question question = {.blob = entry.version.blob,
                                                   .name = entry.version.model,
                                                   .labels = entry.labels,
-                                                  .preprocess = entry.preprocess};
+                                                  .preprocess = entry.preprocess,
+                                                  .golden = entry.version.golden};
         WEIR_TRY(api_inspect(call, &question, &entry.version.signature, err));
         if (entry.version.signature == NULL) {
             return WEIR_OK; /* it waits */

@@ -260,7 +260,7 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
 }
 
 static const char sql_blob_users[] =
-    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob) +"
+    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob OR golden = :blob) +"
     " (SELECT count(*) FROM dataset_versions WHERE blob = :blob)";
 
 struct blob_users {

@@ -11,12 +11,13 @@
 
 #define LABELS_MAX_BYTES     ((size_t)16 << 20)
 #define PREPROCESS_MAX_BYTES ((size_t)64 << 10)
+#define GOLDEN_MAX_BYTES     ((size_t)16 << 20)
 #define LOOK_MS              180000 /* One answer: the server looks at the file first. */
 #define PATIENCE_MS          900000 /* All tries. */
 
 struct push_options {
     struct cli_common common;
-    char *labels, *preprocess, *alias, *project;
+    char *labels, *preprocess, *golden, *alias, *project;
 };
 
 static const struct weir_option push_options[] = {
@@ -26,6 +27,9 @@ static const struct weir_option push_options[] = {
     WEIR_OPT(
         push_options, preprocess, "preprocess", 0, TEXT, NULL, 0, 0, "FILE",
         "How a picture becomes the input, YAML or JSON: width, height, mean, std, order, fit …"),
+    WEIR_OPT(push_options, golden, "golden", 0, TEXT, NULL, 0, 0, "FILE",
+             "Requests and the answers that the model must give to them, JSON: a replica checks "
+             "them before the version takes traffic"),
     WEIR_OPT(push_options, alias, "alias", 0, TEXT, NULL, 0, 0, "NAME",
              "Also give the version this name"),
     WEIR_OPT(push_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
@@ -112,11 +116,32 @@ static void print_version(struct cli_call *call, const json_t *version, const ch
                                   ? "yes: weir predict takes a picture"
                                   : "no: requests send tensors; --preprocess says how a picture "
                                     "becomes one");
+    if (json_is_string(json_object_get(version, "golden"))) {
+        printf("  golden   checked: it gave the expected answers\n");
+    }
     if (n_labels > 0) {
         printf("  labels   %zu\n", n_labels);
     } else {
         printf("  labels   no: answers have numbers only; --labels names the classes\n");
     }
+}
+
+/* The file goes ahead of the model: one that is no JSON is found before many bytes travel. */
+static weir_status put_golden(struct cli_call *call, const char *file, json_t *body,
+                              struct weir_error *err)
+{
+    char *text, blob[WEIR_SHA256_TEXT_BYTES];
+    size_t len;
+    json_t *json;
+    if (file == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_file_read(file, GOLDEN_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_json_parse(text, len, file, &json, err));
+    json_decref(json);
+    WEIR_TRY(weir_client_blob_put(call->client, file, blob, err));
+    json_object_set_new(body, "golden", json_string(blob));
+    return WEIR_OK;
 }
 
 static weir_status push(struct cli_call *call, json_t *body, json_t **out, struct weir_error *err)
@@ -126,6 +151,7 @@ static weir_status push(struct cli_call *call, json_t *body, json_t **out, struc
     WEIR_TRY(read_labels(call, options->labels, body, err));
     WEIR_TRY(read_preprocess(call, options->preprocess, body, err));
     WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(put_golden(call, options->golden, body, err));
     WEIR_TRY(weir_client_blob_put(call->client, call->words[1], blob, err));
     weir_uuid_make(id);
     json_object_set_new(body, "id", json_string(id));
@@ -159,7 +185,8 @@ static weir_status run_push(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_model_push = {
     .name = "model push",
-    .usage = "NAME FILE [--labels FILE] [--preprocess FILE] [--alias NAME] [--project NAME]",
+    .usage = "NAME FILE [--labels FILE] [--preprocess FILE] [--golden FILE] [--alias NAME] "
+             "[--project NAME]",
     .summary = "Make a version of a model file, ONNX or Weir's own, once it was looked at",
     .help =
         "The server loads the file apart, in a process with bounds, before it becomes a version: "

@@ -268,10 +268,10 @@ static weir_status add_version(struct weir_txn *txn, const struct weir_deploymen
     WEIR_TRY(weir_model_version_get(txn, row->model, row->version, arena, &version, err));
     json_t *signature =
         version.signature != NULL ? json_loads(version.signature, 0, NULL) : json_null();
-    json_array_append_new(versions,
-                          json_pack("{s:I,s:s,s:I,s:o}", "version", (json_int_t)version.version,
-                                    "blob", version.blob, "bytes", (json_int_t)version.bytes,
-                                    "signature", signature != NULL ? signature : json_null()));
+    json_array_append_new(
+        versions, json_pack("{s:I,s:s,s:I,s:o,s:s?}", "version", (json_int_t)version.version,
+                            "blob", version.blob, "bytes", (json_int_t)version.bytes, "signature",
+                            signature != NULL ? signature : json_null(), "golden", version.golden));
     return WEIR_OK;
 }
 

@@ -100,6 +100,7 @@ static void put_arguments(const struct inspect_request *request, struct child *c
 {
     const char *const pairs[][2] = {{"--labels", request->labels},
                                     {"--preprocess", request->preprocess},
+                                    {"--golden", request->golden},
                                     {"--onnxruntime", request->onnxruntime},
                                     {"--name", request->name}};
     size_t n = 1;

@@ -18,7 +18,7 @@
 struct look {
     struct look *next;                /* Newest first. */
     char key[WEIR_SHA256_TEXT_BYTES]; /* Of all that is asked. */
-    char *blob, *name, *labels, *preprocess;
+    char *blob, *name, *labels, *preprocess, *golden;
     enum inspect_state state;
     bool is_taken; /* A thread is at it. */
     char *signature;
@@ -54,6 +54,7 @@ static void look_free(struct look *look)
     free(look->name);
     free(look->labels);
     free(look->preprocess);
+    free(look->golden);
     free(look->signature);
     free(look);
 }
@@ -84,6 +85,10 @@ static weir_status inspect(struct inspector *inspector, const struct look *look,
     char *path;
     WEIR_TRY(weir_blob_path(inspector->config.blobs, look->blob, arena, &path, NULL, err));
     request.path = path;
+    if (look->golden != NULL) {
+        WEIR_TRY(weir_blob_path(inspector->config.blobs, look->golden, arena, &path, NULL, err));
+        request.golden = path;
+    }
     WEIR_TRY(put_file(inspector, look, "labels.json", look->labels, arena, &request.labels, err));
     WEIR_TRY(put_file(inspector, look, "preprocess.json", look->preprocess, arena,
                       &request.preprocess, err));
@@ -218,7 +223,7 @@ void inspector_destroy(struct inspector *inspector)
 static void make_key(const struct inspect_question *question, char out[WEIR_SHA256_TEXT_BYTES])
 {
     const char *const parts[] = {question->blob, question->name, question->labels,
-                                 question->preprocess};
+                                 question->preprocess, question->golden};
     struct weir_buf all;
     weir_buf_init(&all, KEY_MAX_BYTES);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(parts); i++) {
@@ -267,6 +272,7 @@ static struct look *ask(struct inspector *inspector, const struct inspect_questi
     look->name = copy(question->name);
     look->labels = copy(question->labels);
     look->preprocess = copy(question->preprocess);
+    look->golden = copy(question->golden);
     look->next = inspector->newest;
     inspector->newest = look;
     pthread_cond_signal(&inspector->asked);

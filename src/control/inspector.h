@@ -41,6 +41,7 @@ struct inspect_question {
     const char *name;       /**< Of the model. */
     const char *labels;     /**< JSON array; NULL: what the file says. */
     const char *preprocess; /**< JSON; NULL: what the file says. */
+    const char *golden;     /**< SHA-256 of the file of golden inputs; NULL: none. */
 };
 
 enum inspect_state { INSPECT_RUNNING, INSPECT_DONE, INSPECT_REFUSED };

@@ -95,6 +95,7 @@ START_TEST(the_child_gets_no_privilege_no_environment_and_no_file_of_ours)
     const struct inspect_request request = {.path = in_dir("worker"),
                                             .labels = "/l",
                                             .preprocess = "/p",
+                                            .golden = "/g",
                                             .onnxruntime = "/o",
                                             .name = "x"};
     ck_assert_int_eq(setenv("WEIR_TEST_SECRET", "s3cret", 1), 0);
@@ -111,7 +112,7 @@ START_TEST(the_child_gets_no_privilege_no_environment_and_no_file_of_ours)
     ck_assert_str_eq(json_string_value(json_object_get(told, "words")),
                      weir_arena_printf(&arena,
                                        "inspect %s --memory-mb 4096 --threads 2 --labels /l "
-                                       "--preprocess /p --onnxruntime /o --name x",
+                                       "--preprocess /p --golden /g --onnxruntime /o --name x",
                                        request.path));
     json_decref(told);
 }

@@ -20,6 +20,7 @@
  */
 static const char *const sql_texts[] = {
     "SELECT blob FROM model_versions",
+    "SELECT golden FROM model_versions WHERE golden IS NOT NULL",
     "SELECT parameters FROM model_versions",
     "SELECT blob FROM ion_candidates",
     "SELECT deployment FROM ion_pipelines",

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "client/client.h"
+#include "serve/golden.h"
 #include "serve/wanted.h"
 
 #include <dirent.h>
@@ -123,7 +124,9 @@ static void clean_cache(const struct follower *follower, const struct wanted *wa
         char path[PATH_BYTES + 256];
         bool is_kept = entry->d_name[0] == '.';
         for (size_t i = 0; i < wanted->n_versions && !is_kept; i++) {
-            is_kept = strstr(entry->d_name, wanted->versions[i].blob) != NULL;
+            is_kept = strstr(entry->d_name, wanted->versions[i].blob) != NULL ||
+                      (wanted->versions[i].golden[0] != '\0' &&
+                       strstr(entry->d_name, wanted->versions[i].golden) != NULL);
         }
         if (!is_kept) {
             (void)snprintf(path, sizeof path, "%s/%s", follower->cache_dir, entry->d_name);
@@ -152,22 +155,47 @@ static void remember(const struct follower *follower, const json_t *json,
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
-static weir_status load_one(struct follower *follower, const struct wanted *wanted,
-                            const struct wanted_one *one, struct weir_error *err)
+static weir_status get_golden(struct follower *follower, const struct wanted_one *one,
+                              struct weir_arena *arena, char **out, size_t *out_len,
+                              struct weir_error *err)
 {
     char path[PATH_BYTES];
+    if (one->golden[0] == '\0') {
+        return WEIR_OK;
+    }
+    cache_path(follower, path, one->golden);
+    WEIR_TRY(get_file(follower, one->golden, path, err));
+    return weir_file_read(path, GOLDEN_MAX_BYTES, arena, out, out_len, err);
+}
+
+static weir_status load_with(struct follower *follower, const struct wanted *wanted,
+                             const struct wanted_one *one, struct weir_arena *arena,
+                             struct weir_error *err)
+{
+    char path[PATH_BYTES], *golden = NULL;
+    size_t golden_len = 0;
     cache_path(follower, path, one->blob);
     WEIR_TRY(get_file(follower, one->blob, path, err));
+    WEIR_TRY(get_golden(follower, one, arena, &golden, &golden_len, err));
     const struct version_wanted version = {.model = follower->config.spec->deployment,
                                            .number = one->number,
                                            .path = path,
                                            .blob = one->blob,
                                            .signature = one->signature,
-                                           .golden = one->golden,
-                                           .golden_len =
-                                               one->golden != NULL ? strlen(one->golden) : 0,
+                                           .golden = golden,
+                                           .golden_len = golden_len,
                                            .rules = wanted->rules};
     return versions_load(follower->config.versions, &version, err);
+}
+
+static weir_status load_one(struct follower *follower, const struct wanted *wanted,
+                            const struct wanted_one *one, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = load_with(follower, wanted, one, &arena, err);
+    weir_arena_fini(&arena);
+    return status;
 }
 
 static bool is_wanted(const struct wanted *wanted, int64_t number)
@@ -237,7 +265,7 @@ static weir_status apply(struct follower *follower, const json_t *json, struct w
     struct wanted *wanted;
     weir_arena_init(&arena, 0);
     wanted = WEIR_ARENA_NEW(&arena, struct wanted);
-    weir_status status = wanted_parse(json, &arena, wanted, err);
+    weir_status status = wanted_parse(json, wanted, err);
     if (status == WEIR_OK) {
         versions_set_limits(follower->config.versions, wanted->memory_max_bytes, wanted->n_threads);
         status = apply_versions(follower, wanted, err);

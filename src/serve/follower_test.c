@@ -9,13 +9,16 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#define N_FILES 4 /* two models; golden inputs that hold for the second, and that do not */
+
 struct fake {
     struct weir_http_server *http;
     pthread_mutex_t lock;
     /* Under lock. */
     json_t *wanted, *report;
-    const char *paths[2]; /* files by blob */
-    char blobs[2][WEIR_SHA256_TEXT_BYTES];
+    const char *paths[N_FILES]; /* files by blob */
+    char blobs[N_FILES][WEIR_SHA256_TEXT_BYTES];
+    int golden;      /* file of golden inputs of version 2; -1: none */
     bool is_damaged; /* blobs come with another byte */
     int n_reports;
 };
@@ -27,7 +30,7 @@ static char dir[WEIR_DIR_TEMPORARY_BYTES + 16], server_url[64];
 
 static void give_blob(const char *sha256, struct weir_http_response *response)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_FILES; i++) {
         if (strcmp(fake.blobs[i], sha256) == 0) {
             if (fake.is_damaged) {
                 weir_http_response_text(response, 200, "application/octet-stream", "damaged");
@@ -91,7 +94,9 @@ static void want(int64_t revision, size_t n, const int *files)
     json_t *versions = json_array();
     for (size_t i = 0; i < n; i++) {
         (void)json_array_append_new(
-            versions, json_pack("{s:i,s:s}", "version", (int)i + 1, "blob", fake.blobs[files[i]]));
+            versions,
+            json_pack("{s:i,s:s,s:s?}", "version", (int)i + 1, "blob", fake.blobs[files[i]],
+                      "golden", i == 1 && fake.golden >= 0 ? fake.blobs[fake.golden] : NULL));
     }
     pthread_mutex_lock(&fake.lock);
     json_decref(fake.wanted);
@@ -99,6 +104,21 @@ static void want(int64_t revision, size_t n, const int *files)
                             "n_threads", 1, "versions", versions);
     pthread_mutex_unlock(&fake.lock);
     weir_http_wake(fake.http, 1);
+}
+
+static void put_golden(int file, const char *expected)
+{
+    static char paths[N_FILES][TEST_PATH_BYTES + 16];
+    char text[512];
+    struct weir_error err;
+    (void)snprintf(text, sizeof text,
+                   "{\"inputs\":[{\"name\":\"x\",\"shape\":[1,4],\"datatype\":\"FP32\",\"data\":"
+                   "[1,-2,3,-4]}],\"outputs\":[{\"name\":\"y\",\"shape\":[1,4],\"datatype\":"
+                   "\"FP32\",\"data\":%s}]}",
+                   expected);
+    (void)snprintf(paths[file], sizeof paths[file], "%s/golden-%d", t.folder, file);
+    ck_assert_int_eq(weir_file_write(paths[file], text, strlen(text), 0600, &err), WEIR_OK);
+    fake.paths[file] = paths[file];
 }
 
 static void start(void)
@@ -110,7 +130,10 @@ static void start(void)
     test_replica_files(&t);
     fake.paths[0] = t.net_path;
     fake.paths[1] = t.relu_path;
-    for (int i = 0; i < 2; i++) {
+    fake.golden = -1;
+    put_golden(2, "[1,0,3,0]");
+    put_golden(3, "[1,0,3,-4]");
+    for (int i = 0; i < N_FILES; i++) {
         ck_assert_int_eq(weir_file_sha256(fake.paths[i], fake.blobs[i], &n_bytes, &err), WEIR_OK);
     }
     (void)snprintf(dir, sizeof dir, "%s/replica", t.folder);
@@ -267,7 +290,30 @@ START_TEST(a_file_that_is_not_what_it_was_is_not_served)
 
 END_TEST
 
+START_TEST(a_version_that_fails_its_golden_inputs_says_which_output_and_gets_no_request)
+{
+    test_replica_start(&t);
+    await_report(1, "READY");
+    fake.golden = 3;
+    want(2, 2, (int[]){1, 1});
+    await_report(2, "FAILED");
+    pthread_mutex_lock(&fake.lock);
+    const json_t *second = json_array_get(json_object_get(fake.report, "versions"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(second, "reason")),
+                     "golden check: element 3 of 'y' is 0, expected -4");
+    pthread_mutex_unlock(&fake.lock);
+    ck_assert_int_eq(predict(2), 503);
+    ck_assert_int_eq(predict(1), 200);
+    fake.golden = 2;
+    want(3, 2, (int[]){1, 1});
+    await_report(2, "READY");
+    ck_assert_int_eq(predict(2), 200);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("replica of a deployment", start, stop,
                     a_replica_loads_what_is_wanted_and_says_so, only_who_has_the_secret_is_answered,
                     a_replica_serves_and_starts_without_its_server,
-                    a_file_that_is_not_what_it_was_is_not_served)
+                    a_file_that_is_not_what_it_was_is_not_served,
+                    a_version_that_fails_its_golden_inputs_says_which_output_and_gets_no_request)

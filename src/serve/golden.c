@@ -38,9 +38,10 @@ static weir_status read_tensors(struct json_scan *scan, struct weir_arena *arena
     return scan->status;
 }
 
-static weir_status read_golden(struct json_scan *scan, struct weir_arena *arena,
-                               const struct serve_model *model, struct weir_tensor **in,
-                               struct weir_tensor **expected, double *tolerance)
+/* One case, whose tensors the caller releases. */
+static weir_status read_case(struct json_scan *scan, struct weir_arena *arena,
+                             const struct serve_model *model, struct weir_tensor **in,
+                             struct weir_tensor **expected, double *tolerance)
 {
     const char *key;
     *tolerance = TOLERANCE_DEFAULT;
@@ -58,7 +59,7 @@ static weir_status read_golden(struct json_scan *scan, struct weir_arena *arena,
             WEIR_TRY(json_scan_skip(scan, NULL));
         }
     }
-    return json_scan_end(scan);
+    return scan->status;
 }
 
 static weir_status compare_values(const char *name, const struct weir_tensor *expected,
@@ -111,11 +112,18 @@ static weir_status run_and_compare(struct serve_model *model, struct weir_tensor
 {
     struct weir_tensor *out[SERVE_PORTS_MAX] = {0};
     weir_status status = WEIR_OK;
+    bool is_compared = false;
     for (size_t i = 0; i < model->n_inputs; i++) {
         if (in[i] == NULL) {
             return weir_error_set(err, WEIR_ERR_INVALID, "golden: input '%.80s' is missing",
                                   model->inputs[i].name);
         }
+    }
+    for (size_t i = 0; i < model->n_outputs; i++) {
+        is_compared = is_compared || expected[i] != NULL;
+    }
+    if (!is_compared) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "golden: no output is expected");
     }
     WEIR_TRY(serve_model_run(model, in, out, err));
     for (size_t i = 0; i < model->n_outputs && status == WEIR_OK; i++) {
@@ -127,21 +135,50 @@ static weir_status run_and_compare(struct serve_model *model, struct weir_tensor
     return status;
 }
 
-weir_status golden_check(struct serve_model *model, const char *text, size_t len,
-                         struct weir_error *err)
+static weir_status check_case(struct json_scan *scan, struct weir_arena *arena,
+                              struct serve_model *model, struct weir_error *err)
 {
     struct weir_tensor *in[SERVE_PORTS_MAX] = {0}, *expected[SERVE_PORTS_MAX] = {0};
-    struct weir_arena arena;
-    struct json_scan scan;
     double tolerance;
-    weir_arena_init(&arena, 0);
-    json_scan_init(&scan, text, len, err);
-    weir_status status = read_golden(&scan, &arena, model, in, expected, &tolerance);
+    weir_status status = read_case(scan, arena, model, in, expected, &tolerance);
     if (status == WEIR_OK) {
         status = run_and_compare(model, in, expected, tolerance, err);
     }
     serve_tensors_release(in, SERVE_PORTS_MAX);
     serve_tensors_release(expected, SERVE_PORTS_MAX);
+    return status;
+}
+
+static weir_status check_cases(struct json_scan *scan, struct weir_arena *arena,
+                               struct serve_model *model, struct weir_error *err)
+{
+    size_t n = 0;
+    WEIR_TRY(json_scan_enter(scan, '['));
+    while (json_scan_element(scan)) {
+        if (n++ == GOLDEN_CASES_MAX) {
+            return weir_error_set(err, WEIR_ERR_LIMIT, "golden: at most %d cases",
+                                  GOLDEN_CASES_MAX);
+        }
+        if (check_case(scan, arena, model, err) != WEIR_OK) {
+            return weir_error_prefix(err, "case %zu: ", n);
+        }
+    }
+    WEIR_TRY(scan->status);
+    return n > 0 ? WEIR_OK : weir_error_set(err, WEIR_ERR_INVALID, "golden: there is no case");
+}
+
+weir_status golden_check(struct serve_model *model, const char *text, size_t len,
+                         struct weir_error *err)
+{
+    struct weir_arena arena;
+    struct json_scan scan;
+    weir_arena_init(&arena, 0);
+    json_scan_init(&scan, text, len, err);
+    weir_status status = json_scan_peek(&scan) == '[' ? check_cases(&scan, &arena, model, err)
+                                                      : check_case(&scan, &arena, model, err);
+    if (status == WEIR_OK) {
+        status = json_scan_end(&scan);
+    }
     weir_arena_fini(&arena);
     return status;
 }

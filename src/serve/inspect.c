@@ -1,5 +1,6 @@
 #include "inspect.h"
 
+#include "golden.h"
 #include "probe.h"
 
 #include "base/deadline.h"
@@ -20,7 +21,7 @@
 #define LABELS_MAX_BYTES ((size_t)16 << 20)
 
 struct options {
-    char *labels, *preprocess, *onnxruntime, *name;
+    char *labels, *preprocess, *golden, *onnxruntime, *name;
     int64_t threads, memory_mb, timeout_s;
     bool help;
 };
@@ -29,6 +30,7 @@ struct options {
 static const struct weir_option options[] = {
     WEIR_OPT(options, labels,      "labels",      0, TEXT, NULL,   0, 0,       "FILE", "Names of the classes, one a line, or a JSON array"),
     WEIR_OPT(options, preprocess,  "preprocess",  0, TEXT, NULL,   0, 0,       "FILE", "How a picture becomes the input: YAML or JSON"),
+    WEIR_OPT(options, golden,      "golden",      0, TEXT, NULL,   0, 0,       "FILE", "Requests and the answers that the model must give to them, JSON"),
     WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL,   0, 0,       "PATH", "The library onnxruntime, or its folder; default: the system's"),
     WEIR_OPT(options, name,        "name",        0, TEXT, NULL,   0, 0,       "NAME", "What messages call the file"),
     WEIR_OPT(options, threads,     "threads",     0, INT,  "0",    0, 1024,    "N",    "Computing threads; 0: one per processor"),
@@ -189,15 +191,21 @@ static weir_status inspect(const struct options *chosen, const char *path, struc
                                          .memory_max_bytes = (size_t)chosen->memory_mb << 20,
                                          .onnxruntime_path = chosen->onnxruntime}};
     struct signature_extras *extras = &it.extras;
+    const char *golden = NULL;
+    size_t golden_len = 0;
     WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras->labels,
                         &extras->labels_len, err));
     WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras->preprocess,
                         &extras->preprocess_len, err));
+    WEIR_TRY(read_extra(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden, &golden_len, err));
     WEIR_TRY(executor_choose(path, &it.executor, &it.model, it.why, err));
     weir_status probed = WEIR_OK;
     weir_status status = describe(&it, arena, &probed, err);
     if (probed != WEIR_OK && strcmp(it.model->kind->name, "onnx") == 0) {
         status = describe_by_other(&it, arena, err);
+    }
+    if (status == WEIR_OK && golden != NULL) {
+        status = golden_check(it.model, golden, golden_len, err);
     }
     if (status == WEIR_OK) {
         status = print_signature(&it.signature, err);

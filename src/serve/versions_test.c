@@ -173,6 +173,12 @@ START_TEST(golden_inputs_are_checked_before_a_version_takes_requests)
         {INPUT
          "\"outputs\":[{\"name\":\"y\",\"shape\":[4],\"datatype\":\"FP32\",\"data\":[1,0,3,0]}]}",
          "expected FLOAT 4"},
+        {"[" INPUT "\"outputs\":[{\"name\":\"y\",\"shape\":[1,4],\"datatype\":\"FP32\",\"data\":[1,"
+         "0,3,0]}]}," INPUT "\"outputs\":[{\"name\":\"y\",\"shape\":[1,4],\"datatype\":"
+         "\"FP32\",\"data\":[1,0,3,7]}]}]",
+         "case 2: golden check: element 3 of 'y' is 0, expected 7"},
+        {INPUT "\"outputs\":[]}", "no output is expected"},
+        {"[]", "there is no case"},
         {"{\"outputs\":[]}", "'x' is missing"},
         {"{\"inputs\":[{\"name\":\"q\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[1]}]}",
          "no 'q'"},

@@ -30,14 +30,15 @@ static bool is_digest(const char *text)
            strspn(text, "0123456789abcdef") == WEIR_SHA256_TEXT_BYTES - 1;
 }
 
-static weir_status read_version(const json_t *value, size_t i, struct weir_arena *arena,
-                                struct wanted_one *out, struct weir_error *err)
+static weir_status read_version(const json_t *value, size_t i, struct wanted_one *out,
+                                struct weir_error *err)
 {
     char where[48];
     (void)snprintf(where, sizeof where, "$.versions[%zu]", i);
     const char *blob = json_string_value(json_object_get(value, "blob"));
     const json_t *signature = json_object_get(value, "signature");
-    const json_t *golden = json_object_get(value, "golden");
+    const json_t *golden_value = json_object_get(value, "golden");
+    const char *golden = json_string_value(golden_value);
     WEIR_TRY(read_int(value, where, "version", 0, 1, INT64_MAX, &out->number, err));
     if (out->number == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.version is missing", where);
@@ -47,7 +48,10 @@ static weir_status read_version(const json_t *value, size_t i, struct weir_arena
     }
     memcpy(out->blob, blob, sizeof out->blob);
     out->signature = json_is_object(signature) ? signature : NULL;
-    out->golden = json_is_object(golden) ? weir_json_text(golden, arena) : NULL;
+    if (golden_value != NULL && !json_is_null(golden_value) && !is_digest(golden)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.golden: expected a SHA-256 sum", where);
+    }
+    (void)snprintf(out->golden, sizeof out->golden, "%s", golden != NULL ? golden : "");
     return WEIR_OK;
 }
 
@@ -66,8 +70,7 @@ static weir_status read_rules(const json_t *json, struct wanted *out, struct wei
     return WEIR_OK;
 }
 
-weir_status wanted_parse(const json_t *json, struct weir_arena *arena, struct wanted *out,
-                         struct weir_error *err)
+weir_status wanted_parse(const json_t *json, struct wanted *out, struct weir_error *err)
 {
     const json_t *versions = json_object_get(json, "versions");
     if (!json_is_object(json) || (versions != NULL && !json_is_array(versions))) {
@@ -81,7 +84,7 @@ weir_status wanted_parse(const json_t *json, struct weir_arena *arena, struct wa
     WEIR_TRY(read_int(json, "$", "revision", 0, 0, INT64_MAX, &out->revision, err));
     WEIR_TRY(read_rules(json, out, err));
     for (size_t i = 0; i < json_array_size(versions); i++) {
-        WEIR_TRY(read_version(json_array_get(versions, i), i, arena, &out->versions[i], err));
+        WEIR_TRY(read_version(json_array_get(versions, i), i, &out->versions[i], err));
         out->n_versions++;
     }
     return WEIR_OK;

@@ -5,15 +5,14 @@
  *     {"revision": 7, "batch_max": 16, "delay_max_us": 2000, "queue_max": 256,
  *      "memory_max_bytes": 0, "n_threads": 2,
  *      "versions": [{"version": 3, "blob": "<sha256>", "bytes": 1234, "signature": {…},
- *                    "golden": {…}}],
+ *                    "golden": "<sha256>"}],
  *      "live": [3]}
  *
- * "golden" may be absent (golden.h). Revision 0: nothing is wanted yet.
+ * "golden" names the file of golden inputs (golden.h), and may be absent. Revision 0: nothing is wanted yet.
  */
 #ifndef WEIR_SERVE_WANTED_H
 #define WEIR_SERVE_WANTED_H
 
-#include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "serve/batcher.h"
@@ -23,8 +22,8 @@
 struct wanted_one {
     int64_t number;
     char blob[WEIR_SHA256_TEXT_BYTES];
-    const json_t *signature; /**< NULL: none. Borrowed from the document. */
-    const char *golden;      /**< Text in the arena; NULL: none. */
+    const json_t *signature;             /**< NULL: none. Borrowed from the document. */
+    char golden[WEIR_SHA256_TEXT_BYTES]; /**< "": none. */
 };
 
 struct wanted {
@@ -36,8 +35,8 @@ struct wanted {
     size_t n_versions;
 };
 
-/** @return INVALID with the place of what is wrong; LIMIT over WANTED_VERSIONS_MAX. */
-weir_status wanted_parse(const json_t *json, struct weir_arena *arena, struct wanted *out,
+/** What is read borrows from the document. @return INVALID with the place of what is wrong; LIMIT over WANTED_VERSIONS_MAX. */
+weir_status wanted_parse(const json_t *json, struct wanted *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -8,13 +8,10 @@
 
 static weir_status parse(const char *text, struct wanted *out, struct weir_error *err)
 {
-    struct weir_arena arena;
     json_t *json;
-    weir_arena_init(&arena, 0);
     ck_assert_int_eq(weir_json_parse(text, strlen(text), "test", &json, err), WEIR_OK);
-    weir_status status = wanted_parse(json, &arena, out, err);
+    weir_status status = wanted_parse(json, out, err);
     json_decref(json);
-    weir_arena_fini(&arena);
     return status;
 }
 
@@ -24,7 +21,8 @@ START_TEST(what_is_wanted_is_read_with_its_defaults)
     struct weir_error err;
     ck_assert_int_eq(parse("{\"revision\":7,\"batch_max\":16,\"delay_max_us\":2000,\"versions\":["
                            "{\"version\":3,\"blob\":\"" BLOB "\",\"bytes\":5},"
-                           "{\"version\":4,\"blob\":\"" BLOB "\"}],\"live\":[3],\"new\":1}",
+                           "{\"version\":4,\"blob\":\"" BLOB "\",\"golden\":\"" BLOB
+                           "\"}],\"live\":[3],\"new\":1}",
                            &wanted, &err),
                      WEIR_OK);
     ck_assert_int_eq(wanted.revision, 7);
@@ -34,6 +32,8 @@ START_TEST(what_is_wanted_is_read_with_its_defaults)
     ck_assert_uint_eq(wanted.n_versions, 2);
     ck_assert_int_eq(wanted.versions[1].number, 4);
     ck_assert_str_eq(wanted.versions[0].blob, BLOB);
+    ck_assert_str_eq(wanted.versions[0].golden, "");
+    ck_assert_str_eq(wanted.versions[1].golden, BLOB);
     ck_assert_int_eq(parse("{\"revision\":0}", &wanted, &err), WEIR_OK);
     ck_assert_uint_eq(wanted.n_versions, 0);
 }
@@ -50,6 +50,8 @@ START_TEST(what_is_wrong_is_refused_with_its_place)
         {"{\"versions\":[{\"blob\":\"" BLOB "\"}]}", "$.versions[0].version"},
         {"{\"versions\":[{\"version\":1,\"blob\":\"../../etc/passwd\"}]}", "$.versions[0].blob"},
         {"{\"versions\":[{\"version\":1}]}", "$.versions[0].blob"},
+        {"{\"versions\":[{\"version\":1,\"blob\":\"" BLOB "\",\"golden\":\"../x\"}]}",
+         "$.versions[0].golden"},
     };
     static struct wanted wanted;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {

@@ -28,6 +28,7 @@ static const struct weir_field model_version_fields[] = {
     WEIR_FIELD_SIZED(weir_model_version, metrics, JSON, 0, 64 << 10, "", "Measured quality"),
     WEIR_FIELD_SIZED(weir_model_version, baseline, JSON, 0, 4 << 20, "", "Histograms that drift is measured against"),
     WEIR_FIELD_SIZED(weir_model_version, signature, JSON, WEIR_FIELD_READ_ONLY, 4 << 20, "", "What it takes and gives, and what runs it; found in its file"),
+    WEIR_FIELD(weir_model_version, golden,          TEXT, 0, "", "SHA-256 of the file of requests and answers that it is checked with before it takes traffic"),
     WEIR_FIELD(weir_model_version, created_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who registered it"),
     WEIR_FIELD(weir_model_version, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was registered"),
 };

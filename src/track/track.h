@@ -86,6 +86,7 @@ struct weir_model_version {
     char *baseline;   /**< JSON: histograms of the training data. */
     char *signature;  /**< JSON: what it takes and gives (serve/signature.h); NULL: its file
                            has not been looked at. */
+    char *golden;     /**< SHA-256 of the file of golden inputs (serve/golden.h); NULL: none. */
     char *created_by;
     int64_t created_ms;
 };

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """deploy_test.py: any model, served: pushed, deployed, asked by command and by plain HTTP; shares, no replica and back,
 a replica killed under requests, and an end."""
+import hashlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import struct
 import subprocess
 import threading
@@ -51,12 +53,13 @@ class Deployments(unittest.TestCase):
 
     def weir(self, *words, status=0):
         done = subprocess.run([WEIR, *words], capture_output=True, text=True, timeout=120, cwd=self.dir, env=self.environment)
-        self.assertEqual(done.returncode, status, f"weir {words}: {done.stdout}{done.stderr}")
+        if status is not None:
+            self.assertEqual(done.returncode, status, f"weir {words}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
-    def push(self, name, output="y", *words):
+    def push(self, name, output="y", *words, status=0):
         (self.dir / f"{output}.onnx").write_bytes(small_model(output, (None, 4)))
-        return self.weir("model", "push", name, f"{output}.onnx", *words)
+        return self.weir("model", "push", name, f"{output}.onnx", *words, status=status)
 
     def infer(self, name, values=(1, 2, 3, 4)):
         body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": list(values)}]}
@@ -71,6 +74,28 @@ class Deployments(unittest.TestCase):
         (self.dir / "zeros.onnx").write_bytes(bytes(1 << 20))
         self.weir("model", "push", "five", "zeros.onnx", status=2)
         self.assertIn("there is no model", self.weir("deploy", "five", status=4))
+
+    def golden(self, expected):
+        def tensor(name, data):
+            return {"name": name, "datatype": "FP32", "shape": [1, 4], "data": data}
+        return json.dumps({"inputs": [tensor("x", [1, 2, 3, 4])], "outputs": [tensor("y", expected)]}).encode()
+
+    def test_a_version_that_fails_its_golden_inputs_takes_no_traffic(self):
+        (self.dir / "right.json").write_bytes(self.golden([2, 3, 4, 5]))
+        (self.dir / "wrong.json").write_bytes(self.golden([2, 3, 4, 9]))
+        self.assertIn("element 3 of 'y' is 5, expected 9", self.push("checked", "y", "--golden", "wrong.json", status=3))
+        self.assertIn("golden   checked", self.push("checked", "y", "--golden", "right.json"))
+        self.assertIn("SERVING", self.weir("deploy", "checked@v1"))
+        # What passes here may fail on another processor: the replica says so, and the traffic stays as it was.
+        self.push("checked", "y")
+        wrong = hashlib.sha256(self.golden([2, 3, 4, 9])).hexdigest()
+        self.server.request("PUT", f"/api/v1/blobs/{wrong}", self.golden([2, 3, 4, 9]))
+        with sqlite3.connect(self.server.state / "weir.db", timeout=10) as base:
+            base.execute("UPDATE model_versions SET golden = ? WHERE model = 'checked' AND version = 2", (wrong,))
+        self.assertIn("element 3 of 'y' is 5, expected 9", self.weir("deploy", "checked@v2", status=None))
+        self.assertEqual(self.infer("checked")["model_version"], "1")
+        v2, = [one for one in self.deployment("checked")["versions"] if one["version"] == 2]
+        self.assertEqual(v2["live_percent"], 0)
 
     def test_a_model_from_outside_answers_and_is_taken_away(self):
         said = self.push("adder", "y", "--alias", "stable")

@@ -613,6 +613,7 @@ export interface ModelVersion {
     dataset_version: number // Version of the dataset; 0 = unknown
     deployments?: string[] | null // Where it has a share, or is the mirror
     executor?: string | null // What runs it, by its signature
+    golden: string | null // SHA-256 of the file of requests and answers that it is checked with before it takes traffic
     id: string // Identifier, made by the client: the same again is the same version
     metrics: Record<string, unknown> | null // Measured quality
     model: string // Model
