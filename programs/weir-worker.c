@@ -40,6 +40,7 @@ static void print_roles(FILE *file)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    weir_onnxruntime_silence(); /* while there is one thread: it changes the environment */
     for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {
         if (strcmp(roles[i].name, name) == 0) {
             return roles[i].run(argc - 1, argv + 1);

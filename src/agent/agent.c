@@ -240,6 +240,26 @@ static void open_finder(struct agent *agent)
     agent->finder = weir_finder_create(&(struct weir_finder_config){.argv = agent->find_argv});
 }
 
+/* Tasks have other working directories. In the root folder itself it could be shared with nobody. */
+static weir_status find_onnxruntime(struct agent *agent, struct weir_error *err)
+{
+    const char *given = agent->config->onnxruntime;
+    if (given == NULL) {
+        return WEIR_OK;
+    }
+    agent->onnxruntime_path = realpath(given, NULL);
+    if (agent->onnxruntime_path == NULL) {
+        return weir_error_set_errno(err, errno, "cannot use the onnxruntime %s", given);
+    }
+    bool is_root = strrchr(agent->onnxruntime_path, '/') == agent->onnxruntime_path &&
+                   !weir_path_is_dir(agent->onnxruntime_path);
+    return !is_root && agent->onnxruntime_path[1] != '\0'
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "--onnxruntime %.300s: expected the library, or a folder of it",
+                                given);
+}
+
 static weir_status open_agent(struct agent *agent, struct weir_error *err)
 {
     const struct weir_agent_config *config = agent->config;
@@ -268,6 +288,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
         return weir_error_set_errno(err, errno, "cannot use the file of authorities %s",
                                     config->ca_file);
     }
+    WEIR_TRY(find_onnxruntime(agent, err));
     WEIR_TRY(open_folder(agent, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->client, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->desired_client, err));
@@ -327,6 +348,7 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
     free(agent.executable);
     free(agent.token_path);
     free(agent.ca_path);
+    free(agent.onnxruntime_path);
     free(agent.tasks_dir);
     free(agent.jobs_dir);
     free(agent.dir);

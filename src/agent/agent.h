@@ -37,7 +37,7 @@
  * server starts it again as after a lost node.
  *
  * A task is told how this node reaches the server: WEIR_SERVER is the address the agent uses
- * itself, WEIR_CA_FILE its ca_file. Variables of the task's own definition win.
+ * itself, WEIR_CA_FILE its ca_file, WEIR_ONNXRUNTIME its onnxruntime. Variables of the task's own definition win.
  *
  * Privileges: a task has no capabilities, and no program it executes gains any (no_new_privs), also
  * where the agent is root. Its system calls are filtered (syscall_filter.h).
@@ -74,15 +74,17 @@ struct weir_agent_config {
     /** Body of PUT /api/v1/nodes/{name}: {"cpu_slots","memory_bytes","n_accelerators","inventory"};
      *  "agent_version" is added. */
     const json_t *inventory;
-    const char *executable; /**< The program to run supervisors with; NULL: this one. */
-    const char *isolation;  /**< "auto" (what can be had here of control groups and, for root,
+    const char *executable;  /**< The program to run supervisors with; NULL: this one. */
+    const char *isolation;   /**< "auto" (what can be had here of control groups and, for root,
                                  cells) or "none". */
-    int64_t task_users;     /**< First of 4096 users for jobs (job_user.h); default 70000. */
-    const char *shares;     /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
-    const char *images;     /**< Folder of OCI images that jobs may name; default dir/oci. */
-    int64_t heartbeat_ms;   /**< Default 5000. */
-    int64_t poll_wait_s;    /**< How long the server may hold the desired state back; default 20. */
-    int64_t log_max_bytes;  /**< Per attempt; default 64 MiB. */
+    int64_t task_users;      /**< First of 4096 users for jobs (job_user.h); default 70000. */
+    const char *shares;      /**< Folders for tasks: lines "DIR" or "DIR:rw"; NULL: none. */
+    const char *onnxruntime; /**< The library, or its folder, for tasks that run models; NULL: they
+                                  look where libraries are. Shared with them where it must be. */
+    const char *images;      /**< Folder of OCI images that jobs may name; default dir/oci. */
+    int64_t heartbeat_ms;    /**< Default 5000. */
+    int64_t poll_wait_s;   /**< How long the server may hold the desired state back; default 20. */
+    int64_t log_max_bytes; /**< Per attempt; default 64 MiB. */
     /** Look at the devices of this machine (device/finder.h) and tell the server. */
     bool finds_devices;
     const char *devices;        /**< File that declares devices; NULL: none. */

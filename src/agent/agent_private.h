@@ -79,8 +79,9 @@ struct agent {
     struct desired latest_desired; /* lock; the newest one, not yet taken by the main thread */
     int event_fd;                  /* a desired state came, or the agent is to stop */
     char *token_path;
-    char *ca_path; /* absolute, for tasks too; NULL: the system's authorities */
-    int wake_fd;   /* ends the stop thread */
+    char *ca_path;          /* absolute, for tasks too; NULL: the system's authorities */
+    char *onnxruntime_path; /* absolute, for tasks; NULL: none was named */
+    int wake_fd;            /* ends the stop thread */
     atomic_bool is_stopping;
 
     struct weir_finder *finder; /* main thread; NULL: devices are not looked at */
@@ -115,6 +116,8 @@ void attempts_free(struct agent *agent);
 /* shares.c */
 /** "DIR" and "DIR:rw" in lines; *out is [{"path","access"}], a new reference. */
 weir_status shares_parse(const char *text, json_t **out, struct weir_error *err);
+/** Share the folder of a library, to read, unless it lies where every task sees it. */
+void shares_add_library(json_t *shares, const char *path);
 
 /* jobs.c: users and folders of the jobs that have tasks here. Main thread. */
 /** Find out what can be isolated, and make the folder of the jobs' folders. */

@@ -195,6 +195,27 @@ START_TEST(a_task_is_told_how_this_node_reaches_the_server)
 
 END_TEST
 
+START_TEST(a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it)
+{
+    char expected[2048], path[TASK_PATH_BYTES];
+    ck_assert_int_eq(weir_dir_make(task_path(path, root, "ort"), 0700, NULL), WEIR_OK);
+    (void)task_path(path, root, "ort/libonnxruntime.so.1");
+    ck_assert_int_eq(weir_file_write_atomic(path, "library\n", 8, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(setenv("TEST_ONNXRUNTIME", path, 1), 0);
+    start_agent();
+    ck_assert_int_eq(unsetenv("TEST_ONNXRUNTIME"), 0);
+    struct fake_task *told =
+        fake_add("t1", 1, "echo $WEIR_ONNXRUNTIME; cat $WEIR_ONNXRUNTIME; rm -f $WEIR_ONNXRUNTIME");
+    fake_await(told->n_ends > 0);
+    (void)snprintf(expected, sizeof expected, "%s\nlibrary\n", path);
+    ck_assert_msg(strncmp(told->log.data, expected, strlen(expected)) == 0, "%s", told->log.data);
+    struct walls_probe walls;
+    walls_probe(root, &walls);
+    ck_assert(!walls.has_mounts || weir_path_exists(path));
+}
+
+END_TEST
+
 START_TEST(a_task_outlives_its_agent_and_its_end_is_told_by_the_next)
 {
     start_agent();
@@ -540,6 +561,7 @@ static int run_agent(const char *dir, const char *server)
                                        .server = server,
                                        .token = "weir_node",
                                        .ca_file = getenv("TEST_CA_FILE"),
+                                       .onnxruntime = getenv("TEST_ONNXRUNTIME"),
                                        .node = "n1",
                                        .inventory = inventory,
                                        .heartbeat_ms = 200,
@@ -568,6 +590,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, a_listed_task_runs_and_its_end_and_log_are_told);
     tcase_add_test(tcase, a_heartbeat_tells_how_full_the_disk_of_the_agents_folder_is);
     tcase_add_test(tcase, a_task_is_told_how_this_node_reaches_the_server);
+    tcase_add_test(tcase, a_task_is_told_where_the_library_onnxruntime_lies_and_can_read_it);
     tcase_add_test(tcase, a_task_outlives_its_agent_and_its_end_is_told_by_the_next);
     tcase_add_test(tcase, the_agent_works_while_the_server_is_away);
     tcase_add_test(tcase, a_task_that_should_stop_is_stopped_with_its_grandchildren);

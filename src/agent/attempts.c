@@ -97,9 +97,9 @@ static void offer_variable(json_t *env, const char *name, const char *value)
     }
 }
 
-/* How this node reaches the server: the server cannot know it, and may look different from every
- * node. A task that is no object where one is expected is refused later. */
-static void add_way_to_server(const struct agent *agent, json_t *task)
+/* How this node reaches the server, and where its libraries are: the server cannot know it, and it
+ * may differ from node to node. A task that is no object where one is expected is refused later. */
+static void add_surroundings(const struct agent *agent, json_t *task)
 {
     json_t *env = json_object_get(task, "env");
     if (env == NULL || json_is_null(env)) {
@@ -108,6 +108,7 @@ static void add_way_to_server(const struct agent *agent, json_t *task)
     }
     offer_variable(env, "WEIR_SERVER", weir_client_server(agent->client));
     offer_variable(env, "WEIR_CA_FILE", agent->ca_path);
+    offer_variable(env, "WEIR_ONNXRUNTIME", agent->onnxruntime_path);
 }
 
 /* The task's own limit on processes, if it is tighter than this node's. */
@@ -166,7 +167,7 @@ static weir_status write_task(struct agent *agent, const struct attempt *a, cons
     json_object_set_new(copy, "pids_max", json_integer(pids_max(agent, task)));
     bound_disk(agent, copy);
     given_apply(copy, "/proc");
-    add_way_to_server(agent, copy);
+    add_surroundings(agent, copy);
     json_object_set_new(copy, "images_dir",
                         config->images != NULL ? json_string(config->images)
                                                : json_sprintf("%s/oci", agent->dir));

@@ -155,6 +155,9 @@ weir_status jobs_open(struct agent *agent, struct weir_error *err)
     agent->task_users = config->task_users > 0 ? (uid_t)config->task_users : JOB_USER_BASE;
     agent->is_isolating = config->isolation == NULL || strcmp(config->isolation, "none") != 0;
     WEIR_TRY(shares_parse(config->shares, &agent->shares, err));
+    if (agent->onnxruntime_path != NULL) {
+        shares_add_library(agent->shares, agent->onnxruntime_path);
+    }
     agent->jobs_dir = weir_xalloc(strlen(agent->dir) + sizeof "/jobs");
     (void)snprintf(agent->jobs_dir, strlen(agent->dir) + sizeof "/jobs", "%s/jobs", agent->dir);
     WEIR_TRY(weir_dir_make(agent->jobs_dir, 0700, err));

@@ -46,6 +46,22 @@ weir_status shares_parse(const char *text, json_t **out, struct weir_error *err)
     return WEIR_OK;
 }
 
+void shares_add_library(json_t *shares, const char *path)
+{
+    static const char *const common[] = {"/usr", "/lib", "/lib64", "/opt", "/nix", "/gnu"};
+    char dir[PATH_MAX];
+    (void)snprintf(dir, sizeof dir, "%s", path);
+    if (!weir_path_is_dir(path)) {
+        *strrchr(dir, '/') = '\0';
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(common); i++) {
+        if (cell_is_below(path, common[i])) {
+            return;
+        }
+    }
+    json_array_append_new(shares, json_pack("{s:s, s:s}", "path", dir, "access", "read"));
+}
+
 weir_status weir_agent_shares_check(const char *shares, struct weir_error *err)
 {
     json_t *list;

@@ -91,6 +91,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     struct inspector_config inspector = {
         .blobs = api->blobs,
         .dir = weir_arena_printf(&arena, "%s/uploads/inspect", api->state_dir),
+        .onnxruntime = config->onnxruntime,
         .inspect = config->inspect,
         .context = config->inspect_context,
         .listener = weir_api_listener(api)};

@@ -44,6 +44,7 @@ struct weir_api_config {
     void *notify_context;
     inspect_fn inspect; /**< How model files are looked at; NULL: by weir-worker. */
     void *inspect_context;
+    const char *onnxruntime;      /**< Library for it; NULL: the system's. Copied. */
     struct weir_gateway *gateway; /**< Gets the paths of inference; NULL: there are none. */
 };
 

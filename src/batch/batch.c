@@ -211,7 +211,7 @@ weir_status batch_task_run(const struct batch_spec *spec, struct weir_error *err
 /* ---- program --------------------------------------------------------------------------------- */
 
 struct options {
-    char *spec, *server, *ca_file;
+    char *spec, *server, *ca_file, *onnxruntime;
     bool help;
 };
 
@@ -220,6 +220,7 @@ static const struct weir_option options[] = {
     WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "What to predict (spec.json)"),
     WEIR_OPT(options, server, "server", 0, TEXT, NULL, 0, 0, "URL", "Server to ask and to report to, instead of the spec's"),
     WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE", "Authorities to trust if the server's address is https"),
+    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH", "The library onnxruntime, or its folder; default: the system's"),
     WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
 };
 
@@ -235,6 +236,7 @@ static weir_status run(const struct options *chosen, struct weir_arena *arena,
         spec.server = chosen->server != NULL ? chosen->server : spec.server;
         spec.ca_file = chosen->ca_file != NULL ? chosen->ca_file : spec.ca_file;
     }
+    spec.onnxruntime = chosen->onnxruntime;
     weir_status status = batch_task_run(&spec, err);
     json_decref(root);
     return status;

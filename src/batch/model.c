@@ -61,6 +61,7 @@ static weir_status load(struct batch_model *model, const struct batch_spec *spec
         WEIR_TRY(weir_client_blob_get(client, spec->blob, path, err));
     }
     const struct executor_options options = {.n_threads = (int32_t)spec->threads,
+                                             .onnxruntime_path = spec->onnxruntime,
                                              .batch_max = (int32_t)model->batch};
     WEIR_TRY(executor_load(model->signature.executor, path, &options, &model->executor, err));
     if (model->executor->n_inputs != 1 ||

@@ -26,6 +26,7 @@ struct batch_spec {
     char *blob, *manifest, *data, *dataset_kind;
     const json_t *signature;
     char *server, *token_file, *ca_file, *job, *run;
+    char *onnxruntime; /**< Library; NULL: found. Of flag or environment. */
 };
 
 /**

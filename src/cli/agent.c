@@ -15,7 +15,7 @@
 struct agent_options {
     struct cli_common common;
     char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares, *images, *devices,
-        *health_command;
+        *health_command, *onnxruntime;
     bool is_finding;
     int64_t cpu_slots, pids_max, task_users, disk_max, io_max;
 };
@@ -49,6 +49,8 @@ static const struct weir_option agent_options[] = {
              "Control groups and, as root, a user and folders of its own for each job; or none"),
     WEIR_OPT(agent_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
              "Show this folder to tasks as theirs, to read or (:rw) to change; may be repeated"),
+    WEIR_OPT(agent_options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH",
+             "The library onnxruntime, or its folder, for the tasks (else the system's)"),
     WEIR_OPT(agent_options, images, "images", 0, TEXT, NULL, 0, 0, "FOLDER",
              "OCI images that jobs may name: archives and layouts [DIR/oci]"),
     WEIR_OPT(agent_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
@@ -122,6 +124,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .io_max_bytes_s = options->io_max,
         .task_users = options->task_users,
         .shares = options->shares,
+        .onnxruntime = options->onnxruntime,
         .images = options->images,
         .finds_devices = true,
         .devices = options->devices,

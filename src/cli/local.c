@@ -12,7 +12,7 @@
 
 struct server_options {
     struct cli_common common;
-    char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares;
+    char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares, *onnxruntime;
     int64_t cpu_slots, task_users;
     bool has_agent, is_json_log;
 };
@@ -42,6 +42,9 @@ static const struct weir_option server_options[] = {
         server_options, shares, "share", 0, LIST, NULL, 0, 0, "DIR[:rw]",
         "Show this folder to tasks on this machine as theirs, to read or (:rw) to change; may be "
         "repeated"),
+    WEIR_OPT(server_options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH",
+             "The library onnxruntime, or its folder, for models that Weir cannot run itself: for "
+             "pushed models and this machine's agent (else the system's)"),
     WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that this machine's jobs are given"),
     WEIR_OPT(server_options, log_level, "log-level", 0, TEXT, "info", 0, 0, "LEVEL",
@@ -77,6 +80,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .cpu_slots = options->cpu_slots,
                                         .node = options->node,
                                         .shares = options->shares,
+                                        .onnxruntime = options->onnxruntime,
                                         .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
     WEIR_TRY(weir_agent_shares_check(options->shares, err));

@@ -42,8 +42,9 @@ struct weir_cluster_agent {
     const char *ca_file; /**< Authorities to trust for https; NULL: the system's. */
     const char *node;    /**< NULL: weir_cluster_node_name. */
     int64_t cpu_slots;
-    const char *shares; /**< Folders for tasks, in lines; NULL: none. */
-    int64_t task_users; /**< First of the users of jobs; 0: the agent's default. */
+    const char *shares;      /**< Folders for tasks, in lines; NULL: none. */
+    const char *onnxruntime; /**< Library or its folder, for tasks; NULL: the system's. */
+    int64_t task_users;      /**< First of the users of jobs; 0: the agent's default. */
 };
 
 /** `ops` of a driver. Any thread. */

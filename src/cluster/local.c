@@ -1,7 +1,7 @@
 /*
  * The driver of the server's own machine. The agent is a detached process, which outlives the
  * server: `PROGRAM agent --dir=DIR --server=URL --node=NAME --cpu-slots=N [--ca-file=FILE]
- * [--task-users=N] [--share=DIR …]`, where PROGRAM is the one that runs now. It holds the lock of its
+ * [--task-users=N] [--onnxruntime=PATH] [--share=DIR …]`, where PROGRAM is the one that runs now. It holds the lock of its
  * folder while it runs (is_running takes and frees the lock for a moment if none does), its log is
  * DIR/agent.log, its options are noted in DIR/options, the server's address in DIR/server.url.
  */
@@ -108,7 +108,7 @@ static size_t count_lines(const char *text)
 static char **make_argv(const struct weir_cluster_agent *agent, const char *node,
                         struct weir_arena *arena)
 {
-    char **argv = WEIR_ARENA_ARRAY(arena, count_lines(agent->shares) + 9, char *);
+    char **argv = WEIR_ARENA_ARRAY(arena, count_lines(agent->shares) + 10, char *);
     size_t n = 0;
     argv[n++] = weir_arena_strdup(arena, "weir");
     argv[n++] = weir_arena_strdup(arena, "agent");
@@ -121,6 +121,9 @@ static char **make_argv(const struct weir_cluster_agent *agent, const char *node
     }
     if (agent->task_users > 0) {
         argv[n++] = weir_arena_printf(arena, "--task-users=%lld", (long long)agent->task_users);
+    }
+    if (agent->onnxruntime != NULL) {
+        argv[n++] = weir_arena_printf(arena, "--onnxruntime=%s", agent->onnxruntime);
     }
     for (const char *at = agent->shares; at != NULL && *at != '\0';) {
         size_t len = strcspn(at, "\n");

@@ -133,7 +133,8 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
                                        .server = "http://a:1",
                                        .ca_file = "ca.pem",
                                        .node = "n1",
-                                       .shares = "/a:rw\n/b"};
+                                       .shares = "/a:rw\n/b",
+                                       .onnxruntime = "/o"};
     ck_assert_int_eq(driver->start(&agent, NULL), WEIR_OK);
     await_path(started);
     ck_assert(driver->is_running(dir));
@@ -150,12 +151,11 @@ START_TEST(one_agent_is_started_detached_however_often_it_is_asked_for)
     char path[64];
     weir_arena_init(&arena, 0);
     ck_assert_int_eq(weir_file_read(started, 4096, &arena, &text, &len, NULL), WEIR_OK);
-    char wanted[128];
-    (void)snprintf(
-        wanted, sizeof wanted,
-        "--dir=%s --server=http://a:1 --node=n1 --cpu-slots=0 --ca-file=ca.pem --share=/a:rw "
-        "--share=/b ",
-        dir);
+    char wanted[192];
+    (void)snprintf(wanted, sizeof wanted,
+                   "--dir=%s --server=http://a:1 --node=n1 --cpu-slots=0 --ca-file=ca.pem "
+                   "--onnxruntime=/o --share=/a:rw --share=/b ",
+                   dir);
     ck_assert_str_eq(text, wanted); /* one line: one agent */
     (void)snprintf(path, sizeof path, "%s/server.url", dir);
     ck_assert_int_eq(weir_file_read(path, 4096, &arena, &text, &len, NULL), WEIR_OK);

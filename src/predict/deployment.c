@@ -390,6 +390,7 @@ static weir_status apply(struct deployer *deployer, const json_t *json, struct w
     struct deployment wanted;
     weir_arena_init(&arena, 0);
     weir_status status = deployment_parse(json, &arena, &wanted, err);
+    wanted.model.onnxruntime = deployer->config.spec->onnxruntime;
     if (status == WEIR_OK) {
         status = apply_parsed(deployer, &wanted, err);
     }

@@ -302,7 +302,8 @@ static weir_status sniff(const char *path, enum model_format *out, struct weir_e
 static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
                              struct weir_error *err)
 {
-    const struct executor_options options = {.n_threads = 1, .batch_max = (int32_t)model->batch};
+    const struct executor_options options = {
+        .n_threads = 1, .onnxruntime_path = name->onnxruntime, .batch_max = (int32_t)model->batch};
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
     enum model_format format = MODEL_FORMAT_UNKNOWN;

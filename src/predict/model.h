@@ -46,6 +46,7 @@ struct model {
 struct model_name {
     const char *name, *id, *blob;
     int64_t version;
+    const char *onnxruntime; /**< Library; NULL: found. */
     const json_t *signature; /**< As it stands with the version; NULL: what the file says. */
 };
 

@@ -171,7 +171,7 @@ void replica_stop(struct replica *replica)
 /* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
-    char *spec, *server, *ca_file;
+    char *spec, *server, *ca_file, *onnxruntime;
     bool help;
 };
 
@@ -181,6 +181,8 @@ static const struct weir_option options[] = {
              "Server to ask and to report to, instead of the spec's"),
     WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE",
              "Authorities to trust if the server's address is https"),
+    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH",
+             "The library onnxruntime, or its folder; default: the system's"),
     WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
 };
 
@@ -198,6 +200,7 @@ static weir_status load_spec(const struct options *chosen, struct weir_arena *ar
     WEIR_TRY(predict_spec_load(chosen->spec, arena, out, err));
     out->server = chosen->server != NULL ? chosen->server : out->server;
     out->ca_file = chosen->ca_file != NULL ? chosen->ca_file : out->ca_file;
+    out->onnxruntime = chosen->onnxruntime;
     return WEIR_OK;
 }
 

@@ -25,6 +25,7 @@
 
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
+    char *onnxruntime;        /**< Library; NULL: found. Not of the file: of flag or environment. */
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];

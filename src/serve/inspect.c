@@ -243,6 +243,7 @@ static int run(const struct options *chosen, const char *path, struct weir_arena
 
 int weir_inspect_main(int argc, char **argv)
 {
+    (void)signal(SIGXFSZ, SIG_IGN); /* a library that would write a file goes without it */
     static const char usage[] = "usage: weir-worker inspect FILE [option …]";
     struct weir_arena arena;
     struct options chosen = {0};

@@ -16,4 +16,8 @@
  */
 int weir_serve_main(int argc, char **argv);
 
+/** Keep the library onnxruntime from sending anything to its maker. For main, before there are
+ *  threads: it changes the environment. */
+void weir_onnxruntime_silence(void);
+
 #endif

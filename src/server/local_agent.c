@@ -107,6 +107,7 @@ weir_status local_agent_start(const struct weir_cluster_agent *config, struct lo
     agent->config.server = weir_arena_strdup(&agent->arena, config->server);
     agent->config.ca_file = weir_arena_strdup(&agent->arena, config->ca_file);
     agent->config.node = weir_arena_strdup(&agent->arena, config->node);
+    agent->config.onnxruntime = weir_arena_strdup(&agent->arena, config->onnxruntime);
     agent->config.shares = weir_arena_strdup(&agent->arena, config->shares);
     local_agent_pace_begin(&agent->pace, weir_mono_ms());
     pthread_mutex_init(&agent->lock, NULL);

@@ -36,7 +36,8 @@ struct server {
     struct weir_arena arena;
     char *state; /**< Absolute. */
     char *url;
-    const char *grpc; /**< Where gRPC is answered; NULL: nowhere. */
+    const char *onnxruntime; /**< Absolute; NULL: the system's. */
+    const char *grpc;        /**< Where gRPC is answered; NULL: nowhere. */
     unsigned char task_key[BOOTSTRAP_TASK_KEY_BYTES];
     int lock_fd, signal_fd;
     struct privacy *privacy;
@@ -102,8 +103,25 @@ static char *path_in(struct server *server, const char *name)
     return weir_arena_printf(&server->arena, "%s/%s", server->state, name);
 }
 
+/* Whoever uses it has another working directory. */
+static weir_status find_onnxruntime(struct server *server, struct weir_error *err)
+{
+    if (server->config->onnxruntime == NULL) {
+        return WEIR_OK;
+    }
+    char *absolute = realpath(server->config->onnxruntime, NULL);
+    if (absolute == NULL) {
+        return weir_error_set_errno(err, errno, "--onnxruntime %.300s",
+                                    server->config->onnxruntime);
+    }
+    server->onnxruntime = weir_arena_strdup(&server->arena, absolute);
+    free(absolute);
+    return WEIR_OK;
+}
+
 static weir_status open_state(struct server *server, struct weir_error *err)
 {
+    WEIR_TRY(find_onnxruntime(server, err));
     WEIR_TRY(weir_dir_make(server->config->state, 0700, err));
     char *absolute = realpath(server->config->state, NULL);
     if (absolute == NULL) {
@@ -155,6 +173,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .task_key = server->task_key,
                                   .notify = notify_engine,
                                   .notify_context = server,
+                                  .onnxruntime = server->onnxruntime,
                                   .gateway = server->gateway};
     struct weir_http_config http = {.listen = server->config->listen,
                                     .body_rule = weir_api_body_rule,
@@ -228,6 +247,7 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
                                        .node = server->config->node,
                                        .cpu_slots = server->config->cpu_slots,
                                        .shares = server->config->shares,
+                                       .onnxruntime = server->onnxruntime,
                                        .task_users = server->config->task_users};
     return local_agent_start(&agent, &server->agent, err);
 }

@@ -22,9 +22,12 @@ struct weir_server_config {
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
     bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */
-    int64_t cpu_slots;  /**< Of that agent; 0 = one per CPU, at least 2. */
-    char *node;         /**< Name of that agent's node; NULL = host name. */
-    char *shares;       /**< Folders that it shares with tasks: lines "DIR" or "DIR:rw". */
+    int64_t cpu_slots; /**< Of that agent; 0 = one per CPU, at least 2. */
+    char *node;        /**< Name of that agent's node; NULL = host name. */
+    char *shares;      /**< Folders that it shares with tasks: lines "DIR" or "DIR:rw". */
+    char
+        *onnxruntime; /**< Library or its folder: for looking at models, and for that agent's tasks;
+                           NULL: the system's. */
     int64_t task_users; /**< First of its users for jobs; 0 = its default. */
 };
 

@@ -144,8 +144,9 @@ class Executors(unittest.TestCase):
         graph = helper.make_graph([node], "training", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]), *channels], ports)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8), self.model)
         done = subprocess.run([WORKER, "inspect", self.model, "--onnxruntime", onnxruntime_folder()], capture_output=True, text=True,
-                              check=False)
+                              env={"HOME": str(self.folder)}, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse((self.folder / ".cache").exists(), "what the library would send to its maker")
         said = json.loads(done.stdout)
         self.assertEqual((said["executor"], said["is_batched"]), ("onnxruntime", False))
         self.assertIn("training mode is not supported", said["why"])

@@ -14,6 +14,7 @@ peers.run_in_peers()
 import numpy  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import PIL.Image  # noqa: E402
 import tritonclient.grpc  # noqa: E402
 import tritonclient.http  # noqa: E402
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -34,10 +35,21 @@ def make_model(path, seed):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
 
+def make_foreign(path):
+    """Classes of a grey picture of 8 x 8 by an operator that only onnxruntime has."""
+    weight = numpy_helper.from_array(numpy.random.default_rng(9).standard_normal((64, 3)).astype(numpy.float32), "w")
+    nodes = [helper.make_node("Gelu", ["x"], ["g"], domain="com.microsoft"), helper.make_node("Flatten", ["g"], ["f"]),
+             helper.make_node("MatMul", ["f", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 1, 8, 8])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])], [weight])
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+
+
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--grpc-listen", "127.0.0.1:0").start()
+        cls.server = Server("--grpc-listen", "127.0.0.1:0", "--cpu-slots", "4", "--onnxruntime", peers.onnxruntime_folder()).start()
         cls.addClassCleanup(cls.server.stop)
         cls.model = str(cls.server.root / "small.onnx")
         make_model(cls.model, 1)
@@ -76,6 +88,32 @@ class Clients(unittest.TestCase):
             answer = self.ask(client, tritonclient.grpc, x, request_id=f"r{n}")
             numpy.testing.assert_allclose(answer.as_numpy("y"), self.truth(x), atol=1e-3)
             self.assertEqual((answer.get_response().id, answer.get_response().model_version), (f"r{n}", "1"))
+
+    def test_a_model_for_onnxruntime_alone_is_pushed_served_and_run_over_a_dataset(self):
+        path = self.server.root / "foreign.onnx"
+        make_foreign(str(path))
+        (self.server.root / "rule.json").write_text('{"width": 8, "height": 8, "output_kind": "logits"}')
+        (self.server.root / "labels.txt").write_text("cat\ndog\nemu\n")
+        said = self.server.weir("model", "push", "foreign", str(path), "--preprocess", str(self.server.root / "rule.json"),
+                                "--labels", str(self.server.root / "labels.txt"))[1]
+        self.assertIn("run by onnxruntime", said)
+        self.server.weir("deploy", "foreign", "--replicas", "1")
+        self.addCleanup(self.server.weir, "undeploy", "foreign")
+        x = numpy.random.default_rng(6).random((2, 1, 8, 8), numpy.float32)
+        truth = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 1, 8, 8], "data": x.ravel().tolist()}]}
+        answer = self.server.request("POST", "/v2/models/foreign/infer", body)
+        numpy.testing.assert_allclose(answer["outputs"][0]["data"], truth.ravel(), atol=1e-3)
+        folder = self.server.root / "greys" / "all"
+        folder.mkdir(parents=True)
+        for seed in range(3):
+            pixels = numpy.random.default_rng(seed).integers(0, 256, (8, 8), numpy.uint8)
+            PIL.Image.fromarray(pixels).save(folder / f"{seed}.png")
+        self.server.post("/datasets", {"name": "greys", "kind": "folder", "path": str(folder.parent)})
+        self.server.post("/datasets/greys/versions")
+        job = json.loads(self.server.weir("batch", "foreign", "greys", "--name", "greys-out", "-o", "json")[1])["id"]
+        wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] in ("SUCCEEDED", "FAILED"), 60, "the batch")
+        self.assertEqual(self.server.get(f"/jobs/{job}")["state"], "SUCCEEDED", self.server.get(f"/jobs/{job}")["reason"])
 
     def test_many_at_once(self):
         client = self.grpc()

@@ -15,6 +15,7 @@ BIN = pathlib.Path(os.environ.get("WEIR_BIN", ROOT / "build/dev/programs"))
 WORKER = str(BIN / "weir-worker")
 MODEL_CASE = str(BIN.parent / "tests/model_case")
 SKIPPED = 77
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime would tell its maker
 
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "pillow", "tritonclient[grpc,http]")

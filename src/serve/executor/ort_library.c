@@ -1,5 +1,7 @@
 #include "ort_library.h"
 
+#include "serve/serve.h"
+
 #include "base/file.h"
 
 #include <dlfcn.h>
@@ -10,6 +12,10 @@
 #include <string.h>
 
 #define PATH_BYTES 1024
+
+/* From release 1.29 on the library of the Python package sends what it is used for to its maker, and
+ * keeps a database for it in the home folder, unless this is set before it is loaded. */
+#define ORT_TELEMETRY_VARIABLE "ORT_DISABLE_TELEMETRY"
 
 /* The library lives as long as the process: it keeps threads, and its code cannot be unloaded. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,10 +116,18 @@ static weir_status start_arena(struct ort_library *out, size_t max_bytes, struct
     return status;
 }
 
+void weir_onnxruntime_silence(void)
+{
+    (void)setenv(ORT_TELEMETRY_VARIABLE, "1", 1);
+}
+
 static weir_status load(const char *path, size_t memory_max_bytes, struct weir_error *err)
 {
     char found[PATH_BYTES];
     void *handle;
+    if (getenv(ORT_TELEMETRY_VARIABLE) == NULL) {
+        weir_onnxruntime_silence(); /* of a program that has not done so when it began */
+    }
     if (path[0] != '\0') {
         WEIR_TRY(open_named(path, &handle, err));
     } else if ((handle = open_system(found)) == NULL) {
