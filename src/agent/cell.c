@@ -106,6 +106,7 @@ enum cell_place cell_place(const char *state_dir, const char *job, int64_t rank,
     const char *own[] = {
         weir_arena_printf(arena, "rendezvous/%s", job),
         weir_arena_printf(arena, "checkpoints/%s", job),
+        weir_arena_printf(arena, "sandbox/%s", job),
         weir_arena_printf(arena, "replicas/%s-%lld", job, (long long)rank),
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {

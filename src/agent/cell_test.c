@@ -30,6 +30,8 @@ START_TEST(a_task_reaches_its_jobs_folders_and_datasets_of_the_state_folder_and_
         const char *folder;
     } cases[] = {
         {"/var/lib/weir/rendezvous/j1", true, CELL_OWN, "rendezvous/j1"},
+        {"/var/lib/weir/sandbox/j1/p-0-0.jsonl", true, CELL_OWN, "sandbox/j1"},
+        {"/var/lib/weir/sandbox/j2/p-0-0.jsonl", true, CELL_REFUSED, NULL},
         {"/var/lib/weir/checkpoints/j1", true, CELL_OWN, "checkpoints/j1"},
         {"/var/lib/weir/checkpoints/j1/deep/er", true, CELL_OWN, "checkpoints/j1"},
         {"/var/lib/weir/replicas/j1-2", true, CELL_OWN, "replicas/j1-2"},

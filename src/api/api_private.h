@@ -238,6 +238,8 @@ API_FN(api_ion_list);
 API_FN(api_ion_get);
 API_FN(api_ion_delete);
 API_FN(api_ion_trigger);
+API_FN(api_ion_run);
+API_FN(api_ion_promote);
 API_FN(api_ion_approve);
 API_FN(api_ion_reject);
 API_FN(api_ion_rollback);

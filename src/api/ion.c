@@ -237,6 +237,23 @@ weir_status api_ion_trigger(struct api_call *call, struct weir_txn *txn, struct 
     return step_and_answer(call, txn, &event, err);
 }
 
+weir_status api_ion_run(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"times", NULL};
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_RUN, .actor = call->actor};
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_int(call, "times", 1, &event.times, err));
+    return step_and_answer(call, txn, &event, err);
+}
+
+weir_status api_ion_promote(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {NULL};
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_PROMOTED, .actor = call->actor};
+    WEIR_TRY(api_body_only(call, fields, err));
+    return step_and_answer(call, txn, &event, err);
+}
+
 /** The caller's roles here: on the platform, and those in the ION's project that the token may use.
  *  NULL at the end. */
 static weir_status roles_here(struct api_call *call, struct weir_txn *txn, const char *project,

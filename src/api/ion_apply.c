@@ -19,6 +19,7 @@
 struct apply {
     struct api_call *call;
     struct weir_ion_doc doc;
+    const char *mode; /**< That is asked for; NULL: none. */
     json_t *warnings; /**< Sentences: of the document, and behind n_of_doc those of the store. */
     size_t n_of_doc;
     struct weir_ion_dataset *datasets; /**< The latest version of each dataset it names. */
@@ -424,6 +425,25 @@ static weir_status find_defaults(struct apply *apply, struct weir_txn *txn, stru
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
+/** An ION that lives changes its mode by being promoted, and in no other way. */
+static weir_status check_mode(const struct apply *apply, const struct weir_ion *ion,
+                              struct weir_error *err)
+{
+    if (apply->mode == NULL || strcmp(ion->state, "ACTIVE") != 0 ||
+        strcmp(apply->mode, ion->mode) == 0) {
+        return WEIR_OK;
+    }
+    return strcmp(ion->mode, WEIR_ION_SANDBOX) == 0
+               ? weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "ION \"%s\" is a sandbox: `weir ion promote %s` takes it into "
+                                "production",
+                                ion->name, ion->name)
+               : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "ION \"%s\" is in production: apply what is to be tried under "
+                                "another name",
+                                ion->name);
+}
+
 static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct apply *apply = context;
@@ -443,10 +463,13 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
         weir_ion_state_new(apply->doc.name, call->arena, &state);
     } else if (status != WEIR_OK) {
         return weir_error_set(err, status, "%s", missing.message);
+    } else {
+        WEIR_TRY(check_mode(apply, &state.ion, err));
     }
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED,
                                    .actor = call->actor,
                                    .document = weir_json_text(call->body, call->arena),
+                                   .mode = apply->mode,
                                    .doc = &apply->doc,
                                    .datasets = apply->datasets,
                                    .n_datasets = apply->n_datasets,
@@ -502,8 +525,16 @@ static weir_status check_and_store(struct apply *apply, struct weir_error *err)
 
 weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct apply apply = {.call = call, .warnings = json_array()};
+    struct apply apply = {.call = call,
+                          .mode = weir_http_request_query(call->request, "mode"),
+                          .warnings = json_array()};
     (void)txn;
+    if (apply.mode != NULL && strcmp(apply.mode, WEIR_ION_SANDBOX) != 0 &&
+        strcmp(apply.mode, WEIR_ION_PRODUCTION) != 0) {
+        json_decref(apply.warnings);
+        return weir_error_set(err, WEIR_ERR_INVALID, "mode: expected %s or %s", WEIR_ION_PRODUCTION,
+                              WEIR_ION_SANDBOX);
+    }
     weir_status status = check_and_store(&apply, err);
     json_decref(apply.warnings);
     return status;

@@ -235,6 +235,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/ions/{name}", .least = VIEWER},
     {.method = "DELETE", .pattern = API "/ions/{name}", .least = ENGINEER},
     {.method = "POST", .pattern = API "/ions/{name}/trigger", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/run", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/promote", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/approve", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/reject", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/rollback", .least = OPERATOR},

@@ -30,6 +30,8 @@
     X(cli_rollback) \
     X(cli_ion_set_model) \
     X(cli_trigger) \
+    X(cli_ion_run) \
+    X(cli_ion_promote) \
     X(cli_kpi) \
     X(cli_feedback) \
     X(cli_member) \

@@ -22,7 +22,7 @@ static const struct described {
     const char *parts[PARTS_MAX];
 } described[] = {
     {"ion",
-     "state health name project revision created_by created_ms",
+     "state health name mode project revision created_by created_ms",
      {"candidates", "policy-decisions", "members"}},
     {"job",
      "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "

@@ -15,12 +15,15 @@
 struct apply_options {
     struct cli_common common;
     char *file;
+    bool sandbox;
 };
 
 static const struct weir_option apply_options[] = {
     CLI_COMMON_OPTIONS(apply_options),
     WEIR_OPT(apply_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
              "YAML document; - reads standard input"),
+    WEIR_OPT(apply_options, sandbox, "sandbox", 0, BOOL, NULL, 0, 0, NULL,
+             "Try it: sinks, alerts and ports of the document touch nothing real"),
 };
 
 static weir_status read_document(struct cli_call *call, const char *path, char **out,
@@ -49,7 +52,10 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: $.kind: expected \"ion\"%s%.40s", path,
                               kind != NULL ? ", got " : "", kind != NULL ? kind : "");
     }
-    weir_status status = cli_rest(call, "POST", "/api/v1/ions", document, &answer, err);
+    const struct apply_options *options = call->options;
+    weir_status status =
+        cli_rest(call, "POST", options->sandbox ? "/api/v1/ions?mode=sandbox" : "/api/v1/ions",
+                 document, &answer, err);
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", path);
         return status;
@@ -63,8 +69,11 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
     if (cli_is_json(call)) {
         cli_print_json(answer);
     } else {
-        printf("ion/%s applied, revision %s\n", cli_text(call, answer, "name"),
-               cli_text(call, answer, "revision"));
+        const char *mode = cli_text(call, answer, "mode");
+        bool is_sandbox = strcmp(mode, "sandbox") == 0;
+        printf("ion/%s applied, revision %s%s%s\n", cli_text(call, answer, "name"),
+               cli_text(call, answer, "revision"), is_sandbox ? ", in the " : "",
+               is_sandbox ? mode : "");
     }
     json_decref(answer);
     return WEIR_OK;
@@ -94,7 +103,7 @@ static weir_status run_apply(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_apply = {
     .name = "apply",
-    .usage = "-f FILE [-o json]",
+    .usage = "-f FILE [--sandbox] [-o json]",
     .summary = "Create or change what a YAML file describes",
     .min_words = 0,
     .max_words = 0,
@@ -275,6 +284,71 @@ const struct cli_command cli_trigger = {
     .max_words = 2,
     CLI_OPTIONS(plain_options, plain_options),
     .run = run_trigger,
+};
+
+struct run_options {
+    struct cli_common common;
+    int64_t times;
+};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(run_options),
+    WEIR_OPT(run_options, times, "times", 'n', INT, "1", 1, 100, "N",
+             "How often, one after the other"),
+};
+
+static weir_status run_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    json_t *body = json_pack("{s:I}", "times", (json_int_t)options->times), *answer;
+    weir_status status = cli_rest(
+        call, "POST", cli_path1(call, "/api/v1/ions/{}/run", call->words[0]), body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("ion/%s: its trainings are wanted %lld time%s\n", call->words[0],
+               (long long)options->times, options->times == 1 ? "" : "s");
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_ion_run = {
+    .name = "ion run",
+    .usage = "ION [--times N]",
+    .summary = "Start the trainings of an ION now, once or several times in a row",
+    .help = "Those that may be started by hand. The row ends when one fails or is cancelled.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(run_options, run_options),
+    .run = run_run,
+};
+
+static weir_status run_promote(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, "/api/v1/ions/{}/promote", call->words[0]),
+                      NULL, &answer, err));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("ion/%s is in production, as revision %s\n", call->words[0],
+               cli_text(call, answer, "revision"));
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_ion_promote = {
+    .name = "ion promote",
+    .usage = "ION",
+    .summary = "Let an ION that was tried in a sandbox go on in production, as it is",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_promote,
 };
 
 static weir_status run_delete(struct cli_call *call, struct weir_error *err)

@@ -431,6 +431,9 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     json_t *spec = json_pack("{s:s,s:s,s:I}", "ion", action->ion, "pipeline", action->pipeline,
                              "replicas", (json_int_t)doc->replicas);
     json_object_set_new(spec, "source", json_loads(doc->source, JSON_DECODE_ANY, NULL));
+    if (strcmp(state->ion.mode, WEIR_ION_SANDBOX) == 0) {
+        json_object_set_new(spec, "sandbox", json_true());
+    }
     if (doc->sinks != NULL) {
         json_object_set_new(spec, "sinks", json_loads(doc->sinks, JSON_DECODE_ANY, NULL));
     }

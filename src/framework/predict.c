@@ -1,11 +1,16 @@
 #include "endpoint/endpoint.h"
 #include "framework/job_plan.h"
 
+/* Of each sink of an ION that is tried. */
+#define SANDBOX_FILE_MB    16
+#define SANDBOX_FILES_KEPT 3
+
 struct job_predict {
     char *ion, *pipeline;
     int64_t replicas;
     const json_t *source, *sinks, *health;
-    char *dir;
+    bool sandbox;
+    char *dir, *sandbox_dir;
 };
 
 static const struct weir_option options[] = {
@@ -21,6 +26,13 @@ static const struct weir_option options[] = {
                   "Where decisions go: a list of sinks"),
     WEIR_OPT_JSON(job_predict, health, "health", JSON, 0, NULL, 0, 0,
                   "Watching for drift: {window, interval_ms}"),
+    WEIR_OPT_JSON(
+        job_predict, sandbox, "sandbox", BOOL, 0, NULL, 0, 0,
+        "Try it: decisions go to a folder of the job's own instead of the sinks, and frames "
+        "stay where they are"),
+    WEIR_OPT_JSON(job_predict, sandbox_dir, "sandbox-dir", TEXT,
+                  WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, NULL, 0, 0,
+                  "That folder"),
     WEIR_OPT_JSON(job_predict, dir, "dir", TEXT,
                   WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, NULL, 0, 0,
                   "The replica's durable folder"),
@@ -44,12 +56,31 @@ static weir_status check_predict(const json_t *spec, struct weir_arena *arena,
                                &n_sinks, err);
 }
 
+/* In place of each sink a file in the job's own folder: nothing that the document names is written. */
+static void put_sandbox(const struct job_plan *plan, const struct job_predict *predict,
+                        int64_t rank, json_t *spec)
+{
+    const char *dir =
+        weir_arena_printf(plan->arena, "%s/sandbox/%s", plan->job->shared_dir, plan->job->id);
+    json_t *sinks = json_array();
+    for (size_t i = 0; i < json_array_size(predict->sinks); i++) {
+        json_array_append_new(
+            sinks, json_pack("{s:s,s:i,s:i,s:o}", "kind", weir_sink_jsonl_kind.name, "max_mb",
+                             SANDBOX_FILE_MB, "keep", SANDBOX_FILES_KEPT, "path",
+                             json_sprintf("%s/%s-%lld-%zu.jsonl", dir, predict->pipeline,
+                                          (long long)rank, i)));
+    }
+    json_object_set_new(spec, "sinks", sinks);
+    json_object_set_new(spec, "sandbox_dir", json_string(dir));
+}
+
 static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 {
     struct weir_configured read;
     const struct weir_launch_job *job = plan->job;
     WEIR_TRY(weir_kind_read(plan->kind, job->spec, "$.spec", plan->arena, &read, err));
-    int64_t n_replicas = ((const struct job_predict *)read.options)->replicas;
+    const struct job_predict *predict = read.options;
+    int64_t n_replicas = predict->replicas;
     WEIR_TRY(job_plan_room(plan, n_replicas, err));
     for (int64_t rank = 0; rank < n_replicas; rank++) {
         json_t *spec = job_plan_spec(plan);
@@ -57,6 +88,9 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
         json_object_set_new(
             spec, "dir",
             json_sprintf("%s/replicas/%s-%lld", job->shared_dir, job->id, (long long)rank));
+        if (predict->sandbox) {
+            put_sandbox(plan, predict, rank, spec);
+        }
         job_plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA,
                      job_plan_worker(plan, "predict", spec));
     }

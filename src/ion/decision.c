@@ -28,6 +28,7 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, durable_us,      INT,  0, "us", "From frame to decision on disk"),
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
     WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
+    WEIR_FIELD(weir_decision, is_sandbox,      BOOL, WEIR_FIELD_READ_ONLY, "", "The ION was a sandbox then: it had no effect"),
     WEIR_FIELD(weir_decision, image,           TEXT, 0, "", "SHA-256 of the face"),
     WEIR_FIELD(weir_decision, pack,            INT,  WEIR_FIELD_SECRET, "", "Pack that holds the face"),
     WEIR_FIELD(weir_decision, pack_offset,     INT,  WEIR_FIELD_SECRET, "bytes", "Where in it"),
@@ -58,6 +59,11 @@ const struct weir_resource weir_health_report_resource =
 
 static const char sql_has_frame[] =
     "SELECT count(*) FROM decisions WHERE ion = :ion AND camera = :camera AND frame = :frame";
+static const char sql_drop_tried[] =
+    "DELETE FROM decisions WHERE ion = :ion AND camera = :camera AND frame = :frame"
+    " AND is_sandbox = 1";
+static const char sql_is_sandbox[] =
+    "SELECT count(*) FROM ions WHERE name = :ion AND mode = 'sandbox'";
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
 /* Two texts each, because either index is the right one only for its own bound. */
 #define SUMMED                                                                                     \
@@ -84,10 +90,23 @@ static weir_status store_one(struct weir_txn *txn, const struct weir_decision *d
                                            WEIR_BIND_TEXT("camera", decision->camera),
                                            WEIR_BIND_INT("frame", decision->frame)),
                                 0, &n_there, err));
-    if (n_there > 0) {
+    int64_t n_sandboxes, n_dropped = 0;
+    WEIR_TRY(weir_txn_query_int(txn, sql_is_sandbox,
+                                WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion)), 0, &n_sandboxes,
+                                err));
+    if (n_there > 0 && n_sandboxes == 0) {
+        /* A frame that was only tried, and has now been decided: what had an effect counts. */
+        WEIR_TRY(weir_txn_exec(txn, sql_drop_tried,
+                               WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion),
+                                          WEIR_BIND_TEXT("camera", decision->camera),
+                                          WEIR_BIND_INT("frame", decision->frame)),
+                               &n_dropped, err));
+    }
+    if (n_there > n_dropped) {
         return WEIR_OK;
     }
     struct weir_decision numbered = *decision;
+    numbered.is_sandbox = n_sandboxes > 0;
     WEIR_TRY(weir_txn_next(txn, "decisions", &numbered.seq, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_decision_resource, &numbered, err));
     (*n_stored)++;

@@ -34,8 +34,9 @@ struct weir_decision {
     int64_t durable_us;
     double brightness;
     char *error;
-    char *image;  /**< SHA-256 of the face, or NULL. */
-    int64_t pack; /**< Where the face lies (blob/pack.h); 0: in a blob, or nowhere. */
+    bool is_sandbox; /**< The ION was a sandbox: it had no effect. Set when it is stored. */
+    char *image;     /**< SHA-256 of the face, or NULL. */
+    int64_t pack;    /**< Where the face lies (blob/pack.h); 0: in a blob, or nowhere. */
     int64_t pack_offset;
     int64_t pack_bytes;
 };
@@ -60,7 +61,8 @@ struct weir_health_report {
 extern const struct weir_resource weir_decision_resource;
 extern const struct weir_resource weir_health_report_resource;
 
-/** Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. */
+/** Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. One of an ION in
+ *  production takes the place of one that was made while it was a sandbox. */
 weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decision *decisions,
                                  size_t n, size_t *out_stored,
                                  struct weir_error *err) WEIR_MUST_CHECK;

@@ -88,6 +88,16 @@ weir_status engine_on_trigger(struct engine *engine);
 void engine_on_started(struct engine *engine);
 void engine_on_ended(struct engine *engine);
 
+/* ion_sandbox.c */
+
+/** A document is applied: an ION that is new, or was deleted, gets its mode; another keeps it. */
+void engine_choose_mode(struct engine *engine);
+weir_status engine_on_run(struct engine *engine);
+weir_status engine_on_promoted(struct engine *engine);
+
+/** A training has ended, and none waits: start the next of those that were asked for at once. */
+void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
 /* ion_policy.c */
 
 /** Whom a decision's row names if a policy made it. */

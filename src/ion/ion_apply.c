@@ -71,6 +71,7 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->run = NULL;
     pipeline->pending_cause = NULL;
     pipeline->pending_by = NULL;
+    pipeline->runs_left = 0;
     pipeline->next_fire_ms = 0;
     pipeline->candidate = NULL;
     pipeline->deployment = NULL;
@@ -195,6 +196,7 @@ static void apply_links(struct engine *engine, const struct weir_ion_doc *old_do
 static void apply_header(struct engine *engine)
 {
     struct weir_ion *ion = &engine->state->ion;
+    engine_choose_mode(engine);
     if (ion->revision == 0) {
         ion->name = weir_arena_strdup(engine->arena, engine->event->doc->name);
         ion->created_by = weir_arena_strdup(engine->arena, engine_actor(engine));

@@ -150,6 +150,10 @@ static weir_status dispatch(struct engine *engine)
         break;
     case WEIR_ION_EVENT_TRIGGER:
         return engine_on_trigger(engine);
+    case WEIR_ION_EVENT_RUN:
+        return engine_on_run(engine);
+    case WEIR_ION_EVENT_PROMOTED:
+        return engine_on_promoted(engine);
     case WEIR_ION_EVENT_APPROVE:
     case WEIR_ION_EVENT_REJECT:
         return engine_on_review(engine);

@@ -37,11 +37,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** An ION in production touches what is real. That of a sandbox does not: its decisions go to a folder
+ *  of their own, frames stay where they are, nobody is told of its alerts. */
+#define WEIR_ION_PRODUCTION "production"
+#define WEIR_ION_SANDBOX    "sandbox"
+
+/** Trainings that one RUN may ask for. */
+#define WEIR_ION_RUNS_MAX 100
+
 struct weir_ion {
     char *name;
     char *project;
     char *document;        /**< JSON. */
     char *state;           /**< "ACTIVE" or "DELETED". */
+    char *mode;            /**< WEIR_ION_PRODUCTION or WEIR_ION_SANDBOX. */
     int64_t revision;      /**< Counts up with every change of the document. */
     int64_t list_revision; /**< Counts up with every change of the members. */
     int64_t n_decisions;   /**< Policy decisions made so far. */
@@ -68,6 +77,7 @@ struct weir_ion_pipeline {
     char *cause_by;      /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
     char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
     char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
+    int64_t runs_left;   /**< Trainings that follow this one, as a person asked for. */
     int64_t dataset_version; /**< Latest version seen. */
     int64_t next_fire_ms;    /**< Of the schedule; 0 = none. */
     /* Prediction. */
@@ -172,13 +182,15 @@ struct weir_ion_model {
 };
 
 enum weir_ion_event_type {
-    WEIR_ION_EVENT_APPLIED,  /**< document (JSON text), doc, datasets and models (latest of each it
+    WEIR_ION_EVENT_APPLIED, /**< mode (of a new ION; NULL: production), document (JSON text), doc, datasets and models (latest of each it
                                names), actor. */
-    WEIR_ION_EVENT_DELETED,  /**< actor. */
-    WEIR_ION_EVENT_MODEL,    /**< models[0]: a new version; pipeline: that trained it, or NULL. */
-    WEIR_ION_EVENT_DATASET,  /**< datasets[0]: a new version. */
-    WEIR_ION_EVENT_TICK,     /**< Time has passed. */
-    WEIR_ION_EVENT_TRIGGER,  /**< pipeline, actor. */
+    WEIR_ION_EVENT_DELETED, /**< actor. */
+    WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
+    WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
+    WEIR_ION_EVENT_TICK,    /**< Time has passed. */
+    WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
+    WEIR_ION_EVENT_RUN,     /**< times, actor: every training that may be started by hand. */
+    WEIR_ION_EVENT_PROMOTED, /**< actor: a sandbox goes on in production. */
     WEIR_ION_EVENT_APPROVE,  /**< version (0 = newest that waits), link (NULL = any), actor, roles,
                                note. */
     WEIR_ION_EVENT_REJECT,   /**< The same. */
@@ -203,6 +215,8 @@ struct weir_ion_event {
     const char *pipeline;
     const char *link;
     const char *document;
+    const char *mode;
+    int64_t times;
     const struct weir_ion_doc *doc;
     const struct weir_ion_dataset *datasets;
     size_t n_datasets;

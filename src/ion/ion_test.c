@@ -301,6 +301,7 @@ static weir_status damage_and_delete(struct weir_txn *txn, void *context, struct
                            .project = "default",
                            .document = "{\"kind\":",
                            .state = "ACTIVE",
+                           .mode = WEIR_ION_PRODUCTION,
                            .created_by = "ann"};
     char **names;
     size_t n;

@@ -59,7 +59,8 @@ static void add_pending_by(struct engine *engine, struct weir_ion_pipeline *pipe
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause)
 {
     char *copy = weir_arena_strdup(engine->arena, cause);
-    bool is_by_hand = engine->event->type == WEIR_ION_EVENT_TRIGGER;
+    bool is_by_hand =
+        engine->event->type == WEIR_ION_EVENT_TRIGGER || engine->event->type == WEIR_ION_EVENT_RUN;
     char *by = is_by_hand ? weir_arena_strdup(engine->arena, engine_actor(engine)) : NULL;
     if (!engine_is(pipeline->state, PIPELINE_TRAINING)) {
         start(engine, pipeline, copy, by);
@@ -274,5 +275,7 @@ void engine_on_ended(struct engine *engine)
     }
     if (pipeline->pending_cause != NULL) {
         start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
+    } else {
+        engine_run_again(engine, pipeline);
     }
 }

@@ -69,7 +69,7 @@ void camera_list_remove(struct camera_list *list, struct camera *camera)
 void camera_insert(struct camera *camera, int64_t number, const char *file)
 {
     size_t low = 0, high = camera->n;
-    if (strlen(file) >= CAMERA_FILE_BYTES) {
+    if (strlen(file) >= CAMERA_FILE_BYTES || number < camera->first) {
         return;
     }
     while (low < high) {

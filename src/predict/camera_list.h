@@ -28,6 +28,7 @@ struct camera {
     int watch;                   /**< The caller's (inotify). */
     struct camera_frame *frames; /**< By number. */
     size_t n, cap;
+    int64_t first; /**< Lower numbers are not inserted: they were looked at and lie there still. */
     bool has_more; /**< The folder holds frames that are not in the list. */
 };
 

@@ -105,6 +105,9 @@ weir_status replica_start(const struct predict_spec *spec, struct replica **out,
     replica->source_ops = source_ops_of(spec->source.kind);
     replica->intake = intake_create(&replica->source_ops->limits);
     weir_status status = weir_dir_make(spec->dir, 0700, err);
+    if (status == WEIR_OK && spec->sandbox_dir != NULL) {
+        status = weir_dir_make(spec->sandbox_dir, 0700, err);
+    }
     if (status == WEIR_OK) {
         status = open_outbox(replica, err);
     }

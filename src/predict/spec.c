@@ -60,6 +60,7 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
     WEIR_TRY(read_text(root, "$", "token_file", false, arena, &out->token_file, err));
     WEIR_TRY(read_text(root, "$", "ca_file", false, arena, &out->ca_file, err));
     WEIR_TRY(read_text(root, "$", "job", false, arena, &out->job, err));
+    WEIR_TRY(read_text(root, "$", "sandbox_dir", false, arena, &out->sandbox_dir, err));
     WEIR_TRY(read_int(root, "$", "replicas", 1, 1, 1024, &out->n_replicas, err));
     WEIR_TRY(read_int(health, "$.health", "window", 200, 20, 100000, &out->health_window, err));
     WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,

@@ -25,7 +25,10 @@
 
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
-    char *onnxruntime;        /**< Library; NULL: found. Not of the file: of flag or environment. */
+    char *onnxruntime; /**< Library; NULL: found. Not of the file: of flag or environment. */
+    /** The ION is tried: this folder is its own, and what frames and ports belong to is left alone.
+     *  NULL: it is in production. */
+    char *sandbox_dir;
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];

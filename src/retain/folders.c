@@ -218,6 +218,7 @@ static const struct folder {
     {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_by_job},
     {WEIR_RETAIN_RESULTS, "results", judge_by_job},
     {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
+    {WEIR_RETAIN_SANDBOXES, "sandbox", judge_by_job},
     {WEIR_RETAIN_LOGS, "logs", judge_log},
     {WEIR_RETAIN_PICTURES, "pictures", judge_pack},
 };

@@ -151,6 +151,7 @@ export interface Decision {
     id: string // Identifier, made by the replica
     image: string | null // SHA-256 of the face
     ion: string // ION
+    is_sandbox: boolean // The ION was a sandbox then: it had no effect
     label: string | null // What a classifier took it for
     labels: unknown // The likeliest labels, [{label, score}]; null unless asked for
     latency_us: number // From frame to decision (us)
@@ -437,6 +438,7 @@ export interface Ion {
     health?: Health | null // Is all well?
     links: Link[] // Its links, in the order of the document
     list_revision: number // Counts changes of the lists
+    mode: string // production or sandbox
     n_decisions: number // Policy decisions made
     n_served: number // Promotions and rollbacks made
     name: string // Unique name
@@ -692,6 +694,7 @@ export interface Pipeline {
     pending_cause: string | null // Why it will train again after that
     replicas?: number | null // Replicas of a prediction
     run: string | null // Run of the training
+    runs_left: number // Trainings that follow this one, as a person asked for
     schedule?: string | null // When it trains by itself
     served_candidate: string | null // Candidate that replicas serve
     served_revision: number // Newest deployment that a replica serves; 0: none

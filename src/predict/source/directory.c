@@ -50,6 +50,11 @@ static const char *path_of(const struct source *source)
     return ((const struct weir_source_directory *)source->config.spec->source.options)->path;
 }
 
+static bool keeps_frames(const struct source *source)
+{
+    return source->config.spec->sandbox_dir != NULL;
+}
+
 bool source_frame_number(const char *file_name, int64_t *out)
 {
     size_t n = strspn(file_name, "0123456789");
@@ -278,7 +283,8 @@ static struct frame *read_frame(struct source *source, const struct camera *came
     }
     struct frame *frame = frame_create(camera->name, found->number);
     frame->path = weir_xstrdup(path);
-    frame->on_durable = on_durable;
+    /* Of one that is tried the frames are another's too: it looks, and leaves them. */
+    frame->on_durable = keeps_frames(source) ? NULL : on_durable;
     frame->context = source;
     if (fd < 0) {
         damage(frame, strerror(errno));
@@ -307,6 +313,7 @@ static struct frame *next_frame(struct source *source)
     struct camera_frame found;
     while (camera_list_take(&source->list, &camera, &found)) {
         struct frame *frame = read_frame(source, camera, &found);
+        camera->first = keeps_frames(source) ? found.number + 1 : 0;
         if (camera->n == 0 && camera->has_more) {
             scan_camera(source, camera);
         }

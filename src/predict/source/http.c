@@ -189,12 +189,24 @@ static weir_status write_endpoint(const struct source *source, struct weir_error
     return weir_file_write_atomic(path, text, (size_t)n, 0600, err);
 }
 
+/* Of one that is tried the port of the document is another's: a free one, which endpoint.json names. */
+static const char *address_of(const struct source_config *config, char out[256])
+{
+    const char *listen = options_of(config)->listen, *colon = strrchr(listen, ':');
+    if (config->spec->sandbox_dir == NULL || colon == NULL) {
+        return listen;
+    }
+    (void)snprintf(out, 256, "%.*s:0", (int)WEIR_MIN(colon - listen, 200), listen);
+    return out;
+}
+
 static weir_status start(const struct source_config *config, struct source **out,
                          struct weir_error *err)
 {
+    char address[256];
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
-    const struct weir_http_config http = {.listen = options_of(config)->listen,
+    const struct weir_http_config http = {.listen = address_of(config, address),
                                           .n_handlers = N_HANDLERS,
                                           .n_io_threads = 1,
                                           .max_queued = N_QUEUED,

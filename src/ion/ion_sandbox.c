@@ -1,0 +1,94 @@
+/* Trying an ION: trainings that run now, several times over, and the way into production. */
+#include "ion/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void engine_choose_mode(struct engine *engine)
+{
+    struct weir_ion *ion = &engine->state->ion;
+    const char *wanted = engine->event->mode;
+    bool is_new = ion->mode == NULL || ion->state == NULL || !engine_is(ion->state, "ACTIVE");
+    if (is_new) {
+        ion->mode = weir_arena_strdup(engine->arena, wanted != NULL ? wanted : WEIR_ION_PRODUCTION);
+    }
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static char *cause_of(struct engine *engine, int64_t n_left)
+{
+    return weir_arena_printf(engine->arena, "by hand (%s), %" PRId64 " more after it",
+                             engine_actor(engine), n_left);
+}
+
+weir_status engine_on_run(struct engine *engine)
+{
+    int64_t times = engine->event->times;
+    size_t n_started = 0;
+    if (times < 1 || times > WEIR_ION_RUNS_MAX) {
+        return weir_error_set(engine->err, WEIR_ERR_INVALID,
+                              "a training may be run 1 to %d times at once", WEIR_ION_RUNS_MAX);
+    }
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        const struct weir_ion_doc_pipeline *doc =
+            weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
+        if (engine_is(pipeline->state, PIPELINE_REMOVED) || doc == NULL ||
+            doc->type != WEIR_PIPELINE_TRAINING || !doc->on_manual) {
+            continue;
+        }
+        pipeline->runs_left = times - 1;
+        pipeline->updated_ms = engine->now_ms;
+        engine_trigger(engine, pipeline, cause_of(engine, times - 1));
+        n_started++;
+    }
+    return n_started > 0 ? WEIR_OK
+                         : weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                                          "ION \"%s\" has no training that may be started by hand",
+                                          engine->state->ion.name);
+}
+
+void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    if (pipeline->runs_left <= 0) {
+        return;
+    }
+    if (engine->event->type != WEIR_ION_EVENT_FINISHED) {
+        pipeline->runs_left = 0; /* what failed would fail again; what a person ended is ended */
+        return;
+    }
+    char *by = pipeline->cause_by;
+    pipeline->runs_left--;
+    engine_trigger(engine, pipeline,
+                   weir_arena_printf(engine->arena, "by hand (%s), %" PRId64 " more after it",
+                                     by != NULL ? by : "nobody known", pipeline->runs_left));
+    pipeline->cause_by = by;
+}
+
+/* ---- promote --------------------------------------------------------------------------------- */
+
+weir_status engine_on_promoted(struct engine *engine)
+{
+    struct weir_ion *ion = &engine->state->ion;
+    if (!engine_is(ion->mode, WEIR_ION_SANDBOX)) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT, "ION \"%s\" is in production already",
+                              ion->name);
+    }
+    ion->mode = WEIR_ION_PRODUCTION;
+    ion->updated_ms = engine->now_ms;
+    engine_tell(engine, "ion_promoted",
+                weir_arena_printf(engine->arena,
+                                  "ION %s goes on in production, as revision %" PRId64
+                                  ", which was tried in the sandbox.",
+                                  ion->name, ion->revision));
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        /* Its replicas begin anew: sinks and source are the document's from now on. */
+        if (engine_is(pipeline->type, "prediction") && pipeline->job != NULL &&
+            !engine_is(pipeline->state, PIPELINE_REMOVED)) {
+            engine_restart_replicas(engine, pipeline);
+        }
+    }
+    return WEIR_OK;
+}

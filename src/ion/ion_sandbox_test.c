@@ -1,0 +1,199 @@
+/* Sandboxes: the mode of an ION, rows of trainings, the way into production; and that decisions say
+ * which they are of. */
+#include "ion/decision.h"
+#include "ion/ion_fixture.h"
+#include "store/identity.h"
+#include "store/store_fixture.h"
+#include "store/table.h"
+
+static struct weir_arena arena;
+static struct weir_ion_state state;
+static struct weir_ion_actions actions;
+static int64_t now_ms;
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+    weir_ion_state_new("x", &arena, &state);
+    now_ms = 1700000000000;
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+static weir_status step(struct weir_ion_event event)
+{
+    struct weir_error err;
+    actions = (struct weir_ion_actions){0};
+    now_ms += 1000;
+    return weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
+}
+
+static struct weir_ion_event apply_as(const char *mode, int replicas)
+{
+    struct weir_ion_event event = applied(&arena, "always-update", "{manual: true}", replicas);
+    event.mode = mode;
+    return event;
+}
+
+static struct weir_ion_event run_times(int64_t times)
+{
+    return (struct weir_ion_event){.type = WEIR_ION_EVENT_RUN, .actor = "bob", .times = times};
+}
+
+static struct weir_ion_event ended(enum weir_ion_event_type type)
+{
+    return (struct weir_ion_event){
+        .type = type, .pipeline = "t", .training = pipeline_of(&state, "t")->training};
+}
+
+START_TEST(an_ion_keeps_the_mode_that_it_began_with)
+{
+    ck_assert_int_eq(step(apply_as("sandbox", 1)), WEIR_OK);
+    ck_assert_str_eq(state.ion.mode, "sandbox");
+    ck_assert_int_eq(step(apply_as(NULL, 2)), WEIR_OK);
+    ck_assert_str_eq(state.ion.mode, "sandbox");
+    ck_assert_int_eq(state.ion.revision, 2);
+    ck_assert_int_eq(step((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED}), WEIR_OK);
+    ck_assert_int_eq(step(apply_as(NULL, 2)), WEIR_OK); /* another of that name */
+    ck_assert_str_eq(state.ion.mode, "production");
+}
+
+END_TEST
+
+START_TEST(trainings_run_in_a_row_and_name_who_wanted_them)
+{
+    ck_assert_int_eq(step(apply_as(NULL, 1)), WEIR_OK);
+    ck_assert_int_eq(step(run_times(3)), WEIR_OK);
+    for (int64_t i = 1; i <= 3; i++) {
+        const struct weir_ion_pipeline *training = pipeline_of(&state, "t");
+        ck_assert_str_eq(training->state, "TRAINING");
+        ck_assert_int_eq(training->training, i);
+        ck_assert_str_eq(training->cause_by, "bob");
+        ck_assert_ptr_nonnull(strstr(training->cause, "bob"));
+        ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 1);
+        ck_assert_int_eq(step(ended(WEIR_ION_EVENT_FINISHED)), WEIR_OK);
+    }
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 0);
+}
+
+END_TEST
+
+START_TEST(a_row_ends_with_one_that_fails_or_is_cancelled)
+{
+    static const enum weir_ion_event_type ends[] = {WEIR_ION_EVENT_FAILED,
+                                                    WEIR_ION_EVENT_CANCELLED};
+
+    ck_assert_int_eq(step(apply_as("sandbox", 1)), WEIR_OK);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(ends); i++) {
+        ck_assert_int_eq(step(run_times(100)), WEIR_OK);
+        ck_assert_int_eq(step(ended(ends[i])), WEIR_OK);
+        ck_assert_str_eq(pipeline_of(&state, "t")->state, "IDLE");
+        ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 0);
+    }
+    ck_assert_int_eq(step(run_times(0)), WEIR_ERR_INVALID);
+    ck_assert_int_eq(step(run_times(101)), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+START_TEST(the_revision_that_was_tried_goes_on_in_production)
+{
+    struct weir_ion_event promoted = {.type = WEIR_ION_EVENT_PROMOTED, .actor = "eve"};
+    ck_assert_int_eq(step(apply_as("sandbox", 1)), WEIR_OK);
+    ck_assert_int_eq(step(model(&arena, "t", 1)), WEIR_OK);
+    ck_assert_int_eq(step((struct weir_ion_event){
+                         .type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "job-of-sandbox"}),
+                     WEIR_OK);
+    int64_t revision = state.ion.revision;
+    const char *candidate = serving(&state, "t:p")->id;
+    ck_assert_int_eq(step(promoted), WEIR_OK);
+    ck_assert_str_eq(state.ion.mode, "production");
+    ck_assert_int_eq(state.ion.revision, revision);
+    ck_assert_str_eq(serving(&state, "t:p")->id, candidate);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_STOP_PREDICTION), 1);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 1);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_TRAINING), 0);
+    ck_assert_str_eq(actions.items[0].actor, "eve");
+    ck_assert_int_eq(step(promoted), WEIR_ERR_CONFLICT);
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+static struct store_fixture fixture;
+
+static weir_status put_ion(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_ion ion = {.name = "x",
+                           .project = "default",
+                           .document = "{}",
+                           .state = "ACTIVE",
+                           .mode = context,
+                           .revision = 1};
+    if (strcmp(context, "sandbox") == 0) {
+        WEIR_TRY(weir_txn_insert(txn, &weir_project_resource,
+                                 &(struct weir_project){.name = "default"}, err));
+    }
+    return weir_txn_upsert(txn, &weir_ion_resource, &ion, err);
+}
+
+static weir_status put_decision(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_decision decision = {.id = context,
+                                     .ion = "x",
+                                     .pipeline = "p",
+                                     .camera = "c",
+                                     .frame = 7,
+                                     .time_ms = 1,
+                                     .verdict = "grant"};
+    size_t n_stored;
+    return weir_decisions_store(txn, &decision, 1, &n_stored, err);
+}
+
+static weir_status count(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_query_int(
+        txn, "SELECT count(*) * 100 + sum(is_sandbox) * 10 + (min(id) = 'd1') FROM decisions",
+        WEIR_NO_BINDS, -1, context, err);
+}
+
+static int64_t stored(const char *id)
+{
+    int64_t found;
+    fixture_write(&fixture, put_decision, (void *)id);
+    fixture_read(&fixture, count, &found);
+    return found;
+}
+
+START_TEST(a_decision_says_whether_it_was_tried_and_one_with_an_effect_counts_more)
+{
+    fixture_make(&fixture, NULL);
+    fixture_write(&fixture, put_ion, "sandbox");
+    ck_assert_int_eq(stored("d1"), 111);
+    ck_assert_int_eq(stored("d2"), 111); /* the same frame again */
+    fixture_write(&fixture, put_ion, "production");
+    ck_assert_int_eq(stored("d3"), 100);
+    ck_assert_int_eq(stored("d1"), 100);
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        an_ion_keeps_the_mode_that_it_began_with,
+        trainings_run_in_a_row_and_name_who_wanted_them,
+        a_row_ends_with_one_that_fails_or_is_cancelled,
+        the_revision_that_was_tried_goes_on_in_production,
+        a_decision_says_whether_it_was_tried_and_one_with_an_effect_counts_more,
+    };
+    return weir_test_run(
+        weir_test_suite_with("ion sandbox", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
+}
