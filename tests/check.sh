@@ -3,9 +3,9 @@
 #
 # Three builds of the same tests: dev (warnings are errors), asan (address and undefined behaviour)
 # and tsan (our own threads, with the reference back-end). A step that fails counts as one failure
-# and the rest still runs, so that one look shows everything. The tests of the whole system mostly
-# wait: meanwhile the sanitizers' tests are built, and the tests that only compute are run, with what
-# CPU the former leave. Tests with threads have deadlines, and run when nothing else does.
+# and the rest still runs, so that one look shows everything. The tests of the whole system, and those
+# with threads, mostly wait and have deadlines: beside them run the builds and the tests that only
+# compute, with what CPU the former leave.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -98,17 +98,9 @@ suite() {
     count_tests "$1"
 }
 
-# nice_suite …: the same, with what CPU others leave.
-nice_suite() {
-    (renice -n 10 "$BASHPID" >/dev/null; run_tests "$@")
-    count_tests "$1"
-}
-
 if [ $is_long = no ]; then
-    # Some tests wait for others' processes: one more than there are processors.
-    slots=$((jobs + 1))
     step format tests/lint/format.sh
-    is_dev=no is_asan=no is_tsan=no system_job= bare_job=
+    is_dev=no is_asan=no is_tsan=no system_job= bare_job= compute_job=
     if build dev all; then
         is_dev=yes
         run_tests system dev -j 2 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
@@ -125,18 +117,30 @@ if [ $is_long = no ]; then
     step docs tests/lint/docs.py
     step words tests/lint/words.py
     step bundle web/check-bundle.sh
-    [ $is_dev = no ] || nice_suite dev dev -j "$jobs" -LE 'slow|browser|system|threads'
-    [ $is_asan = no ] || nice_suite asan asan -j "$jobs" -LE 'slow|browser|system|threads'
+    # What only computes takes what CPU the others leave, to the end.
+    {
+        renice -n 15 "$BASHPID" >/dev/null
+        export CK_TIMEOUT_MULTIPLIER=4
+        [ $is_dev = no ] || run_tests dev dev -j "$jobs" -LE 'slow|browser|system|threads'
+        [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads'
+    } >build/check-compute.log 2>&1 &
+    compute_job=$!
     wait "$bare_job"
     count_step bare-debian $?
     if [ $is_dev = yes ]; then
         wait "$system_job"
         cat build/check-system.log
         count_tests system
-        suite dev-threads dev -j "$slots" -L threads -LE slow
     fi
-    [ $is_asan = yes ] && suite asan-threads asan -j "$slots" -L threads -LE slow
-    [ $is_tsan = yes ] && suite tsan tsan -j "$slots" -L threads -LE slow
+    # Some of them wait for others' processes: one more than there are processors. In the dev build,
+    # which tries each law oftener, only the trainings: the sanitizers run the others.
+    [ $is_dev = no ] || suite dev-threads dev -j "$((jobs + 1))" -L train -L threads -LE slow
+    [ $is_asan = no ] || suite asan-threads asan -j "$((jobs + 1))" -L threads -LE slow
+    [ $is_tsan = no ] || suite tsan tsan -j "$((jobs + 1))" -L threads -LE slow
+    wait "$compute_job"
+    cat build/check-compute.log
+    [ $is_dev = no ] || count_tests dev
+    [ $is_asan = no ] || count_tests asan
     printf 'The slowest:\n%s\n' "$(slowest system dev dev-threads asan asan-threads tsan)"
 else
     build dev all && suite dev dev -j 1 -L slow

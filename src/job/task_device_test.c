@@ -17,7 +17,7 @@
 #define N_DEVICES 3 /* of each node; the last has 40 GB, the others 80 */
 #define N_JOBS    9
 #define N_STEPS   150
-#define N_SEEDS   60
+#define N_SEEDS   WEIR_TEST_TIMES(60, 10)
 #define GB        ((int64_t)1000000007) /* odd on purpose */
 
 static struct store_fixture fixture;

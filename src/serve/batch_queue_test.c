@@ -258,4 +258,5 @@ WEIR_TEST_LOOPS_MAIN("batch queue", {without_a_delay_what_is_there_is_taken, 0},
                      {the_earliest_deadline_goes_first_and_shapes_are_not_mixed, 0},
                      {a_request_larger_than_a_batch_is_alone, 0},
                      {a_full_queue_refuses_and_expired_ones_come_out, 0},
-                     {random_arrivals_are_each_answered_once_in_order_and_within_bounds, 200})
+                     {random_arrivals_are_each_answered_once_in_order_and_within_bounds,
+                      WEIR_TEST_TIMES(200, 40)})

@@ -346,7 +346,7 @@ END_TEST
 START_TEST(invariants_hold_on_random_traces)
 {
     static const char *const profiles[] = {"fifo", "fifo-skip", "sjf", "las", "kai", "default"};
-    for (uint64_t seed = 1; seed <= WEIR_TEST_TIMES(6, 3); seed++) {
+    for (uint64_t seed = 1; seed <= WEIR_TEST_TIMES(6, 2); seed++) {
         char text[16384] = "submit,duration,accelerators,tasks,min_tasks,queue,priority\n";
         size_t len = strlen(text);
         struct weir_rng rng;

@@ -138,7 +138,7 @@ START_TEST(the_bits_are_those_of_an_update_after_the_step)
                 config_of(i_form, sizes[i].batch, sizes[i].n_parts, 1 + (int32_t)(i % 3));
             for (size_t r = 0; r < WEIR_ARRAY_LEN(rules); r++) {
                 if (is_slow ? sizes[i].batch < 70 && (i + r) % 5 == 0
-                            : (i + r) % WEIR_TEST_TIMES(2, 4) == 0) {
+                            : (i + r) % WEIR_TEST_TIMES(2, 8) == 0) {
                     expect_same_bits(graph, config, rules[r], r == 2 ? 0 : 0.9);
                 }
             }
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(the_bits_of_networks_of_every_kind_of_layer_are_the_same_too)
 {
     for (int i_form = next_form(-1); i_form < N_FORMS; i_form = next_form(i_form)) {
-        for (uint64_t seed = 0; seed < (i_form < 2 ? WEIR_TEST_TIMES(10, 5) : 4); seed++) {
+        for (uint64_t seed = 0; seed < WEIR_TEST_TIMES(i_form < 2 ? 10 : 4, 2); seed++) {
             struct weir_graph *graph = seed == 0 ? small_graph() : random_graph(seed, 7, NULL);
             struct weir_net_config config =
                 config_of(i_form, 6 + (int32_t)(seed % 2), 1, 1 + (int32_t)(seed % 3));
