@@ -338,6 +338,17 @@ struct weir_ion_state;
 weir_status api_ion_load(struct api_call *call, struct weir_txn *txn, struct weir_ion_state *out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
+/** An ION with its pipelines and links; the caller's reference. */
+weir_status api_ion_look(struct api_call *call, struct weir_txn *txn, const char *name,
+                         json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Answer what a document would come to: the ION as it would be, the warnings, and `effects`, a list of
+ *  {kind, pipeline, link, text} of what the engine would do at once. */
+struct weir_ion_actions;
+weir_status api_ion_plan(struct api_call *call, struct weir_txn *txn, const char *name,
+                         const struct weir_ion_actions *actions, json_t *warnings,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Answer an ION with its pipelines and links, and with warnings (an array; NULL: without). */
 weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
                            json_t *warnings, struct weir_error *err) WEIR_MUST_CHECK;

@@ -128,15 +128,23 @@ static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state
     return view;
 }
 
-weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
-                           json_t *warnings, struct weir_error *err)
+weir_status api_ion_look(struct api_call *call, struct weir_txn *txn, const char *name,
+                         json_t **out, struct weir_error *err)
 {
     struct weir_ion_state state;
     struct weir_alert *alerts;
     size_t n_alerts;
     WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n_alerts, err));
-    json_t *view = ion_view(txn, &state, alerts, n_alerts, call->arena);
+    *out = ion_view(txn, &state, alerts, n_alerts, call->arena);
+    return WEIR_OK;
+}
+
+weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
+                           json_t *warnings, struct weir_error *err)
+{
+    json_t *view;
+    WEIR_TRY(api_ion_look(call, txn, name, &view, err));
     if (warnings != NULL) {
         json_object_set_new(view, "warnings", json_copy(warnings));
     }

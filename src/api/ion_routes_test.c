@@ -52,6 +52,33 @@ START_TEST(the_same_document_changes_nothing)
 
 END_TEST
 
+START_TEST(a_dry_run_says_what_would_come_of_it_and_changes_nothing)
+{
+    EXPECT(200, "GET " DOOR);
+    int64_t revision = json_integer_value(said("revision"));
+    EXPECT(200, "POST " API "/ions?dry_run=1\n\n{\"name\":\"door\",\"pipelines\":["
+                "{\"name\":\"watch\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"},"
+                "{\"name\":\"see\",\"type\":\"prediction\",\"source\":{\"kind\":\"http\"},"
+                "\"gallery\":{\"dataset\":\"staff\"},\"replicas\":2}],"
+                "\"links\":[{\"from\":\"watch\",\"to\":\"see\"}]}");
+    ck_assert_int_eq(json_integer_value(said("revision")), revision + 1);
+    ck_assert_str_eq(said_text("links.0.id"), "watch:see");
+    ck_assert(json_is_array(said("effects")));
+    ck_assert(json_is_array(said("warnings")));
+    EXPECT(200, "GET " DOOR);
+    ck_assert_int_eq(json_integer_value(said("revision")), revision);
+    ck_assert_str_eq(said_text("links.0.id"), "learn:see");
+    EXPECT_ERROR(400, "$.name", "POST " API "/ions?dry_run=1\n\n{}");
+    EXPECT(200, "POST " API "/ions?dry_run=1\n\n{\"name\":\"gate\",\"pipelines\":["
+                "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"}]}");
+    ck_assert_int_eq(json_integer_value(said("revision")), 1);
+    EXPECT(404, "GET " API "/ions/gate");
+}
+
+END_TEST
+
 START_TEST(a_document_of_wrong_form_is_refused_whole)
 {
     static const struct {
@@ -528,6 +555,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
                     a_document_of_wrong_form_is_refused_whole,
+                    a_dry_run_says_what_would_come_of_it_and_changes_nothing,
                     a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,
                     a_training_is_triggered_once_its_data_is_frozen,
                     there_is_nothing_to_review_before_there_is_a_model, a_replicas_report_is_listed,

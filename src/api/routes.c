@@ -274,8 +274,11 @@ const struct api_route api_routes[] = {
      API_BYTES_OUT | API_FOR_TASKS, NULL, NULL, NULL, 0, api_blob_get},
     {"GET", API "/ions", "List IONs with pipelines and links", R(IONS_READ), API_READ, API_LIST,
      NULL, &weir_ion_resource, "cursor", 0, api_ion_list},
-    {"POST", API "/ions", "Apply an ION document: create it, or change what differs", R(IONS_APPLY),
-     API_NONE, API_NOTIFY, NULL, &weir_ion_resource, "mode", 0, api_ion_apply},
+    {"POST", API "/ions",
+     "Apply an ION document: create it, or change what differs; with dry_run only say what would "
+     "come of it",
+     R(IONS_APPLY), API_NONE, API_NOTIFY, NULL, &weir_ion_resource, "mode dry_run", 0,
+     api_ion_apply},
     {"GET", API "/ions/{name}", "Look at an ION", R(IONS_READ), API_READ, 0, NULL,
      &weir_ion_resource, NULL, 0, api_ion_get},
     {"DELETE", API "/ions/{name}", "Delete an ION and stop what it runs", R(IONS_APPLY), API_WRITE,

@@ -16,6 +16,7 @@ struct apply_options {
     struct cli_common common;
     char *file;
     bool sandbox;
+    bool dry_run;
 };
 
 static const struct weir_option apply_options[] = {
@@ -24,6 +25,8 @@ static const struct weir_option apply_options[] = {
              "YAML document; - reads standard input"),
     WEIR_OPT(apply_options, sandbox, "sandbox", 0, BOOL, NULL, 0, 0, NULL,
              "Try it: sinks, alerts and ports of the document touch nothing real"),
+    WEIR_OPT(apply_options, dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
+             "Check it and say what would come of it; nothing changes"),
 };
 
 static weir_status read_document(struct cli_call *call, const char *path, char **out,
@@ -43,6 +46,21 @@ static weir_status read_document(struct cli_call *call, const char *path, char *
     return WEIR_OK;
 }
 
+static void print_plan(struct cli_call *call, const json_t *answer)
+{
+    size_t i;
+    json_t *effect, *effects = json_object_get(answer, "effects");
+    printf("ion/%s would be revision %s\n", cli_text(call, answer, "name"),
+           cli_text(call, answer, "revision"));
+    json_array_foreach(effects, i, effect)
+    {
+        printf("  %s\n", cli_text(call, effect, "text"));
+    }
+    if (json_array_size(effects) == 0) {
+        printf("  Nothing starts, stops or is deployed.\n");
+    }
+}
+
 static weir_status apply_one(struct cli_call *call, const char *path, const json_t *document,
                              struct weir_error *err)
 {
@@ -53,9 +71,11 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
                               kind != NULL ? ", got " : "", kind != NULL ? kind : "");
     }
     const struct apply_options *options = call->options;
-    weir_status status =
-        cli_rest(call, "POST", options->sandbox ? "/api/v1/ions?mode=sandbox" : "/api/v1/ions",
-                 document, &answer, err);
+    const char *where = options->dry_run && options->sandbox ? "/api/v1/ions?mode=sandbox&dry_run=1"
+                        : options->dry_run                   ? "/api/v1/ions?dry_run=1"
+                        : options->sandbox                   ? "/api/v1/ions?mode=sandbox"
+                                                             : "/api/v1/ions";
+    weir_status status = cli_rest(call, "POST", where, document, &answer, err);
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", path);
         return status;
@@ -68,6 +88,8 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
     }
     if (cli_is_json(call)) {
         cli_print_json(answer);
+    } else if (options->dry_run) {
+        print_plan(call, answer);
     } else {
         const char *mode = cli_text(call, answer, "mode");
         bool is_sandbox = strcmp(mode, "sandbox") == 0;
@@ -103,7 +125,7 @@ static weir_status run_apply(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_apply = {
     .name = "apply",
-    .usage = "-f FILE [--sandbox] [-o json]",
+    .usage = "-f FILE [--sandbox] [--dry-run] [-o json]",
     .summary = "Create or change what a YAML file describes",
     .min_words = 0,
     .max_words = 0,

@@ -1,0 +1,79 @@
+/** What applying a document would come to: the engine's actions, in words. The same step as an apply takes, so that
+ *  nothing is foretold by other rules than those that hold. */
+#include "api/api_private.h"
+
+#include "ion/ion_step.h"
+
+static const char *sentence(const struct weir_ion_action *action, struct weir_arena *arena)
+{
+    switch (action->type) {
+    case WEIR_ION_ACTION_START_TRAINING:
+        return weir_arena_printf(arena, "Training %lld of \"%s\" starts: %s.",
+                                 (long long)action->number, action->pipeline,
+                                 action->message != NULL ? action->message : "applied");
+    case WEIR_ION_ACTION_STOP_TRAINING:
+        return weir_arena_printf(arena, "The running training of \"%s\" is stopped.",
+                                 action->pipeline);
+    case WEIR_ION_ACTION_START_PREDICTION:
+        return weir_arena_printf(arena, "The replicas of \"%s\" start.", action->pipeline);
+    case WEIR_ION_ACTION_STOP_PREDICTION:
+        return weir_arena_printf(arena, "The replicas of \"%s\" that run are stopped.",
+                                 action->pipeline);
+    case WEIR_ION_ACTION_DEPLOYED:
+        return weir_arena_printf(arena, "\"%s\" is given deployment %lld.", action->pipeline,
+                                 (long long)action->number);
+    case WEIR_ION_ACTION_DECIDED:
+        return weir_arena_printf(arena, "%s: version %lld: %s (%s).", action->decision.link,
+                                 (long long)action->decision.version, action->decision.verdict,
+                                 action->decision.rule);
+    case WEIR_ION_ACTION_ALERT:
+        return weir_arena_printf(arena, "An alert is raised: %s", action->message);
+    default:
+        return NULL; /* Said by the others, or of no matter to people. */
+    }
+}
+
+static const char *kind_of(enum weir_ion_action_type type)
+{
+    switch (type) {
+    case WEIR_ION_ACTION_START_TRAINING:
+    case WEIR_ION_ACTION_START_PREDICTION:
+        return "start";
+    case WEIR_ION_ACTION_STOP_TRAINING:
+    case WEIR_ION_ACTION_STOP_PREDICTION:
+        return "stop";
+    case WEIR_ION_ACTION_DEPLOYED:
+        return "deploy";
+    case WEIR_ION_ACTION_DECIDED:
+        return "decide";
+    default:
+        return "alert";
+    }
+}
+
+weir_status api_ion_plan(struct api_call *call, struct weir_txn *txn, const char *name,
+                         const struct weir_ion_actions *actions, json_t *warnings,
+                         struct weir_error *err)
+{
+    json_t *view, *effects = json_array();
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_ion_action *action = &actions->items[i];
+        const char *text = sentence(action, call->arena);
+        if (text != NULL) {
+            bool is_of_link = action->type == WEIR_ION_ACTION_DECIDED;
+            json_array_append_new(
+                effects, json_pack("{s:s,s:s?,s:s?,s:s}", "kind", kind_of(action->type), "pipeline",
+                                   action->pipeline, "link",
+                                   is_of_link ? action->decision.link : NULL, "text", text));
+        }
+    }
+    weir_status status = api_ion_look(call, txn, name, &view, err);
+    if (status != WEIR_OK) {
+        json_decref(effects);
+        return status;
+    }
+    json_object_set_new(view, "warnings", json_copy(warnings));
+    json_object_set_new(view, "effects", effects);
+    api_answer(call, view);
+    return WEIR_OK;
+}
