@@ -130,6 +130,31 @@ def decision(rng, seq, frame, at, model_version):
     }
 
 
+def document():
+    """What was applied, as docs/reference/ion-file.md has it."""
+    return {
+        "kind": "ion", "name": ION, "project": "default",
+        "pipelines": [
+            {"name": "training", "type": "training", "dataset": "faces", "model": ARCHITECTURE, "workers": 2,
+             "triggers": {"new_data": True, "schedule": "0 0 3 * * *"}},
+            {"name": PIPELINE, "type": "prediction", "source": {"kind": "directory", "path": "/srv/frames"},
+             "gallery": {"dataset": "people", "impostors": "passers-by"}, "sinks": [{"kind": "jsonl", "path": "/srv/decisions.jsonl"}]}],
+        "links": [{"from": "training", "to": PIPELINE, "policy": [{"kind": "rate-limit", "min_interval_s": 60}, "manual"]}]}
+
+
+def problem_of(document):
+    """What the server would refuse, with its place; None: nothing."""
+    if not document.get("name"):
+        return "$.name: missing"
+    for i, one in enumerate(document["pipelines"]):
+        for key in ("dataset", "model") if one["type"] == "training" else ("source",):
+            if not one.get(key):
+                return f"$.pipelines[{i}].{key}: missing"
+        if one["type"] == "prediction" and not any(link.get("to") == one["name"] for link in document.get("links", [])):
+            return f"$.pipelines[{i}]: no link leads to it"
+    return None
+
+
 def threshold(at):
     """How the replica set the threshold, as docs/reference/rest.md has it."""
     return {

@@ -207,7 +207,7 @@ class State:
 
     def ion(self, train_job, predict_job, now):
         return {
-            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": {"kind": "ion", "name": made.ION}, "created_by": "admin", "created_ms": made.rfc3339(now - 400000),
+            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": made.document(), "created_by": "admin", "created_ms": made.rfc3339(now - 400000),
             "health": {"status": "degraded", "reason": DRIFT, "since": made.rfc3339(now - 700)},
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
@@ -218,8 +218,15 @@ class State:
                  "deployment": {"revision": 9, "model": {"name": made.MODEL, "version": 2},
                                 "gallery": {"dataset": "people", "version": 7}}},
             ],
-            "links": [{"id": "training:entrance", "from": "training", "to": "entrance", "policy": "manual", "serving_version": 2, "serving_model": made.MODEL, "pending_versions": [3]}],
+            "links": [{"id": "training:entrance", "from": "training", "to": "entrance", "policy": "rate-limit, manual", "policies": ["rate-limit", "manual"], "deployment_state": "SERVING", "wanted_version": 2,
+                       "waiting": [self.waiting(3)], "serving_version": 2, "serving_model": made.MODEL, "pending_versions": [3]}],
         }
+
+    @staticmethod
+    def waiting(number):
+        """How a version stands at the second policy of the link."""
+        return {"model": made.MODEL, "version": number, "state": "PENDING_REVIEW", "position": 1, "policy": "manual", "until_ms": 0,
+                "why": "manual: 0 of 1 approvals", "approvals": []}
 
     def candidate(self, number, state="PENDING_REVIEW"):
         found = next(one for one in self.versions if one["version"] == number)
@@ -265,6 +272,7 @@ class State:
             self.versions.append(made.version(self.rng, number, time.time(), self.runs[-1]["id"]))
             self.candidates.append(self.candidate(number))
             self.ions[0]["links"][0]["pending_versions"].append(number)
+            self.ions[0]["links"][0]["waiting"].append(self.waiting(number))
             self.publish("models", self.versions[-1])
             self.event("model_registered", f"model/{made.MODEL}", f"{made.MODEL} v{number} registered by run training")
             self.publish("ions", {"name": made.ION})
@@ -273,7 +281,8 @@ class State:
     def serve(self, number):
         with self.lock:
             link = self.ions[0]["links"][0]
-            link["serving_version"] = number
+            link["serving_version"] = link["wanted_version"] = number
+            link["waiting"] = [one for one in link["waiting"] if one["version"] != number]
             link["pending_versions"] = [one for one in link["pending_versions"] if one != number]
             self.ions[0]["pipelines"][1]["deployment"]["model"]["version"] = number
             for one in self.candidates:
@@ -317,6 +326,7 @@ class State:
                         one["state"] = "REJECTED"
                 link = self.ions[0]["links"][0]
                 link["pending_versions"] = [one for one in link["pending_versions"] if one != number]
+                link["waiting"] = [one for one in link["waiting"] if one["version"] != number]
                 self.event("model_rejected", f"ion/{made.ION}", f"{made.MODEL} v{number} rejected: {body.get('note', '')}")
             else:
                 self.serve(number)
@@ -594,6 +604,9 @@ class Handler(BaseHTTPRequestHandler):
         if shared is not None:
             self.answer(200, shared)
             return
+        if self.command == "POST" and parts == ["ions"]:
+            self.apply(document, "dry_run" in urlsplit(self.path).query)
+            return
         if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback"):
             self.state.decide(parts[-1], document)
         elif parts[0] == "alerts":
@@ -602,6 +615,23 @@ class Handler(BaseHTTPRequestHandler):
             self.error(404, "NOT_FOUND", "no such thing")
             return
         self.answer(200, {})
+
+    def apply(self, document, is_dry):
+        """As POST /ions: what is wrong is named with its place; a dry run changes nothing."""
+        with self.state.lock:
+            known = next((one for one in self.state.ions if one["name"] == document.get("name")), None)
+            problem = made.problem_of(document)
+            if problem:
+                self.error(400, "INVALID", problem)
+                return
+            as_it_would_be = {**(known or self.state.ions[0]), "name": document["name"], "revision": known["revision"] + 1 if known else 1, "document": document}
+            if not is_dry:
+                if known:
+                    known.update(as_it_would_be)
+                else:
+                    self.state.ions.append({**as_it_would_be, "pipelines": [], "links": []})
+            effects = [{"kind": "start", "pipeline": "entrance", "link": None, "text": 'The replicas of "entrance" start.'}] if is_dry else []
+        self.answer(200, {**as_it_would_be, "warnings": ["$.pipelines[0].model: it is not on the server's machine"], "effects": effects})
 
     def log_in(self, form):
         if form != f"link={LINK}":

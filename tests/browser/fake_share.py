@@ -7,7 +7,7 @@ ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engin
 MATRIX = {  # who may, besides an admin
     "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "operate nodes": ["operator", "ml-engineer"],
     "change queues": [], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
-    "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,
+    "apply ions": ROLES[4:6], "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,
 }
 OF_PLATFORM = {"operate nodes", "change queues", "create projects", "read users", "change users", "change tokens", "change nodes"}
 RIGHTS = [*MATRIX]
@@ -60,6 +60,10 @@ def option(name, kind, doc, **more):
     return {"name": name, "type": kind, "doc": doc, **more}
 
 
+def kind_of(noun, name, doc, options):
+    return {"id": f"{noun}/{name}", "noun": noun, "plural": noun + "s", "name": name, "is_planned": False, "doc": doc, "options": options}
+
+
 def kinds():
     """Kinds of jobs; the second is one that no page knows."""
     common = [option("resources", "any", "What each task needs: {accelerators, memory}"),
@@ -72,6 +76,14 @@ def kinds():
         {"id": "job-kind/quantum", "noun": "job-kind", "plural": "job-kinds", "name": "quantum", "is_planned": False, "doc": "Anneals.",
          "options": [option("qubits", "integer", "How many", required=True, minimum=1, maximum=64), *common]},
         {"id": "job-kind/mpi", "noun": "job-kind", "plural": "job-kinds", "name": "mpi", "is_planned": True, "doc": None, "options": None},
+        {"id": "job-kind/train", "noun": "job-kind", "plural": "job-kinds", "name": "train", "is_planned": False, "doc": "Trains.",
+         "options": [option("steps", "integer", "Mini-batches", minimum=1), option("optimizer", "text", "How weights are changed", words=["sgd", "adam"]), option("seed", "integer", "Of all that is drawn by lot")]},
+        *(kind_of(*one) for one in (
+            ("source", "directory", "Files of a folder.", [option("path", "text", "Folder on the node", required=True, path=True)]), ("source", "http", "Frames are sent.", []),
+            ("sink", "jsonl", "A file with a line per decision.", [option("path", "text", "File on the node", required=True, path=True)]),
+            ("stage", "decode", "Bytes become a picture.", []), ("stage", "decide", "Grant or deny.", []),
+            ("policy", "always-update", "A new version passes at once.", []), ("policy", "manual", "A version waits for people.", [option("approvals", "integer", "How many must approve", default=1, minimum=1, maximum=16)]),
+            ("policy", "rate-limit", "A version waits.", [option("min_interval_s", "integer", "Least time between two", required=True, minimum=1)])))
     ]
 
 
@@ -144,7 +156,7 @@ def find(state, path, parts, query):
     if path == "usage/queues":
         return queue_series(query)
     if path == "kinds":
-        return kinds()
+        return [one for one in kinds() if query.get("noun", one["noun"]) == one["noun"]]
     if parts[0] == "jobs" and parts[-1] == "explanation":
         return explanation(next(one for one in state.jobs if one["id"] == parts[1]))
     if parts[0] == "jobs" and len(parts) == 2:

@@ -3,11 +3,11 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Ion, Link, Pipeline, Run } from '../api'
 import { duration, fixed, NONE, millis, percent, short, words } from '../format'
 import { linkKey, TRANSITION_MS, transitions } from '../state/transitions'
-import { href, hrefWith } from '../state/route'
+import { href, hrefWith, param } from '../state/route'
 import { jobs, now, rate, runs } from '../state/store'
 import { Progress, Version } from './basics'
 import { PolicyDiamond } from './diamond'
-import { StateWord, toneOf } from './state'
+import { StateWord, toneOf, type Tone } from './state'
 import { Icon } from './icon'
 import { connection } from '../state/stream'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
@@ -102,6 +102,17 @@ function place(box: Box) {
 }
 
 function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
+    if (node.kind === 'source' || node.kind === 'sink') {
+        return (
+            <div class="node data" style={place(node)} title={`${node.name}: ${node.roles.join(', ')}`} data-end={node.kind}>
+                <Icon name={node.kind === 'source' ? 'camera' : 'sink'} />
+                <span>
+                    <b>{node.name}</b>
+                    <small class="muted">{node.roles.join(', ')}</small>
+                </span>
+            </div>
+        )
+    }
     if (node.kind !== 'pipeline') {
         const isModel = node.kind === 'model'
         return (
@@ -135,18 +146,45 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     )
 }
 
-/** What a link does with versions: the one that serves, those that wait; its policy; and what that says now. */
-function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
+/** Where a link's version stands: at each policy of the chain its tone and a fact; the furthest version counts. */
+export function chainStates(link: Link, isHeard: boolean): { policy: string; tone: Tone; fact: string; why: string }[] {
+    const policies = link.policies.length > 0 ? link.policies : [link.policy]
+    const waiting = link.waiting ?? []
+    const furthest = waiting.reduce((most, one) => Math.max(most, one.position), -1)
+    const isWanted = typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version
+    const isServing = typeof link.serving_version === 'number'
+    return policies.map((policy, i) => {
+        const here = waiting.filter((one) => one.position === i).sort((a, b) => b.version - a.version)[0]
+        if (here !== undefined) {
+            const isAsked = here.state === 'PENDING_REVIEW'
+            const approved = here.approvals.length > 0 ? `, ${here.approvals.length} approved` : ''
+            return { policy, tone: 'warn' as const, fact: isAsked ? `v${here.version} asks${approved}` : `v${here.version} waits for its time`, why: here.why ?? '' }
+        }
+        if (i < furthest) {
+            const passed = waiting.find((one) => one.position === furthest)!
+            return { policy, tone: 'good' as const, fact: `v${passed.version} passed`, why: '' }
+        }
+        if (furthest >= 0) {
+            return { policy, tone: 'plain' as const, fact: 'not reached', why: '' }
+        }
+        if (link.deployment_state === 'DEPLOY_FAILED') {
+            return { policy, tone: i === policies.length - 1 ? ('bad' as const) : ('good' as const), fact: i === policies.length - 1 ? 'cannot be deployed' : 'passed', why: '' }
+        }
+        return isWanted ? { policy, tone: 'busy' as const, fact: 'goes on', why: '' } : { policy, tone: isServing && isHeard ? ('good' as const) : ('plain' as const), fact: isServing ? 'passed' : '', why: '' }
+    })
+}
+
+/** What a link does with versions: the one that serves, those that wait; its chain of policies; and what each says now. */
+function LinkLabel({ ion, link, box, direction }: { ion: Ion; link: Link; box: Box; direction: 'LR' | 'TB' }) {
     const move = transitions.value[linkKey(ion.name, link.from, link.to)]
     const isFresh = move !== undefined && now.value - move.at < TRANSITION_MS + 4_000
     const pending = link.pending_versions ?? []
-    const held = (link.waiting ?? []).filter((one) => one.state !== 'PENDING_REVIEW')
     const isHeard = connection.value.state !== 'lost'
     const key = `${link.from}>${link.to}`
     const isWanted = typeof link.wanted_version === 'number' && link.wanted_version !== link.serving_version
-    const tone = link.deployment_state === 'DEPLOY_FAILED' ? 'bad' : pending.length > 0 || held.length > 0 ? 'warn' : isWanted ? 'busy' : typeof link.serving_version === 'number' && isHeard ? 'good' : 'plain'
+    const [chosen, policy] = [param('link'), param('policy')]
     return (
-        <div class="link-label" style={place(box)} data-link={key}>
+        <div class={`link-label ${direction} ${link.policies.length > 1 ? 'chain-of' : ''}`} style={place(box)} data-link={key}>
             <span class="above">
                 {typeof link.serving_version === 'number' ? (
                     <span class={isFresh && move.kind === 'serving' ? 'fresh' : ''}>
@@ -167,18 +205,33 @@ function LinkLabel({ ion, link, box }: { ion: Ion; link: Link; box: Box }) {
                     </span>
                 )}
             </span>
-            <a class="policy" href={hrefWith({ link: key })} aria-label={`Policy of the link from ${link.from} to ${link.to}: ${words(link.policy)}`}>
-                <PolicyDiamond policy={link.policy} tone={tone} />
-                <b>{words(link.policy)}</b>
-                <span class="muted">{pending.length > 0 ? 'waits for a person' : held.length > 0 ? `v${held.at(-1)!.version} waits for its time` : isWanted ? 'goes on' : tone === 'good' ? 'passed' : ''}</span>
-            </a>
+            <span class="gates">
+                {chainStates(link, isHeard).map((one, i) => {
+                    const isOn = chosen === key && policy === one.policy
+                    return (
+                        <a
+                            key={i}
+                            class={`policy ${isOn ? 'is-on' : ''}`}
+                            href={hrefWith({ link: key, policy: isOn ? '' : one.policy })}
+                            title={one.why || undefined}
+                            aria-label={`Policy of the link from ${link.from} to ${link.to}: ${words(one.policy)}${one.fact ? `, ${one.fact}` : ''}`}
+                        >
+                            <PolicyDiamond policy={one.policy} tone={one.tone} />
+                            <span>
+                                <b>{words(one.policy)}</b>
+                                <span class="muted">{one.fact}</span>
+                            </span>
+                        </a>
+                    )
+                })}
+            </span>
         </div>
     )
 }
 
 function EdgeLine({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
-    const target = ion.pipelines.find((pipeline) => pipeline.name === edge.to)
-    const isFlowing = edge.link === null && target !== undefined && toneOf(target.state) === 'busy'
+    const owner = ion.pipelines.find((pipeline) => pipeline.name === edge.owner)
+    const isFlowing = edge.link === null && owner !== undefined && (isPrediction(owner) ? edge.key.startsWith('s:') && (rate.perSecond(ion.name, owner.name) ?? 0) > 0 : toneOf(owner.state) === 'busy')
     return (
         <path
             class={`edge ${edge.link ? 'link' : 'flow'} ${isFlowing ? 'flowing' : ''}`}
@@ -186,6 +239,33 @@ function EdgeLine({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
             marker-end={`url(#arrow-${edge.link ? 'link' : 'flow'})`}
         />
     )
+}
+
+/** Arrows go to the nearest thing that way. */
+function walk(event: KeyboardEvent & { currentTarget: HTMLElement }): void {
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key]
+    const from = document.activeElement
+    if (way === undefined || from === null || event.ctrlKey || event.altKey || event.metaKey) {
+        return
+    }
+    const middle = (element: Element) => {
+        const box = element.getBoundingClientRect()
+        return [box.left + box.width / 2, box.top + box.height / 2] as const
+    }
+    const [x, y] = middle(from)
+    let [best, least]: [HTMLElement | null, number] = [null, Infinity]
+    for (const one of event.currentTarget.querySelectorAll<HTMLElement>('a[href]')) {
+        const [toX, toY] = middle(one)
+        const along = (toX - x) * way[0]! + (toY - y) * way[1]!
+        const aside = Math.abs((toX - x) * way[1]!) + Math.abs((toY - y) * way[0]!)
+        if (along > 8 && along + 2 * aside < least) {
+            ;[best, least] = [one, along + 2 * aside]
+        }
+    }
+    if (best !== null) {
+        best.focus()
+        event.preventDefault()
+    }
 }
 
 /** The version that travels along a link after a move. Keyed by time, so that each move starts anew. */
@@ -219,7 +299,7 @@ export function IonGraph({ ion }: { ion: Ion }) {
     }, [])
     const placed = useMemo(() => (width > 0 ? layoutIon(ion, width) : null), [ion, width])
     return (
-        <div class="graph-host" ref={host} role="group" aria-label={`Pipelines and links of ${ion.name}`}>
+        <div class="graph-host" ref={host} role="group" onKeyDown={walk} aria-label={`Pipelines and links of ${ion.name}`}>
             {placed && (
                 <div class={`graph ${placed.direction}`} style={{ width: `${placed.width}px`, height: `${placed.height}px` }}>
                     <svg width={placed.width} height={placed.height} aria-hidden="true">
@@ -235,9 +315,9 @@ export function IonGraph({ ion }: { ion: Ion }) {
                         ))}
                     </svg>
                     {placed.nodes.map((node) => (
-                        <NodeBox key={node.kind !== 'pipeline' ? `${node.kind}:${node.name}` : node.pipeline.name} ion={ion} node={node} />
+                        <NodeBox key={node.kind !== 'pipeline' ? `${node.kind}:${node.name}:${node.x}:${node.y}` : node.pipeline.name} ion={ion} node={node} />
                     ))}
-                    {placed.edges.map((edge) => edge.link && edge.label && <LinkLabel key={edge.key} ion={ion} link={edge.link} box={edge.label} />)}
+                    {placed.edges.map((edge) => edge.link && edge.label && <LinkLabel key={edge.key} ion={ion} link={edge.link} box={edge.label} direction={placed.direction} />)}
                     {placed.edges.map((edge) => (
                         <Traveller key={edge.key} ion={ion} edge={edge} />
                     ))}

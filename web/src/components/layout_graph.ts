@@ -12,7 +12,7 @@ export interface Box {
 export type GraphNode = Box & ({ kind: 'pipeline'; pipeline: Pipeline } | DataNode)
 
 export interface DataNode {
-    kind: 'data' | 'model' // a dataset; a registered model that a link begins at
+    kind: 'data' | 'model' | 'source' | 'sink' // a dataset; a registered model that a link begins at; where frames come from, decisions go
     name: string
     roles: string[] // "dataset", "gallery v7", "impostors": what it is to the pipelines that use it
 }
@@ -22,6 +22,8 @@ export interface GraphEdge {
     path: string
     link: Link | null // null: data flowing into a pipeline
     to: string
+    /** Pipeline that data flows into, or out of. */
+    owner: string
     label: Box | null
 }
 
@@ -36,13 +38,32 @@ export interface Layout {
 const FROM_MODEL = 'model/' // what a link's `from` begins with if it is a registered model
 const PIPELINE_HEIGHT = 144
 const REASON_HEIGHT = 44 // two lines that say why it failed
-const DATA = { width: 168, height: 46 }
-const LABEL_WIDTH = 160
+const DATA_HEIGHT = 46
+const LABEL_WIDTH = 160 // of a link, at least
 const MARGIN = 2
 
 type Node = { kind: 'pipeline'; pipeline: Pipeline } | DataNode
 
 const LABEL_HEIGHT = 164 // the line passes through its middle
+const POLICY = { width: 88, height: 46 } // of a chain: beside each other, or below each other from top to bottom
+
+/** A link's room: its versions above, its chain of policies on the line. */
+function labelSize(link: Link, direction: 'LR' | 'TB'): { width: number; height: number } {
+    const n = Math.max(1, link.policies.length)
+    return direction === 'LR' ? { width: Math.max(LABEL_WIDTH, n * POLICY.width), height: LABEL_HEIGHT } : { width: 248, height: n === 1 ? LABEL_HEIGHT : 72 + n * POLICY.height }
+}
+
+/** Where frames come from and where decisions go, as the document says. */
+function endsOf(ion: Ion, pipeline: Pipeline): { source: DataNode | undefined; sinks: DataNode[] } {
+    const list = ((ion.document ?? {}) as { pipelines?: { name?: string; sinks?: { kind?: string; path?: string }[] }[] }).pipelines ?? []
+    const written = list.find((one) => one.name === pipeline.name)
+    const source = pipeline.source as { kind?: string; path?: string; listen?: string } | null | undefined
+    const lastPart = (path: string | undefined) => path?.split('/').filter(Boolean).at(-1)
+    return {
+        source: source?.kind ? { kind: 'source', name: lastPart(source.path) ?? source.kind, roles: [`${source.kind} source`] } : undefined,
+        sinks: (written?.sinks ?? []).map((one) => ({ kind: 'sink', name: lastPart(one.path) ?? one.kind ?? 'sink', roles: [`${one.kind ?? ''} sink`] })),
+    }
+}
 
 /** Why a deployment failed, which the box of its pipeline shows; what serves has nothing to explain. */
 export function reasonOf(pipeline: Pipeline): string {
@@ -108,11 +129,12 @@ function throughLabel(start: Point, end: Point, label: Box): string {
 interface Style {
     direction: 'LR' | 'TB'
     pipeline: number // width of its box
+    data: number // width of a pill
     ranksep: number
     withData: boolean
 }
 
-function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withData }: Style): Layout {
+function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, withData }: Style): Layout {
     const graph = new graphlib.Graph({ multigraph: true })
     graph.setGraph({ rankdir: direction, marginx: MARGIN, marginy: MARGIN, nodesep: 22, ranksep })
     const what = new Map<string, Node>()
@@ -121,19 +143,34 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
         graph.setNode(id, { ...size })
     }
     const links = new Map<string, Link | null>()
+    const owners = new Map<string, string>()
+    const pill = { width: data, height: DATA_HEIGHT }
+    const flow = (from: string, to: string, owner: string) => {
+        links.set(`${from}>${to}`, null)
+        owners.set(`${from}>${to}`, owner)
+        graph.setEdge(from, to, { width: 0, height: 0 }, `${from}>${to}`)
+    }
     const names = new Set(ion.pipelines.map((pipeline) => pipeline.name))
     for (const pipeline of ion.pipelines) {
         const id = 'p:' + pipeline.name
         put(id, { kind: 'pipeline', pipeline }, { width: pipelineWidth, height: PIPELINE_HEIGHT + (reasonOf(pipeline) ? REASON_HEIGHT : 0) })
         for (const { name, role } of withData ? dataOf(pipeline) : []) {
             const known = what.get('d:' + name)
-            put('d:' + name, { kind: 'data', name, roles: [...(known?.kind === 'data' ? known.roles : []), role] }, DATA)
-            links.set(`d:${name}>${id}`, null)
-            graph.setEdge('d:' + name, id, { width: 0, height: 0 }, `d:${name}>${id}`)
+            put('d:' + name, { kind: 'data', name, roles: [...(known?.kind === 'data' ? known.roles : []), role] }, pill)
+            flow('d:' + name, id, pipeline.name)
+        }
+        const ends = endsOf(ion, pipeline)
+        if (withData && ends.source) {
+            put('s:' + pipeline.name, ends.source, pill)
+            flow('s:' + pipeline.name, id, pipeline.name)
+        }
+        for (const [i, sink] of (withData ? ends.sinks : []).entries()) {
+            put(`k:${pipeline.name}:${i}`, sink, pill)
+            flow(id, `k:${pipeline.name}:${i}`, pipeline.name)
         }
     }
     for (const link of ion.links.filter((one) => one.from.startsWith(FROM_MODEL))) {
-        put('p:' + link.from, { kind: 'model', name: link.from.slice(FROM_MODEL.length), roles: ['registered model'] }, DATA)
+        put('p:' + link.from, { kind: 'model', name: link.from.slice(FROM_MODEL.length), roles: ['registered model'] }, pill)
         names.add(link.from)
     }
     for (const link of ion.links) {
@@ -143,7 +180,7 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
             graph.setEdge(
                 'p:' + link.from,
                 'p:' + link.to,
-                { width: LABEL_WIDTH, height: LABEL_HEIGHT, labelpos: 'c', weight: 3 },
+                { ...labelSize(link, direction), labelpos: 'c', weight: 3 },
                 key,
             )
         }
@@ -152,17 +189,17 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
     const size = graph.graph() as { width?: number; height?: number }
     return {
         direction,
-        width: size.width ?? 0,
-        height: size.height ?? 0,
+        width: Math.max(0, size.width ?? 0), // of no node at all it is -Infinity
+        height: Math.max(0, size.height ?? 0),
         nodes: graph.nodes().map((id) => ({ ...(graph.node(id) as Box), ...what.get(id)! })),
         edges: graph.edges().map((edge) => {
             const placed = graph.edge(edge) as unknown as { points: Point[] } & Box
             const key = edge.name ?? ''
             const link = links.get(key) ?? null
-            const label = link ? { x: placed.x, y: placed.y, width: LABEL_WIDTH, height: LABEL_HEIGHT } : null
+            const label = link ? { x: placed.x, y: placed.y, ...labelSize(link, direction) } : null
             const [from, to] = [graph.node(edge.v) as Box, graph.node(edge.w) as Box]
             const path = label && direction === 'LR' ? throughLabel(sideOf(from, 1, label), sideOf(to, -1, label), label) : smooth(placed.points)
-            return { key, path, link, to: edge.w.slice(2), label }
+            return { key, path, link, to: edge.w.slice(2), owner: owners.get(key) ?? edge.w.slice(2), label }
         }),
     }
 }
@@ -170,12 +207,13 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, ranksep, withDa
 /** Left to right, as airy as fits, else without the data boxes, else top to bottom. */
 export function layoutIon(ion: Ion, width: number): Layout {
     const tries: Style[] = [
-        { direction: 'LR', pipeline: 320, ranksep: 90, withData: true },
-        { direction: 'LR', pipeline: 280, ranksep: 64, withData: true },
-        { direction: 'LR', pipeline: 240, ranksep: 36, withData: true },
-        { direction: 'LR', pipeline: 240, ranksep: 36, withData: false },
-        { direction: 'TB', pipeline: 260, ranksep: 26, withData: true },
-        { direction: 'TB', pipeline: 260, ranksep: 26, withData: false },
+        { direction: 'LR', pipeline: 320, data: 168, ranksep: 90, withData: true },
+        { direction: 'LR', pipeline: 280, data: 168, ranksep: 64, withData: true },
+        { direction: 'LR', pipeline: 240, data: 168, ranksep: 36, withData: true },
+        { direction: 'LR', pipeline: 224, data: 140, ranksep: 24, withData: true },
+        { direction: 'LR', pipeline: 240, data: 168, ranksep: 36, withData: false },
+        { direction: 'TB', pipeline: 260, data: 150, ranksep: 26, withData: true },
+        { direction: 'TB', pipeline: 260, data: 150, ranksep: 26, withData: false },
     ]
     let result: Layout | undefined
     for (const style of tries) {

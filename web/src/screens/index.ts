@@ -6,6 +6,7 @@ import { datasetsScreen } from './datasets'
 import { deploymentsScreen } from './deployments'
 import { eventsScreen } from './events'
 import { homeScreen } from './home'
+import { ionBuilderScreen, ionNewScreen } from './ion_builder'
 import { ionDecisionsScreen } from './ion_decisions'
 import { ionDocumentScreen } from './ion_document'
 import { ionGraphScreen } from './ion_graph'
@@ -31,7 +32,9 @@ export const screens: readonly Screen[] = [
     ionDecisionsScreen,
     ionReviewScreen,
     ionListsScreen,
+    ionBuilderScreen,
     ionDocumentScreen,
+    ionNewScreen,
     runsScreen,
     runScreen,
     nodesScreen,

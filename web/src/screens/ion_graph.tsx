@@ -92,7 +92,7 @@ function historyColumns(ion: Ion): Column<PolicyDecision>[] {
         {
             id: 'verdict',
             name: 'Policy and verdict',
-            width: '176px',
+            width: '228px',
             phone: 'state',
             render: (one) => (
                 <State tone={VERSION_VERDICTS[one.verdict]?.tone ?? 'plain'}>
@@ -120,19 +120,27 @@ function History({ ion }: { ion: Ion }) {
     useEffect(() => history.loadSoon(), [candidatesVersion.value])
     const chosen = param('link')
     const link = ion.links.find((one) => `${one.from}>${one.to}` === chosen)
-    const name = link ? `Link ${link.from} → ${link.to}` : 'Links'
+    const policy = link ? param('policy') : ''
+    const name = link ? `Link ${link.from} → ${link.to}${policy ? `, ${words(policy)}` : ''}` : 'Links'
     return (
         <Panel
             title={`${name}: decision history`}
             id="history"
             window="newest first"
-            aside={chosen && ion.links.length > 1 && <a href={hrefWith({ link: '' })}>All links</a>}
+            aside={
+                chosen && (
+                    <>
+                        {policy && <a href={hrefWith({ policy: '' })}>All policies</a>}
+                        {ion.links.length > 1 && <a href={hrefWith({ link: '', policy: '' })}>All links</a>}
+                    </>
+                )
+            }
         >
             <Loaded resource={history}>
                 {(items) => {
-                    const shown = items.filter((one) => !link || one.link === `${link.from}:${link.to}`).slice(0, 50)
+                    const shown = items.filter((one) => !link || (one.link === `${link.from}:${link.to}` && (policy === '' || one.policy === policy))).slice(0, 50)
                     return shown.length === 0 ? (
-                        <p class="quiet">No version has come to {link ? 'this link' : 'a link'} yet. The first is decided when a training ends.</p>
+                        <p class="quiet">No version has come to {policy ? 'this policy' : link ? 'this link' : 'a link'} yet. The first is decided when a training ends.</p>
                     ) : (
                         <Table label="Decision history" rows={shown} columns={historyColumns(ion)} keyOf={(one) => one.id} isDense />
                     )
@@ -235,7 +243,7 @@ export const ionGraphScreen: Screen = {
     title: 'Live graph',
     icon: 'ions',
     address: 'ions/:ion/graph',
-    query: ['link', 'from', 'to'],
+    query: ['link', 'policy', 'from', 'to'],
     under: 'ions',
     tab: { of: 'ion', name: 'Live graph' },
     load: [ions, runs, jobs, alerts],

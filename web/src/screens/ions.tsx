@@ -4,6 +4,7 @@ import { COMMANDS } from '../commands'
 import { ionOf } from '../components/alerts'
 import { Choices, Command, Count, Empty, Loaded, Owner, PageHead, Panel, Version } from '../components/basics'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
+import { Icon } from '../components/icon'
 import { Spark } from '../components/spark'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
@@ -160,6 +161,9 @@ function NoIon() {
                 command={COMMANDS.applyIon}
                 more={
                     <>
+                        <p class="only-desk">
+                            Or <a href={href(['ions', 'new'])}>draw one</a>.
+                        </p>
                         <p>Or see one at work, with faces and a camera of its own:</p>
                         <Command text={COMMANDS.demo} />
                     </>
@@ -184,6 +188,9 @@ function Ions() {
                 sub={`${all.length} ${project.value ? `in ${project.value}` : 'in all projects'} · a state is green only when a decision proves it`}
             >
                 <TimeRange fallback={WINDOW} />
+                <a class="button only-desk" href={href(['ions', 'new'])}>
+                    <Icon name="plus" /> New ION
+                </a>
             </PageHead>
             <Loaded resource={ions} rows={6}>
                 {() =>

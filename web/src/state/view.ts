@@ -1,5 +1,6 @@
 /** Data science or Operations: order and defaults, never rights or addresses. Kept in this browser, as is what folds. */
 import { signal, type Signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
 import type { View } from '../screen'
 
 /** A signal whose value this browser keeps. */
@@ -28,3 +29,16 @@ export function kept<T extends string>(key: string, values: readonly T[]): Signa
 export const view = kept<View>('weir.view', ['science', 'operations'])
 export const folded = kept('weir.nav', ['open', 'folded'])
 export const shortcuts = kept('weir.keys', ['on', 'off'])
+
+export const PHONE = window.matchMedia('(max-width: 760px)')
+
+/** Whether it matches, followed while the window changes. */
+export function useMedia(query: MediaQueryList): boolean {
+    const [isMatching, setMatching] = useState(query.matches)
+    useEffect(() => {
+        const onChange = () => setMatching(query.matches)
+        query.addEventListener('change', onChange)
+        return () => query.removeEventListener('change', onChange)
+    }, [query])
+    return isMatching
+}

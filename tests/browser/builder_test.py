@@ -1,0 +1,108 @@
+"""The builder: nodes and links drawn by mouse and by keyboard, forms and YAML as one document, the server's word, the change, Apply."""
+
+import json
+
+from fixture import ION, WithPage
+
+SET_VALUE = """const [e, value] = arguments
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), 'value').set.call(e, value)
+    e.dispatchEvent(new Event(e.tagName === 'SELECT' ? 'change' : 'input', {bubbles: true}))"""
+PROBLEMS, EFFECTS, CHANGES = "[aria-labelledby=p-problems]", "[aria-labelledby=p-what-apply-will-do]", "[aria-labelledby=p-change-to-revision-4]"
+
+
+class BuilderTest(WithPage):
+    def setUp(self):
+        super().setUp()
+        self.may_fail_requests = True  # a refused dry run is an answer too
+        self.page.resize(1440, 1000)
+
+    def fill(self, name, value):
+        self.page.js(SET_VALUE, self.page.one(f'.builder-form [name="{name}"]'), value)
+
+    def applied(self):
+        return next(json.loads(body) for _, path, _, body in self.state.requests[::-1] if path == "/api/v1/ions")
+
+    def test_an_ion_is_drawn_by_keyboard_alone_and_applied(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        page.go("ions/new")
+        self.fill("name", "gate")
+        page.button("Training", ".builder-add").send_keys(Keys.ENTER)
+        self.fill("dataset", "faces")
+        self.fill("model", "face-embed")
+        page.button("Prediction", ".builder-add").send_keys(Keys.ENTER)
+        page.has_text(PROBLEMS, "no link leads to it")
+        page.one('[data-node="prediction"].is-wrong')
+        node = page.one('[data-node="training"] .sketch-body')
+        before = page.js("return arguments[0].parentElement.style.left", node)
+        node.send_keys(Keys.ARROW_RIGHT)
+        page.until(lambda: page.js("return document.querySelector('[data-node=training]').style.left") != before, "an arrow to move the node")
+        page.one('[data-node="training"] .sketch-body').send_keys("l")
+        page.one('[data-node="prediction"].is-target .sketch-body').send_keys(Keys.ENTER)
+        page.one('[data-link="training>prediction"]')
+        page.has_text(PROBLEMS, "it is not on the server's machine")
+        page.has_text(EFFECTS, 'The replicas of "entrance" start.')
+        self.assertEqual([one["name"] for one in self.state.ions], ["building-security"], "a dry run changes nothing")
+        page.button("Apply…").click()
+        page.has_text("dialog", 'The replicas of "entrance" start.')
+        page.button("Apply", "dialog").click()
+        page.until(lambda: page.address() == "/p/-/ions/gate/graph", "the live graph")
+        self.assertEqual(self.applied()["links"], [{"from": "training", "to": "prediction", "policy": "manual"}])
+        self.assertEqual(self.applied()["pipelines"][1], {"name": "prediction", "type": "prediction", "source": {"kind": "http"}})
+
+    def test_form_yaml_and_canvas_are_one_document(self):
+        page = self.page
+        page.go(f"{ION}/builder?node=training>entrance".replace(">", "%3E"))
+        page.has_text("#builder-form", "Link training → entrance")
+        page.has_text("[aria-labelledby=p-change-to-revision-4]", "It is what runs")
+        self.assertEqual(len(page.all('[data-link="training>entrance"] .gate')), 2, "a diamond for each policy of the chain")
+        page.button("Take rate-limit out").click()
+        page.has_text(CHANGES, "policy: manual")
+        page.button("Undo").click()
+        page.has_text(CHANGES, "It is what runs")
+        page.js("document.querySelector('[data-node=entrance] .sketch-body').click()")
+        self.fill("replicas", "many")
+        page.has_text(".builder-form [role=alert]", "expected a whole number")
+        self.fill("replicas", "3")
+        page.has_text(CHANGES, "replicas: 3")
+        page.has_text('[data-node="entrance"]', "3 replicas")
+        page.js("[...document.querySelectorAll('.builder-form nav a')].find((a) => a.textContent === 'YAML').click()")
+        text = page.js("return document.querySelector('.yaml textarea').value")
+        self.assertIn("    replicas: 3\n", text)
+        page.js(SET_VALUE, page.one(".yaml textarea"), text.replace("replicas: 3", "replicas: [3"))
+        page.has_text(".yaml [role=alert]", "line ")
+        page.js(SET_VALUE, page.one(".yaml textarea"), text.replace("replicas: 3", "replicas: 5  # all of them").replace("dataset: people", ""))
+        page.has_text('[data-node="entrance"]', "5 replicas")
+        page.driver.refresh()  # the draft is kept, and the address shows the same
+        page.until(lambda: "replicas: 5" in page.js("return document.querySelector('.yaml textarea')?.value ?? ''"), "the draft after a reload")
+        self.assertEqual(page.weak_texts(), [])
+
+    def test_what_was_applied_meanwhile_is_not_overwritten_unseen(self):
+        page = self.page
+        page.go(f"{ION}/builder?node=entrance")
+        self.fill("replicas", "2")
+        page.has_text(CHANGES, "replicas: 2")
+        with self.state.lock:
+            self.state.ions[0]["revision"] = 5
+            self.state.publish("ions", {"name": "building-security"})
+        page.has_text(".banner.tone-warn", "Revision 5 was applied meanwhile")
+        self.assertTrue(page.js("return [...document.querySelectorAll('.builder-acts button')].find((b) => b.textContent.startsWith('Apply')).disabled"))
+        page.button("Take theirs").click()
+        page.until(lambda: "replicas" not in page.text("[aria-labelledby=p-change-to-revision-5]"), "their revision")
+
+    def test_a_policy_of_the_live_graph_opens_its_decisions(self):
+        page = self.page
+        page.go(f"{ION}/graph")
+        gates = page.texts('[data-link="training>entrance"] .policy')
+        self.assertEqual(["rate limit" in gates[0], "v3 passed" in gates[0], "v3 asks" in gates[1]], [True, True, True], gates)
+        page.js("""document.querySelectorAll('[data-link="training>entrance"] .policy')[0].click()""")
+        page.has_text("#history", "rate limit")
+        page.has_text("[aria-labelledby=history]", "No version has come to this policy yet")
+        page.js("""document.querySelectorAll('[data-link="training>entrance"] .policy')[1].click()""")
+        page.has_text("[aria-labelledby=history]", "better at night")
+        self.assertIn("policy=manual", page.address())
+        page.one('[data-end="sink"]')
+
+
+CASES = [BuilderTest]

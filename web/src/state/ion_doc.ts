@@ -1,0 +1,209 @@
+/** An ION's document as the builder works on it: what stands on the canvas, and each change as a new document. Pure. */
+import type { Option } from './job_form'
+
+export type Values = Record<string, unknown>
+
+/** A pipeline, source, sink, stage or policy: what it is, and its options. */
+export type Part = Values
+
+export interface DocLink extends Values {
+    from?: string | { model: string }
+    to?: string
+    policy?: unknown
+}
+
+export interface IonDoc extends Values {
+    name?: string
+    project?: string
+    pipelines: Part[]
+    links: DocLink[]
+}
+
+/** Whatever was read, with the lists that the builder needs. */
+export function asIonDoc(value: unknown): IonDoc {
+    const found = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Values
+    const list = (one: unknown) => (Array.isArray(one) ? one.filter((it) => typeof it === 'object' && it !== null) : [])
+    return { ...found, pipelines: list(found['pipelines']) as Part[], links: list(found['links']) as DocLink[] }
+}
+
+/** As it is applied: without lists that say nothing. */
+export function appliedForm(doc: IonDoc): Values {
+    const { links, ...rest } = doc
+    return links.length > 0 ? { ...rest, links } : rest
+}
+
+export const isTraining = (pipeline: Part) => pipeline['type'] === 'training'
+export const isPrediction = (pipeline: Part) => pipeline['type'] === 'prediction'
+export const nameOf = (part: Part | undefined) => String(part?.['name'] ?? '')
+export const kindOf = (part: unknown): string => (typeof part === 'string' ? part : String((part as Values | null)?.['kind'] ?? ''))
+
+/** The policies of a link as a list, however they are written; what stands for none is manual. */
+export function chainOf(link: DocLink): Part[] {
+    const written = link.policy === undefined ? ['manual'] : Array.isArray(link.policy) ? (link.policy as unknown[]) : [link.policy]
+    return written.map((one) => (typeof one === 'string' ? { kind: one } : { ...(one as Values) }))
+}
+
+/** In the shortest form: a name alone, one object, or a list. */
+export function policyOf(chain: readonly Part[]): unknown {
+    const short = chain.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one))
+    return short.length === 1 ? short[0] : short
+}
+
+const FROM_MODEL = 'model/'
+
+export const fromOf = (link: DocLink): string => (typeof link.from === 'object' && link.from !== null ? FROM_MODEL + link.from.model : String(link.from ?? ''))
+export const linkId = (link: DocLink): string => `${fromOf(link)}>${link.to ?? ''}`
+
+/** With a part set to something else; undefined takes it out. */
+export function withKey(values: Values, key: string, value: unknown): Values {
+    const next = { ...values, [key]: value }
+    if (value === undefined || (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)) {
+        delete next[key]
+    }
+    return next
+}
+
+export function replaced<T>(list: readonly T[], at: number, value: T): T[] {
+    return list.map((one, i) => (i === at ? value : one))
+}
+
+function freeName(doc: IonDoc, wanted: string): string {
+    const taken = new Set(doc.pipelines.map(nameOf))
+    let name = wanted
+    for (let i = 2; taken.has(name); i++) {
+        name = `${wanted}-${i}`
+    }
+    return name
+}
+
+export function addPipeline(doc: IonDoc, type: string, more: Values = {}): { doc: IonDoc; name: string } {
+    const name = freeName(doc, type)
+    return { doc: { ...doc, pipelines: [...doc.pipelines, { name, type, ...more }] }, name }
+}
+
+/** Links follow the name. */
+export function renamePipeline(doc: IonDoc, at: number, name: string): IonDoc {
+    const old = nameOf(doc.pipelines[at])
+    const isOnly = doc.pipelines.filter((one) => nameOf(one) === old).length === 1
+    const links = doc.links.map((link) => ({ ...link, ...(link.from === old && { from: name }), ...(link.to === old && { to: name }) }))
+    return { ...doc, pipelines: replaced(doc.pipelines, at, { ...doc.pipelines[at], name }), links: isOnly ? links : doc.links }
+}
+
+export function removePipeline(doc: IonDoc, name: string): IonDoc {
+    return { ...doc, pipelines: doc.pipelines.filter((one) => nameOf(one) !== name), links: doc.links.filter((link) => fromOf(link) !== name && link.to !== name) }
+}
+
+/** Why a link cannot be drawn there; undefined: it can. */
+export function whyNoLink(doc: IonDoc, from: string, to: string): string | undefined {
+    const target = doc.pipelines.find((one) => nameOf(one) === to)
+    if (target === undefined || !isPrediction(target)) {
+        return 'A link ends at a prediction pipeline, which the model is for.'
+    }
+    if (doc.links.some((link) => fromOf(link) === from && link.to === to)) {
+        return `There is a link from ${from} to ${to} already.`
+    }
+    return undefined
+}
+
+export function addLink(doc: IonDoc, from: string, to: string): IonDoc {
+    const source = from.startsWith(FROM_MODEL) ? { model: from.slice(FROM_MODEL.length) } : from
+    return { ...doc, links: [...doc.links, { from: source, to, policy: 'manual' }] }
+}
+
+// ----------------------------------------------------------------------------------------------------- on the canvas
+
+export interface SketchNode {
+    id: string // "training", "model/NAME", "data:faces", "source:entrance", "sink:entrance:0"
+    kind: 'training' | 'prediction' | 'model' | 'data' | 'source' | 'sink'
+    title: string
+    text: string
+    /** Its place in the document, as the server names it. */
+    place: string
+    /** What is chosen with it. */
+    choice: string
+}
+
+export interface SketchEdge {
+    from: string
+    to: string
+    link?: DocLink
+    place: string
+}
+
+/** What the document draws: pipelines, and what they take and give as pills. */
+export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[] } {
+    const nodes = new Map<string, SketchNode>()
+    const edges: SketchEdge[] = []
+    const pill = (id: string, kind: SketchNode['kind'], title: string, text: string, place: string, choice: string) => {
+        const known = nodes.get(id)
+        nodes.set(id, known && !known.text.includes(text) ? { ...known, text: `${known.text}, ${text}` } : (known ?? { id, kind, title, text, place, choice }))
+    }
+    const data = (name: unknown, role: string, owner: string, place: string) => {
+        if (typeof name === 'string' && name !== '') {
+            pill(`data:${name}`, 'data', name, role, place, owner)
+            edges.push({ from: `data:${name}`, to: owner, place })
+        }
+    }
+    doc.pipelines.forEach((pipeline, i) => {
+        const [name, place] = [nameOf(pipeline), `$.pipelines[${i}]`]
+        const isLearning = !isPrediction(pipeline)
+        const workers = Number(pipeline['workers'] ?? 1)
+        const replicas = Number(pipeline['replicas'] ?? 1)
+        const text = isLearning ? `${String(pipeline['model'] ?? 'no model yet')} · ${workers} ${workers === 1 ? 'worker' : 'workers'}` : `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} · ${pipeline['gallery'] ? 'recognises people' : 'classifies'}`
+        nodes.set(name, { id: name, kind: isLearning ? 'training' : 'prediction', title: name, text, place, choice: name })
+        data(pipeline['dataset'], 'dataset', name, `${place}.dataset`)
+        const gallery = pipeline['gallery'] as Values | undefined
+        data(gallery?.['dataset'], 'gallery', name, `${place}.gallery.dataset`)
+        data(gallery?.['impostors'], 'impostors', name, `${place}.gallery.impostors`)
+        if (!isLearning && pipeline['source']) {
+            pill(`source:${name}`, 'source', kindOf(pipeline['source']) || 'source', 'source', `${place}.source`, name)
+            edges.push({ from: `source:${name}`, to: name, place: `${place}.source` })
+        }
+        for (const [k, sink] of (Array.isArray(pipeline['sinks']) ? (pipeline['sinks'] as unknown[]) : []).entries()) {
+            pill(`sink:${name}:${k}`, 'sink', kindOf(sink) || 'sink', 'sink', `${place}.sinks[${k}]`, name)
+            edges.push({ from: name, to: `sink:${name}:${k}`, place: `${place}.sinks[${k}]` })
+        }
+    })
+    doc.links.forEach((link, i) => {
+        const from = fromOf(link)
+        if (from.startsWith(FROM_MODEL)) {
+            pill(from, 'model', from.slice(FROM_MODEL.length), 'registered model', `$.links[${i}].from`, linkId(link))
+        }
+        if (nodes.has(from) && nodes.has(link.to ?? '')) {
+            edges.push({ from, to: link.to ?? '', link, place: `$.links[${i}]` })
+        }
+    })
+    return { nodes: [...nodes.values()], edges }
+}
+
+// -------------------------------------------------------------------------------------- fields that no registry lists
+
+/** Fields of a training pipeline (docs/reference/ion-file.md); the kind of job "train" has its parameters. */
+export const TRAINING_FIELDS: Option[] = [
+    { name: 'dataset', type: 'text', required: true, doc: 'What it learns from' },
+    { name: 'model', type: 'text', required: true, doc: 'Built-in model, or the absolute path of a model file' },
+    { name: 'workers', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Data-parallel workers' },
+    { name: 'parameter_servers', type: 'integer', default: 0, minimum: 0, maximum: 1024, doc: '0 is all-reduce' },
+    { name: 'max_restarts', type: 'integer', default: 3, minimum: 0, maximum: 1000, doc: 'Starts after a failure' },
+]
+
+export const TRIGGER_FIELDS: Option[] = [
+    { name: 'manual', type: 'boolean', default: true, doc: 'A person may start it' },
+    { name: 'new_data', type: 'boolean', default: false, doc: 'Train when the dataset gets a new version' },
+    { name: 'schedule', type: 'text', doc: 'Cron with seconds, in UTC: 0 0 3 * * ?' },
+]
+
+export const PREDICTION_FIELDS: Option[] = [
+    { name: 'replicas', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Processes' },
+    { name: 'no_frames_after_s', type: 'integer', default: 300, minimum: 0, maximum: 2592000, doc: 'Seconds without a frame until there is an alert; 0 is never' },
+]
+
+export const GALLERY_FIELDS: Option[] = [
+    { name: 'dataset', type: 'text', doc: 'A class per person; without one the pipeline classifies' },
+    { name: 'impostors', type: 'text', doc: 'People who are neither enrolled nor trained on; they set the threshold' },
+    { name: 'false_accept_rate', type: 'number', default: 0.01, minimum: 0, maximum: 1, doc: 'Share of impostors that may be taken for somebody' },
+    { name: 'false_deny_rate', type: 'number', default: 0.01, minimum: 0, maximum: 1, doc: 'The same, for one person on the deny list' },
+    { name: 'default', type: 'text', default: 'unknown', words: ['allow', 'deny', 'unknown'], doc: 'About a known person who is on no list' },
+]
+
+export const LINK_FIELDS: Option[] = [{ name: 'default', type: 'text', doc: 'MODEL@VERSION that serves before a version has passed' }]
