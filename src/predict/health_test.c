@@ -149,7 +149,7 @@ static char *probabilities_text(const char *path, struct weir_arena *arena)
     struct model *model;
     struct weir_error err = {0};
     double values[400];
-    const struct model_name name = {"sorter", "i", "b", 1, NULL};
+    const struct model_name name = {"sorter", "i", "b", 1, NULL, NULL};
     ck_assert_msg(model_load(path, &name, 1, &model, &err) == WEIR_OK, "%s", err.message);
     for (int i = 0; i < 400; i++) {
         char bytes[1024];

@@ -148,7 +148,7 @@ static void tear_down(void)
 static struct model *load(const char *path, const json_t *signature, size_t batch)
 {
     struct model *model;
-    const struct model_name name = {"sorter", "id", "blob", 1, signature};
+    const struct model_name name = {"sorter", "id", "blob", 1, NULL, signature};
     ck_assert_msg(model_load(path, &name, batch, &model, &err) == WEIR_OK, "%s", err.message);
     return model;
 }
@@ -236,7 +236,7 @@ END_TEST
 static void refuse(const char *path, const json_t *signature, weir_status wanted, const char *said)
 {
     struct model *model;
-    const struct model_name name = {"sorter", "id", "blob", 4, signature};
+    const struct model_name name = {"sorter", "id", "blob", 4, NULL, signature};
     weir_status status = model_load(path, &name, 1, &model, &err);
     ck_assert_msg(status == wanted, "%d: %s", status, err.message);
     ck_assert_msg(strstr(err.message, said) != NULL, "%s", err.message);
@@ -269,7 +269,7 @@ START_TEST(a_signature_of_another_model_is_refused)
     json_t *signature = signature_of(path, "a\nb\nc", rule);
     json_object_set_new(json_object_get(signature, "picture"), "width", json_integer(8));
     struct model *model;
-    const struct model_name name = {"sorter", "id", "blob", 4, signature};
+    const struct model_name name = {"sorter", "id", "blob", 4, NULL, signature};
     ck_assert_int_ne(model_load(path, &name, 1, &model, &err), WEIR_OK);
     json_t *shape =
         json_object_get(json_array_get(json_object_get(signature, "inputs"), 0), "shape");
