@@ -9,6 +9,7 @@
 #include "gateway/gateway.h"
 
 #include "base/log.h"
+#include "base/model_format.h"
 #include "capture/snapshot.h"
 #include "ion/ion.h"
 #include "job/job.h"
@@ -629,6 +630,18 @@ void weir_api_handle(void *context, struct weir_http_request *request,
     weir_arena_fini(&arena);
 }
 
+/* A file of gigabytes that is no model is not stored before somebody says so. */
+static weir_status check_model_head(const struct weir_http_request *request, const void *bytes,
+                                    size_t len, uint64_t declared_bytes, struct weir_error *err)
+{
+    (void)request;
+    bool is_cut = len < WEIR_MODEL_SNIFF_BYTES && len < declared_bytes; /* by the network */
+    return is_cut ? WEIR_OK
+                  : weir_model_format_check(bytes, len,
+                                            declared_bytes > 0 ? declared_bytes : UINT64_MAX,
+                                            "the file", err);
+}
+
 void weir_api_body_rule(void *context, const struct weir_http_request *request,
                         struct weir_http_body_rule *rule)
 {
@@ -651,6 +664,9 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
     if (route->flags & API_UPLOAD) {
         rule->to_file = true;
         rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
+        const char *as = weir_http_request_query(request, "as");
+        bool is_model = as != NULL && strcmp(as, API_BLOB_AS_MODEL) == 0;
+        rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
     }
 }
 

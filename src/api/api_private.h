@@ -16,6 +16,9 @@
 
 #define API_MAX_PARAMS 4
 
+/** PUT /blobs/{sha256}?as=model */
+#define API_BLOB_AS_MODEL "model"
+
 /** Of weir_record_weight, in one answer: a list ends its page there. */
 #define API_ANSWER_MAX_BYTES ((size_t)32 << 20)
 

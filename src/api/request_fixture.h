@@ -188,6 +188,8 @@ static inline void give_body(struct request_fixture *fixture, struct http_exchan
     x->request.body = "";
     x->request.body_file = path;
     x->request.body_file_bytes = len;
+    weir_sha256(body, len, x->upload_sha256);
+    x->request.body_file_sha256 = x->upload_sha256;
 }
 
 /**

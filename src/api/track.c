@@ -248,14 +248,18 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
 weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
-    char sha[WEIR_SHA256_TEXT_BYTES];
-    uint64_t size;
-    if (call->request->body_file == NULL) {
+    const struct weir_http_request *request = call->request;
+    const char *as = weir_http_request_query(request, "as");
+    if (as != NULL && strcmp(as, API_BLOB_AS_MODEL) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "as: expected " API_BLOB_AS_MODEL);
+    }
+    if (request->body_file == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the blob's bytes");
     }
-    WEIR_TRY(weir_blob_put_file(call->api->blobs, call->request->body_file, call->params[0], sha,
-                                &size, err));
-    api_answer(call, json_pack("{s:s,s:I}", "sha256", sha, "bytes", (json_int_t)size));
+    WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file, request->body_file_sha256,
+                                 call->params[0], err));
+    api_answer(call, json_pack("{s:s,s:I}", "sha256", request->body_file_sha256, "bytes",
+                               (json_int_t)request->body_file_bytes));
     return WEIR_OK;
 }
 

@@ -74,8 +74,9 @@ static void make_signature(void)
     char why[EXECUTOR_WHY_BYTES];
     test_model_save(blob, TEST_CLASSIFIER, 5);
     ck_assert_int_eq(executor_choose(blob, NULL, &model, why, &err), WEIR_OK);
-    ck_assert_int_eq(weir_signature_make(model, MODEL_FORMAT_WEIR, why, &none, &arena, &made, &err),
-                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_signature_make(model, WEIR_MODEL_FORMAT_WEIR, why, &none, &arena, &made, &err),
+        WEIR_OK);
     signature = weir_signature_json(&made);
     serve_model_unload(model);
 }

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COPY_BYTES 65536
-
 struct weir_blob_writer {
     struct weir_blobs *blobs;
     char tmp[BLOB_PATH_MAX_BYTES];
@@ -76,6 +74,16 @@ static weir_status check_name(const char *sha256, struct weir_error *err)
                               sha256 != NULL ? sha256 : "");
     }
     return WEIR_OK;
+}
+
+static weir_status check_expected(const char *sha256, const char *expected, struct weir_error *err)
+{
+    WEIR_TRY(check_name(expected, err));
+    return strcmp(expected, sha256) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT,
+                                "these bytes have SHA-256 %s, not the expected %s", sha256,
+                                expected);
 }
 
 static void name_path(const struct weir_blobs *blobs, const char *sha256,
@@ -154,22 +162,22 @@ static bool touch(struct weir_blobs *blobs, const char *path)
 }
 
 /** Give the synced temporary file its name, durably. */
-static weir_status publish(struct weir_blob_writer *writer, const char *sha256,
+static weir_status publish(struct weir_blobs *blobs, const char *from, const char *sha256,
                            struct weir_error *err)
 {
     char path[BLOB_PATH_MAX_BYTES], dir[BLOB_PATH_MAX_BYTES];
-    name_path(writer->blobs, sha256, path);
-    if (touch(writer->blobs, path)) {
+    name_path(blobs, sha256, path);
+    if (touch(blobs, path)) {
         return WEIR_OK; /* The same bytes are there: the temporary file is dropped. */
     }
-    (void)snprintf(dir, sizeof(dir), "%s/%.2s", writer->blobs->dir, sha256);
+    (void)snprintf(dir, sizeof(dir), "%s/%.2s", blobs->dir, sha256);
     if (mkdir(dir, 0700) == 0) {
-        WEIR_TRY(sync_dir(writer->blobs->dir, err));
+        WEIR_TRY(sync_dir(blobs->dir, err));
     } else if (errno != EEXIST) {
         return weir_error_set_errno(err, errno, "creating %s", dir);
     }
-    if (rename(writer->tmp, path) != 0) {
-        return weir_error_set_errno(err, errno, "renaming %s to %s", writer->tmp, path);
+    if (rename(from, path) != 0) {
+        return weir_error_set_errno(err, errno, "renaming %s to %s", from, path);
     }
     return sync_dir(dir, err);
 }
@@ -185,19 +193,13 @@ weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char 
     uint64_t n_bytes = writer->n_bytes;
     weir_status status = WEIR_OK;
     if (expected != NULL) {
-        WEIR_TRY_GOTO(check_name(expected, err), status, abort);
-        if (strcmp(expected, sha256) != 0) {
-            status = weir_error_set(err, WEIR_ERR_CORRUPT,
-                                    "these bytes have SHA-256 %s, not the expected %s", sha256,
-                                    expected);
-            goto abort;
-        }
+        WEIR_TRY_GOTO(check_expected(sha256, expected, err), status, abort);
     }
     if (fsync(writer->fd) != 0) {
         status = weir_error_set_errno(err, errno, "syncing %s", writer->tmp);
         goto abort;
     }
-    WEIR_TRY_GOTO(publish(writer, sha256, err), status, abort);
+    WEIR_TRY_GOTO(publish(writer->blobs, writer->tmp, sha256, err), status, abort);
     memcpy(out_sha256, sha256, sizeof(sha256));
     if (out_bytes != NULL) {
         *out_bytes = n_bytes;
@@ -222,46 +224,19 @@ weir_status weir_blob_put(struct weir_blobs *blobs, const void *data, size_t len
     return weir_blob_writer_finish(writer, expected, out_sha256, NULL, err);
 }
 
-/** Feed the rest of fd to the writer. */
-static weir_status copy(struct weir_blob_writer *writer, int fd, const char *path,
-                        struct weir_error *err)
+weir_status weir_blob_take_file(struct weir_blobs *blobs, const char *path, const char *sha256,
+                                const char *expected, struct weir_error *err)
 {
-    char bytes[COPY_BYTES];
-    for (;;) {
-        ssize_t n = read(fd, bytes, sizeof(bytes));
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return weir_error_set_errno(err, errno, "reading %s", path);
-        }
-        if (n == 0) {
-            return WEIR_OK;
-        }
-        WEIR_TRY(weir_blob_writer_write(writer, bytes, (size_t)n, err));
-    }
-}
-
-weir_status weir_blob_put_file(struct weir_blobs *blobs, const char *path, const char *expected,
-                               char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
-                               struct weir_error *err)
-{
+    WEIR_TRY(check_expected(sha256, expected, err));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "opening %s", path);
     }
-    struct weir_blob_writer *writer;
-    weir_status status = weir_blob_writer_open(blobs, UINT64_MAX, &writer, err);
-    if (status == WEIR_OK) {
-        status = copy(writer, fd, path, err);
-        if (status == WEIR_OK) {
-            status = weir_blob_writer_finish(writer, expected, out_sha256, out_bytes, err);
-        } else {
-            weir_blob_writer_abort(writer);
-        }
-    }
-    close(fd);
-    return status;
+    bool is_synced = fsync(fd) == 0 && fchmod(fd, 0400) == 0;
+    int reason = errno;
+    (void)close(fd);
+    return is_synced ? publish(blobs, path, sha256, err)
+                     : weir_error_set_errno(err, reason, "syncing %s", path);
 }
 
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)

@@ -48,10 +48,16 @@ weir_status weir_blob_put(struct weir_blobs *blobs, const void *data, size_t len
                           const char *expected, char out_sha256[WEIR_SHA256_TEXT_BYTES],
                           struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Store a copy of a file's bytes. */
-weir_status weir_blob_put_file(struct weir_blobs *blobs, const char *path, const char *expected,
-                               char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
-                               struct weir_error *err) WEIR_MUST_CHECK;
+/**
+ * Make a file the blob: it is synced and renamed, not copied, and so must lie on the blobs' file system.
+ *
+ * @param sha256    Of its bytes, by whoever wrote them; nothing writes to it any more.
+ * @param expected  The hash that was asked for.
+ * @return CORRUPT if the two differ; INVALID if `expected` is no hash; NOSPACE, IO. After an error
+ *         the file is where it was; also if the blob is there already.
+ */
+weir_status weir_blob_take_file(struct weir_blobs *blobs, const char *path, const char *sha256,
+                                const char *expected, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Store a stream: open, write any number of times, then finish or abort (both free the writer).
  *  More than max_bytes is LIMIT. */

@@ -79,8 +79,7 @@ START_TEST(a_stream_of_pieces_equals_the_whole)
     for (size_t i = 0; i < sizeof(bytes); i++) {
         bytes[i] = (char)(i * 7 + i / 251);
     }
-    char whole[WEIR_SHA256_TEXT_BYTES], pieces[WEIR_SHA256_TEXT_BYTES],
-        file[WEIR_SHA256_TEXT_BYTES];
+    char whole[WEIR_SHA256_TEXT_BYTES], pieces[WEIR_SHA256_TEXT_BYTES];
     weir_sha256(bytes, sizeof(bytes), whole);
     struct weir_blob_writer *writer;
     ck_assert_int_eq(weir_blob_writer_open(blobs, sizeof(bytes), &writer, NULL), WEIR_OK);
@@ -93,10 +92,33 @@ START_TEST(a_stream_of_pieces_equals_the_whole)
     ck_assert_int_eq(weir_blob_writer_finish(writer, NULL, pieces, &n_bytes, NULL), WEIR_OK);
     ck_assert_str_eq(pieces, whole);
     ck_assert_uint_eq(n_bytes, sizeof(bytes));
-    char *path;
-    ck_assert_int_eq(weir_blob_path(blobs, whole, &arena, &path, NULL, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_blob_put_file(blobs, path, whole, file, &n_bytes, NULL), WEIR_OK);
-    ck_assert_str_eq(file, whole);
+}
+
+END_TEST
+
+START_TEST(a_file_becomes_the_blob_without_a_copy)
+{
+    char file[128], *data, *path;
+    size_t len;
+    struct stat before, after;
+    struct weir_error err;
+    (void)snprintf(file, sizeof file, "%s/upload", dir);
+    ck_assert_int_eq(weir_file_write(file, "abc", 3, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(stat(file, &before), 0);
+    ck_assert_int_eq(weir_blob_take_file(blobs, file, SHA_ABC, SHA_EMPTY, &err), WEIR_ERR_CORRUPT);
+    ck_assert_int_eq(weir_blob_take_file(blobs, file, SHA_ABC, "../abc", &err), WEIR_ERR_INVALID);
+    ck_assert(weir_path_exists(file));
+    ck_assert_int_eq(weir_blob_take_file(blobs, file, SHA_ABC, SHA_ABC, &err), WEIR_OK);
+    ck_assert(!weir_path_exists(file));
+    ck_assert_int_eq(weir_blob_read(blobs, SHA_ABC, 3, &arena, &data, &len, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, NULL), WEIR_OK);
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_uint_eq(after.st_ino, before.st_ino);
+    ck_assert_uint_eq(after.st_mode & 0777, 0400);
+    /* The same once more: it is there, and the file stays its owner's. */
+    ck_assert_int_eq(weir_file_write(file, "abc", 3, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_take_file(blobs, file, SHA_ABC, SHA_ABC, &err), WEIR_OK);
+    ck_assert(weir_path_exists(file));
 }
 
 END_TEST
@@ -165,7 +187,8 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("blob", set_up, tear_down, bytes_are_found_under_the_hash_that_sha256sum_prints,
                     other_bytes_than_expected_are_refused_and_leave_nothing,
-                    a_stream_of_pieces_equals_the_whole, a_stream_over_its_limit_is_refused,
+                    a_stream_of_pieces_equals_the_whole, a_file_becomes_the_blob_without_a_copy,
+                    a_stream_over_its_limit_is_refused,
                     names_that_are_no_hash_never_reach_the_file_system,
                     a_damaged_blob_is_not_given_out,
                     opening_again_drops_unfinished_writes_and_keeps_blobs)

@@ -152,7 +152,7 @@ static weir_status push(struct cli_call *call, json_t *body, json_t **out, struc
     WEIR_TRY(read_preprocess(call, options->preprocess, body, err));
     WEIR_TRY(cli_connect(call, err));
     WEIR_TRY(put_golden(call, options->golden, body, err));
-    WEIR_TRY(weir_client_blob_put(call->client, call->words[1], blob, err));
+    WEIR_TRY(weir_client_model_put(call->client, call->words[1], blob, err));
     weir_uuid_make(id);
     json_object_set_new(body, "id", json_string(id));
     json_object_set_new(body, "blob", json_string(blob));

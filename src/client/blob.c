@@ -1,10 +1,12 @@
 #include "client/client_private.h"
 
 #include "base/file.h"
+#include "base/model_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define QUIET_TIMEOUT_MS 60000
@@ -20,8 +22,8 @@ static weir_status server_has_blob(struct weir_client *client, const char *path,
     return WEIR_OK;
 }
 
-weir_status weir_client_blob_put(struct weir_client *client, const char *file, char *out_sha256,
-                                 struct weir_error *err)
+static weir_status put(struct weir_client *client, const char *file, const char *query,
+                       char *out_sha256, struct weir_error *err)
 {
     char digest[WEIR_SHA256_TEXT_BYTES];
     uint64_t n_bytes;
@@ -32,6 +34,7 @@ weir_status weir_client_blob_put(struct weir_client *client, const char *file, c
     bool is_there = false;
     weir_status status = server_has_blob(client, path, &is_there, err);
     if (status == WEIR_OK && !is_there) {
+        path = weir_arena_printf(&arena, "%s%s", path, query);
         status =
             weir_client_send_file(client, "PUT", path, "application/octet-stream", file, NULL, err);
     }
@@ -40,6 +43,33 @@ weir_status weir_client_blob_put(struct weir_client *client, const char *file, c
         memcpy(out_sha256, digest, sizeof digest);
     }
     return status;
+}
+
+weir_status weir_client_blob_put(struct weir_client *client, const char *file, char *out_sha256,
+                                 struct weir_error *err)
+{
+    return put(client, file, "", out_sha256, err);
+}
+
+static weir_status check_model(const char *file, struct weir_error *err)
+{
+    char head[WEIR_MODEL_SNIFF_BYTES];
+    struct stat facts;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 && fstat(fd, &facts) == 0 ? read(fd, head, sizeof head) : -1;
+    int reason = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return n < 0 ? weir_error_set_errno(err, reason, "cannot read %s", file)
+                 : weir_model_format_check(head, (size_t)n, (uint64_t)facts.st_size, file, err);
+}
+
+weir_status weir_client_model_put(struct weir_client *client, const char *file, char *out_sha256,
+                                  struct weir_error *err)
+{
+    WEIR_TRY(check_model(file, err));
+    return put(client, file, "?as=model", out_sha256, err);
 }
 
 static weir_status download(struct weir_client *client, const char *path, int fd,

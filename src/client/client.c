@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define CALL_TIMEOUT_MS  30000
-#define QUIET_TIMEOUT_MS 60000
+#define CALL_TIMEOUT_MS    30000
+#define QUIET_TIMEOUT_MS   60000
+#define SLOW_DISK_BYTES_MS 10000 /* what the slowest disk writes in a millisecond */
 
 weir_status weir_client_open(const struct weir_client_config *config, struct weir_client **out,
                              struct weir_error *err)
@@ -255,10 +257,13 @@ weir_status weir_client_send_file(struct weir_client *client, const char *method
                                   const char *content_type, const char *file, json_t **out,
                                   struct weir_error *err)
 {
+    struct stat facts = {0};
+    (void)stat(file, &facts); /* one that is not there is found when it is sent */
     struct weir_http_call call = {.method = method,
                                   .content_type = content_type,
                                   .body_file = file,
-                                  .quiet_timeout_ms = QUIET_TIMEOUT_MS};
+                                  .quiet_timeout_ms =
+                                      QUIET_TIMEOUT_MS + facts.st_size / SLOW_DISK_BYTES_MS};
     struct weir_http_reply reply;
     WEIR_TRY(client_http(client, &call, path, &reply, err));
     weir_status status = WEIR_OK;

@@ -90,7 +90,8 @@ weir_status weir_client_get_bytes(struct weir_client *client, const char *path,
                                   struct weir_buf *out, int64_t *out_offset,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** PUT or POST a file's bytes. *out as in weir_client_call. No time limit but 60 s of silence. */
+/** PUT or POST a file's bytes. *out as in weir_client_call. No time limit but 60 s of silence,
+ *  and after it as long as a slow disk takes for the file. */
 weir_status weir_client_send_file(struct weir_client *client, const char *method, const char *path,
                                   const char *content_type, const char *file, json_t **out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
@@ -102,6 +103,10 @@ weir_status weir_client_get_file(struct weir_client *client, const char *path, c
 /** PUT /api/v1/blobs/{sha256} of a file, unless the server has it (HEAD). out_sha256: 65 bytes. */
 weir_status weir_client_blob_put(struct weir_client *client, const char *file, char *out_sha256,
                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same of a model's file. @return INVALID if its first bytes are no model's: nothing was sent. */
+weir_status weir_client_model_put(struct weir_client *client, const char *file, char *out_sha256,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * GET /api/v1/blobs/{sha256} into `file`: a temporary file beside it, verified, then renamed.

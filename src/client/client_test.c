@@ -302,6 +302,24 @@ START_TEST(a_blob_is_put_once_and_comes_back_verified)
 
 END_TEST
 
+START_TEST(a_file_that_is_no_model_is_not_sent_as_one)
+{
+    char file[128], digest[WEIR_SHA256_TEXT_BYTES];
+    struct weir_error err;
+    write_file("model", "weights");
+    (void)snprintf(file, sizeof file, "%s/model", f.dir);
+    ck_assert_int_eq(weir_client_model_put(f.client, file, digest, &err), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "neither a model that Weir trained"));
+    ck_assert_int_eq(f.n_puts, 0);
+    write_file("model", "\x08\x07\x12\x01x");
+    ck_assert_int_eq(weir_client_model_put(f.client, file, digest, &err), WEIR_OK);
+    ck_assert_int_eq(f.n_puts, 1);
+    (void)snprintf(file, sizeof file, "%s/nothing", f.dir);
+    ck_assert_int_ne(weir_client_model_put(f.client, file, digest, &err), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(bytes_come_with_their_next_offset)
 {
     struct weir_buf out;
@@ -400,6 +418,7 @@ int main(void)
     tcase_add_test(tcase, without_a_server_the_error_says_how_to_get_one);
     tcase_add_test(tcase, a_retried_call_survives_a_busy_server);
     tcase_add_test(tcase, a_blob_is_put_once_and_comes_back_verified);
+    tcase_add_test(tcase, a_file_that_is_no_model_is_not_sent_as_one);
     tcase_add_test(tcase, bytes_come_with_their_next_offset);
     tcase_add_test(tcase, a_subscription_resumes_without_losing_or_doubling_an_event);
     tcase_add_test(tcase, a_subscription_gives_up_only_on_what_cannot_be_cured);

@@ -195,7 +195,7 @@ static weir_status judge_exit(const struct inspect_request *request, int code, c
     static const weir_status statuses[] = {WEIR_ERR_INVALID, WEIR_ERR_CORRUPT, WEIR_ERR_UNSUPPORTED,
                                            WEIR_ERR_NOMEM};
     if (code == CANNOT_EXECUTE) {
-        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+        return weir_error_set(err, WEIR_ERR_INTERNAL,
                               "no model can be checked: weir-worker is neither beside weir nor in "
                               "PATH of the server: install it");
     }

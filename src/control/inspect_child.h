@@ -36,7 +36,7 @@ struct inspect_request {
  * @param time_ms    0: INSPECT_TIME_MS.
  * @param out        The signature, JSON, in the arena.
  * @return What the child said, with its sentence: INVALID, CORRUPT, UNSUPPORTED, LIMIT; INVALID too if
- *         it crashed; LIMIT if it needed more than it may; UNAVAILABLE without the program; CANCELLED.
+ *         it crashed; LIMIT if it needed more than it may; INTERNAL without the program, since waiting brings none; CANCELLED.
  */
 weir_status inspect_child_run(const char *program, const struct inspect_request *request,
                               int64_t time_ms, struct weir_arena *arena, char **out,

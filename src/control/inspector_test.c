@@ -125,7 +125,7 @@ START_TEST(a_program_that_is_not_there_is_no_fault_of_the_file)
     struct weir_error err = {0};
     const struct inspect_request request = {.path = "/dev/null", .name = "x"};
     ck_assert_int_eq(inspect_child_run("/nowhere/worker", &request, 1000, &arena, &out, &err),
-                     WEIR_ERR_UNAVAILABLE);
+                     WEIR_ERR_INTERNAL);
 }
 
 END_TEST

@@ -178,6 +178,7 @@ static weir_status open_upload(struct http_exchange *x, struct weir_error *err)
     }
     x->upload_fd = fd;
     x->upload_path = path;
+    weir_sha256_begin(&x->upload_hash);
     x->request.body_file = path;
     return WEIR_OK;
 }
@@ -242,6 +243,31 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     return pool_submit(x, JOB_ADMIT) ? MHD_YES : response_queue(x);
 }
 
+/* The disk writes while the rest comes: else all of a large file would be synced at its end, and its
+ * sender would wait that long without a word. */
+static void push_upload(struct http_exchange *x)
+{
+    uint64_t n_bytes = x->request.body_file_bytes - x->n_upload_pushed_bytes;
+    if (n_bytes >= UPLOAD_PUSH_BYTES) {
+        (void)sync_file_range(x->upload_fd, (off_t)x->n_upload_pushed_bytes, (off_t)n_bytes,
+                              SYNC_FILE_RANGE_WRITE);
+        x->n_upload_pushed_bytes += n_bytes;
+    }
+}
+
+static void add_to_upload(struct http_exchange *x, const char *bytes, size_t len)
+{
+    bool is_first = x->request.body_file_bytes == 0 && x->rule.check != NULL;
+    if (is_first &&
+        x->rule.check(&x->request, bytes, len, declared_length(x), &x->body_error) != WEIR_OK) {
+        x->is_head_refused = true;
+    } else if (weir_fd_write_all(x->upload_fd, bytes, len, &x->body_error) == WEIR_OK) {
+        weir_sha256_add(&x->upload_hash, bytes, len);
+        x->request.body_file_bytes += len;
+        push_upload(x);
+    }
+}
+
 static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
 {
     if (x->watch != NULL) {
@@ -255,7 +281,9 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
     }
     if (x->body_error.status != WEIR_OK) {
         x->n_discarded_bytes += len;
-        return x->n_discarded_bytes > 2 * DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
+        /* What was taken to come and is of no use may come: whoever sends it reads why. */
+        uint64_t most = x->is_head_refused ? x->rule.max_bytes : 2 * DISCARD_MAX_BYTES;
+        return x->n_discarded_bytes > most ? MHD_NO : MHD_YES;
     }
     if (!x->rule.to_file) {
         uint64_t n_after = x->body.len + len;
@@ -266,9 +294,8 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
         } else if (weir_buf_append(&x->body, bytes, len) != WEIR_OK) {
             weir_error_set(&x->body_error, x->body.status, "no memory for the request's body");
         }
-    } else if (x->upload_fd >= 0 &&
-               weir_fd_write_all(x->upload_fd, bytes, len, &x->body_error) == WEIR_OK) {
-        x->request.body_file_bytes += len;
+    } else if (x->upload_fd >= 0) {
+        add_to_upload(x, bytes, len);
     }
     return MHD_YES;
 }
@@ -287,6 +314,8 @@ static enum MHD_Result on_whole(struct http_exchange *x)
             weir_error_set_errno(&error, errno, "storing an upload");
             return answer_error(x, &error);
         }
+        weir_sha256_end(&x->upload_hash, x->upload_sha256);
+        x->request.body_file_sha256 = x->upload_sha256;
     }
     x->request.body = x->body.data;
     x->request.body_len = x->body.len;

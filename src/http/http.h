@@ -79,7 +79,8 @@ struct weir_http_request {
     const char *body_file; /**< Temporary file with the body (rule.to_file), else NULL. The handler
                               may rename it away; otherwise it is unlinked after the response. */
     uint64_t body_file_bytes;
-    const char *remote; /**< Address of the other side, "127.0.0.1". */
+    const char *body_file_sha256; /**< Of its bytes, taken as they came. */
+    const char *remote;           /**< Address of the other side, "127.0.0.1". */
     bool is_tls;
     bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
     void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
@@ -201,9 +202,19 @@ weir_status weir_http_event_append(struct weir_buf *out, const char *event, cons
 typedef void (*weir_http_handler_fn)(void *context, struct weir_http_request *request,
                                      struct weir_http_response *response);
 
+/**
+ * May a body go on that begins so? `len` bytes as they came first, of `declared_bytes` (0: not said).
+ * Runs on an I/O thread: must not block. An error is answered once the rest has been read, and dropped:
+ * HTTP/1 has no other moment.
+ */
+typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request, const void *bytes,
+                                         size_t len, uint64_t declared_bytes,
+                                         struct weir_error *err);
+
 struct weir_http_body_rule {
-    uint64_t max_bytes; /**< 0: no body allowed beyond 0 bytes. */
-    bool to_file;       /**< Stream to a temporary file in config.upload_dir. */
+    uint64_t max_bytes;      /**< 0: no body allowed beyond 0 bytes. */
+    bool to_file;            /**< Stream to a temporary file in config.upload_dir. */
+    weir_http_head_fn check; /**< Of a body to a file: looks at its first bytes; NULL: none. */
 };
 
 /**

@@ -25,13 +25,24 @@ static void handle_upload(struct weir_http_request *request, struct weir_http_re
     uint64_t n = 0;
     struct weir_error err = {0};
     if (request->body_file == NULL ||
-        weir_file_sha256(request->body_file, digest, &n, &err) != WEIR_OK) {
+        weir_file_sha256(request->body_file, digest, &n, &err) != WEIR_OK ||
+        strcmp(digest, request->body_file_sha256) != 0) {
         weir_http_response_errorf(response, WEIR_ERR_INTERNAL, "no file: %s", err.message);
         return;
     }
     weir_http_response_json(response, 200,
                             json_pack("{s:s, s:I, s:s}", "sha256", digest, "bytes", (json_int_t)n,
                                       "path", request->body_file));
+}
+
+static weir_status check_head(const struct weir_http_request *request, const void *bytes,
+                              size_t len, uint64_t declared_bytes, struct weir_error *err)
+{
+    (void)request;
+    return memchr(bytes, 0, len) == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%llu bytes that begin with a NUL",
+                                (unsigned long long)declared_bytes);
 }
 
 static void handle(void *context, struct weir_http_request *request,
@@ -68,6 +79,8 @@ static void rule(void *context, const struct weir_http_request *request,
     (void)context;
     if (request->n_segments > 0 && strcmp(request->segments[0], "upload") == 0) {
         *out = (struct weir_http_body_rule){.max_bytes = 64 << 20, .to_file = true};
+        bool is_checked = weir_http_request_query(request, "checked") != NULL;
+        out->check = is_checked ? check_head : NULL;
     } else if (request->n_segments > 0 && strcmp(request->segments[0], "length") == 0) {
         out->max_bytes = 1000;
     }
@@ -314,6 +327,26 @@ START_TEST(an_upload_streams_to_a_file_that_is_gone_after)
     weir_http_server_stop(f.server, 1000);
     ck_assert_int_eq(count_files(f.dir), 0);
     f.server = NULL;
+}
+
+END_TEST
+
+/* 40 MB: more than is read past a limit, so that it shows that all of it is. */
+START_TEST(an_upload_whose_first_bytes_are_wrong_is_not_stored_and_its_sender_reads_why)
+{
+    size_t len = (size_t)40 << 20;
+    char *bytes = calloc(1, len), head[256];
+    int fd = connect_to(f.server);
+    (void)snprintf(head, sizeof head,
+                   "PUT /upload?checked=1 HTTP/1.1\r\n" CLOSE "Content-Length: %zu\r\n\r\n", len);
+    send_text(fd, head);
+    ck_assert_int_eq(weir_fd_write_all(fd, bytes, len, NULL), WEIR_OK);
+    read_until(fd, NULL, f.answer, sizeof f.answer);
+    close(fd);
+    free(bytes);
+    expect_status(400);
+    expect_text("41943040 bytes that begin with a NUL");
+    ck_assert_int_eq(f.n_called, 0);
 }
 
 END_TEST
@@ -597,6 +630,8 @@ int main(void)
     tcase_add_test(tcase, a_chunked_body_over_its_limit_answers_413);
     tcase_add_test(tcase, a_declared_body_far_over_its_limit_is_refused_unread);
     tcase_add_test(tcase, an_upload_streams_to_a_file_that_is_gone_after);
+    tcase_add_test(tcase,
+                   an_upload_whose_first_bytes_are_wrong_is_not_stored_and_its_sender_reads_why);
     tcase_add_test(tcase, an_upload_that_is_not_admitted_is_never_read);
     tcase_add_test(tcase, a_header_value_cannot_start_another_header);
     tcase_add_test(tcase, a_handler_without_answer_is_an_internal_error);

@@ -19,6 +19,8 @@
 
 #include "http/http.h"
 
+#include "base/sha256.h"
+
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -26,6 +28,7 @@
 
 #define REQUEST_ARENA_MAX_BYTES ((size_t)64 << 20)
 #define DISCARD_MAX_BYTES       ((uint64_t)16 << 20) /* read past a limit so that the 413 arrives */
+#define UPLOAD_PUSH_BYTES       ((uint64_t)32 << 20) /* between requests to write to the disk */
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
 #define SLOW_BODY_BYTES_S       4096
 #define ADMIT_FREE_BYTES        ((uint64_t)16 << 10) /* a body that is taken before anybody asks */
@@ -88,6 +91,10 @@ struct http_exchange {
     struct weir_buf body;
     int upload_fd; /* -1: none */
     char *upload_path;
+    struct weir_sha256_stream upload_hash;
+    char upload_sha256[WEIR_SHA256_TEXT_BYTES];
+    uint64_t n_upload_pushed_bytes; /* that the kernel was asked to write */
+    bool is_head_refused;
     uint64_t n_discarded_bytes;
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
     uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */

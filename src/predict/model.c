@@ -38,7 +38,7 @@ static void read_baseline(struct model *model, const char *path)
 {
     struct weir_net_file *file;
     struct weir_error err;
-    if (model->signature.format != MODEL_FORMAT_WEIR ||
+    if (model->signature.format != WEIR_MODEL_FORMAT_WEIR ||
         weir_net_file_open(path, &file, &err) != WEIR_OK) {
         return;
     }
@@ -283,7 +283,7 @@ weir_status model_put(struct model *model, size_t i, const struct weir_image *im
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static weir_status sniff(const char *path, enum model_format *out, struct weir_error *err)
+static weir_status sniff(const char *path, enum weir_model_format *out, struct weir_error *err)
 {
     char head[SNIFF_BYTES];
     FILE *file = fopen(path, "rbe");
@@ -294,7 +294,7 @@ static weir_status sniff(const char *path, enum model_format *out, struct weir_e
     bool is_sized = fseeko(file, 0, SEEK_END) == 0;
     off_t size = is_sized ? ftello(file) : -1;
     (void)fclose(file);
-    *out = model_format_sniff(head, n, size > 0 ? (uint64_t)size : 0);
+    *out = weir_model_format_sniff(head, n, size > 0 ? (uint64_t)size : 0);
     return WEIR_OK;
 }
 
@@ -306,7 +306,7 @@ static weir_status load_file(struct model *model, const char *path, const struct
         .n_threads = 1, .onnxruntime_path = name->onnxruntime, .batch_max = (int32_t)model->batch};
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
-    enum model_format format = MODEL_FORMAT_UNKNOWN;
+    enum weir_model_format format = WEIR_MODEL_FORMAT_UNKNOWN;
     if (name->signature != NULL && kind != NULL) {
         WEIR_TRY(executor_load(kind, path, &options, &model->serve, err));
         return weir_signature_read(name->signature, "$.model.signature", &model->arena,

@@ -105,9 +105,9 @@ static json_t *signature_of(const char *path, const char *labels, const char *pr
                                             .preprocess = preprocess,
                                             .preprocess_len = strlen(preprocess)};
     ck_assert_msg(executor_choose(path, NULL, &model, why, &err) == WEIR_OK, "%s", err.message);
-    ck_assert_msg(
-        weir_signature_make(model, MODEL_FORMAT_ONNX, why, &extras, &arena, &made, &err) == WEIR_OK,
-        "%s", err.message);
+    ck_assert_msg(weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, why, &extras, &arena, &made,
+                                      &err) == WEIR_OK,
+                  "%s", err.message);
     serve_model_unload(model);
     return weir_signature_json(&made);
 }

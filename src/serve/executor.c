@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SNIFF_BYTES ((size_t)64)
-
 static const struct weir_kind *const kinds[] = {
 #define WEIR_KIND(name) &weir_executor_##name##_kind,
 #include "executors.def"
@@ -31,37 +29,6 @@ static const struct executor_ops *ops_of(const struct weir_kind *kind)
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
-
-/* safetensors: the length of the header in 8 bytes, then JSON. A protobuf message of ONNX begins
- * with a field of ModelProto, of which the first ones are below 16. */
-enum model_format model_format_sniff(const void *bytes, size_t n, uint64_t file_bytes)
-{
-    const uint8_t *at = bytes;
-    if (n >= 9 && at[8] == '{') {
-        uint64_t header = 0;
-        for (int i = 7; i >= 0; i--) {
-            header = header << 8 | at[i];
-        }
-        if (header >= 2 && header <= file_bytes - 8) {
-            return MODEL_FORMAT_WEIR;
-        }
-    }
-    if (n < 4) {
-        return MODEL_FORMAT_UNKNOWN;
-    }
-    static const uint8_t firsts[] = {
-        1 << 3, 2 << 3 | 2, 3 << 3 | 2, 4 << 3 | 2, 6 << 3 | 2, 7 << 3 | 2, 8 << 3 | 2,
-    };
-    bool is_version = at[0] == firsts[0] && at[1] >= 1 && at[1] < 100; /* ir_version */
-    bool is_other = memchr(firsts + 1, at[0], sizeof firsts - 1) != NULL;
-    return is_version || is_other ? MODEL_FORMAT_ONNX : MODEL_FORMAT_UNKNOWN;
-}
-
-const char *model_format_text(enum model_format format)
-{
-    static const char *const texts[] = {"unknown", "weir", "onnx"};
-    return texts[format];
-}
 
 static weir_status map_open(const char *path, int fd, struct model_bytes *out,
                             struct weir_error *err)
@@ -105,11 +72,12 @@ void model_bytes_unmap(struct model_bytes *bytes)
     *bytes = (struct model_bytes){0};
 }
 
-static weir_status sniff(const char *path, enum model_format *out, struct weir_error *err)
+static weir_status sniff(const char *path, enum weir_model_format *out, struct weir_error *err)
 {
     struct model_bytes bytes;
     WEIR_TRY(model_bytes_map(path, &bytes, err));
-    *out = model_format_sniff(bytes.at, WEIR_MIN(bytes.n, SNIFF_BYTES), bytes.n);
+    *out = weir_model_format_sniff(bytes.at, WEIR_MIN(bytes.n, (size_t)WEIR_MODEL_SNIFF_BYTES),
+                                   bytes.n);
     model_bytes_unmap(&bytes);
     return WEIR_OK;
 }
@@ -178,13 +146,13 @@ weir_status executor_choose(const char *path, const struct executor_options *opt
                             struct serve_model **out, char why[EXECUTOR_WHY_BYTES],
                             struct weir_error *err)
 {
-    enum model_format format;
+    enum weir_model_format format;
     WEIR_TRY(sniff(path, &format, err));
-    if (format == MODEL_FORMAT_UNKNOWN) {
+    if (format == WEIR_MODEL_FORMAT_UNKNOWN) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: neither a model that Weir trained (safetensors) nor ONNX", path);
     }
-    if (format == MODEL_FORMAT_WEIR) {
+    if (format == WEIR_MODEL_FORMAT_WEIR) {
         WEIR_TRY(executor_load("weir", path, options, out, err));
         (void)snprintf(why, EXECUTOR_WHY_BYTES, "Weir runs it, because Weir trained it");
         return WEIR_OK;

@@ -24,6 +24,7 @@
 #define WEIR_SERVE_EXECUTOR_H
 
 #include "base/kind.h"
+#include "base/model_format.h"
 #include "base/status.h"
 #include "tensor/tensor.h"
 
@@ -75,13 +76,6 @@ struct executor_ops {
 };
 
 extern const struct weir_registry weir_executors;
-
-/** Is a file Weir's own or ONNX, by its first bytes? */
-enum model_format { MODEL_FORMAT_UNKNOWN, MODEL_FORMAT_WEIR, MODEL_FORMAT_ONNX };
-
-enum model_format model_format_sniff(const void *bytes, size_t n, uint64_t file_bytes);
-/** "weir", "onnx", "unknown". */
-const char *model_format_text(enum model_format format);
 
 /**
  * Loads a model with the executor of this name.

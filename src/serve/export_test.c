@@ -179,7 +179,7 @@ START_TEST(what_comes_back_has_the_same_signature)
     for (int i = 0; i < 2; i++) {
         struct serve_model *model;
         ck_assert_int_eq(executor_load(kinds[i], paths[i], NULL, &model, &err), WEIR_OK);
-        ck_assert_msg(weir_signature_make(model, MODEL_FORMAT_ONNX, "so", &extras, &arena,
+        ck_assert_msg(weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, "so", &extras, &arena,
                                           &signatures[i], &err) == WEIR_OK,
                       "%s", err.message);
         signatures[i].executor = "any";

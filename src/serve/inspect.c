@@ -143,8 +143,9 @@ struct inspection {
 static weir_status describe(struct inspection *it, struct weir_arena *arena,
                             weir_status *out_status, struct weir_error *err)
 {
-    enum model_format format =
-        strcmp(it->model->kind->name, "weir") == 0 ? MODEL_FORMAT_WEIR : MODEL_FORMAT_ONNX;
+    enum weir_model_format format = strcmp(it->model->kind->name, "weir") == 0
+                                        ? WEIR_MODEL_FORMAT_WEIR
+                                        : WEIR_MODEL_FORMAT_ONNX;
     WEIR_TRY(
         weir_signature_make(it->model, format, it->why, &it->extras, arena, &it->signature, err));
     *out_status = weir_signature_probe(it->model, &it->signature, err);

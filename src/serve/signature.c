@@ -187,10 +187,10 @@ weir_status labels_read(const json_t *array, const char *where, struct weir_aren
 static weir_status read_words(const struct signature_options *from, const char *where,
                               struct weir_signature *out, struct weir_error *err)
 {
-    out->format = strcmp(from->format, "weir") == 0   ? MODEL_FORMAT_WEIR
-                  : strcmp(from->format, "onnx") == 0 ? MODEL_FORMAT_ONNX
-                                                      : MODEL_FORMAT_UNKNOWN;
-    if (out->format == MODEL_FORMAT_UNKNOWN) {
+    out->format = strcmp(from->format, "weir") == 0   ? WEIR_MODEL_FORMAT_WEIR
+                  : strcmp(from->format, "onnx") == 0 ? WEIR_MODEL_FORMAT_ONNX
+                                                      : WEIR_MODEL_FORMAT_UNKNOWN;
+    if (out->format == WEIR_MODEL_FORMAT_UNKNOWN) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s.format: expected weir or onnx, got "
                               "\"%.40s\"",
@@ -340,13 +340,13 @@ static json_t *labels_json(const struct weir_signature *signature)
 
 json_t *weir_signature_json(const struct weir_signature *signature)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:o}", "format",
-                     model_format_text(signature->format), "executor", signature->executor, "why",
-                     signature->why, "inputs", ports_json(signature->inputs, signature->n_inputs),
-                     "outputs", ports_json(signature->outputs, signature->n_outputs), "is_batched",
-                     signature->is_batched, "picture",
-                     signature->has_picture ? picture_json(&signature->picture, signature->inputs)
-                                            : json_null(),
-                     "output_kind", signature_output_kind_text(signature->output_kind), "labels",
-                     labels_json(signature));
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:o}", "format",
+        weir_model_format_text(signature->format), "executor", signature->executor, "why",
+        signature->why, "inputs", ports_json(signature->inputs, signature->n_inputs), "outputs",
+        ports_json(signature->outputs, signature->n_outputs), "is_batched", signature->is_batched,
+        "picture",
+        signature->has_picture ? picture_json(&signature->picture, signature->inputs) : json_null(),
+        "output_kind", signature_output_kind_text(signature->output_kind), "labels",
+        labels_json(signature));
 }

@@ -54,7 +54,7 @@ struct signature_picture {
 };
 
 struct weir_signature {
-    enum model_format format;
+    enum weir_model_format format;
     const char *executor;
     const char *why; /**< Why this executor: a sentence. */
     struct serve_port *inputs, *outputs;
@@ -112,7 +112,7 @@ struct signature_extras {
  *         input, "preprocess: $.std[0]: expected …"; UNSUPPORTED: a port whose type the protocol does
  *         not have.
  */
-weir_status weir_signature_make(struct serve_model *model, enum model_format format,
+weir_status weir_signature_make(struct serve_model *model, enum weir_model_format format,
                                 const char *why, const struct signature_extras *extras,
                                 struct weir_arena *arena, struct weir_signature *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;

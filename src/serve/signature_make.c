@@ -157,7 +157,7 @@ static weir_status make_picture(struct serve_model *model, json_t *rule, bool is
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "preprocess: ");
 }
 
-weir_status weir_signature_make(struct serve_model *model, enum model_format format,
+weir_status weir_signature_make(struct serve_model *model, enum weir_model_format format,
                                 const char *why, const struct signature_extras *extras,
                                 struct weir_arena *arena, struct weir_signature *out,
                                 struct weir_error *err)

@@ -112,7 +112,7 @@ static weir_status make(const char *labels, const char *preprocess, struct weir_
                                                 preprocess != NULL ? strlen(preprocess) : 0};
     ck_assert_int_eq(executor_choose(path, NULL, &model, why, &err), WEIR_OK);
     weir_status status =
-        weir_signature_make(model, MODEL_FORMAT_WEIR, why, &extras, &arena, out, &err);
+        weir_signature_make(model, WEIR_MODEL_FORMAT_WEIR, why, &extras, &arena, out, &err);
     serve_model_unload(model);
     return status;
 }
@@ -190,7 +190,7 @@ START_TEST(a_run_on_zeros_tells_probabilities_from_logits)
             WEIR_OK);
         ck_assert_int_eq(executor_load("onnx", path, NULL, &model, &err), WEIR_OK);
         ck_assert_int_eq(
-            weir_signature_make(model, MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
+            weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
             WEIR_OK);
         ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
         ck_assert_int_eq(s.output_kind, kinds[i]);
@@ -211,8 +211,9 @@ START_TEST(a_run_on_zeros_tells_whether_the_batch_is_one)
     ck_assert_int_eq(weir_file_write(path, bytes, test_onnx_write("Shape", bytes), 0600, &err),
                      WEIR_OK);
     ck_assert_int_eq(executor_load("onnx", path, NULL, &model, &err), WEIR_OK);
-    ck_assert_int_eq(weir_signature_make(model, MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
-                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
+        WEIR_OK);
     ck_assert(s.is_batched);
     ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
     ck_assert(!s.is_batched && s.outputs[0].dtype == WEIR_DTYPE_INT64);

@@ -248,9 +248,9 @@ static weir_status load_executor(struct versions *versions, const struct version
     } else {
         static const struct signature_extras none;
         WEIR_TRY(executor_choose(wanted->path, &options, &version->executor, why, err));
-        enum model_format format = strcmp(version->executor->kind->name, "weir") == 0
-                                       ? MODEL_FORMAT_WEIR
-                                       : MODEL_FORMAT_ONNX;
+        enum weir_model_format format = strcmp(version->executor->kind->name, "weir") == 0
+                                            ? WEIR_MODEL_FORMAT_WEIR
+                                            : WEIR_MODEL_FORMAT_ONNX;
         WEIR_TRY(weir_signature_make(version->executor, format, why,
                                      wanted->extras != NULL ? wanted->extras : &none,
                                      &version->arena, &version->signature, err));

@@ -71,8 +71,15 @@ class Deployments(unittest.TestCase):
     def test_what_is_no_model_becomes_no_version(self):
         (self.dir / "five.onnx").write_bytes(b"hello")
         self.assertIn("neither a model that Weir trained", self.weir("model", "push", "five", "five.onnx", status=2))
-        (self.dir / "zeros.onnx").write_bytes(bytes(1 << 20))
-        self.weir("model", "push", "five", "zeros.onnx", status=2)
+        with open(self.dir / "zeros.onnx", "wb") as file:
+            file.truncate(2 << 30)
+        began = time.monotonic()
+        self.assertIn("neither a model that Weir trained", self.weir("model", "push", "five", "zeros.onnx", status=2))
+        self.assertLess(time.monotonic() - began, 5)  # nothing was read, nothing was sent
+        with self.assertRaises(HttpError) as caught:  # a client that sends them all the same
+            self.server.request("PUT", f"/api/v1/blobs/{hashlib.sha256(bytes(64 << 20)).hexdigest()}?as=model", bytes(64 << 20))
+        self.assertEqual(caught.exception.code, 400)
+        self.assertEqual([file for file in (self.server.state / "uploads").iterdir() if file.is_file()], [])
         self.assertIn("there is no model", self.weir("deploy", "five", status=4))
 
     def golden(self, expected):

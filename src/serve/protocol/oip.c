@@ -413,7 +413,7 @@ static weir_status answer_model(const struct protocol_request *request,
         }
     }
     (void)weir_buf_printf(out, "],\"platform\":\"%s_%s\"",
-                          signature->format == MODEL_FORMAT_WEIR ? "weir" : "onnx",
+                          signature->format == WEIR_MODEL_FORMAT_WEIR ? "weir" : "onnx",
                           signature->executor);
     put_ports(out, "inputs", signature->inputs, signature->n_inputs);
     put_ports(out, "outputs", signature->outputs, signature->n_outputs);

@@ -58,7 +58,7 @@ export function newId(): string {
 
 export async function push(id: string, one: Push, onStep: (step: Step) => void): Promise<ModelVersion> {
     const blob = await sha256Of(one.file, (part) => onStep({ doing: 'reads the file', part }))
-    await upload(apiUrl(`/blobs/${blob}`), one.file, (part) => onStep({ doing: 'uploads', part }))
+    await upload(apiUrl(`/blobs/${blob}?as=model`), one.file, (part) => onStep({ doing: 'uploads', part }))
     onStep({ doing: 'looks at the file', part: 1 })
     const { labels, preprocess, alias, project } = one
     const version = await call<ModelVersion>('POST', `/models/${segment(one.model)}/versions`, { id, blob, labels, preprocess, alias, project }, LOOK_MS)
