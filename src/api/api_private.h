@@ -278,6 +278,8 @@ API_FN(api_snapshot_take);
 API_FN(api_snapshot_import);
 API_FN(api_snapshot_get);
 API_FN(api_snapshot_export);
+API_FN(api_snapshot_state);
+API_FN(api_snapshot_replay);
 API_FN(api_snapshot_delete);
 API_FN(api_ion_revisions);
 

@@ -277,6 +277,8 @@ static const struct row {
     {.method = "POST", .pattern = API "/snapshots/import", .least = OPERATOR},
     {.method = "GET", .pattern = API "/snapshots/{name}", .least = VIEWER},
     {.method = "GET", .pattern = API "/snapshots/{name}/export", .least = VIEWER},
+    {.method = "GET", .pattern = API "/snapshots/{name}/state", .least = VIEWER},
+    {.method = "POST", .pattern = API "/snapshots/{name}/replay", .least = VIEWER},
     {.method = "DELETE", .pattern = API "/snapshots/{name}", .least = OPERATOR},
     {.method = "GET", .pattern = API "/decisions", .least = VIEWER},
     {.method = "POST",

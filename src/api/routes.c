@@ -336,6 +336,13 @@ const struct api_route api_routes[] = {
      R(IONS_READ), API_READ, 0, NULL, &weir_snapshot_resource, NULL, 0, api_snapshot_get},
     {"GET", API "/snapshots/{name}/export", "Fetch a snapshot as a tar, with tables as CSV",
      R(IONS_READ), API_READ, API_BYTES_OUT, NULL, NULL, NULL, 0, api_snapshot_export},
+    {"GET", API "/snapshots/{name}/state",
+     "What a snapshot shows at a time of its span: versions that served, what waited, health, events",
+     R(IONS_READ), API_NONE, 0, NULL, NULL, "time", 0, api_snapshot_state},
+    {"POST", API "/snapshots/{name}/replay",
+     "What would have been decided: by {document} or {revision}, with other thresholds of drift "
+     "{false_alarm_rate, min_effect, window, confirm_k, confirm_n}",
+     R(IONS_READ), API_NONE, 0, NULL, NULL, NULL, 0, api_snapshot_replay},
     {"DELETE", API "/snapshots/{name}", "Delete a snapshot", R(SNAPSHOTS_CHANGE), API_NONE, 0, NULL,
      NULL, NULL, 0, api_snapshot_delete},
     {"GET", API "/decisions", "List decisions of a span of time, newest first, or from a number on",

@@ -2,8 +2,11 @@
 #include "api/api_private.h"
 #include "control/control.h"
 
+#include "capture/replay.h"
 #include "capture/rows.h"
 #include "capture/snapshot.h"
+#include "capture/state.h"
+#include "ion/old_words.h"
 #include "ion/revision.h"
 
 #include <string.h>
@@ -176,6 +179,120 @@ weir_status api_snapshot_get(struct api_call *call, struct weir_txn *txn, struct
     json_object_set(view, "rows", json_object_get(manifest, "rows"));
     json_object_set(view, "files", json_object_get(manifest, "files"));
     weir_snapshot_close(file);
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* The file alone: reading it takes long, and needs no transaction. */
+struct opening {
+    struct api_call *call;
+    struct weir_snapshot snapshot;
+    struct weir_snapshot_file *file;
+};
+
+static weir_status open_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct opening *opening = context;
+    return open_file(opening->call, txn, &opening->snapshot, &opening->file, err);
+}
+
+weir_status api_snapshot_state(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct opening opening = {.call = call};
+    const char *text = weir_http_request_query(call->request, "time");
+    int64_t time_ms = 0;
+    json_t *view;
+    (void)txn;
+    if (text != NULL && weir_time_parse(text, &time_ms) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "time: expected one like 2026-01-31T12:00:00Z");
+    }
+    WEIR_TRY(api_read(call, open_in, &opening, err));
+    time_ms = text != NULL ? time_ms : opening.snapshot.to_ms;
+    weir_status status = weir_snapshot_state(opening.file, time_ms, call->arena, &view, err);
+    weir_snapshot_close(opening.file);
+    WEIR_TRY(status);
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* A number of the body within [lo, hi], or 0. */
+static weir_status body_number(const struct api_call *call, const char *name, double lo, double hi,
+                               double *out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    *out = json_number_value(value);
+    if (value != NULL && !json_is_null(value) &&
+        (!json_is_number(value) || !(*out >= lo && *out <= hi))) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected a number from %g to %g", name,
+                              lo, hi);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_thresholds(const struct api_call *call, struct weir_drift_config *out,
+                                   struct weir_error *err)
+{
+    double window, confirm_k, confirm_n;
+    WEIR_TRY(body_number(call, "false_alarm_rate", 1e-5, 0.2, &out->false_alarm_rate, err));
+    WEIR_TRY(body_number(call, "min_effect", -1, 100, &out->min_effect, err));
+    WEIR_TRY(body_number(call, "window", WEIR_DRIFT_MIN_VALUES, 100000, &window, err));
+    WEIR_TRY(body_number(call, "confirm_k", 1, 32, &confirm_k, err));
+    WEIR_TRY(body_number(call, "confirm_n", 1, 32, &confirm_n, err));
+    out->window = (uint32_t)window;
+    out->confirm_k = (uint32_t)confirm_k;
+    out->confirm_n = (uint32_t)confirm_n;
+    return WEIR_OK;
+}
+
+/* The document to replay with: of the body, or a revision that the snapshot has. NULL: none. */
+static weir_status read_document(struct api_call *call, const struct weir_snapshot_file *file,
+                                 struct weir_ion_doc **out, struct weir_error *err)
+{
+    json_t *document = json_incref(json_object_get(call->body, "document"));
+    int64_t revision;
+    weir_status status = WEIR_OK;
+    WEIR_TRY(api_body_int(call, "revision", 0, &revision, err));
+    *out = NULL;
+    if (document == NULL && revision > 0) {
+        char *text;
+        WEIR_TRY(weir_snapshot_revision(file, revision, call->arena, &text, err));
+        WEIR_TRY(weir_json_parse(text, strlen(text), "the revision's document", &document, err));
+    }
+    if (document != NULL && !json_is_null(document)) {
+        *out = WEIR_ARENA_NEW(call->arena, struct weir_ion_doc);
+        json_t *warnings = json_array();
+        weir_ion_replace_old_words(document, warnings);
+        json_decref(warnings);
+        status = weir_ion_doc_parse(document, call->arena, *out, err);
+    }
+    json_decref(document);
+    return status;
+}
+
+static weir_status replay(struct api_call *call, struct weir_snapshot_file *file, json_t **out_view,
+                          struct weir_error *err)
+{
+    struct weir_replay_rules rules = {0};
+    struct weir_ion_doc *doc;
+    WEIR_TRY(read_thresholds(call, &rules.drift, err));
+    WEIR_TRY(read_document(call, file, &doc, err));
+    rules.doc = doc;
+    return weir_snapshot_replay(file, &rules, call->arena, out_view, err);
+}
+
+weir_status api_snapshot_replay(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"document", "revision",  "false_alarm_rate", "min_effect",
+                                         "window",   "confirm_k", "confirm_n",        NULL};
+    struct opening opening = {.call = call};
+    json_t *view = NULL;
+    (void)txn;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_read(call, open_in, &opening, err));
+    weir_status status = replay(call, opening.file, &view, err);
+    weir_snapshot_close(opening.file);
+    WEIR_TRY(status);
     api_answer(call, view);
     return WEIR_OK;
 }

@@ -399,3 +399,39 @@ bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob
     }
     return member != NULL;
 }
+
+/* ---- a revision ------------------------------------------------------------------------------ */
+
+struct wanted_revision {
+    struct weir_arena *arena;
+    int64_t revision, first, last;
+    char *document;
+};
+
+static weir_status see_revision(void *context, const void *record, struct weir_error *err)
+{
+    struct wanted_revision *wanted = context;
+    const struct weir_ion_revision *seen = record;
+    (void)err;
+    wanted->first = wanted->first == 0 ? seen->revision : wanted->first;
+    wanted->last = seen->revision;
+    if (seen->revision == wanted->revision) {
+        wanted->document = weir_arena_strdup(wanted->arena, seen->document);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_snapshot_revision(const struct weir_snapshot_file *file, int64_t revision,
+                                   struct weir_arena *arena, char **out_document,
+                                   struct weir_error *err)
+{
+    struct wanted_revision wanted = {.arena = arena, .revision = revision};
+    WEIR_TRY(weir_snapshot_rows(file, WEIR_CAPTURED_REVISIONS, see_revision, &wanted, err));
+    if (wanted.document == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "the snapshot has no revision %lld: it has %lld to %lld",
+                              (long long)revision, (long long)wanted.first, (long long)wanted.last);
+    }
+    *out_document = wanted.document;
+    return WEIR_OK;
+}

@@ -71,6 +71,11 @@ weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_
                                weir_snapshot_row_fn fn, void *context,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The document of a revision, in the arena. @return NOT_FOUND naming those that the file has. */
+weir_status weir_snapshot_revision(const struct weir_snapshot_file *file, int64_t revision,
+                                   struct weir_arena *arena, char **out_document,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Where the bytes of a model lie in the file. @return false: it refers to that model only. */
 bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob, int *out_fd,
                          uint64_t *out_offset, uint64_t *out_bytes);

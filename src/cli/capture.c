@@ -2,7 +2,9 @@
 #include "cli/command.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,6 +88,159 @@ const struct cli_command cli_snapshot_create = {
     .max_words = 1,
     CLI_OPTIONS(create_options, create_options),
     .run = run_create,
+};
+
+/* ---- replay ---------------------------------------------------------------------------------- */
+
+#define DOCUMENT_MAX_BYTES ((size_t)1 << 20)
+
+struct replay_options {
+    struct cli_common common;
+    char *file, *confirm;
+    int64_t revision, window;
+    double false_alarm_rate, min_effect;
+};
+
+static const struct weir_option replay_options[] = {
+    CLI_COMMON_OPTIONS(replay_options),
+    WEIR_OPT(replay_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "Document whose policies decide instead"),
+    WEIR_OPT(replay_options, revision, "revision", 0, INT, "0", 0, 1e15, "N",
+             "Revision of the ION whose policies decide instead (0: those that decided then)"),
+    WEIR_OPT(replay_options, false_alarm_rate, "false-alarm-rate", 0, F64, "0", 0, 0.2, "RATE",
+             "Of drift, per window (0: as in service)"),
+    WEIR_OPT(replay_options, min_effect, "min-effect", 0, F64, "0", -1, 100, "W",
+             "Least effect of drift (0: as in service)"),
+    WEIR_OPT(replay_options, window, "window", 0, INT, "0", 0, 100000, "N",
+             "Values in a window (0: as in service)"),
+    WEIR_OPT(replay_options, confirm, "confirm", 0, TEXT, NULL, 0, 0, "K/N",
+             "Windows of the last N that must differ"),
+};
+
+static weir_status put_document(struct cli_call *call, const char *file, json_t *body,
+                                struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    json_t *document;
+    WEIR_TRY(weir_file_read(file, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, file, false, &document, err));
+    json_object_set_new(body, "document", document);
+    return WEIR_OK;
+}
+
+static weir_status replay_body(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct replay_options *options = call->options;
+    if (options->file != NULL) {
+        WEIR_TRY(put_document(call, options->file, body, err));
+    }
+    if (options->revision > 0) {
+        json_object_set_new(body, "revision", json_integer(options->revision));
+    }
+    if (options->false_alarm_rate > 0) {
+        json_object_set_new(body, "false_alarm_rate", json_real(options->false_alarm_rate));
+    }
+    if (options->min_effect != 0) {
+        json_object_set_new(body, "min_effect", json_real(options->min_effect));
+    }
+    if (options->window > 0) {
+        json_object_set_new(body, "window", json_integer(options->window));
+    }
+    if (options->confirm != NULL) {
+        char *rest;
+        long k = strtol(options->confirm, &rest, 10);
+        long n = *rest == '/' ? strtol(rest + 1, &rest, 10) : 0;
+        if (*rest != '\0' || k < 1 || n < k || n > 32) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--confirm %.40s: expected K/N, such as 2/3", options->confirm);
+        }
+        json_object_set_new(body, "confirm_k", json_integer(k));
+        json_object_set_new(body, "confirm_n", json_integer(n));
+    }
+    return WEIR_OK;
+}
+
+/* What differs, a line each: what was decided, what would have been, and why. */
+static void print_differences(struct cli_call *call, const json_t *list, const char *const *names)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_true(json_object_get(one, "differs"))) {
+            continue;
+        }
+        for (size_t k = 0; names[k] != NULL; k++) {
+            printf("%s%s", k > 0 ? " " : "  ", cli_text(call, one, names[k]));
+        }
+        printf(": %s, replayed %s (%s)\n", cli_text(call, one, "recorded.verdict"),
+               cli_text(call, one, "replayed.verdict"), cli_text(call, one, "why"));
+    }
+}
+
+static void print_replay(struct cli_call *call, const json_t *answer)
+{
+    static const char *const of_decision[] = {"time_ms", "link", "version", "policy", NULL};
+    static const char *const of_candidate[] = {"link", "version", NULL};
+    const json_t *policies = json_object_get(answer, "policies");
+    size_t i;
+    json_t *signal;
+    printf("policy decisions: %s, the same %s, others %s, by hand %s\n",
+           cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
+           cli_text(call, policies, "n_differ"), cli_text(call, policies, "n_by_hand"));
+    print_differences(call, json_object_get(policies, "decisions"), of_decision);
+    if (json_array_size(json_object_get(answer, "candidates")) > 0) {
+        printf("versions:\n");
+        print_differences(call, json_object_get(answer, "candidates"), of_candidate);
+    }
+    json_array_foreach(json_object_get(json_object_get(answer, "drift"), "signals"), i, signal)
+    {
+        const json_t *why = json_object_get(signal, "why");
+        printf("drift of %s in %s, version %s: alarm %s, replayed %s%s%s\n",
+               cli_text(call, signal, "signal"), cli_text(call, signal, "pipeline"),
+               cli_text(call, signal, "model_version"), cli_text(call, signal, "recorded_alarm"),
+               cli_text(call, signal, "replayed_alarm"), json_is_string(why) ? ": " : "",
+               json_is_string(why) ? json_string_value(why) : "");
+    }
+    printf("%s\n", json_is_true(json_object_get(answer, "is_same"))
+                       ? "Nothing would have been decided otherwise."
+                       : "Something would have been decided otherwise.");
+}
+
+static weir_status run_replay(struct cli_call *call, struct weir_error *err)
+{
+    json_t *body = json_object(), *answer;
+    weir_status status = replay_body(call, body, err);
+    status = status == WEIR_OK ? connect_patiently(call, err) : status;
+    if (status == WEIR_OK) {
+        status =
+            cli_rest(call, "POST", cli_path1(call, "/api/v1/snapshots/{}/replay", call->words[0]),
+                     body, &answer, err);
+    }
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        print_replay(call, answer);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_snapshot_replay = {
+    .name = "snapshot replay",
+    .usage = "NAME [--file FILE | --revision N] [--false-alarm-rate RATE] [--confirm K/N] …",
+    .summary = "What would have been decided, by other policies or with other thresholds?",
+    .help =
+        "Every policy decision of the span is made again from what its policy looked at then, and\n"
+        "scores and brightness of the decisions go through the detector of drift. Without options\n"
+        "the policies are those that decided: then every decision is the same.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(replay_options, replay_options),
+    .run = run_replay,
 };
 
 /* ---- export, import, delete ------------------------------------------------------------------ */

@@ -38,6 +38,7 @@
     X(cli_snapshot_create) \
     X(cli_snapshot_export) \
     X(cli_snapshot_import) \
+    X(cli_snapshot_replay) \
     X(cli_snapshot_delete) \
     X(cli_logs) \
     X(cli_delete) \

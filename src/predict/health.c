@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "predict/intake.h"
+#include "stats/above.h"
 #include "stats/stats.h"
 
 #include <math.h>
@@ -55,26 +56,7 @@ struct health {
 bool health_score_baseline(const struct weir_histogram *score, double threshold,
                            struct weir_histogram *out, double *out_cut)
 {
-    uint32_t i_first = 1;
-    while (i_first < score->n_bins && score->edges[i_first - 1] < threshold) {
-        i_first++;
-    }
-    if (i_first >= score->n_bins) {
-        return false;
-    }
-    struct weir_histogram kept = *score;
-    kept.n = 0;
-    kept.n_nan = 0;
-    for (uint32_t i = 0; i < kept.n_bins; i++) {
-        kept.counts[i] = i < i_first ? 0 : kept.counts[i];
-        kept.n += kept.counts[i];
-    }
-    if (kept.n < WEIR_DRIFT_MIN_VALUES) {
-        return false;
-    }
-    *out_cut = score->edges[i_first - 1];
-    *out = kept;
-    return true;
+    return weir_histogram_above(score, threshold, WEIR_DRIFT_MIN_VALUES, out, out_cut);
 }
 
 static void watch(struct health *health, struct signal *signal, const char *name,

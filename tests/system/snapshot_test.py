@@ -158,10 +158,53 @@ class Snapshot(unittest.TestCase):
         refused(self.data[: len(self.data) // 2])
         refused(b"no tar at all")
         self.assertEqual([path.suffix for path in (self.other.state / "snapshots").iterdir()], [".tar"])
-        self.assertEqual([path.name for path in (self.other.state / "uploads").iterdir()], [])
+        wait_until(lambda: not list((self.other.state / "uploads").iterdir()), 10, "the uploads to go")
         self.other.request("POST", "/api/v1/snapshots/import?name=repacked", make_tar(self.files))  # another's tar, the same files
 
-    def test_6_a_half_made_one_goes_when_the_server_starts_and_a_deleted_one_at_once(self):
+    def test_6_replayed_elsewhere_the_same_policies_decide_the_same_and_others_otherwise(self):
+        if not self.other.get("/snapshots")["items"]:
+            self.other.weir("snapshot", "import", str(self.file))
+        replay = lambda server, name, *options: json.loads(server.weir("snapshot", "replay", name, *options, "-o", "json")[1])
+        same = replay(self.other, "monday")
+        self.assertEqual(same, replay(self.server, "monday"))
+        recorded = [one for one in lines(self.files["rows/policy-decisions.jsonl"]) if one["time_ms"] >= self.manifest["from"] and one["policy"] != "none"]
+        self.assertEqual([(one["id"], one["replayed"]["verdict"], one["replayed"]["rule"]) for one in same["policies"]["decisions"]],
+                         [(one["id"], one["verdict"], one["rule"]) for one in recorded])
+        self.assertEqual((same["is_same"], same["policies"]["n_differ"]), (True, 0))
+        # The same document gives the same; one with another threshold says which, and what it would have changed.
+        self.assertTrue(replay(self.other, "monday", "--revision", "1")["is_same"])
+        changed = json.loads(json.dumps(ION).replace("3600", "1"))
+        document = self.server.root / "other.json"
+        document.write_text(json.dumps(changed), encoding="utf-8")
+        other = replay(self.other, "monday", "--file", str(document))
+        differ = [one for one in other["policies"]["decisions"] if one["differs"]]
+        self.assertFalse(other["is_same"])
+        self.assertTrue(differ)
+        for one in differ:
+            self.assertEqual(one["policy"], "rate-limit")
+            self.assertIn("min_interval_s is 1, it was 3600", one["why"])
+        text = self.other.weir("snapshot", "replay", "monday", "--file", str(document))[1]
+        self.assertIn("min_interval_s is 1, it was 3600", text)
+        for wrong in (["--revision", "9"], ["--confirm", "3/2"], ["--file", "/nowhere"], ["--window", "3"]):
+            self.assertNotEqual(self.other.weir("snapshot", "replay", "monday", *wrong, check=False)[0], 0, wrong)
+
+    def test_7_a_slider_shows_what_served_and_waited(self):
+        decided = [one for one in lines(self.files["rows/policy-decisions.jsonl"])]
+        begin = next(one for one in decided if one["verdict"] == "promote")
+        state = self.server.get("/snapshots/monday/state?time=" + begin["time_ms"])
+        self.assertEqual((state["links"][0]["id"], state["links"][0]["version"], state["links"][0]["actor"]),
+                         ("learn:see", begin["version"], begin["actor"]))
+        before = self.server.get("/snapshots/monday/state?time=2026-01-31T14:00:00Z")
+        self.assertEqual((before["links"], before["decisions"]["n"], before["events"]), ([], 2, []))  # it was not applied yet
+        last = self.server.get("/snapshots/monday/state")
+        waiting = {one["version"] for one in last["links"][0]["waiting"]}
+        self.assertIn(3, waiting)
+        self.assertEqual(last["decisions"]["label"], 6)
+        self.assertEqual(last["health"][0]["value"], 3.5)
+        with self.assertRaises(HttpError):
+            self.server.get("/snapshots/monday/state?time=2020-01-01T00:00:00Z")
+
+    def test_8_a_half_made_one_goes_when_the_server_starts_and_a_deleted_one_at_once(self):
         rest = self.server.state / "snapshots" / "0190a0b0-0000-7000-8000-0000000000ff.tar"
         rest.write_bytes(self.data)
         (self.server.state / "snapshots" / "x.tar.tmp").write_bytes(b"half")

@@ -416,6 +416,23 @@ export interface HealthReason {
     subject: string | null // About what: ion/NAME, node/NAME …
 }
 
+export interface HealthReport {
+    detail: unknown // Histograms and more
+    drifted: boolean // Taken as drift
+    id: string // Identifier, made by the replica
+    ion: string // ION
+    model_version: number // Model version that served
+    n_samples: number // Samples in the window
+    p_value: number | null // Chance of it without drift
+    pipeline: string // Pipeline
+    replica: string | null // Replica that measured
+    seq: number // Order of arrival
+    signal: string // What was compared with the training data: score, brightness
+    statistic: string // How: ks, chi2 …
+    time_ms: Time // When (ms)
+    value: number | null // Value of the statistic
+}
+
 /** GET /health/summary */
 export interface HealthSummary {
     reason: string | null // Why, in a sentence
@@ -819,6 +836,78 @@ export interface RegisteredVersion {
     version: number // Its version
 }
 
+/** POST /snapshots/{name}/replay */
+export interface Replay {
+    candidates: ReplayedVersion[] // Where each version gets in the document's chains; empty without a document
+    drift: ReplayedDrift // Detectors over the decisions' values
+    is_same: boolean // Nothing would have been decided otherwise
+    policies: ReplayedPolicies // Each decision made again
+}
+
+export interface ReplayedDecision {
+    differs: boolean // Are they different?
+    id: string // Of the policy decision
+    link: string // FROM:TO
+    policy: string // That decided
+    position: number // In its chain, from 0
+    recorded: ToldVerdict // What was decided
+    replayed: ToldVerdict | null // What would have been; null: nothing asks any more
+    time_ms: Time // When it was made
+    version: number // Of the model
+    why: string | null // If so, why
+}
+
+export interface ReplayedDrift {
+    confirm_k: number // Windows that must differ
+    confirm_n: number // Of so many
+    false_alarm_rate: number // Per window; 0: nothing was tested
+    min_effect: number // Least effect
+    signals: ReplayedSignal[] // By replica and model version
+    window: number // Values in a window
+}
+
+export interface ReplayedPolicies {
+    decisions: ReplayedDecision[] // In their order
+    n: number // Policy decisions of the span
+    n_by_hand: number // Of them, made by people without a policy
+    n_differ: number // Of them, others
+    n_same: number // Of them, the same again, byte for byte
+}
+
+export interface ReplayedSignal {
+    differs: boolean // Is there one where there was none, or the other way round?
+    model_version: number // Version that decided
+    n_values: number // Compared
+    n_windows: number // Tested
+    pipeline: string // Pipeline
+    recorded_alarm: Time | null // First that was reported then
+    replayed_alarm: Time | null // First with these thresholds
+    replica: string // Replica
+    signal: string // score or brightness
+    why: string | null // If so, why; or why it was not tested
+    windows: ReplayedWindow[] // The first 1000
+}
+
+export interface ReplayedVersion {
+    differs: boolean // Are they different?
+    link: string // FROM:TO
+    recorded: ToldVerdict // What became of it
+    replayed: ToldVerdict | null // What would have; null: there is no such link
+    version: number // Of the model
+    why: string | null // If so, why
+}
+
+export interface ReplayedWindow {
+    confirmed: boolean // Do enough of the last ones?
+    drifted: boolean // Does it differ?
+    effect: number // How large the difference is
+    kind: string // location, spread, shape or none
+    n_values: number // In it
+    p_value: number // How often one like this comes if nothing has changed
+    time_ms: Time // Of its last value
+    window: number // Number, from 0
+}
+
 /** GET /ions/{name}/replicas */
 export interface Replica {
     backlog_ms: number // Age of the oldest decision that is not passed on (ms)
@@ -949,10 +1038,58 @@ export interface Snapshot {
     to_ms: Time // End of the span (ms)
 }
 
+export interface SnapshotDecisions {
+    deny: number // Of them
+    error: number // Of them
+    grant: number // Of them
+    label: number // Of them
+    n: number // Decisions since the span began
+    unknown: number // Of them
+}
+
 export interface SnapshotFile {
     bytes: number // Size
     name: string // In the folder timeline-export/
     sha256: string // SHA-256
+}
+
+export interface SnapshotLink {
+    actor: string | null // Who, or policy
+    from: string // Pipeline, or model/NAME
+    id: string // FROM:TO
+    model: string | null // Whose version
+    policy: unknown // As the document had it
+    rule: string | null // Why, in words
+    since_ms: Time | null // Since when
+    to: string // Pipeline
+    verdict: string | null // promote, set or rollback
+    version: number | null // That it had chosen by then
+    waiting: SnapshotWaiting[] // Versions that waited
+}
+
+export interface SnapshotPipeline {
+    name: string // Name
+    type: string // training or prediction
+}
+
+/** GET /snapshots/{name}/state */
+export interface SnapshotState {
+    alerts: Alert[] // That were open
+    decisions: SnapshotDecisions // Counted from the span's begin
+    document: unknown // As it was; secrets are shown as ***
+    events: WeirEvent[] // By then, newest first, 200 at most
+    health: HealthReport[] // The last report of each signal by then
+    links: SnapshotLink[] // With what each served and what waited
+    pipelines: SnapshotPipeline[] // Of that document
+    revision: number // Of the document by then
+    time_ms: Time // The moment
+}
+
+export interface SnapshotWaiting {
+    policy: string | null // Where it stood
+    rule: string | null // What it waited for, in words
+    since_ms: Time | null // Since when
+    version: number // Version
 }
 
 /** GET /store/usage */
@@ -1033,6 +1170,12 @@ export interface Token {
     role: string // At most this role
     used_ms: Time | null // When it was shown last, by the hour (ms)
     user: string // Whose it is
+}
+
+export interface ToldVerdict {
+    options?: unknown // The policy, with its options
+    rule: string // In words
+    verdict: string // pass, promote, wait, skip, reject
 }
 
 export interface Usage {

@@ -1,0 +1,332 @@
+#include "capture/state.h"
+
+#include "base/clock.h"
+#include "ion/decision.h"
+#include "ion/ion.h"
+#include "ion/revision.h"
+#include "store/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINKS_MAX   256
+#define SIGNALS_MAX 4096
+
+/* A link, as far as policy decisions have told by the moment. */
+struct link {
+    const char *id;
+    json_t *view;
+};
+
+struct moment {
+    struct weir_arena *arena;
+    int64_t time_ms;
+    json_t *out, *document; /* owned; of the last revision by then */
+    int64_t revision;
+    json_t *candidates; /* model by candidate */
+    struct link links[LINKS_MAX];
+    size_t n_links;
+    json_t *signals; /* the last report by "PIPELINE/SIGNAL" */
+    json_t *events;  /* a ring: the newest WEIR_SNAPSHOT_STATE_EVENTS */
+    size_t n_events;
+    int64_t n, n_grant, n_deny, n_unknown, n_error, n_label;
+};
+
+static json_t *time_json(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    if (time_ms <= 0) {
+        return json_null();
+    }
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
+
+/* ---- what the records tell ------------------------------------------------------------------- */
+
+static weir_status see_revision(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_ion_revision *revision = record;
+    (void)err;
+    if (revision->time_ms <= moment->time_ms && revision->document != NULL) {
+        json_decref(moment->document);
+        moment->document = json_loads(revision->document, 0, NULL);
+        moment->revision = revision->revision;
+    }
+    return WEIR_OK;
+}
+
+static weir_status see_candidate(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_ion_candidate *candidate = record;
+    (void)err;
+    if (candidate->model != NULL) {
+        json_object_set_new(moment->candidates, candidate->id, json_string(candidate->model));
+    }
+    return WEIR_OK;
+}
+
+static struct link *link_of(struct moment *moment, const char *id)
+{
+    for (size_t i = 0; i < moment->n_links; i++) {
+        if (strcmp(moment->links[i].id, id) == 0) {
+            return &moment->links[i];
+        }
+    }
+    if (moment->n_links == LINKS_MAX) {
+        return NULL;
+    }
+    struct link *link = &moment->links[moment->n_links++];
+    const char *colon = strchr(id, ':');
+    *link = (struct link){
+        .id = weir_arena_strdup(moment->arena, id),
+        .view = json_pack("{s:s,s:s%,s:s,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:[]}", "id", id, "from", id,
+                          colon != NULL ? (size_t)(colon - id) : strlen(id), "to",
+                          colon != NULL ? colon + 1 : "", "policy", "version", "model", "since_ms",
+                          "verdict", "rule", "actor", "waiting")};
+    return link;
+}
+
+static void forget_waiting(json_t *view, int64_t version)
+{
+    json_t *waiting = json_object_get(view, "waiting");
+    for (size_t i = json_array_size(waiting); i > 0; i--) {
+        json_t *one = json_array_get(waiting, i - 1);
+        if (json_integer_value(json_object_get(one, "version")) == version) {
+            json_array_remove(waiting, i - 1);
+        }
+    }
+}
+
+static bool is_one_of(const char *verdict, const char *const *verdicts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(verdict, verdicts[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static weir_status see_policy_decision(void *context, const void *record, struct weir_error *err)
+{
+    static const char *const serves[] = {WEIR_VERDICT_PROMOTE, WEIR_VERDICT_SET,
+                                         WEIR_VERDICT_ROLLBACK};
+    struct moment *moment = context;
+    const struct weir_policy_decision *decision = record;
+    struct link *link =
+        decision->time_ms <= moment->time_ms && decision->link != NULL && decision->verdict != NULL
+            ? link_of(moment, decision->link)
+            : NULL;
+    (void)err;
+    if (link == NULL) {
+        return WEIR_OK;
+    }
+    forget_waiting(link->view, decision->version);
+    if (is_one_of(decision->verdict, serves, WEIR_ARRAY_LEN(serves))) {
+        json_object_set_new(link->view, "version", json_integer(decision->version));
+        json_t *model = json_object_get(moment->candidates, decision->candidate);
+        json_object_set(link->view, "model", model != NULL ? model : json_null());
+        json_object_set_new(link->view, "since_ms", time_json(decision->time_ms));
+        json_object_set_new(link->view, "verdict", json_string(decision->verdict));
+        json_object_set_new(link->view, "rule", json_string(decision->rule));
+        json_object_set_new(link->view, "actor", json_string(decision->actor));
+    } else if (strcmp(decision->verdict, WEIR_VERDICT_WAIT) == 0) {
+        json_array_append_new(json_object_get(link->view, "waiting"),
+                              json_pack("{s:I,s:s?,s:s?,s:o}", "version",
+                                        (json_int_t)decision->version, "policy", decision->policy,
+                                        "rule", decision->rule, "since_ms",
+                                        time_json(decision->time_ms)));
+    }
+    return WEIR_OK;
+}
+
+static weir_status see_report(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_health_report *report = record;
+    (void)err;
+    if (report->time_ms <= moment->time_ms && report->pipeline != NULL && report->signal != NULL &&
+        json_object_size(moment->signals) < SIGNALS_MAX) {
+        char *key = weir_arena_printf(moment->arena, "%s/%s", report->pipeline, report->signal);
+        json_object_set_new(moment->signals, key,
+                            weir_record_to_json(&weir_health_report_resource, report));
+    }
+    return WEIR_OK;
+}
+
+static weir_status see_alert(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_alert *alert = record;
+    (void)err;
+    if (alert->raised_ms <= moment->time_ms &&
+        (alert->resolved_ms == 0 || alert->resolved_ms > moment->time_ms)) {
+        json_array_append_new(json_object_get(moment->out, "alerts"),
+                              weir_record_to_json(&weir_alert_resource, alert));
+    }
+    return WEIR_OK;
+}
+
+static weir_status see_event(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_event *event = record;
+    (void)err;
+    if (event->time_ms > moment->time_ms) {
+        return WEIR_OK;
+    }
+    json_t *view = weir_record_to_json(&weir_event_resource, event);
+    if (moment->n_events < WEIR_SNAPSHOT_STATE_EVENTS) {
+        json_array_append_new(moment->events, view);
+    } else {
+        json_array_set_new(moment->events, moment->n_events % WEIR_SNAPSHOT_STATE_EVENTS, view);
+    }
+    moment->n_events++;
+    return WEIR_OK;
+}
+
+static weir_status see_decision(void *context, const void *record, struct weir_error *err)
+{
+    struct moment *moment = context;
+    const struct weir_decision *decision = record;
+    (void)err;
+    if (decision->time_ms <= moment->time_ms && decision->verdict != NULL) {
+        moment->n++;
+        moment->n_grant += strcmp(decision->verdict, "grant") == 0;
+        moment->n_deny += strcmp(decision->verdict, "deny") == 0;
+        moment->n_unknown += strcmp(decision->verdict, "unknown") == 0;
+        moment->n_error += strcmp(decision->verdict, "error") == 0;
+        moment->n_label += strcmp(decision->verdict, "label") == 0;
+    }
+    return WEIR_OK;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static void put_topology(struct moment *moment)
+{
+    json_t *pipelines = json_object_get(moment->out, "pipelines"), *item;
+    size_t i;
+    json_array_foreach(json_object_get(moment->document, "pipelines"), i, item)
+    {
+        json_t *name = json_object_get(item, "name"), *type = json_object_get(item, "type");
+        if (json_is_string(name) && json_is_string(type)) {
+            json_array_append_new(pipelines, json_pack("{s:O,s:O}", "name", name, "type", type));
+        }
+    }
+    json_array_foreach(json_object_get(moment->document, "links"), i, item)
+    {
+        const json_t *from = json_object_get(item, "from");
+        const char *model = json_string_value(json_object_get(from, "model"));
+        const char *name = json_string_value(from),
+                   *to = json_string_value(json_object_get(item, "to"));
+        if (to == NULL || (model == NULL && name == NULL)) {
+            continue;
+        }
+        struct link *link =
+            link_of(moment, weir_arena_printf(moment->arena, "%s%s:%s",
+                                              model != NULL ? WEIR_ION_FROM_MODEL : "",
+                                              model != NULL ? model : name, to));
+        json_t *policy = json_object_get(item, "policy");
+        if (link != NULL && policy != NULL) {
+            json_object_set(link->view, "policy", policy);
+        }
+    }
+    for (i = 0; i < moment->n_links; i++) {
+        json_array_append(json_object_get(moment->out, "links"), moment->links[i].view);
+    }
+}
+
+static void put_rest(struct moment *moment)
+{
+    const char *key;
+    json_t *report, *events = json_object_get(moment->out, "events");
+    size_t n_kept = json_array_size(moment->events);
+    json_object_foreach(moment->signals, key, report)
+    {
+        json_array_append(json_object_get(moment->out, "health"), report);
+    }
+    for (size_t i = 0; i < n_kept; i++) {
+        size_t at = (moment->n_events - 1 - i) % WEIR_SNAPSHOT_STATE_EVENTS;
+        json_array_append(events, json_array_get(moment->events, at));
+    }
+    json_object_set_new(moment->out, "time_ms", time_json(moment->time_ms));
+    json_object_set_new(moment->out, "revision", json_integer(moment->revision));
+    json_object_set(moment->out, "document",
+                    moment->document != NULL ? moment->document : json_null());
+    json_object_set_new(moment->out, "decisions",
+                        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "n", (json_int_t)moment->n, "grant",
+                                  (json_int_t)moment->n_grant, "deny", (json_int_t)moment->n_deny,
+                                  "unknown", (json_int_t)moment->n_unknown, "error",
+                                  (json_int_t)moment->n_error, "label",
+                                  (json_int_t)moment->n_label));
+}
+
+static weir_status look(struct moment *moment, const struct weir_snapshot_file *file,
+                        struct weir_error *err)
+{
+    static const struct {
+        enum weir_captured table;
+        weir_snapshot_row_fn see;
+    } seen[] = {{WEIR_CAPTURED_REVISIONS, see_revision},
+                {WEIR_CAPTURED_CANDIDATES, see_candidate},
+                {WEIR_CAPTURED_POLICY_DECISIONS, see_policy_decision},
+                {WEIR_CAPTURED_HEALTH_REPORTS, see_report},
+                {WEIR_CAPTURED_ALERTS, see_alert},
+                {WEIR_CAPTURED_EVENTS, see_event},
+                {WEIR_CAPTURED_DECISIONS, see_decision}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(seen); i++) {
+        WEIR_TRY(weir_snapshot_rows(file, seen[i].table, seen[i].see, moment, err));
+    }
+    put_topology(moment);
+    put_rest(moment);
+    return weir_arena_check(moment->arena, "snapshot", err);
+}
+
+static weir_status check_moment(const struct weir_snapshot_file *file, int64_t time_ms,
+                                struct weir_error *err)
+{
+    const json_t *manifest = weir_snapshot_manifest(file);
+    const char *from = json_string_value(json_object_get(manifest, "from"));
+    const char *to = json_string_value(json_object_get(manifest, "to"));
+    int64_t from_ms, to_ms;
+    if (from == NULL || to == NULL || weir_time_parse(from, &from_ms) != WEIR_OK ||
+        weir_time_parse(to, &to_ms) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
+    }
+    return time_ms >= from_ms && time_ms <= to_ms
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the snapshot is of %s to %s", from, to);
+}
+
+weir_status weir_snapshot_state(const struct weir_snapshot_file *file, int64_t time_ms,
+                                struct weir_arena *arena, json_t **out, struct weir_error *err)
+{
+    WEIR_TRY(check_moment(file, time_ms, err));
+    struct moment *moment = WEIR_ARENA_NEW(arena, struct moment);
+    *moment = (struct moment){.arena = arena,
+                              .time_ms = time_ms,
+                              .out = json_pack("{s:[],s:[],s:[],s:[],s:[]}", "pipelines", "links",
+                                               "health", "alerts", "events"),
+                              .candidates = json_object(),
+                              .signals = json_object(),
+                              .events = json_array()};
+    weir_status status = look(moment, file, err);
+    for (size_t i = 0; i < moment->n_links; i++) {
+        json_decref(moment->links[i].view);
+    }
+    json_decref(moment->document);
+    json_decref(moment->candidates);
+    json_decref(moment->signals);
+    json_decref(moment->events);
+    if (status != WEIR_OK) {
+        json_decref(moment->out);
+        return status;
+    }
+    *out = moment->out;
+    return WEIR_OK;
+}

@@ -1,0 +1,31 @@
+/**
+ * What a snapshot shows at a moment of its span: for a page's slider. Pure: the same file and moment
+ * give the same answer.
+ */
+#ifndef WEIR_CAPTURE_STATE_H
+#define WEIR_CAPTURE_STATE_H
+
+#include "base/json.h"
+#include "capture/rows.h"
+
+/** Of the events up to the moment, the newest are shown. */
+#define WEIR_SNAPSHOT_STATE_EVENTS 200
+
+/**
+ * A new JSON object:
+ *     {"time_ms", "revision", "document",
+ *      "pipelines": [{"name", "type"}],
+ *      "links": [{"id", "from", "to", "policy", "version", "model", "since_ms", "verdict", "rule", "actor",
+ *                 "waiting": [{"version", "policy", "rule", "since_ms"}]}],
+ *      "health": [the last report of each pipeline's signals],
+ *      "alerts": [those that were open], "events": [newest first],
+ *      "decisions": {"n", "grant", "deny", "unknown", "error", "label"}}
+ * `version` is what the link had chosen by then, and null before the first choice. Times are RFC 3339.
+ *
+ * @return CORRUPT; INVALID if the moment is not in the span.
+ */
+weir_status weir_snapshot_state(const struct weir_snapshot_file *file, int64_t time_ms,
+                                struct weir_arena *arena, json_t **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
