@@ -23,6 +23,7 @@ import cluster_test
 import decisions_test
 import fixture
 import frame_test
+import ion_test
 import page as browser
 import screens_test
 import serve_test
@@ -339,7 +340,7 @@ class AccessTest(WithPage):
         self.assertEqual(page.focused(), "IONs", "the first control of the content: where it is")
         outline = page.js("return getComputedStyle(document.activeElement).outlineStyle")
         self.assertEqual(outline, "solid", "the focus must be seen")
-        for expected in ("default", "Live · last 5 min", "Train now", "Live graph", "Decisions", "Review", "Allow and deny", "Builder", "Document",
+        for expected in ("default", "Live · last 5 min", "Train now", "Live graph", "Health", "Decisions", "Review", "Allow and deny", "Builder", "Document",
                          "Approve version 3", "Reject version 3"):
             page.press(Keys.TAB)
             self.assertTrue(page.focused().startswith(expected), f"{page.focused()}, and not {expected}")
@@ -494,7 +495,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *decisions_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *decisions_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
+import fake_ion
 import fake_serve
 import fake_share
 
@@ -207,7 +208,7 @@ class State:
 
     def ion(self, train_job, predict_job, now):
         return {
-            "name": made.ION, "project": "default", "state": "ACTIVE", "revision": 4, "document": made.document(), "created_by": "admin", "created_ms": made.rfc3339(now - 400000),
+            "name": made.ION, "project": "default", "mode": "production", "state": "ACTIVE", "revision": 4, "document": made.document(), "created_by": "admin", "created_ms": made.rfc3339(now - 400000),
             "health": {"status": "degraded", "reason": DRIFT, "since": made.rfc3339(now - 700)},
             "pipelines": [
                 {"name": "training", "type": "training", "state": "TRAINING", "job": train_job, "run": self.runs[-1]["id"],
@@ -232,7 +233,7 @@ class State:
         found = next(one for one in self.versions if one["version"] == number)
         return {"id": f"{made.ION}:training:entrance:{found['id']}", "ion": made.ION, "link": "training:entrance",
                 "link_from": "training", "link_to": "entrance", "model": made.MODEL, "model_version": found["id"],
-                "version": number, "state": state, "created_ms": found["created_ms"], "metrics": found["metrics"]}
+                "version": number, "state": state, "position": 1, "position_ms": found["created_ms"], "until_ms": None, "waits_for": None, "waits_why": None, "approvals": None, "made_by": None, "created_ms": found["created_ms"], "metrics": found["metrics"]}
 
     def next_frame(self):
         self.frame += 1
@@ -455,6 +456,9 @@ class Handler(BaseHTTPRequestHandler):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
+        found = fake_ion.find(state, parts, query)
+        if found is not None:
+            return found
         if parts[0] == "projects" and parts[-1] == "members":
             return state.members_of.get(parts[1], [])
         if path == "events" and query.get("topic") == "audit":

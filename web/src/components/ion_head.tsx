@@ -7,12 +7,13 @@ import type { Action, Args, Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
 import { href, param } from '../state/route'
 import { ions, rate } from '../state/store'
-import { evidenceOf, sinceOf, verdictOf } from '../state/verdict'
-import { approveQuestion, canChange, rejectQuestion, triggerQuestion } from '../state/versions'
+import { evidenceOf, isSandbox, sinceOf, verdictOf } from '../state/verdict'
+import { approveQuestion, canChange, promoteQuestion, rejectQuestion, triggerQuestion } from '../state/versions'
 import { Ago, Count, Empty, Loaded, PageHead, Tabs, Version } from './basics'
 import { PolicyDiamond } from './diamond'
 import { ask } from './dialog'
 import { Icon } from './icon'
+import { Act } from './locked'
 import { Sentence } from './noun'
 import { Glyph, State } from './state'
 
@@ -132,6 +133,7 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                                 {verdict.title}
                             </State>
                         </span>
+                        {isSandbox(ion) && <span class="chip" title="On live data; its sinks and alerts touch nothing real">sandbox</span>}
                         <span class="small muted">
                             {evidenceOf(ion)}
                             <span class="only-desk">
@@ -144,6 +146,11 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                 }
             >
                 {tools}
+                {isSandbox(ion) && (
+                    <Act right="promote ions" project={ion.project} onClick={() => ask(promoteQuestion(ion))}>
+                        To production…
+                    </Act>
+                )}
                 {canChange() &&
                     trainings(ion).map((one) => (
                         <button key={one.name} type="button" class="button" onClick={() => ask(triggerQuestion(ion.name, one.name))}>

@@ -10,6 +10,7 @@ import { ionBuilderScreen, ionNewScreen } from './ion_builder'
 import { ionDecisionsScreen } from './ion_decisions'
 import { ionDocumentScreen } from './ion_document'
 import { ionGraphScreen } from './ion_graph'
+import { ionHealthScreen } from './ion_health'
 import { ionListsScreen } from './ion_lists'
 import { ionReviewScreen } from './ion_review'
 import { ionsScreen } from './ions'
@@ -29,6 +30,7 @@ export const screens: readonly Screen[] = [
     homeScreen,
     ionsScreen,
     ionGraphScreen,
+    ionHealthScreen,
     ionDecisionsScreen,
     ionReviewScreen,
     ionListsScreen,

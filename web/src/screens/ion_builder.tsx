@@ -179,14 +179,19 @@ function Builder({ ion, all }: { ion: Ion | undefined; all: readonly Kind[] }) {
     }
     const isBehind = ion !== undefined && draft.savedAt > 0 && ion.revision > draft.base
     const isSame = ion !== undefined && JSON.stringify(appliedForm(doc)) === JSON.stringify(appliedForm(asIonDoc(ion.document)))
-    const apply = () =>
+    const apply = (mode: 'sandbox' | '' = '') =>
         ask({
-            title: ion ? `Apply revision ${checked.plan?.revision ?? ion.revision + 1} of ${ion.name}?` : `Apply ${doc.name ?? 'the new ION'}?`,
-            text: <Effects checked={checked} isSame={false} isBare />,
-            confirm: 'Apply',
-            done: `${doc.name ?? 'The ION'} is applied`,
+            title: ion ? `Apply revision ${checked.plan?.revision ?? ion.revision + 1} of ${ion.name}?` : mode ? `Try ${doc.name ?? 'it'} in a sandbox?` : `Apply ${doc.name ?? 'the new ION'}?`,
+            text: (
+                <>
+                    {mode && <p>It runs on live data; its sinks and alerts touch nothing real, until somebody takes it into production.</p>}
+                    <Effects checked={checked} isSame={false} isBare />
+                </>
+            ),
+            confirm: mode ? 'Try it' : 'Apply',
+            done: `${doc.name ?? 'The ION'} is applied${mode ? ', in a sandbox' : ''}`,
             act: async () => {
-                const applied = await call<Ion>('POST', '/ions', appliedForm(doc))
+                const applied = await call<Ion>('POST', mode ? '/ions?mode=sandbox' : '/ions', appliedForm(doc))
                 draft.restart(asIonDoc(applied.document), applied.revision)
                 await ions.load()
                 go(href(['ions', applied.name, 'graph'], {}, project.value ?? '-'))
@@ -228,7 +233,12 @@ function Builder({ ion, all }: { ion: Ion | undefined; all: readonly Kind[] }) {
                         <button type="button" class="button" disabled={isLost || isReadOnly} title="Ctrl S" onClick={checked.check}>
                             <Icon name="check" /> Validate
                         </button>
-                        <Act right={RIGHT} project={ion?.project ?? doc.project} tone="primary" disabled={!canApply} title={problem ? 'There is an error' : isSame ? 'Nothing is changed' : 'Ctrl Enter'} onClick={apply}>
+                        {ion === undefined && (
+                            <button type="button" class="button" disabled={!canApply} onClick={() => apply('sandbox')}>
+                                Try in a sandbox…
+                            </button>
+                        )}
+                        <Act right={RIGHT} project={ion?.project ?? doc.project} tone="primary" disabled={!canApply} title={problem ? 'There is an error' : isSame ? 'Nothing is changed' : 'Ctrl Enter'} onClick={() => apply()}>
                             Apply…
                         </Act>
                     </>

@@ -5,11 +5,14 @@ import { ask } from '../components/dialog'
 import { Icon } from '../components/icon'
 import { ionActions, IonTab } from '../components/ion_head'
 import { DatasetLink } from '../components/noun'
-import { is, State, StateWord, VERSION_VERDICTS } from '../components/state'
-import { bytes, dayTime, duration, millis, NONE, plainValue, words } from '../format'
+import { PolicyDiamond } from '../components/diamond'
+import { is, State, StateWord, VERSION_VERDICTS, type Tone } from '../components/state'
+import { bytes, dayTime, duration, millis, NONE, percent, plainValue, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
+import { useLiveHealth } from '../state/drift'
 import { get, getAll, segment } from '../state/http'
+import { asIonDoc, chainOf, linkId } from '../state/ion_doc'
 import { useResource } from '../state/resource'
 import { go, href } from '../state/route'
 import { ions, now, runs } from '../state/store'
@@ -72,6 +75,127 @@ function Measures({ candidate, live }: { candidate: IonCandidate; live: IonCandi
     )
 }
 
+/** The chain of the link, and where the version stands in it. */
+function Chain({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
+    const link = ion.links.find((one) => one.id === candidate.link)
+    const isOver = is(candidate.state, 'rejected', 'rolled_back')
+    const hasPassed = is(candidate.state, 'approved', 'deploying', 'serving', 'deploy_failed', 'retired')
+    const stateAt = (i: number): { tone: Tone; fact: string } => {
+        if (hasPassed || i < candidate.position) {
+            return { tone: 'good', fact: 'passed' }
+        }
+        if (i > candidate.position) {
+            return { tone: 'plain', fact: isOver ? 'not reached' : 'comes after' }
+        }
+        return isOver ? { tone: 'bad', fact: words(candidate.state.toLowerCase()) } : { tone: 'warn', fact: isPending(candidate) ? 'asks people' : 'waits for its time' }
+    }
+    return link && link.policies.length > 0 ? (
+        <ol class="chain-strip" aria-label={`Policies of the link, and where v${candidate.version} stands`}>
+            {link.policies.map((policy, i) => {
+                const { tone, fact } = stateAt(i)
+                return (
+                    <li key={i}>
+                        <PolicyDiamond policy={policy} tone={tone} />
+                        <span>
+                            <b>{words(policy)}</b>
+                            <small class="muted">{fact}</small>
+                        </span>
+                    </li>
+                )
+            })}
+        </ol>
+    ) : null
+}
+
+interface Approval {
+    by: string
+    roles?: string[]
+    time_ms?: number
+    note?: string
+}
+
+/** Who has approved it at the policy where it stands, how many must, and what becomes of it without them. */
+function Approvals({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
+    const written = asIonDoc(ion.document).links.find((one) => linkId(one) === `${candidate.link_from}>${candidate.link_to}`)
+    const policy = written ? chainOf(written)[candidate.position] : undefined
+    const needed = Number(policy?.['approvals'] ?? 1)
+    const given = (Array.isArray(candidate.approvals) ? candidate.approvals : []) as Approval[]
+    const roles = policy?.['roles'] as string[] | undefined
+    return (
+        <Panel title={`Approvals: ${given.length} of ${needed}`}>
+            {given.length > 0 && (
+                <ul class="list">
+                    {given.map((one) => (
+                        <li key={one.by}>
+                            <div class="grow">
+                                <b>{one.by}</b> <State tone="good">approved</State>
+                                {one.roles && <div class="small muted">{one.roles.join(', ')}</div>}
+                                {one.note && <div class="small">“{one.note}”</div>}
+                            </div>
+                            <span class="small">
+                                <When time={one.time_ms} />
+                            </span>
+                        </li>
+                    ))}
+                </ul>
+            )}
+            <div class="panel-body small muted">
+                {given.length === 0 && <p>Nobody has approved it yet.</p>}
+                {roles && roles.length > 0 && <p>The approval of {roles.join(' or ')} counts.</p>}
+                {policy?.['four_eyes'] === true && <p>{candidate.made_by ? `${candidate.made_by} had it made, and cannot approve it.` : 'Who has a version made cannot approve it.'}</p>}
+                {candidate.until_ms && (
+                    <p>
+                        Without enough of them it is {String(policy?.['on_timeout'] ?? 'reject') === 'approve' ? 'approved' : 'refused'} <When time={candidate.until_ms} />.
+                    </p>
+                )}
+            </div>
+        </Panel>
+    )
+}
+
+/** What service says of the versions: right by the truth that came later. */
+function InService({ ion, candidate, live }: { ion: string; candidate: IonCandidate; live: IonCandidate | undefined }) {
+    const health = useLiveHealth(ion, 'model_version')
+    return (
+        <Loaded resource={health}>
+            {(found) => {
+                const shown = [live, candidate].flatMap((one) => {
+                    const group = one && found.groups.find((it) => it.name === String(one.version) || it.name === `v${one.version}`)
+                    return group ? [{ one: one!, group }] : []
+                })
+                return shown.length === 0 ? null : (
+                    <Panel title="In service" window={`by the truth that came later · since ${dayTime(found.since_ms)}`}>
+                        <ul class="list">
+                            {shown.map(({ one, group }) => (
+                                <li key={one.id}>
+                                    <Version number={one.version} is={one === live ? 'live' : undefined} />
+                                    <span class="grow">
+                                        <b>{percent(group.accuracy)}</b> right of {group.n}
+                                    </span>
+                                    <span class="small muted">
+                                        95 % between {percent(group.low)} and {percent(group.high)}
+                                    </span>
+                                </li>
+                            ))}
+                        </ul>
+                    </Panel>
+                )
+            }}
+        </Loaded>
+    )
+}
+
+/** What the rule looked at, as the row has it. */
+function Inputs({ inputs }: { inputs: unknown }) {
+    const entries = Object.entries((typeof inputs === 'object' && inputs !== null ? inputs : {}) as Record<string, unknown>).filter(([, value]) => value !== null && value !== '')
+    return entries.length === 0 ? null : (
+        <details class="small">
+            <summary class="muted">what the rule looked at</summary>
+            <Facts items={entries.map(([key, value]) => [words(key), plainValue(value)])} />
+        </details>
+    )
+}
+
 /** What the policy and people said of this version. */
 function History({ ion, candidate }: { ion: string; candidate: IonCandidate }) {
     const history = useResource(`review:${ion}:${candidate.id}:${candidate.state}:${candidate.waits_why}`, () => getAll<PolicyDecision>(`/ions/${segment(ion)}/policy-decisions`))
@@ -91,6 +215,7 @@ function History({ ion, candidate }: { ion: string; candidate: IonCandidate }) {
                                             {words(one.policy)}: {VERSION_VERDICTS[one.verdict]?.word ?? one.verdict}
                                         </State>
                                         <div class="small muted">{[one.rule, one.note && `“${one.note}”`].filter(Boolean).join(' · ')}</div>
+                                        <Inputs inputs={one.inputs} />
                                     </div>
                                     <span class="small muted">{one.actor}</span>
                                     <span class="small">
@@ -198,11 +323,16 @@ function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
                         }
                         aside={<Verdict ion={ion} candidate={candidate} />}
                     >
+                        <Chain ion={ion} candidate={candidate} />
                         <Measures candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
                     </Panel>
+                    <InService ion={ion.name} candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
                     <History ion={ion.name} candidate={candidate} />
                 </div>
-                <Origin key={candidate.id} candidate={candidate} />
+                <div class="stack side">
+                    {isPending(candidate) && <Approvals ion={ion} candidate={candidate} />}
+                    <Origin key={candidate.id} candidate={candidate} />
+                </div>
             </div>
         </>
     )

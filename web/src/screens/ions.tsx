@@ -17,7 +17,7 @@ import { href, hrefWith, param } from '../state/route'
 import { alerts, ions, jobs, now, openAlerts } from '../state/store'
 import { connection } from '../state/stream'
 import { useSummary } from '../state/summaries'
-import { byNeed, evidenceOf, needsYou, verdictOf } from '../state/verdict'
+import { byNeed, evidenceOf, isSandbox, needsYou, verdictOf } from '../state/verdict'
 
 const WINDOW = '-30m'
 
@@ -27,6 +27,7 @@ const FILTER: FilterOf<Ion> = {
         state: (ion) => verdictOf(ion).title.replace(/\s+/g, '-'),
         name: (ion) => ion.name,
         project: (ion) => ion.project,
+        mode: (ion) => ion.mode,
         by: (ion) => ion.created_by ?? '',
     },
 }
@@ -175,16 +176,22 @@ function NoIon() {
     )
 }
 
+function IonTable({ label, rows }: { label: string; rows: readonly Ion[] }) {
+    return <Table label={label} rows={rows} columns={columns()} keyOf={(ion) => ion.name} hrefOf={(ion) => href(['ions', ion.name, 'graph'])} rowPx={48} />
+}
+
 function Ions() {
     const all = (ions.data.value ?? []).filter(inProject)
     const shown = param('state')
     const group = GROUPS[shown] ?? GROUPS['']!
     const found = byNeed(filtered(all, FILTER).filter(group.has))
-    const need = all.filter(needsYou).length
+    const [real, sandboxes] = [found.filter((ion) => !isSandbox(ion)), found.filter(isSandbox)]
+    const inProduction = all.filter((ion) => !isSandbox(ion))
+    const need = inProduction.filter(needsYou).length
     return (
         <>
             <PageHead
-                title={need > 0 ? `${need} of ${all.length} ${all.length === 1 ? 'ION' : 'IONs'} ${need === 1 ? 'needs' : 'need'} you` : 'IONs'}
+                title={need > 0 ? `${need} of ${inProduction.length} ${inProduction.length < all.length ? 'production ' : ''}${inProduction.length === 1 ? 'ION' : 'IONs'} ${need === 1 ? 'needs' : 'need'} you` : 'IONs'}
                 sub={`${all.length} ${project.value ? `in ${project.value}` : 'in all projects'} · a state is green only when a decision proves it`}
             >
                 <TimeRange fallback={WINDOW} />
@@ -208,20 +215,20 @@ function Ions() {
                                     }))}
                                 />
                             </Filter>
-                            <Panel title="All IONs" window={param('sort') ? undefined : 'what needs you first'}>
+                            <Panel title={sandboxes.length > 0 ? 'Production' : 'All IONs'} window={param('sort') ? undefined : 'what needs you first'}>
                                 {found.length === 0 ? (
                                     <NothingMatches rows={all.filter(group.has)} of={FILTER} what="ION" />
+                                ) : real.length === 0 ? (
+                                    <p class="quiet">None in production {found.length < all.length ? 'matches' : 'yet'}.</p>
                                 ) : (
-                                    <Table
-                                        label="IONs"
-                                        rows={found}
-                                        columns={columns()}
-                                        keyOf={(ion) => ion.name}
-                                        hrefOf={(ion) => href(['ions', ion.name, 'graph'])}
-                                        rowPx={48}
-                                    />
+                                    <IonTable label="IONs" rows={real} />
                                 )}
                             </Panel>
+                            {sandboxes.length > 0 && (
+                                <Panel title="Sandboxes" window="on live data; their sinks and alerts reach nobody">
+                                    <IonTable label="Sandboxes" rows={sandboxes} />
+                                </Panel>
+                            )}
                             <p class="legend small">
                                 <span>
                                     <State tone="good">Serving</State> a decision came within 30 s
@@ -255,7 +262,7 @@ export const ionsScreen: Screen = {
     query: ['q', 'state', 'sort', 'from', 'to'],
     group: { science: '', operations: '' },
     load: [ions, alerts, jobs],
-    badge: () => ({ count: (ions.data.value ?? []).filter(inProject).filter(needsYou).length, tone: 'warn', what: 'need you' }),
+    badge: () => ({ count: (ions.data.value ?? []).filter(inProject).filter((ion) => needsYou(ion) && !isSandbox(ion)).length, tone: 'warn', what: 'need you' }),
     letter: 'i',
     render: Ions,
 }

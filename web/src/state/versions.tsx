@@ -91,6 +91,26 @@ export function triggerQuestion(ion: string, pipeline: string): Question {
     }
 }
 
+export function promoteQuestion(ion: Ion): Question {
+    return {
+        title: `Take ${ion.name} into production?`,
+        text: (
+            <>
+                <p>
+                    Revision {ion.revision}, as it was tried, goes on in production: its sinks are written, its alerts reach people, and its source's frames are taken.
+                </p>
+                <p class="muted">Its tables and versions stay. Its replicas start anew.</p>
+            </>
+        ),
+        confirm: 'Take it into production',
+        done: `${ion.name} is in production`,
+        act: async () => {
+            await send('POST', `/ions/${segment(ion.name)}/promote`, {})
+            await ions.load()
+        },
+    }
+}
+
 export function memberQuestion(ion: string, person: string, list: 'allow' | 'deny'): Question {
     const isDeny = list === 'deny'
     return {

@@ -1,0 +1,63 @@
+"""How an ION does, and what it is tried with: health, review, production and sandboxes."""
+
+import copy
+
+from fixture import ION, WithPage
+
+
+class HealthTest(WithPage):
+    def test_signals_stand_by_p_value_with_histogram_heat_map_and_worst_frames(self):
+        page = self.page
+        page.go(f"{ION}/health")
+        page.has_text("main .banner", "1 of 5 signals drift")
+        page.has_text("main .banner", "1 more is worth a look")
+        self.assertEqual([one.split(",")[0] for one in page.texts("[aria-label='Drift by signal'] tbody .phone-name")], ["brightness", "contrast", "score", "sharpness", "feature:a very long name of one"])
+        self.assertEqual(len(page.all(".histogram .live")), 20)
+        page.button("Table of brightness, entrance").click()
+        page.has_text("[aria-label='brightness, entrance as a table']", "0.3000 to 0.3500")
+        self.assertEqual(len(page.all(".heat-row .heat-cells")), 5)
+        page.button("Table of Drift over time").click()
+        self.assertEqual(len(page.all("[aria-label='Drift over time as a table'] tbody tr")), 36)
+        page.until(lambda: len(page.all(".worst li")) == 10, "the worst frames")
+        sigmas = [float(one.split()[1]) for one in page.texts(".worst li span:not(.face)")]
+        self.assertEqual(sigmas, sorted(sigmas, reverse=True))
+
+    def test_a_signal_has_an_address_and_truth_stands_by_group(self):
+        page = self.page
+        page.go(f"{ION}/health?feature=entrance/contrast&by=camera".replace("/contrast", "%2Fcontrast"))
+        page.has_text("main", "contrast: the last report")
+        self.assertEqual(page.all(".worst"), [], "decisions have no contrast")
+        page.has_text("[aria-labelledby=p-by-the-truth-that-came-later]", "93.0% right")
+        self.assertEqual(page.texts("[aria-label='Accuracy by camera'] tbody td")[:4], ["garage", "9", "40", "77.5%"])
+        page.has_text("[aria-labelledby=p-business-figures]", "412 1/h")
+
+    def test_a_review_shows_the_chain_the_approvals_and_what_service_says(self):
+        page = self.page
+        with self.state.lock:
+            link = self.state.ions[0]["document"]["links"][0]
+            link["policy"][1] = {"kind": "manual", "approvals": 2, "roles": ["approver"], "four_eyes": True}
+            self.state.candidates[2].update(position=1, made_by="mara", approvals=[{"by": "lea", "roles": ["approver"], "time_ms": 1_764_000_000_000}])
+            self.state.publish("ions", {"name": "building-security"})
+        page.go(f"{ION}/review/v3")
+        page.until(lambda: page.texts(".chain-strip li") and [" ".join(one.split()) for one in page.texts(".chain-strip li")] == ["rate limit passed", "manual asks people"], "the chain")
+        for text in ("lea", "approved", "The approval of approver counts", "mara had it made, and cannot approve it"):
+            page.has_text("[aria-labelledby='p-approvals-1-of-2']", text)
+        page.has_text("[aria-labelledby=p-in-service]", "93.0% right of 200")
+
+    def test_sandboxes_stand_apart_and_go_to_production(self):
+        page = self.page
+        with self.state.lock:
+            self.state.ions.append({**copy.deepcopy(self.state.ions[0]), "name": "door-trial", "mode": "sandbox"})
+        page.go("ions")
+        page.has_text("main h1", "1 of 1 production ION needs you")
+        page.has_text("[aria-labelledby=p-sandboxes]", "door-trial")
+        self.assertNotIn("door-trial", page.text("[aria-labelledby=p-production]"))
+        page.go("ions/door-trial/graph")
+        page.has_text(".page-head", "sandbox")
+        page.button("To production…").click()
+        page.has_text("dialog", "as it was tried")
+        page.button("Take it into production", "dialog").click()
+        self.assertEqual(self.last_request()[:2], ("POST", "/api/v1/ions/door-trial/promote"))
+
+
+CASES = [HealthTest]
