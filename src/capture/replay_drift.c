@@ -94,7 +94,7 @@ static weir_status see_version(void *context, const void *record, struct weir_er
     (void)err;
     for (size_t i = 0; i < detecting->n_versions && version->baseline != NULL; i++) {
         struct version *known = &detecting->versions[i];
-        if (known->baseline == NULL && strcmp(known->id, version->id) == 0) {
+        if (known->baseline == NULL && version->id != NULL && strcmp(known->id, version->id) == 0) {
             known->baseline = json_loads(version->baseline, 0, NULL);
         }
     }

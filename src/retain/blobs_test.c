@@ -58,6 +58,12 @@ START_TEST(what_a_record_or_a_manifest_names_stays_and_the_rest_goes_after_a_day
     sql("INSERT INTO outbox (seq, key, kind, payload, state, attempts, due_ms, created_ms, done_ms)"
         " VALUES (1, 'k', 'x', '{\"blob\":\"%s\"}', 'pending', 0, 0, 0, 0)",
         waits);
+    const char *frozen = put("frozen");
+    sql("INSERT INTO snapshots (name, id, ion, project, from_ms, to_ms, revision, n_rows, "
+        "has_models,"
+        " is_imported, bytes, models, created_ms) VALUES ('s', 'i', 'x', 'p', 0, 0, 1, 1, 0, 0, 1,"
+        " '[{\"blob\":\"%s\"}]', 0)",
+        frozen);
     now_ms = NOON_MS + DAY_MS - 1;
     sweep_round();
     ck_assert(has(lost));
@@ -71,6 +77,10 @@ START_TEST(what_a_record_or_a_manifest_names_stays_and_the_rest_goes_after_a_day
     ck_assert(has(listing));
     ck_assert(has(script));
     ck_assert(has(waits));
+    ck_assert(has(frozen));
+    sql("DELETE FROM snapshots");
+    sweep_round();
+    ck_assert(!has(frozen));
 }
 
 END_TEST
