@@ -475,9 +475,51 @@ weir_status api_read(struct api_call *call, weir_txn_fn fn, void *context, struc
     return weir_store_read_scoped(call->api->store, &call->rows, fn, context, err);
 }
 
+/** A change, and its event in the audit. */
+struct change {
+    struct api_call *call;
+    weir_txn_fn fn;
+    void *context;
+    bool was_audited; /**< By a transaction of the call before this one. */
+};
+
+static weir_status change_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct change *change = context;
+    struct api_call *call = change->call;
+    call->is_audited = change->was_audited;
+    WEIR_TRY(change->fn(txn, change->context, err));
+    return call->is_act && !call->is_link_refused ? act_write(call, txn, err) : WEIR_OK;
+}
+
 weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context, struct weir_error *err)
 {
-    return weir_store_write_scoped(call->api->store, &call->rows, fn, context, err);
+    struct change change = {call, fn, context, call->is_audited};
+    weir_status status =
+        weir_store_write_scoped(call->api->store, &call->rows, change_in, &change, err);
+    call->is_audited = status == WEIR_OK ? call->is_audited : change.was_audited;
+    return status;
+}
+
+static weir_status nothing_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)txn;
+    (void)context;
+    (void)err;
+    return WEIR_OK;
+}
+
+/* Of a route without a transaction: what wrote nothing itself is in the audit all the same. */
+static weir_status run_alone(struct api_call *call, struct weir_error *err)
+{
+    if (call->is_act && (call->route->flags & API_ACT_FIRST)) {
+        WEIR_TRY(api_write(call, nothing_in, NULL, err));
+    }
+    WEIR_TRY(call->route->fn(call, NULL, err));
+    if (call->is_act && !call->is_audited && !weir_http_response_waits(call->response)) {
+        return api_write(call, nothing_in, NULL, err);
+    }
+    return WEIR_OK;
 }
 
 static weir_status run_in_transaction(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -489,13 +531,15 @@ static weir_status run_in_transaction(struct weir_txn *txn, void *context, struc
 
 static weir_status run_route(struct api_call *call, struct weir_error *err)
 {
+    call->is_act = act_is_wanted(call);
     switch (call->route->access) {
     case API_READ:
-        return api_read(call, run_in_transaction, call, err);
+        WEIR_TRY(api_read(call, run_in_transaction, call, err));
+        return call->is_act ? api_write(call, nothing_in, NULL, err) : WEIR_OK;
     case API_WRITE:
         return api_write(call, run_in_transaction, call, err);
     default:
-        return run_in_transaction(NULL, call, err);
+        return run_alone(call, err);
     }
 }
 

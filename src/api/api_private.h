@@ -2,6 +2,7 @@
 #ifndef WEIR_API_API_PRIVATE_H
 #define WEIR_API_API_PRIVATE_H
 
+#include "api/act.h"
 #include "api/api.h"
 #include "api/attempt_token.h"
 #include "api/audit.h"
@@ -64,6 +65,8 @@ struct api_call {
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
     bool is_routine;      /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
+    bool is_act;          /**< To be in the audit (act.h). */
+    bool is_audited;      /**< It is, by this turn of its transaction. */
     bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */
@@ -99,6 +102,9 @@ enum api_flags {
     API_OWN_DEPLOYED = 1 << 16,  /**< First parameters: deployment, and if named the replica. */
     API_OWN_JOB = 1 << 18,       /**< First parameter: the job. */
     API_OWN_ION = 1 << 19,       /**< First parameter: the ION of the task. */
+    API_FLOW = 1 << 20,          /**< Takes data in: the audit has the first of a minute (act.h). */
+    API_ACT_FIRST = 1 << 21,     /**< Changes files: the audit is written before (act.h). */
+    API_ASKS = 1 << 22,          /**< Changes nothing, whatever its method. */
     API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
@@ -151,6 +157,8 @@ extern const size_t api_n_registries;
 API_FN(api_kind_list);
 API_FN(api_role_list);
 
+API_FN(api_audit_list);
+API_FN(api_audit_verify);
 API_FN(api_session_get);
 API_FN(api_session_delete);
 API_FN(api_session_link);
@@ -360,7 +368,7 @@ weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const ch
 
 /** api_list_numbered with one more condition; NULL: none. */
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
-                                    const struct weir_filter *more,
+                                    const struct weir_filter *more, size_t n_more,
                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /** {status, reason, since} */

@@ -2,6 +2,7 @@
 
 #include "api/api_private.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "job/attempt.h"
 #include "store/event.h"
@@ -30,7 +31,10 @@ struct audit {
     struct window windows[AUDIT_WINDOWS];
     struct window others; /**< All for whom there is no window. */
     struct use uses[AUDIT_USES_KEPT];
-    size_t i_use; /**< The oldest, which is replaced next. */
+    size_t i_use;                    /**< The oldest, which is replaced next. */
+    uint64_t flows[AUDIT_USES_KEPT]; /**< Hashes of actor, address and subject, in this minute. */
+    size_t n_flows;
+    int64_t flows_minute;
     int64_t uses_minute;
     int n_uses; /**< Written in that minute. */
 };
@@ -81,7 +85,7 @@ static char *data_of(const struct api_call *call, struct weir_arena *arena)
     return text;
 }
 
-weir_status audit_act(const struct api_call *call, struct weir_txn *txn, const char *kind,
+weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *kind,
                       const char *subject, const char *message, struct weir_error *err)
 {
     const struct weir_event event = {
@@ -94,6 +98,7 @@ weir_status audit_act(const struct api_call *call, struct weir_txn *txn, const c
                                      call->request->remote),
         .data = data_of(call, call->arena),
     };
+    call->is_audited = true;
     return weir_event_append(txn, &event, NULL, err);
 }
 
@@ -245,6 +250,29 @@ static bool remember_use(struct audit *audit, const char *token, const char *add
     (void)snprintf(use->token, sizeof use->token, "%s", token);
     (void)snprintf(use->address, sizeof use->address, "%s", address);
     return true;
+}
+
+bool audit_is_first(struct audit *audit, const struct api_call *call, const char *subject)
+{
+    uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, call->actor);
+    int64_t minute = call->now_ms / AUDIT_WINDOW_MS;
+    bool is_known = false;
+    hash = weir_hash_text(hash, "\n");
+    hash = weir_hash_text(hash, call->request->remote);
+    hash = weir_hash_text(hash, "\n");
+    hash = weir_hash_text(hash, subject);
+    pthread_mutex_lock(&audit->lock);
+    audit->n_flows = minute == audit->flows_minute ? audit->n_flows : 0;
+    audit->flows_minute = minute;
+    for (size_t i = 0; i < WEIR_MIN(audit->n_flows, AUDIT_USES_KEPT) && !is_known; i++) {
+        is_known = audit->flows[i] == hash;
+    }
+    if (!is_known) { /* beyond the bound the oldest are forgotten, and written again */
+        audit->flows[audit->n_flows % AUDIT_USES_KEPT] = hash;
+        audit->n_flows++;
+    }
+    pthread_mutex_unlock(&audit->lock);
+    return !is_known;
 }
 
 void audit_used(struct audit *audit, const struct api_call *call)

@@ -17,11 +17,13 @@
 #define WEIR_API_AUDIT_H
 
 #include "base/status.h"
+#include "store/chain.h"
 #include "store/store.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define AUDIT_TOPIC           "audit"
+#define AUDIT_TOPIC           WEIR_AUDIT_TOPIC
 #define AUDIT_WINDOWS         32
 #define AUDIT_WINDOW_MS       ((int64_t)60 * 1000)
 #define AUDIT_USES_KEPT       256
@@ -37,7 +39,7 @@ struct audit *audit_create(struct weir_store *store);
 void audit_destroy(struct audit *audit, int64_t now_ms);
 
 /** Append the event of an act of the caller: `message` is a sentence without its full stop. */
-weir_status audit_act(const struct api_call *call, struct weir_txn *txn, const char *kind,
+weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *kind,
                       const char *subject, const char *message,
                       struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -45,6 +47,12 @@ weir_status audit_act(const struct api_call *call, struct weir_txn *txn, const c
  * sentence without its full stop. */
 void audit_refused(struct audit *audit, const struct api_call *call, const char *kind,
                    const char *why);
+
+/**
+ * Is the call the first of its actor, address and subject in this minute, as far as is remembered? It
+ * is remembered from then on.
+ */
+bool audit_is_first(struct audit *audit, const struct api_call *call, const char *subject);
 
 /** The caller showed a good token. */
 void audit_used(struct audit *audit, const struct api_call *call);

@@ -38,11 +38,11 @@ weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct w
     const char *topic = weir_http_request_query(call->request, "topic");
     bool wants_audit = topic != NULL && strcmp(topic, AUDIT_TOPIC) == 0;
     const struct weir_filter no_audit = WEIR_FILTER_TEXT("topic", NE, AUDIT_TOPIC);
-    if (wants_audit && call->identity.role != WEIR_ROLE_ADMIN) {
+    if (wants_audit && (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_AUDIT_READ)) == 0) {
         return weir_error_set(err, WEIR_ERR_DENIED,
                               "the events of topic \"" AUDIT_TOPIC "\" need the role \"admin\"");
     }
-    return api_list_numbered_where(call, txn, wants_audit ? NULL : &no_audit, err);
+    return api_list_numbered_where(call, txn, &no_audit, wants_audit ? 0 : 1, err);
 }
 
 /* ---- stream ---------------------------------------------------------------------------------- */

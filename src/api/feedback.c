@@ -34,7 +34,8 @@ weir_status api_kpi_list(struct api_call *call, struct weir_txn *txn, struct wei
 {
     struct weir_ion_state state;
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    return api_list_numbered_where(call, txn, &WEIR_FILTER_TEXT("ion", EQ, call->params[0]), err);
+    return api_list_numbered_where(call, txn, &WEIR_FILTER_TEXT("ion", EQ, call->params[0]), 1,
+                                   err);
 }
 
 /* ---- feedback -------------------------------------------------------------------------------- */

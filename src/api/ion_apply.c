@@ -485,6 +485,7 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
     if (apply->is_dry) {
         WEIR_TRY(api_ion_plan(call, txn, apply->doc.name, &actions, apply->warnings, err));
         apply->is_told = true;
+        call->is_act = false;
         return weir_error_set(err, WEIR_ERR_CONFLICT, "a dry run changes nothing");
     }
     struct control control = api_control(call);

@@ -56,32 +56,33 @@ weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_er
 }
 
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
-                                    const struct weir_filter *more, struct weir_error *err)
+                                    const struct weir_filter *more, size_t n_more,
+                                    struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     int64_t limit, after;
     WEIR_TRY(api_query_limit(call, &limit, err));
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    struct weir_query query = {.filters = filters,
-                               .n_filters =
-                                   api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 2),
-                               .order_by = "seq",
-                               .is_descending = after < 0,
-                               .limit = (size_t)limit,
-                               .max_bytes = API_ANSWER_MAX_BYTES,
-                               .cursor = weir_http_request_query(call->request, "cursor")};
+    struct weir_query query = {
+        .filters = filters,
+        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1 - n_more),
+        .order_by = "seq",
+        .is_descending = after < 0,
+        .limit = (size_t)limit,
+        .max_bytes = API_ANSWER_MAX_BYTES,
+        .cursor = weir_http_request_query(call->request, "cursor")};
     if (after >= 0) {
         filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }
-    if (more != NULL) {
-        filters[query.n_filters++] = *more;
+    for (size_t i = 0; i < n_more; i++) {
+        filters[query.n_filters++] = more[i];
     }
     return answer_page(call, txn, &query, err);
 }
 
 weir_status api_list_numbered(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    return api_list_numbered_where(call, txn, NULL, err);
+    return api_list_numbered_where(call, txn, NULL, 0, err);
 }
 
 weir_status api_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

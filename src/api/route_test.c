@@ -319,6 +319,8 @@ static const struct row {
      .foreign = "/health-reports",
      .foreign_body = "{\"ion\":\"gate\",\"pipeline\":\"see\",\"signal\":\"brightness\"}"},
     {.method = "GET", .pattern = API "/events", .least = VIEWER},
+    {.method = "GET", .pattern = API "/audit", .least = ADMIN},
+    {.method = "GET", .pattern = API "/audit/verify", .least = ADMIN},
     {.method = "GET", .pattern = API "/alerts", .least = VIEWER},
     {.method = "POST", .pattern = API "/alerts/{id}/acknowledge", .least = OPERATOR},
     {.method = "GET", .pattern = API "/store/usage", .least = VIEWER},

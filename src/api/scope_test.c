@@ -8,7 +8,7 @@
 
 #define TASK_FLAGS                                                                                 \
     (API_FOR_TASKS | API_OWN_RUN | API_OWN_MODEL | API_OWN_PIPELINE | API_OWN_REPORT |             \
-     API_OWN_DECISIONS | API_OWN_DEPLOYED | API_OWN_JOB)
+     API_OWN_DECISIONS | API_OWN_DEPLOYED | API_OWN_JOB | API_OWN_ION)
 #define AGENT_FLAGS (API_OWN_NODE | API_OWN_TASK)
 
 static bool may(enum weir_role role, enum weir_right right)
@@ -30,7 +30,7 @@ START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
         n_tasks += is_for_tasks;
         n_agents += is_for_agents;
     }
-    ck_assert_uint_eq(n_tasks, 19);
+    ck_assert_uint_eq(n_tasks, 20);
     ck_assert_uint_eq(n_agents, 5);
 }
 

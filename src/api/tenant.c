@@ -120,7 +120,7 @@ static weir_status read_member(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-static weir_status act_on_member(const struct api_call *call, struct weir_txn *txn,
+static weir_status act_on_member(struct api_call *call, struct weir_txn *txn,
                                  const struct weir_project_member *member, const char *kind,
                                  const char *what, struct weir_error *err)
 {

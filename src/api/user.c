@@ -37,7 +37,7 @@ static weir_status check_role_of_user(char **text, struct weir_error *err)
 }
 
 /* "User bob (viewer) was disabled, by …" */
-static weir_status act_on_user(const struct api_call *call, struct weir_txn *txn, const char *kind,
+static weir_status act_on_user(struct api_call *call, struct weir_txn *txn, const char *kind,
                                const struct weir_user *user, const char *what,
                                struct weir_error *err)
 {
@@ -138,7 +138,7 @@ weir_status api_user_delete(struct api_call *call, struct weir_txn *txn, struct 
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static weir_status act_on_token(const struct api_call *call, struct weir_txn *txn, const char *kind,
+static weir_status act_on_token(struct api_call *call, struct weir_txn *txn, const char *kind,
                                 const struct weir_token *token, const char *what,
                                 struct weir_error *err)
 {

@@ -64,6 +64,8 @@
     X(cli_token) \
     X(cli_session) \
     X(cli_store) \
+    X(cli_audit_verify) \
+    X(cli_audit_export) \
     X(cli_node_drain) \
     X(cli_node_resume) \
     X(cli_node_label) \

@@ -54,6 +54,8 @@ const struct cli_noun cli_nouns[] = {
      "ion pipeline camera decided truth after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
      "topic kind subject severity after", 1000, NULL},
+    {"audit", "act", &weir_event_resource, API "audit", NULL, NULL, NULL, NULL,
+     "kind subject severity actor after", 1000, "actor chain"},
     {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, NULL, NULL, "id",
      "state kind severity subject", 1000, NULL},
     {"projects", "project", &weir_project_resource, API "projects", NULL, NULL, NULL, "name", "",

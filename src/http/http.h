@@ -144,6 +144,9 @@ void weir_http_response_header(struct weir_http_response *response, const char *
  * (counted from the first wait of this request; at most 10 minutes) is over, with is_expired set.
  * Waiting again when is_expired is a mistake and answers 500.
  */
+/** Was the answer put off (weir_http_response_wait)? */
+bool weir_http_response_waits(const struct weir_http_response *response);
+
 void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
                              int64_t timeout_ms);
 

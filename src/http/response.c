@@ -227,6 +227,11 @@ void weir_http_response_header(struct weir_http_response *response, const char *
     response->headers = pair;
 }
 
+bool weir_http_response_waits(const struct weir_http_response *response)
+{
+    return response->kind == ANSWER_WAIT;
+}
+
 void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
                              int64_t timeout_ms)
 {

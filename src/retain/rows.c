@@ -10,6 +10,7 @@
 #include "retain/retain_private.h"
 
 #include "base/log.h"
+#include "store/chain.h"
 #include "store/space.h"
 #include "store/stmt.h"
 
@@ -26,9 +27,10 @@
  * than :before; cut_n: of the first :n. */
 struct numbered {
     const char *count, *first, *oldest, *cut_old, *cut_n, *remove;
+    enum weir_trail trail; /**< Of the audit: what goes leaves a mark in its chain. */
 };
 
-#define PART(table, where, count_sql)                                                              \
+#define PART(table, where, count_sql, trail_of)                                                    \
     {                                                                                              \
         .count = (count_sql), .first = "SELECT min(seq) FROM " table " WHERE " where,              \
         .oldest = "SELECT time_ms FROM " table " WHERE " where " ORDER BY seq LIMIT 1",            \
@@ -36,27 +38,25 @@ struct numbered {
                    " ORDER BY seq LIMIT :n) AS first WHERE time_ms <= :before",                    \
         .cut_n = "SELECT max(seq) FROM (SELECT seq FROM " table " WHERE " where                    \
                  " ORDER BY seq LIMIT :n) AS first",                                               \
-        .remove = "DELETE FROM " table " WHERE " where " AND seq <= :cut"                          \
+        .remove = "DELETE FROM " table " WHERE " where " AND seq <= :cut", .trail = (trail_of)     \
     }
 
 /* Its numbers have no gaps worth speaking of: nobody counts millions of rows. */
 #define NUMBERED(table)                                                                            \
     PART(table, "1 = 1",                                                                           \
          "SELECT coalesce((SELECT max(seq) FROM " table ") - (SELECT min(seq) FROM " table         \
-         ") + 1, 0)")
+         ") + 1, 0)",                                                                              \
+         WEIR_TRAIL_NONE)
 
 /* The index events_by_trail: what happens, what admins do, what anybody can have written. */
-#define EVENTS(trail)                                                                              \
-    PART("events", TRAIL " = " trail, "SELECT count(*) FROM events WHERE " TRAIL " = " trail)
-#define TRAIL                                                                                      \
-    "CASE WHEN topic <> 'audit' THEN 0"                                                            \
-    " WHEN kind IN ('token_used', 'login_link_made', 'session_begun', 'session_ended',"            \
-    " 'login_refused', 'access_refused') THEN 2 ELSE 1 END"
+#define EVENTS(trail, trail_of)                                                                    \
+    PART("events", WEIR_TRAIL_SQL " = " trail,                                                     \
+         "SELECT count(*) FROM events WHERE " WEIR_TRAIL_SQL " = " trail, trail_of)
 
 static const struct numbered decisions = NUMBERED("decisions");
-static const struct numbered events = EVENTS("0");
-static const struct numbered audit = EVENTS("1");
-static const struct numbered accesses = EVENTS("2");
+static const struct numbered events = EVENTS("0", WEIR_TRAIL_NONE);
+static const struct numbered audit = EVENTS("1", WEIR_TRAIL_ACTS);
+static const struct numbered accesses = EVENTS("2", WEIR_TRAIL_ACCESSES);
 static const struct numbered health = NUMBERED("health_reports");
 static const struct numbered kpis = NUMBERED("kpis");
 static const struct numbered feedback = NUMBERED("feedback");
@@ -264,6 +264,9 @@ static weir_status remove_range(struct weir_txn *txn, void *context, struct weir
         cut = WEIR_MAX(cut, cut_n);
     }
     step->n_removed = 0;
+    if (cut >= first && table->trail != WEIR_TRAIL_NONE) {
+        WEIR_TRY(weir_chain_cut(txn, table->trail, cut, err));
+    }
     if (cut >= first) {
         WEIR_TRY(weir_txn_exec(txn, table->remove, WEIR_BINDS(WEIR_BIND_INT("cut", cut)),
                                &step->n_removed, err));

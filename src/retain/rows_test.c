@@ -298,8 +298,10 @@ static const char unswept[] =
     "'projects', 'queues', 'users', 'tokens', 'nodes'," /* made by people; a node by its token */
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
-    "'node_joins',"              /* a new one removes those that have ended */
-    "'usage_totals',"            /* of projects and models */
+    "'node_joins',"   /* a new one removes those that have ended */
+    "'audit_chains'," /* one of each chain */
+    "'custom_roles', 'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
+    "'usage_totals',"                                           /* of projects and models */
     "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'deployments',"                             /* stay until deleted */

@@ -1,5 +1,6 @@
 #include "store/event.h"
 
+#include "store/chain.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -16,6 +17,8 @@ static const struct weir_field event_fields[] = {
     WEIR_FIELD(weir_event, actor,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who did it"),
     WEIR_FIELD(weir_event, message, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "A sentence"),
     WEIR_FIELD(weir_event, data,    JSON, WEIR_FIELD_READ_ONLY, "", "Details"),
+    WEIR_FIELD(weir_event, chain,   INT,  WEIR_FIELD_READ_ONLY, "", "Of the audit: number in its chain; else 0"),
+    WEIR_FIELD(weir_event, hash,    TEXT, WEIR_FIELD_READ_ONLY, "", "Of the audit: SHA-256 of the row behind the one before"),
 };
 static const struct weir_field setting_fields[] = {
     WEIR_FIELD(weir_setting, key,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED, "", "Name"),
@@ -62,6 +65,8 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
     struct weir_event numbered = *event;
     numbered.severity = (char *)weir_event_severity(event->kind);
     WEIR_TRY(weir_txn_next(txn, "events", &numbered.seq, err));
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    WEIR_TRY(weir_chain_extend(txn, &numbered, hash, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_event_resource, &numbered, err));
     if (out_seq != NULL) {
         *out_seq = numbered.seq;

@@ -27,6 +27,8 @@ struct weir_event {
     char *actor;    /**< User, or "system". */
     char *message;  /**< A sentence. */
     char *data;     /**< JSON or NULL. */
+    int64_t chain;  /**< Of the audit: number in its chain (store/chain.h); else 0. */
+    char *hash;     /**< Of the audit: of this row behind the one before; else NULL. */
 };
 
 struct weir_alert {
@@ -76,7 +78,7 @@ extern const struct weir_resource weir_setting_resource;
  */
 const char *weir_event_severity(const char *kind);
 
-/** Append; `event->seq` and `severity` are not read. out_seq may be NULL. */
+/** Append; `event->seq`, `severity`, `chain` and `hash` are not read. out_seq may be NULL. */
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 

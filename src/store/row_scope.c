@@ -73,12 +73,16 @@ static const struct {
     {"usage_meters", "project"},
     {"usage_totals", "project"},
     {"queue_history", "project"},
+    {"forgotten_people", "project"},
+    {"dataset_tombstones", OF_DATASET},
 };
 
 /* Tables of the platform: routes say by rights who reads them. */
 static const char *const platform_tables[] = {
-    "counters", "settings", "users",      "tokens", "sessions",      "login_links",       "outbox",
-    "nodes",    "devices",  "node_joins", "groups", "group_members", "schema_migrations",
+    "counters",          "settings",     "users",        "tokens",
+    "sessions",          "login_links",  "outbox",       "nodes",
+    "devices",           "node_joins",   "groups",       "group_members",
+    "schema_migrations", "audit_chains", "custom_roles",
 };
 
 /* Of the transaction that this thread runs; NULL: it sees all. */

@@ -1246,10 +1246,12 @@ export interface WaitingVersion {
     why: string | null // What it waits for, in words
 }
 
-/** GET /events */
+/** GET /events, GET /audit */
 export interface WeirEvent {
     actor: string | null // Who did it
+    chain: number // Of the audit: number in its chain; else 0
     data: unknown // Details
+    hash: string | null // Of the audit: SHA-256 of the row behind the one before
     kind: string // What happened, one word
     message: string // A sentence
     seq: number // Number, in commit order

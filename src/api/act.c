@@ -1,0 +1,67 @@
+#include "api/act.h"
+
+#include "api/api_private.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define PREFIX "/api/v1/"
+
+bool act_is_one(const struct api_call *call)
+{
+    enum weir_role role = call->identity.role;
+    bool is_change = strcmp(call->request->method, "GET") != 0 &&
+                     strcmp(call->request->method, "HEAD") != 0 &&
+                     (call->route->flags & API_ASKS) == 0;
+    return is_change && role != WEIR_ROLE_AGENT && role != WEIR_ROLE_WORKER;
+}
+
+bool act_is_wanted(const struct api_call *call)
+{
+    return act_is_one(call) && ((call->route->flags & API_FLOW) == 0 ||
+                                audit_is_first(call->api->audit, call, act_subject(call)));
+}
+
+/* "jobs" is about a job. Others are as they are: "retention", "session". */
+static const char *singular(struct weir_arena *arena, const char *word, size_t len)
+{
+    bool is_plural = len > 1 && word[len - 1] == 's' && word[len - 2] != 's';
+    return weir_arena_printf(arena, "%.*s", (int)(is_plural ? len - 1 : len), word);
+}
+
+const char *act_subject(const struct api_call *call)
+{
+    const char *pattern = call->route->pattern;
+    const char *word = strncmp(pattern, PREFIX, sizeof PREFIX - 1) == 0
+                           ? pattern + sizeof PREFIX - 1
+                           : pattern + (*pattern == '/');
+    size_t len = strcspn(word, "/");
+    const char *noun = singular(call->arena, word, len);
+    const char *name = call->params[0];
+    for (size_t i = 0; name == NULL && i < 2; i++) {
+        name = json_string_value(json_object_get(call->body, i == 0 ? "name" : "id"));
+    }
+    return name != NULL ? weir_arena_printf(call->arena, "%s/%.200s", noun, name) : noun;
+}
+
+/* "ions_review": what the caller had the right to. */
+static char *kind_of(const struct api_call *call)
+{
+    enum weir_right right = call->route->right;
+    char *kind =
+        weir_arena_printf(call->arena, "%s_%s", weir_right_noun(right), weir_right_verb(right));
+    for (char *p = kind; *p != '\0'; p++) {
+        *p = isalnum((unsigned char)*p) ? *p : '_';
+    }
+    return kind;
+}
+
+weir_status act_write(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    if (call->is_audited) {
+        return WEIR_OK;
+    }
+    const char *message =
+        weir_arena_printf(call->arena, "%s %.300s", call->request->method, call->request->path);
+    return audit_act(call, txn, kind_of(call), act_subject(call), message, err);
+}

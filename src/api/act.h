@@ -1,0 +1,34 @@
+/**
+ * Acts: every change that a person or a token asks for is in the audit, whatever the route. A route that
+ * writes an event of its own (audit_act) says more; for all others one is written here, with the right
+ * as its kind ("ions_review"), in the transaction of the change.
+ *
+ * Two exceptions. Routes that take data in (API_FLOW: photos, metrics, figures) write the first of an
+ * actor, an address and a subject in each minute: the rows themselves say who sent them. Routes that
+ * delete files (API_ACT_FIRST) write before, since files have no transaction: the event is there even
+ * if the act then failed. What agents and tasks report is no act: it is their node's or their job's.
+ */
+#ifndef WEIR_API_ACT_H
+#define WEIR_API_ACT_H
+
+#include "base/status.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+
+struct api_call;
+
+/** Is the call an act, as its route and its caller are? Pure. */
+bool act_is_one(const struct api_call *call);
+
+/** Should this one be written, or was one like it written in this minute? Asked once a call. */
+bool act_is_wanted(const struct api_call *call);
+
+/** What it was done to, of its path and body: "job/ID", "dataset/NAME", "retention". In the arena. */
+const char *act_subject(const struct api_call *call);
+
+/** Write the event of the call, unless the call has one. */
+weir_status act_write(struct api_call *call, struct weir_txn *txn,
+                      struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif
