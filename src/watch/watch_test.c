@@ -5,6 +5,7 @@
 #include "base/test_main.h"
 #include "deploy/step.h"
 #include "store/alert_kind.h"
+#include "store/identity.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 
@@ -460,6 +461,50 @@ START_TEST(alerts_come_and_go_with_their_findings)
 
 END_TEST
 
+static weir_status put_ions(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const modes[] = {WEIR_ION_PRODUCTION, WEIR_ION_SANDBOX};
+    struct weir_project project = {.name = "default"};
+    (void)context;
+    WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(modes); i++) {
+        struct weir_ion made = {.name = i == 0 ? "real" : "tried",
+                                .project = "default",
+                                .document = "{}",
+                                .state = "ACTIVE",
+                                .mode = (char *)modes[i]};
+        WEIR_TRY(weir_txn_insert(txn, &weir_ion_resource, &made, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status leave_sandboxes(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_alert alerts[] = {{.subject = "ion/tried"},   {.subject = "ion/real"},
+                                  {.subject = "ion/tried/p"}, {.subject = "ion/tried2"},
+                                  {.subject = "node/a"},      {.subject = NULL}};
+    size_t n = WEIR_ARRAY_LEN(alerts);
+    struct weir_arena own;
+    weir_arena_init(&own, 0);
+    weir_status status = weir_watch_leave_sandboxes(txn, &own, alerts, &n, err);
+    weir_arena_fini(&own);
+    *(bool *)context = n == 4 && strcmp(alerts[0].subject, "ion/real") == 0 &&
+                       strcmp(alerts[1].subject, "ion/tried2") == 0;
+    return status;
+}
+
+START_TEST(alerts_of_sandboxes_say_nothing_of_what_is_real)
+{
+    struct store_fixture fixture;
+    bool is_right;
+    fixture_make(&fixture, put_ions);
+    fixture_read(&fixture, leave_sandboxes, &is_right);
+    ck_assert(is_right);
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
 START_TEST(a_deployment_that_does_not_answer_is_told_until_it_does)
 {
     struct weir_deploy_version version = {.row = {.version = 4}};
@@ -512,6 +557,7 @@ int main(void)
     tcase_add_test(tcase, a_deployment_that_does_not_answer_is_told_until_it_does);
     tcase_add_test(tcase, health_is_the_worst_that_the_alerts_say);
     tcase_add_test(tcase, alerts_come_and_go_with_their_findings);
+    tcase_add_test(tcase, alerts_of_sandboxes_say_nothing_of_what_is_real);
     tcase_add_test(tcase, what_fails_three_times_in_a_row_is_told_until_it_succeeds);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -5,6 +5,8 @@ import hashlib
 import io
 import json
 import tarfile
+import threading
+import time
 import unittest
 
 import harness
@@ -214,6 +216,28 @@ class Snapshot(unittest.TestCase):
         self.server.weir("snapshot", "delete", "monday")
         self.assertEqual(list((self.server.state / "snapshots").iterdir()), [])
         self.assertEqual(self.server.weir("describe", "snapshot", "monday", check=False)[0], 4)
+
+    def test_9_killed_at_any_moment_there_is_a_whole_one_or_none(self):
+        server = self.server
+        for i in range(6):
+            taking = threading.Thread(target=lambda: server.weir("snapshot", "create", "door", "--name", f"k{i}", "--models", check=False))
+            taking.start()
+            folder = server.state / "snapshots"
+            if i % 2:  # once there is a file, whole or not; else whenever that is
+                deadline = time.monotonic() + 5
+                while time.monotonic() < deadline and not any(folder.iterdir()):
+                    pass
+            server.kill()
+            taking.join()
+            server.start()
+            names = [one["name"] for one in server.get("/snapshots")["items"]]
+            self.assertLessEqual(set(names), {f"k{i}"})
+            self.assertEqual(len(list(folder.iterdir())), len(names))
+            for name in names:
+                files = read_tar(server.request("GET", f"/api/v1/snapshots/{name}/export", raw=True))
+                for entry in json.loads(files["manifest.json"])["files"]:
+                    self.assertEqual(hashlib.sha256(files[entry["name"]]).hexdigest(), entry["sha256"])
+                server.weir("snapshot", "delete", name)
 
 
 if __name__ == "__main__":
