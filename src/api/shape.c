@@ -538,13 +538,14 @@ static const struct api_member replayed_decision_members[] = {
     ALWAYS("position", "integer", "In its chain, from 0"),
     ALWAYS("recorded", "told verdict", "What was decided"),
     OR_NULL("replayed", "told verdict", "What would have been; null: nothing asks any more"),
-    ALWAYS("differs", "bool", "Are they different?"),
-    OR_NULL("why", "text", "If so, why"),
+    ALWAYS("differs", "bool", "Is the verdict another?"),
+    OR_NULL("why", "text", "Which option changed, and the rule; null: all is the same"),
 };
 static const struct api_member replayed_policies_members[] = {
     ALWAYS("n", "integer", "Policy decisions of the span"),
     ALWAYS("n_same", "integer", "Of them, the same again, byte for byte"),
-    ALWAYS("n_differ", "integer", "Of them, others"),
+    ALWAYS("n_reworded", "integer", "Of them, the same verdict, said otherwise"),
+    ALWAYS("n_differ", "integer", "Of them, another verdict"),
     ALWAYS("n_by_hand", "integer", "Of them, made by people without a policy"),
     ALWAYS("decisions", "list of replayed decision", "In their order"),
 };

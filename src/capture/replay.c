@@ -16,7 +16,8 @@ struct row {
     const struct weir_policy *policy; /* of the new chain; NULL: it has none of that kind */
     size_t i_policy;                  /* in the new chain */
     struct weir_policy_verdict again; /* verdict NULL: nothing asks any more */
-    bool differs;
+    bool is_same;                     /* verdict and rule, byte for byte */
+    bool differs;                     /* the verdict is another */
     char *why;
 };
 
@@ -27,7 +28,7 @@ struct replaying {
     int64_t from_ms, to_ms;
     struct row *rows;
     size_t n_rows, cap_rows;
-    int64_t n_same, n_differ, n_by_hand;
+    int64_t n_same, n_reworded, n_differ, n_by_hand;
     bool differs;
 };
 
@@ -175,9 +176,9 @@ static char *policy_text_of(const struct row *row, struct weir_arena *arena)
 
 static void compare(struct replaying *replaying, struct row *row)
 {
-    row->differs = strcmp(row->again.verdict, row->was->verdict) != 0 ||
-                   strcmp(row->again.rule, row->was->rule) != 0;
-    if (!row->differs) {
+    row->differs = strcmp(row->again.verdict, row->was->verdict) != 0;
+    row->is_same = !row->differs && strcmp(row->again.rule, row->was->rule) == 0;
+    if (row->is_same) {
         return;
     }
     char *options = row->policy != NULL ? options_differ(policy_text_of(row, replaying->arena),
@@ -236,8 +237,9 @@ static weir_status replay_row(struct replaying *replaying, struct row *row, stru
     if (!row->differs) {
         WEIR_TRY(again(replaying, row, err));
     }
-    replaying->n_same += !row->differs;
+    replaying->n_same += row->is_same;
     replaying->n_differ += row->differs;
+    replaying->n_reworded += !row->is_same && !row->differs;
     replaying->differs = replaying->differs || row->differs;
     return WEIR_OK;
 }
@@ -401,11 +403,11 @@ weir_status weir_snapshot_replay(const struct weir_snapshot_file *file,
         json_decref(drift);
         return status;
     }
-    *out =
-        json_pack("{s:b,s:{s:I,s:I,s:I,s:I,s:o},s:o,s:o}", "is_same",
-                  (int)(!replaying.differs && !drift_differs), "policies", "n",
-                  (json_int_t)replaying.n_rows, "n_same", (json_int_t)replaying.n_same, "n_differ",
-                  (json_int_t)replaying.n_differ, "n_by_hand", (json_int_t)replaying.n_by_hand,
-                  "decisions", decisions, "candidates", candidates, "drift", drift);
+    *out = json_pack("{s:b,s:{s:I,s:I,s:I,s:I,s:I,s:o},s:o,s:o}", "is_same",
+                     (int)(!replaying.differs && !drift_differs), "policies", "n",
+                     (json_int_t)replaying.n_rows, "n_same", (json_int_t)replaying.n_same,
+                     "n_reworded", (json_int_t)replaying.n_reworded, "n_differ",
+                     (json_int_t)replaying.n_differ, "n_by_hand", (json_int_t)replaying.n_by_hand,
+                     "decisions", decisions, "candidates", candidates, "drift", drift);
     return WEIR_OK;
 }

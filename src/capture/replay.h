@@ -33,8 +33,9 @@ struct weir_replay_rules {
 
 /**
  * A new JSON object:
- *     {"is_same": nothing differs,
- *      "policies": {"n", "n_same", "n_differ", "n_by_hand", "decisions": [
+ *     {"is_same": nothing would have been decided otherwise,
+ *      "policies": {"n", "n_same" (byte for byte), "n_reworded" (the same verdict, said otherwise),
+ *         "n_differ" (another verdict), "n_by_hand", "decisions": [
  *         {"id", "time_ms", "link", "version", "policy", "position",
  *          "recorded": {"verdict", "rule", "options"}, "replayed": the same or null, "differs", "why"}]},
  *      "candidates": [{"link", "version", "recorded": {"verdict", "rule"}, "replayed", "differs", "why"}],

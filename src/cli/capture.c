@@ -186,9 +186,11 @@ static void print_replay(struct cli_call *call, const json_t *answer)
     const json_t *policies = json_object_get(answer, "policies");
     size_t i;
     json_t *signal;
-    printf("policy decisions: %s, the same %s, others %s, by hand %s\n",
-           cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
-           cli_text(call, policies, "n_differ"), cli_text(call, policies, "n_by_hand"));
+    printf(
+        "policy decisions: %s, the same %s, said otherwise %s, decided otherwise %s, by hand %s\n",
+        cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
+        cli_text(call, policies, "n_reworded"), cli_text(call, policies, "n_differ"),
+        cli_text(call, policies, "n_by_hand"));
     print_differences(call, json_object_get(policies, "decisions"), of_decision);
     if (json_array_size(json_object_get(answer, "candidates")) > 0) {
         printf("versions:\n");

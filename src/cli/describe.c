@@ -46,7 +46,7 @@ static const struct described {
      "last_seen_ms created_ms",
      {NULL}},
     {"snapshot",
-     "name ion project from_ms to_ms revision n_rows rows has_models models is_imported bytes "
+     "name ion project from_ms to_ms revision n_rows rows has_models is_imported bytes "
      "created_by created_ms",
      {NULL}},
     {"alert",
@@ -72,6 +72,8 @@ static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"serving_version", "SERVING"},
                                                  {"pending_versions", "WAITING"}};
 
+static const struct cli_column model_columns[] = {
+    {"model", "MODEL"}, {"version", "VERSION"}, {"bytes", "BYTES"}, {"blob", "BLOB"}};
 static const struct cli_column version_columns[] = {
     {"version", "VERSION"}, {"percent", "ASKED %"},  {"live_percent", "IN EFFECT %"},
     {"state", "STATE"},     {"n_ready", "READY AT"}, {"reason", "WHY"}};
@@ -201,6 +203,10 @@ static void print_short(struct cli_call *call, const struct described *what, jso
                    WEIR_ARRAY_LEN(version_columns));
         print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
                    WEIR_ARRAY_LEN(replica_columns));
+    }
+    if (strcmp(what->singular, "snapshot") == 0) {
+        print_part(call, "models", json_object_get(record, "models"), model_columns,
+                   WEIR_ARRAY_LEN(model_columns));
     }
     size_t n_devices; /* a node's come with it */
     const struct cli_column *devices = cli_noun_columns(call, cli_noun_find("devices"), &n_devices);

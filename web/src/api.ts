@@ -845,7 +845,7 @@ export interface Replay {
 }
 
 export interface ReplayedDecision {
-    differs: boolean // Are they different?
+    differs: boolean // Is the verdict another?
     id: string // Of the policy decision
     link: string // FROM:TO
     policy: string // That decided
@@ -854,7 +854,7 @@ export interface ReplayedDecision {
     replayed: ToldVerdict | null // What would have been; null: nothing asks any more
     time_ms: Time // When it was made
     version: number // Of the model
-    why: string | null // If so, why
+    why: string | null // Which option changed, and the rule; null: all is the same
 }
 
 export interface ReplayedDrift {
@@ -870,7 +870,8 @@ export interface ReplayedPolicies {
     decisions: ReplayedDecision[] // In their order
     n: number // Policy decisions of the span
     n_by_hand: number // Of them, made by people without a policy
-    n_differ: number // Of them, others
+    n_differ: number // Of them, another verdict
+    n_reworded: number // Of them, the same verdict, said otherwise
     n_same: number // Of them, the same again, byte for byte
 }
 
