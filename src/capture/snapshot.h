@@ -13,7 +13,7 @@
  *     timeline-export/ion-details.txt
  *     timeline-export/models/SHA256            the models themselves, if they were asked for
  *
- * Secrets of documents are masked in it. Rows older than the span come with it where what holds in
+ * Secrets of documents are masked in it, and rows of the audit are left out. Rows older than the span come with it where what holds in
  * the span follows from them: revisions, candidates, policy decisions.
  *
  * It is written beside its name and renamed when it is whole, and only then gets its row: killed at

@@ -143,7 +143,7 @@ static weir_status put_page(struct taking *taking, enum weir_captured i_table, c
                             struct weir_error *err)
 {
     const struct weir_captured_table *table = &weir_captured_tables[i_table];
-    struct weir_filter filters[3];
+    struct weir_filter filters[4];
     struct weir_query query = {.filters = filters,
                                .order_by = table->time,
                                .limit = PAGE_ROWS,
@@ -156,6 +156,10 @@ static weir_status put_page(struct taking *taking, enum weir_captured i_table, c
     bool is_subject = strcmp(table->by, "subject") == 0;
     filters[query.n_filters++] =
         WEIR_FILTER_TEXT(table->by, EQ, is_subject ? taking->subject : taking->ion.name);
+    if (i_table == WEIR_CAPTURED_EVENTS) {
+        /* Who may take or look at a snapshot may not look into the audit. */
+        filters[query.n_filters++] = WEIR_FILTER_TEXT("topic", NE, "audit");
+    }
     if (table->time != NULL) {
         filters[query.n_filters++] = WEIR_FILTER_INT(table->time, LE, taking->made.to_ms);
     }
