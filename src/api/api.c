@@ -13,6 +13,7 @@
 #include "capture/snapshot.h"
 #include "ion/ion.h"
 #include "job/job.h"
+#include "notify/notify.h"
 #include "track/track.h"
 
 #include <stdlib.h>
@@ -79,6 +80,8 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
     api->notify = config->notify;
     api->notify_context = config->notify_context;
+    api->told = config->told;
+    api->told_context = config->told_context;
     api->gateway = config->gateway;
     struct freezer_config freezer = {.store = api->store,
                                      .blobs = api->blobs,
@@ -346,18 +349,29 @@ struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_r
     return scope;
 }
 
+/* A path has "-" where a table's name has "_". */
+static bool is_plural(const char *path, const char *plural, size_t len)
+{
+    size_t i = 0;
+    while (i < len && (path[i] == plural[i] || (path[i] == '-' && plural[i] == '_'))) {
+        i++;
+    }
+    return i == len;
+}
+
 /* Nouns of projects that paths begin with. */
 static const struct weir_resource *noun_of(const char *pattern)
 {
     static const struct weir_resource *const nouns[] = {
-        &weir_project_resource, &weir_dataset_resource,    &weir_job_resource,
-        &weir_task_resource,    &weir_run_resource,        &weir_model_resource,
-        &weir_ion_resource,     &weir_deployment_resource, &weir_snapshot_resource};
+        &weir_project_resource,   &weir_dataset_resource,    &weir_job_resource,
+        &weir_task_resource,      &weir_run_resource,        &weir_model_resource,
+        &weir_ion_resource,       &weir_deployment_resource, &weir_snapshot_resource,
+        &weir_alert_rule_resource};
     static const char prefix[] = "/api/v1/";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
         size_t len = strlen(nouns[i]->plural);
         if (strncmp(pattern, prefix, sizeof prefix - 1) == 0 &&
-            strncmp(pattern + sizeof prefix - 1, nouns[i]->plural, len) == 0 &&
+            is_plural(pattern + sizeof prefix - 1, nouns[i]->plural, len) &&
             strncmp(pattern + sizeof prefix - 1 + len, "/{", 2) == 0) {
             return nouns[i];
         }
@@ -549,6 +563,9 @@ static void send_published(struct api_call *call)
     control_publish_all(&listener, call->publish);
     if ((call->route->flags & API_NOTIFY) && !call->is_routine && call->api->notify != NULL) {
         call->api->notify(call->api->notify_context);
+    }
+    if ((call->route->flags & API_TELLS) && call->api->told != NULL) {
+        call->api->told(call->api->told_context);
     }
 }
 

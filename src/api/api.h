@@ -42,6 +42,9 @@ struct weir_api_config {
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
     void (*notify)(void *context);  /**< Called after a write that the engine should look at. */
     void *notify_context;
+    /** A message about alerts waits to be sent. May be NULL; any thread. */
+    void (*told)(void *context);
+    void *told_context;
     inspect_fn inspect; /**< How model files are looked at; NULL: by weir-worker. */
     void *inspect_context;
     const char *onnxruntime;      /**< Library for it; NULL: the system's. Copied. */

@@ -39,6 +39,8 @@ struct weir_api {
     unsigned char task_key[ATTEMPT_TOKEN_KEY_BYTES]; /**< Makes the tokens of attempts. */
     void (*notify)(void *context);
     void *notify_context;
+    void (*told)(void *context);
+    void *told_context;
     struct weir_http_server *http;
     struct weir_gateway *gateway;
     struct feed *feed;
@@ -105,6 +107,7 @@ enum api_flags {
     API_FLOW = 1 << 20,          /**< Takes data in: the audit has the first of a minute (act.h). */
     API_ACT_FIRST = 1 << 21,     /**< Changes files: the audit is written before (act.h). */
     API_ASKS = 1 << 22,          /**< Changes nothing, whatever its method. */
+    API_TELLS = 1 << 23,         /**< A message about alerts may wait after it: its sender looks. */
     API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
@@ -274,7 +277,24 @@ API_FN(api_kpi_list);
 API_FN(api_feedback_give);
 API_FN(api_ion_health);
 API_FN(api_ion_drift);
+
+/* alert.c */
+API_FN(api_alert_list);
+API_FN(api_alert_get);
 API_FN(api_alert_acknowledge);
+API_FN(api_alert_resolve);
+API_FN(api_rule_list);
+API_FN(api_rule_get);
+API_FN(api_rule_put);
+API_FN(api_rule_delete);
+API_FN(api_silence_create);
+API_FN(api_silence_end);
+API_FN(api_receiver_list);
+API_FN(api_receiver_get);
+API_FN(api_receiver_put);
+API_FN(api_receiver_delete);
+API_FN(api_receiver_test);
+
 API_FN(api_stream);
 API_FN(api_store_usage);
 API_FN(api_store_sweep);

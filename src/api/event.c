@@ -1,6 +1,5 @@
-/** Events, alerts, and the live stream of everything. */
+/** Events, and the live stream of everything. */
 #include "api/api_private.h"
-#include "control/control.h"
 
 #include "ion/decision.h"
 
@@ -11,26 +10,6 @@
 
 #define STREAM_BATCH              100
 #define STREAM_IDENTITY_MAX_BYTES ((size_t)1 << 16)
-
-weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
-                                  struct weir_error *err)
-{
-    struct weir_alert alert;
-    struct control control = api_control(call);
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
-    bool was_open = strcmp(alert.state, "open") == 0;
-    WEIR_TRY(weir_alert_acknowledge(txn, call->params[0], call->actor, call->now_ms, err));
-    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
-    if (was_open) {
-        WEIR_TRY(control_log(
-            &control, txn, "alerts", "alert_acknowledged",
-            alert.subject != NULL ? alert.subject : "alert",
-            weir_arena_printf(call->arena, "%s looks after: %s", call->actor, alert.message), err));
-    }
-    control_publish(&control, "alerts", weir_record_to_json(&weir_alert_resource, &alert));
-    api_answer_record(call, &weir_alert_resource, &alert);
-    return WEIR_OK;
-}
 
 /* The audit is for admins, and only where it is asked for. */
 weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -7,11 +7,14 @@
 #include "endpoint/stage.h"
 #include "framework/framework.h"
 #include "ion/policy.h"
+#include "notify/action.h"
+#include "notify/receiver.h"
 
 #include <string.h>
 
 const struct weir_registry *const api_registries[] = {
-    &weir_sources, &weir_sinks, &weir_stages, &weir_policies, &weir_job_kinds, &weir_drivers};
+    &weir_sources,   &weir_sinks,   &weir_stages,         &weir_policies,
+    &weir_job_kinds, &weir_drivers, &weir_receiver_kinds, &weir_alert_actions};
 const size_t api_n_registries = WEIR_ARRAY_LEN(api_registries);
 
 struct kind_record {

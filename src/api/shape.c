@@ -12,6 +12,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "notify/notify.h"
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/identity.h"
@@ -467,6 +468,19 @@ static const struct api_member retention_members[] = {
     ALWAYS("items", "list of retention limit", "By kind"),
     OR_NULL("next", "text", "Always null: all kinds are there"),
 };
+static const struct api_member alert_members[] = {
+    ALWAYS("status", "text", "Now: raised, acknowledged, silenced or resolved"),
+    MAY_MISS("firings", "list of firing", "Of a single one: what rules made of it"),
+    MAY_MISS("deliveries", "list of delivery", "Of a single one: who was told, and when"),
+};
+static const struct api_member rule_members[] = {
+    ALWAYS("n_fired", "integer", "Alerts that it told of in the last 30 days"),
+};
+static const struct api_member receiver_members[] = {
+    ALWAYS("n_waiting", "integer", "Messages that wait for it"),
+    ALWAYS("is_failing", "bool", "It refused a message, or does not take any"),
+    OR_NULL("last_sent_ms", "time", "When it last took one"),
+};
 static const struct api_member alive_members[] = {
     ALWAYS("status", "text", "ok"),
     ALWAYS("version", "text", "Version of the server"),
@@ -693,7 +707,16 @@ const struct api_shape api_shapes[] = {
     SHAPE("store usage", NULL, "GET /api/v1/store/usage", store_usage_members),
     SHAPE("retention limit", NULL, NULL, limit_members),
     SHAPE("retention", NULL, "GET /api/v1/retention", retention_members),
-    PLAIN_RECORD("alert", weir_alert_resource, "key severity kind message state raised_ms last_ms"),
+    PLAIN_RECORD("firing", weir_alert_firing_resource, "rule alert state raised_ms"),
+    PLAIN_RECORD("delivery", weir_alert_delivery_resource,
+                 "receiver event message state created_ms"),
+    RECORD("alert", weir_alert_resource, "key severity kind message state raised_ms last_ms",
+           alert_members),
+    RECORD("alert rule", weir_alert_rule_resource, "group_by created_by created_ms updated_ms",
+           rule_members),
+    RECORD("alert receiver", weir_alert_receiver_resource, "created_by created_ms updated_ms",
+           receiver_members),
+    PLAIN_RECORD("silence", weir_alert_silence_resource, "until_ms created_by created_ms"),
     PLAIN_RECORD("dataset", weir_dataset_resource, "project kind path created_ms"),
     PLAIN_RECORD("dataset version", weir_dataset_version_resource,
                  "dataset digest blob created_ms"),

@@ -41,6 +41,13 @@
     X(cli_snapshot_replay) \
     X(cli_snapshot_delete) \
     X(cli_logs) \
+    X(cli_alert_ack) \
+    X(cli_alert_resolve) \
+    X(cli_alert_silence) \
+    X(cli_alert_unsilence) \
+    X(cli_alert_rule) \
+    X(cli_alert_receiver) \
+    X(cli_alert_test) \
     X(cli_delete) \
     X(cli_job_submit) \
     X(cli_job_run) \

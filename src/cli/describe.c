@@ -50,7 +50,8 @@ static const struct described {
      "created_by created_ms",
      {NULL}},
     {"alert",
-     "state severity kind message subject id count first_ms last_ms acknowledged_by",
+     "status severity kind message subject id count raised_ms last_ms acknowledged_by "
+     "acknowledged_note silenced_ms resolved_by resolved_ms",
      {NULL}},
 };
 

@@ -13,6 +13,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "notify/notify.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/tenant.h"
@@ -56,8 +57,17 @@ const struct cli_noun cli_nouns[] = {
      "topic kind subject severity after", 1000, NULL},
     {"audit", "act", &weir_event_resource, API "audit", NULL, NULL, NULL, NULL,
      "kind subject severity actor after", 1000, "actor chain"},
-    {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, NULL, NULL, "id",
-     "state kind severity subject", 1000, NULL},
+    {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, API "alerts/{}", NULL, "id",
+     "state kind severity subject", 1000, "status"},
+    {"alert-rules", "alert-rule", &weir_alert_rule_resource, API "alert-rules", NULL,
+     API "alert-rules/{}", NULL, "name", "project", 0, "n_fired"},
+    {"alert-receivers", "alert-receiver", &weir_alert_receiver_resource, API "alert-receivers",
+     NULL, API "alert-receivers/{}", NULL, "name", "", 0, "n_waiting is_failing"},
+    {"alert-silences", "alert-silence", &weir_alert_silence_resource, API "alert-silences", NULL,
+     NULL, NULL, "id", "project", 1000, NULL},
+    {"alert-deliveries", "alert-delivery", &weir_alert_delivery_resource, API "alert-deliveries",
+     "newest=1", API "alert-deliveries/{}", NULL, "id", "receiver rule alert event state", 1000,
+     NULL},
     {"projects", "project", &weir_project_resource, API "projects", NULL, NULL, NULL, "name", "",
      1000, NULL},
     {"groups", "group", &weir_group_resource, API "groups", NULL, NULL, NULL, "name", "", 1000,

@@ -3,6 +3,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "control/alerter.h"
 #include "control/aside.h"
 #include "control/control.h"
 #include "control/deploy.h"
@@ -40,6 +41,7 @@ struct engine {
     struct weir_node_watch watch;
     int64_t next_expire_mono_ms, next_idle_mono_ms, next_count_mono_ms, next_sample_mono_ms;
     struct watcher watcher;
+    struct alerter alerter;
     struct aside aside;
     struct scheduler *scheduler;
     struct work *work; /* Of the round that runs. */
@@ -530,6 +532,7 @@ static int64_t run_round(struct engine *engine)
     }
     engine->work = &work;
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
+    alerter_look(&engine->alerter, work.control.now_ms);
     int64_t due = run_ions(&work);
     run_deployments(&work);
     int64_t outbox_due = run_outbox(&work);
@@ -599,6 +602,11 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                        .listener = config->listener,
                                        .blobs = config->blobs,
                                        .state_dir = engine->state_dir};
+    engine->alerter = (struct alerter){.store = config->store,
+                                       .listener = config->listener,
+                                       .server_url = engine->server_url,
+                                       .told = config->told,
+                                       .context = config->told_context};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     const struct scheduler_config scheduler = {.store = config->store,
                                                .listener = config->listener,

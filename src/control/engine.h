@@ -26,6 +26,9 @@ struct engine_config {
      *  the engine's thread. May be NULL. */
     bool (*load)(void *context, const char *deployment, struct weir_deploy_load *out);
     void *load_context;
+    /** A message about an alert waits to be sent. Called on the engine's thread. May be NULL. */
+    void (*told)(void *context);
+    void *told_context;
 };
 
 /** Start the thread. Text is copied. */

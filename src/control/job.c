@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/rng.h"
 #include "base/uuid.h"
+#include "control/alerter.h"
 #include "control/batch.h"
 #include "control/deploy.h"
 #include "framework/framework.h"
@@ -481,6 +482,11 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     WEIR_TRY(weir_json_parse(payload, strlen(payload), "outbox payload", &object, err));
     if (strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0) {
         weir_status status = control_deploy_execute(control, txn, kind, object, err);
+        json_decref(object);
+        return status;
+    }
+    if (strcmp(kind, "alert_action") == 0) {
+        weir_status status = control_alert_action(control, txn, object, err);
         json_decref(object);
         return status;
     }

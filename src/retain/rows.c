@@ -79,7 +79,23 @@ static const struct keyed alerts = {
     .oldest = "SELECT min(resolved_ms) FROM alerts WHERE state = 'resolved'",
     .keys = "SELECT id FROM alerts WHERE state = 'resolved' AND resolved_ms <= :before"
             " ORDER BY resolved_ms, id LIMIT :n",
-    .remove = {"DELETE FROM alerts WHERE id = :key AND state = 'resolved'"},
+    .remove = {"DELETE FROM alert_firings WHERE alert IN (SELECT id FROM alerts WHERE id = :key"
+               " AND state = 'resolved')",
+               "DELETE FROM alerts WHERE id = :key AND state = 'resolved'"},
+};
+static const struct keyed deliveries = {
+    .count = "SELECT count(*) FROM alert_deliveries WHERE state <> 'pending'",
+    .oldest = "SELECT min(done_ms) FROM alert_deliveries WHERE state <> 'pending'",
+    .keys = "SELECT id FROM alert_deliveries WHERE state <> 'pending' AND done_ms <= :before"
+            " ORDER BY done_ms, seq LIMIT :n",
+    .remove = {"DELETE FROM alert_deliveries WHERE id = :key AND state <> 'pending'"},
+};
+static const struct keyed silences = {
+    .count = "SELECT count(*) FROM alert_silences WHERE ended_ms > 0",
+    .oldest = "SELECT min(ended_ms) FROM alert_silences WHERE ended_ms > 0",
+    .keys = "SELECT id FROM alert_silences WHERE ended_ms > 0 AND ended_ms <= :before"
+            " ORDER BY ended_ms, id LIMIT :n",
+    .remove = {"DELETE FROM alert_silences WHERE id = :key AND ended_ms > 0"},
 };
 static const struct keyed policy_decisions = {
     .count = "SELECT count(*) FROM policy_decisions",
@@ -191,7 +207,9 @@ static const struct rows {
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 4},
     [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .n_entries = 3},
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .n_entries = 4},
-    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 3},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 5},
+    [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 6},
+    [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
     [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 5},

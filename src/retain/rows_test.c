@@ -281,7 +281,9 @@ static const struct {
     {WEIR_RETAIN_HEALTH, "'health_reports'"},
     {WEIR_RETAIN_KPIS, "'kpis'"},
     {WEIR_RETAIN_FEEDBACK, "'feedback'"},
-    {WEIR_RETAIN_ALERTS, "'alerts'"},
+    {WEIR_RETAIN_ALERTS, "'alert_firings', 'alerts'"},
+    {WEIR_RETAIN_DELIVERIES, "'alert_deliveries'"},
+    {WEIR_RETAIN_SILENCES, "'alert_silences'"},
     {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
     {WEIR_RETAIN_METRICS, "'metrics'"},
     {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
@@ -296,6 +298,7 @@ static const struct {
 static const char unswept[] =
     "'schema_migrations', 'counters', 'settings',"      /* of a fixed size */
     "'projects', 'queues', 'users', 'tokens', 'nodes'," /* made by people; a node by its token */
+    "'alert_rules', 'alert_receivers',"                 /* at most 100 of a project, and 100 */
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
     "'node_joins',"   /* a new one removes those that have ended */

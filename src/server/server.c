@@ -17,6 +17,7 @@
 #include "gateway/figures.h"
 #include "gateway/gateway.h"
 #include "http/http.h"
+#include "notify/sender.h"
 #include "retain/retain.h"
 #include "store/store.h"
 
@@ -51,12 +52,18 @@ struct server {
     struct serving *serving; /**< Keeps the gateway's table. */
     struct weir_api *api;
     struct weir_http_server *http;
+    struct weir_sender *sender;      /**< Of alerts. Set before requests come in. */
     _Atomic(struct engine *) engine; /**< Set while requests already come in. */
 };
 
 static void notify_engine(void *context)
 {
     engine_notify(((struct server *)context)->engine);
+}
+
+static void notify_sender(void *context)
+{
+    weir_sender_notify(((struct server *)context)->sender);
 }
 
 static weir_status authorise(void *context, const char *token,
@@ -174,6 +181,8 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .notify = notify_engine,
                                   .notify_context = server,
                                   .onnxruntime = server->onnxruntime,
+                                  .told = notify_sender,
+                                  .told_context = server,
                                   .gateway = server->gateway};
     struct weir_http_config http = {.listen = server->config->listen,
                                     .body_rule = weir_api_body_rule,
@@ -255,7 +264,9 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
 static weir_status start_all(struct server *server, struct weir_error *err)
 {
     WEIR_TRY(open_state(server, err));
+    const struct weir_sender_config sender = {.store = server->store};
     WEIR_TRY(open_gateway(server, err));
+    WEIR_TRY(weir_sender_start(&sender, &server->sender, err));
     WEIR_TRY(listen_http(server, err));
     WEIR_TRY(listen_grpc(server, err));
     struct engine_config engine = {.store = server->store,
@@ -264,7 +275,9 @@ static weir_status start_all(struct server *server, struct weir_error *err)
                                    .state_dir = server->state,
                                    .server_url = server->url,
                                    .load = load_of,
-                                   .load_context = server};
+                                   .load_context = server,
+                                   .told = notify_sender,
+                                   .told_context = server};
     struct engine *started;
     WEIR_TRY(engine_start(&engine, &started, err));
     server->engine = started;
@@ -284,10 +297,12 @@ static void stop_all(struct server *server)
     /* The engine's commits wake the HTTP server, whose requests notify the engine: each is still
      * there when the other ends. */
     engine_stop(server->engine);
+    weir_sender_stop(server->sender);
     serving_stop(server->serving);
     weir_gateway_stop(server->gateway); /* the HTTP server waits for the requests it has */
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_destroy(server->engine);
+    weir_sender_destroy(server->sender);
     weir_api_destroy(server->api);
     weir_gateway_destroy(server->gateway);
     weir_retainer_destroy(server->retainer);

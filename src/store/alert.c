@@ -21,7 +21,12 @@ static const struct weir_field alert_fields[] = {
     WEIR_FIELD(weir_alert, last_ms,         TIME, WEIR_FIELD_READ_ONLY, "ms", "Last time"),
     WEIR_FIELD(weir_alert, acknowledged_by, TEXT, WEIR_FIELD_READ_ONLY, "", "Who has seen it"),
     WEIR_FIELD(weir_alert, acknowledged_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When"),
-    WEIR_FIELD(weir_alert, resolved_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When its cause was gone"),
+    WEIR_FIELD(weir_alert, acknowledged_note, TEXT, WEIR_FIELD_READ_ONLY, "", "What they said"),
+    WEIR_FIELD(weir_alert, silence,         TEXT, WEIR_FIELD_READ_ONLY, "", "Silence that holds it back: nobody is told"),
+    WEIR_FIELD(weir_alert, silenced_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "Until when"),
+    WEIR_FIELD(weir_alert, resolved_by,     TEXT, WEIR_FIELD_READ_ONLY, "", "Who ended it; nobody: its cause was gone"),
+    WEIR_FIELD(weir_alert, resolved_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ended"),
+    WEIR_FIELD(weir_alert, is_sandbox,      BOOL, WEIR_FIELD_READ_ONLY, "", "Of an ION that is a sandbox: nobody is told"),
 };
 // clang-format on
 
@@ -33,10 +38,15 @@ static const char sql_raise_again[] =
     " data = :data"
     " WHERE key = :key AND state <> 'resolved'";
 static const char sql_acknowledge[] =
-    "UPDATE alerts SET state = 'acknowledged', acknowledged_by = :actor, acknowledged_ms = :now"
+    "UPDATE alerts SET state = 'acknowledged', acknowledged_by = :actor, acknowledged_ms = :now,"
+    " acknowledged_note = :note, looked = 0"
     " WHERE id = :id AND state = 'open'";
-static const char sql_resolve[] = "UPDATE alerts SET state = 'resolved', resolved_ms = :now"
-                                  " WHERE key = :key AND state <> 'resolved'";
+static const char sql_resolve[] =
+    "UPDATE alerts SET state = 'resolved', resolved_ms = :now, looked = 0"
+    " WHERE key = :key AND state <> 'resolved'";
+static const char sql_end[] =
+    "UPDATE alerts SET state = 'resolved', resolved_ms = :now, resolved_by = :actor, looked = 0"
+    " WHERE id = :id AND state <> 'resolved'";
 static const char sql_is_there[] =
     "SELECT CASE WHEN state = 'resolved' THEN 2 ELSE 1 END FROM alerts WHERE id = :id";
 
@@ -63,7 +73,12 @@ weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *aler
         raised.last_ms = now_ms;
         raised.acknowledged_by = NULL;
         raised.acknowledged_ms = 0;
+        raised.acknowledged_note = NULL;
+        raised.silence = NULL;
+        raised.silenced_ms = 0;
+        raised.resolved_by = NULL;
         raised.resolved_ms = 0;
+        raised.is_sandbox = false;
         WEIR_TRY(weir_txn_insert(txn, &weir_alert_resource, &raised, err));
     }
     if (out_is_new != NULL) {
@@ -72,17 +87,10 @@ weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *aler
     return WEIR_OK;
 }
 
-weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const char *actor,
-                                   int64_t now_ms, struct weir_error *err)
+/* Why nothing could be done with the alert; WEIR_OK: it is there, and not resolved. */
+static weir_status check_open(struct weir_txn *txn, const char *id, struct weir_error *err)
 {
-    int64_t n_changed, found;
-    WEIR_TRY(weir_txn_exec(txn, sql_acknowledge,
-                           WEIR_BINDS(WEIR_BIND_TEXT("actor", actor), WEIR_BIND_INT("now", now_ms),
-                                      WEIR_BIND_TEXT("id", id)),
-                           &n_changed, err));
-    if (n_changed == 1) {
-        return WEIR_OK;
-    }
+    int64_t found;
     WEIR_TRY(weir_txn_query_int(txn, sql_is_there, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 0, &found,
                                 err));
     if (found == 0) {
@@ -92,6 +100,44 @@ weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const c
         return weir_error_set(err, WEIR_ERR_CONFLICT, "alert \"%s\" is resolved already", id);
     }
     return WEIR_OK;
+}
+
+weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const char *actor,
+                                   const char *note, int64_t now_ms, struct weir_error *err)
+{
+    int64_t n_changed;
+    WEIR_TRY(weir_txn_exec(txn, sql_acknowledge,
+                           WEIR_BINDS(WEIR_BIND_TEXT("actor", actor), WEIR_BIND_TEXT("note", note),
+                                      WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("id", id)),
+                           &n_changed, err));
+    return n_changed == 1 ? WEIR_OK : check_open(txn, id, err);
+}
+
+weir_status weir_alert_end(struct weir_txn *txn, const char *id, const char *actor, int64_t now_ms,
+                           struct weir_error *err)
+{
+    char **kinds;
+    size_t n;
+    struct weir_arena arena;
+    WEIR_TRY(check_open(txn, id, err));
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        weir_txn_query_texts(txn, "SELECT kind FROM alerts WHERE id = :id",
+                             WEIR_BINDS(WEIR_BIND_TEXT("id", id)), &arena, &kinds, &n, err);
+    const struct weir_alert_kind *kind =
+        status == WEIR_OK && n > 0 ? weir_alert_kind_find(kinds[0]) : NULL;
+    weir_arena_fini(&arena);
+    WEIR_TRY(status);
+    if (kind != NULL && kind->is_watched) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "an alert of kind %s ends by itself: when %s. Acknowledge or silence "
+                              "it until then",
+                              kind->kind, kind->resolved);
+    }
+    return weir_txn_exec(txn, sql_end,
+                         WEIR_BINDS(WEIR_BIND_TEXT("id", id), WEIR_BIND_TEXT("actor", actor),
+                                    WEIR_BIND_INT("now", now_ms)),
+                         NULL, err);
 }
 
 weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,

@@ -32,6 +32,7 @@ static const struct weir_alert_kind kinds[] = {
     {"device_bad", "warning", DEGRADES, "node", true, "an accelerator is too hot, has errors, or its driver does not answer", "it is well again, or gone"},
     {"device_gone", "warning", DEGRADES, "node", true, "an accelerator that was there is not seen any more", "it is back; after a day"},
     {"decisions_left", "warning", DEGRADES, "server", false, "a replica whose job is over has left decisions on the server's disk that were never shipped", "the folder is taken away, or goes with the age or the size of decisions"},
+    {"receiver_failing", "warning", DEGRADES, "server", false, "a receiver of alerts refused a message, or did not take one for so long that it is given up, or so many wait for it that a new one is left out", "it takes a message; it is deleted"},
     {"node_disk_filling", NULL, DEGRADES, "node", true, "less than 10 % or 2 GiB of the disk of a node's agent is free: a warning; less than 3 %: critical. The server's own disk is told as disk_filling", "more is free"},
     {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
 };

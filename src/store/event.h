@@ -17,6 +17,8 @@
 #include "base/record.h"
 #include "store/store.h"
 
+#include <stdbool.h>
+
 struct weir_event {
     int64_t seq;
     int64_t time_ms;
@@ -45,7 +47,12 @@ struct weir_alert {
     int64_t last_ms;
     char *acknowledged_by;
     int64_t acknowledged_ms;
+    char *acknowledged_note;
+    char *silence;       /**< That holds it back; NULL: none does. */
+    int64_t silenced_ms; /**< Until then. */
+    char *resolved_by;   /**< A person; NULL: its cause was gone. */
     int64_t resolved_ms;
+    bool is_sandbox; /**< Of an ION that is a sandbox: nobody is told. */
 };
 
 struct weir_outbox {
@@ -82,6 +89,11 @@ const char *weir_event_severity(const char *kind);
 weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *event,
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 
+/*
+ * Each change of an alert below is told to the rules of domain `notify` by a mark on its row, set in
+ * the same transaction: column `looked` is 0 until they have looked.
+ */
+
 /**
  * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms,
  * subject and message are brought up to date. Read: id (for a new one), key, severity (NULL: its
@@ -90,11 +102,23 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
 weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
                              bool *out_is_new, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** @return NOT_FOUND; CONFLICT if it is resolved. Acknowledging again changes nothing. */
+/**
+ * Somebody looks after it. `note` may be NULL.
+ * @return NOT_FOUND; CONFLICT if it is resolved. Acknowledging again changes nothing.
+ */
 weir_status weir_alert_acknowledge(struct weir_txn *txn, const char *id, const char *actor,
-                                   int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+                                   const char *note, int64_t now_ms,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Resolve the alert with this key, if there is one. */
+/**
+ * A person says that it is over.
+ * @return NOT_FOUND; CONFLICT if it is resolved, or if the server's watch sees its cause and would
+ *         raise it again.
+ */
+weir_status weir_alert_end(struct weir_txn *txn, const char *id, const char *actor, int64_t now_ms,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Resolve the alert with this key, if there is one: its cause is gone. */
 weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,
                                struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 #include "store/row_scope.h"
 
+#include "store/stmt.h"
 #include "store/store_private.h"
 
 #include <string.h>
@@ -69,6 +70,10 @@ static const struct {
     {"feedback", OF_ION},
     {"events", OF_SUBJECT},
     {"alerts", OF_SUBJECT},
+    {"alert_rules", "project"},
+    {"alert_silences", "project"},
+    {"alert_firings", "project"},
+    {"alert_deliveries", "project"},
     {"usage", "project"},
     {"usage_meters", "project"},
     {"usage_totals", "project"},
@@ -82,8 +87,10 @@ static const char *const platform_tables[] = {
     "counters",          "settings",     "users",        "tokens",
     "sessions",          "login_links",  "outbox",       "nodes",
     "devices",           "node_joins",   "groups",       "group_members",
-    "schema_migrations", "audit_chains", "custom_roles",
+    "schema_migrations", "audit_chains", "custom_roles", "alert_receivers",
 };
+
+static const char sql_project_of[] = "SELECT " OF_SUBJECT " FROM (SELECT :subject AS subject)";
 
 /* Of the transaction that this thread runs; NULL: it sees all. */
 static _Thread_local const struct weir_row_scope *current;
@@ -95,6 +102,18 @@ bool weir_row_scope_sees(const struct weir_row_scope *scope, const char *project
         sees = strcmp(scope->projects[i], project) == 0;
     }
     return sees;
+}
+
+weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
+                                 struct weir_arena *arena, char **out, struct weir_error *err)
+{
+    char **found;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(txn, sql_project_of,
+                                  WEIR_BINDS(WEIR_BIND_TEXT("subject", subject)), arena, &found, &n,
+                                  err));
+    *out = n > 0 ? found[0] : NULL;
+    return WEIR_OK;
 }
 
 const char *row_scope_condition(const struct weir_txn *txn, const char *table)

@@ -13,6 +13,7 @@
 #ifndef WEIR_STORE_ROW_SCOPE_H
 #define WEIR_STORE_ROW_SCOPE_H
 
+#include "base/arena.h"
 #include "store/store.h"
 
 struct weir_row_scope {
@@ -23,6 +24,14 @@ struct weir_row_scope {
 
 /** Is a row of this project seen? NULL belongs to no project: then only if is_all. */
 bool weir_row_scope_sees(const struct weir_row_scope *scope, const char *project);
+
+/**
+ * The project that what a subject names ("ion/door", "job/ID") belongs to; *out is NULL if it is of
+ * none, or not there. In the arena.
+ */
+weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
+                                 struct weir_arena *arena, char **out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 /** weir_store_read and weir_store_write in a scope, which is borrowed while they run. */
 weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,

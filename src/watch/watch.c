@@ -20,7 +20,7 @@ static const char sql_failing[] =
     " AND state <> 'resolved' AND count >= :n ORDER BY key";
 static const char sql_sandboxes[] = "SELECT 'ion/' || name FROM ions WHERE mode = 'sandbox'";
 static const char sql_old_failures[] =
-    "UPDATE alerts SET state = 'resolved', resolved_ms = :now"
+    "UPDATE alerts SET state = 'resolved', resolved_ms = :now, looked = 0"
     " WHERE kind = 'job_failed' AND state <> 'resolved' AND last_ms < :before";
 static const char sql_count_old_failures[] =
     "SELECT count(*) FROM alerts"

@@ -25,6 +25,8 @@ KINDS = {
     "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
     "job": ("src/framework/job_kinds.def", "src/framework/{}.c"),
     "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
+    "receiver": ("src/notify/receivers.def", "src/notify/receiver/{}.c"),
+    "alert-action": ("src/notify/actions.def", "src/notify/action/{}.c"),
 }
 ION_KINDS = ("source", "sink", "stage", "policy")
 END = "<!-- end of generated part -->"

@@ -39,6 +39,10 @@ OWN = [
     ("start a training", "POST", "/ions/{team}-door/trigger", {"pipeline": "nothing"},
      ("operator", "data-scientist", "ml-engineer", "admin")),
     ("delete a snapshot", "DELETE", "/snapshots/{team}-none", None, ("operator", "data-scientist", "ml-engineer", "admin")),
+    ("set a rule of alerts", "PUT", "/alert-rules/{team}-rule", {"kinds": ["drift"], "receivers": []}, ("operator", "ml-engineer", "admin")),
+    ("silence alerts", "POST", "/alert-silences", {"kinds": ["drift"], "until_ms": 1}, ("operator", "ml-engineer", "admin")),
+    ("see rules of alerts", "GET", "/alert-rules/{team}-rule", None, ROLES),
+    ("set a receiver of alerts", "PUT", "/alert-receivers/{role}-own", {"kind": "webhook", "options": {"url": "http://127.0.0.1:9/"}}, ()),
     ("give a role", "PUT", "/projects/{team}/members/user/nobody-else", {"role": "viewer"}, ("admin",)),
     ("make a project", "POST", "/projects", {"name": "{role}-own"}, ()),
     ("make a user", "POST", "/users", {"name": "{role}-made", "kind": "person", "role": "viewer"}, ()),
@@ -119,6 +123,7 @@ class Tenants(unittest.TestCase):
                                            "frame": 1, "time_ms": "2026-01-31T10:00:00.000Z", "verdict": "unknown", "score": 0.3,
                                            "threshold": 0.6, "latency_us": 900}]})
         post("/snapshots", {"name": f"{team}-monday", "ion": f"{team}-door"})
+        server.request("PUT", f"/api/v1/alert-rules/{team}-rule", {"project": team, "kinds": ["drift"], "receivers": []})
         task = server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
         alive = post("/jobs", {"name": f"{team}-alive", "kind": "command", "project": team, "spec": {"argv": ["sleep", "1000"]}})["id"]
         wait_until(lambda: server.get(f"/jobs/{alive}")["state"] == "RUNNING", 60, "a job that lives")
@@ -135,7 +140,7 @@ class Tenants(unittest.TestCase):
     def path_of(self, pattern, team):
         """The route's path for what the team has."""
         things, noun = self.things[team], pattern.split("/")[3] if pattern.startswith("/api/v1/") else ""
-        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "snapshots": f"{team}-monday", "projects": team, "nodes": self.node,
+        values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "snapshots": f"{team}-monday", "alert-rules": f"{team}-rule", "projects": team, "nodes": self.node,
                   "users": f"{team}-viewer", "groups": "all"}
         ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d"}
         fills = {"{name}": values.get(noun, "x"), "{id}": ids.get(noun, "x"), "{version}": "1", "{sha256}": things["blob"],
@@ -148,7 +153,7 @@ class Tenants(unittest.TestCase):
     def marks(self, team):
         """What only this team's things have in them."""
         return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
-                f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served", f"{team}-monday"]
+                f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served", f"{team}-monday", f"{team}-rule"]
 
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""

@@ -22,22 +22,69 @@ export interface AccuracyGroup {
     right: number // Those that said it
 }
 
-/** GET /alerts */
+/** GET /alerts, GET /alerts/{id} */
 export interface Alert {
     acknowledged_by: string | null // Who has seen it
     acknowledged_ms: Time | null // When (ms)
+    acknowledged_note: string | null // What they said
     count: number // How often it was raised
     data: unknown // Details
+    deliveries?: Delivery[] | null // Of a single one: who was told, and when
+    firings?: Firing[] | null // Of a single one: what rules made of it
     id: string // Identifier
+    is_sandbox: boolean // Of an ION that is a sandbox: nobody is told
     key: string // One unresolved alert per key
     kind: string // drift, training_failed, node_lost …
     last_ms: Time // Last time (ms)
     message: string // A sentence
     raised_ms: Time // First time (ms)
-    resolved_ms: Time | null // When its cause was gone (ms)
+    resolved_by: string | null // Who ended it; nobody: its cause was gone
+    resolved_ms: Time | null // When it ended (ms)
     severity: string // info, warning or critical
+    silence: string | null // Silence that holds it back: nobody is told
+    silenced_ms: Time | null // Until when (ms)
     state: string // open, acknowledged or resolved
+    status: string // Now: raised, acknowledged, silenced or resolved
     subject: string | null // About what: ion/NAME, node/NAME …
+}
+
+/** GET /alert-receivers, GET /alert-receivers/{name} */
+export interface AlertReceiver {
+    created_by: string // Who made it
+    created_ms: Time // Creation (ms)
+    doc: string | null // What it is for
+    is_failing: boolean // It refused a message, or does not take any
+    kind: string // webhook, email or alertmanager
+    last_sent_ms: Time | null // When it last took one
+    n_waiting: number // Messages that wait for it
+    name: string // What rules call it
+    options: unknown // Options of its kind
+    projects: unknown // Projects whose rules may use it; null: all
+    updated_ms: Time // Last change (ms)
+}
+
+/** GET /alert-rules, GET /alert-rules/{name} */
+export interface AlertRule {
+    action_interval_ms: number // Least time between two times that it acts on one subject (ms)
+    actions: unknown // What is done, once for each alert: objects with kind and its options
+    created_by: string // Who made it
+    created_ms: Time // Creation (ms)
+    doc: string | null // What it is for
+    escalate_ms: number // Tell escalate_to if nobody has acknowledged it so long after it was told; 0: never (ms)
+    escalate_to: unknown // Receivers that are told then
+    group_by: string // What shares a message: none (one each), subject or rule
+    group_ms: number // How long the first of a message waits for others (ms)
+    hold_ms: number // An alert must have lasted so long (ms)
+    is_disabled: boolean // It does nothing
+    kinds: unknown // Kinds of alerts; null: any
+    n_fired: number // Alerts that it told of in the last 30 days
+    name: string // Name
+    project: string | null // Whose alerts it looks at; null: all, of the platform too
+    receivers: unknown // Receivers that are told
+    severities: unknown // info, warning, critical; null: any
+    subjects: unknown // Patterns of subjects, as in ion/door*; null: any
+    tells_end: boolean // They are told when it is over, too
+    updated_ms: Time // Last change (ms)
 }
 
 /** GET /health */
@@ -192,6 +239,24 @@ export interface DeletionSteps {
     longest_ms: number // The longest (ms)
     n: number // Steps of deletion since the start
     n_over_10_ms: number // Those that took longer than 10 ms
+}
+
+/** GET /alert-deliveries, GET /alert-deliveries/{id} */
+export interface Delivery {
+    alert: string | null // The first alert that it tells of
+    attempts: number // How often it was tried
+    created_ms: Time // When it was decided (ms)
+    done_ms: Time | null // When it was sent or given up (ms)
+    due_ms: Time | null // Not before (ms)
+    error: string | null // What went wrong last
+    event: string // raised, escalated, repeated, resolved or test
+    id: string // Identifier, the same with each try
+    message: unknown // What is sent
+    project: string | null // The rule's project; null: of the platform
+    receiver: string // Where it goes
+    rule: string | null // Rule that wants it; null: a test
+    seq: number // Order of decision
+    state: string // pending, sent or dead (given up)
 }
 
 export interface DeployedGallery {
@@ -376,6 +441,23 @@ export interface Feedback {
     seq: number // Order of arrival
     time_ms: Time // When it was told (ms)
     truth: string // What it should have said
+}
+
+export interface Firing {
+    acted_ms: Time | null // When its actions were decided on (ms)
+    actions: unknown // What became of them: kind, state, message
+    alert: string // Alert
+    due_ms: Time | null // When something is due next (ms)
+    escalated_ms: Time | null // When it was escalated (ms)
+    id: string // RULE/ALERT
+    over_ms: Time | null // When it was over (ms)
+    project: string | null // The rule's project; null: of the platform
+    raised_ms: Time // When the alert was raised (ms)
+    resend_ms: Time | null // When receivers that forget are told again (ms)
+    rule: string // Rule
+    state: string // waiting, told, escalated or over
+    subject: string | null // About what
+    told_ms: Time | null // When its receivers were told (ms)
 }
 
 /** GET /groups */
@@ -1017,6 +1099,22 @@ export interface Session {
 export interface Share {
     percent: number // Its part of the requests
     version: number // Version
+}
+
+/** GET /alert-silences */
+export interface Silence {
+    alert: string | null // Key of one alert; null: those that match
+    created_by: string // Who began it
+    created_ms: Time // When (ms)
+    ended_by: string | null // Who ended it; nobody: its time was over
+    ended_ms: Time | null // When it ended (ms)
+    id: string // Identifier
+    kinds: unknown // Kinds of alerts; null: any
+    note: string | null // Why
+    project: string | null // Whose alerts; null: all
+    severities: unknown // info, warning, critical; null: any
+    subjects: unknown // Patterns of subjects; null: any
+    until_ms: Time // When it ends (ms)
 }
 
 /** GET /snapshots, GET /snapshots/{name} */

@@ -1,0 +1,431 @@
+/** Alerts, and who is told of them: rules, receivers, silences, deliveries (notify/notify.h). */
+#include "api/api_private.h"
+
+#include "control/control.h"
+#include "notify/notify.h"
+#include "notify/receiver.h"
+#include "store/event.h"
+#include "store/stmt.h"
+
+#include <string.h>
+
+#define LIST_LIMIT_MAX     1000
+#define FIRED_SINCE_MS     ((int64_t)30 * 24 * 3600 * 1000)
+#define ACTION_INTERVAL_MS ((int64_t)3600 * 1000)
+#define DETAILS_MAX        200 /* firings, deliveries of one alert that an answer has */
+
+/* ---- alerts ---------------------------------------------------------------------------------- */
+
+/* What it is at this moment, in one word. */
+static const char *status_of(const struct weir_alert *alert, int64_t now_ms)
+{
+    if (strcmp(alert->state, "resolved") == 0) {
+        return "resolved";
+    }
+    if (alert->silenced_ms > now_ms) {
+        return "silenced";
+    }
+    return strcmp(alert->state, "acknowledged") == 0 ? "acknowledged" : "raised";
+}
+
+static json_t *alert_view(const struct api_call *call, const struct weir_alert *alert)
+{
+    json_t *view = weir_record_to_json(&weir_alert_resource, alert);
+    json_object_set_new(view, "status", json_string(status_of(alert, call->now_ms)));
+    return view;
+}
+
+weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    struct weir_query query = {
+        .filters = filters,
+        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
+        .cursor = weir_http_request_query(call->request, "cursor"),
+        .is_descending = weir_http_request_query(call->request, "newest") != NULL,
+        .max_bytes = API_ANSWER_MAX_BYTES};
+    int64_t limit;
+    void *found;
+    size_t n;
+    char *next;
+    WEIR_TRY(api_query_limit(call, &limit, err));
+    query.limit = (size_t)limit;
+    query.order_by = query.is_descending ? "raised_ms" : NULL;
+    WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, call->arena, &found, &n, &next, err));
+    json_t *items = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(items, alert_view(call, (const struct weir_alert *)found + i));
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    return WEIR_OK;
+}
+
+static weir_status list_of_alert(struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_resource *resource, json_t **out,
+                                 struct weir_error *err)
+{
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("alert", EQ, call->params[0])),
+                                     .limit = DETAILS_MAX};
+    void *found;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &found, &n, NULL, err));
+    *out = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(*out,
+                              weir_record_to_json(resource, (char *)found + i * resource->size));
+    }
+    return WEIR_OK;
+}
+
+weir_status api_alert_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert alert;
+    json_t *firings, *deliveries;
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(list_of_alert(call, txn, &weir_alert_firing_resource, &firings, err));
+    weir_status status = list_of_alert(call, txn, &weir_alert_delivery_resource, &deliveries, err);
+    if (status != WEIR_OK) {
+        json_decref(firings);
+        return status;
+    }
+    json_t *view = alert_view(call, &alert);
+    json_object_set_new(view, "firings", firings);
+    json_object_set_new(view, "deliveries", deliveries);
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* After a change: tell of it, and answer the alert. */
+static weir_status tell_and_answer(struct api_call *call, struct weir_txn *txn, const char *kind,
+                                   const char *verb, const char *note, struct weir_error *err)
+{
+    struct weir_alert alert;
+    struct control control = api_control(call);
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    if (kind != NULL) {
+        WEIR_TRY(control_log(&control, txn, "alerts", kind,
+                             alert.subject != NULL ? alert.subject : "alert",
+                             weir_arena_printf(call->arena, "%s %s: %s%s%s%s", call->actor, verb,
+                                               alert.message, note != NULL ? " (" : "",
+                                               note != NULL ? note : "", note != NULL ? ")" : ""),
+                             err));
+    }
+    json_t *view = alert_view(call, &alert);
+    control_publish(&control, "alerts", json_incref(view));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_alert_acknowledge(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    static const char *const fields[] = {"note", NULL};
+    struct weir_alert alert;
+    const char *note;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "note", &note, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    bool was_open = strcmp(alert.state, "open") == 0;
+    WEIR_TRY(weir_alert_acknowledge(txn, call->params[0], call->actor, note, call->now_ms, err));
+    return tell_and_answer(call, txn, was_open ? "alert_acknowledged" : NULL, "looks after", note,
+                           err);
+}
+
+weir_status api_alert_resolve(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"note", NULL};
+    struct weir_alert alert;
+    const char *note;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "note", &note, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_resource, call->params[0], call->arena, &alert, err));
+    WEIR_TRY(weir_alert_end(txn, call->params[0], call->actor, call->now_ms, err));
+    return tell_and_answer(call, txn, "alert_resolved", "says that it is over", note, err);
+}
+
+/* ---- what the parts below share --------------------------------------------------------------- */
+
+/* To the log of the project, or of the platform. */
+static weir_status log_of(struct api_call *call, struct weir_txn *txn, const char *project,
+                          const char *kind, const char *message, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    const char *subject =
+        project != NULL ? weir_arena_printf(call->arena, "project/%s", project) : "server/alerts";
+    return control_log(&control, txn, "alerts", kind, subject, message, err);
+}
+
+/* The path names it; the body may too, and then the same. */
+static weir_status name_by_path(struct api_call *call, struct weir_error *err)
+{
+    const json_t *name = json_object_get(call->body, "name");
+    if (name != NULL &&
+        (!json_is_string(name) || strcmp(json_string_value(name), call->params[0]) != 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.name: the path names \"%.63s\"",
+                              call->params[0]);
+    }
+    json_object_set_new(call->body, "name", json_string(call->params[0]));
+    return WEIR_OK;
+}
+
+/* Whoever may do it in one project only need not name it. */
+static void name_only_project(struct api_call *call)
+{
+    if (!call->rows.is_all && call->rows.n_projects == 1 &&
+        json_object_get(call->body, "project") == NULL) {
+        json_object_set_new(call->body, "project", json_string(call->rows.projects[0]));
+    }
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static weir_status rule_view(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_alert_rule *rule, json_t **out,
+                             struct weir_error *err)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM alert_firings WHERE rule = :rule AND told_ms > :since";
+    int64_t n;
+    WEIR_TRY(weir_txn_query_int(txn, sql,
+                                WEIR_BINDS(WEIR_BIND_TEXT("rule", rule->name),
+                                           WEIR_BIND_INT("since", call->now_ms - FIRED_SINCE_MS)),
+                                0, &n, err));
+    *out = weir_record_to_json(&weir_alert_rule_resource, rule);
+    json_object_set_new(*out, "n_fired", json_integer(n));
+    return WEIR_OK;
+}
+
+weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    const struct weir_query query = {.filters = filters,
+                                     .n_filters =
+                                         api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
+                                     .cursor = weir_http_request_query(call->request, "cursor"),
+                                     .limit = LIST_LIMIT_MAX,
+                                     .max_bytes = API_ANSWER_MAX_BYTES};
+    void *rules;
+    size_t n;
+    char *next;
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_alert_rule_resource, &query, call->arena, &rules, &n, &next, err));
+    json_t *items = json_array(), *view;
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        status = rule_view(call, txn, (const struct weir_alert_rule *)rules + i, &view, err);
+        if (status == WEIR_OK) {
+            json_array_append_new(items, view);
+        }
+    }
+    if (status != WEIR_OK) {
+        json_decref(items);
+        return status;
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
+    return WEIR_OK;
+}
+
+weir_status api_rule_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_rule rule;
+    json_t *view;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_alert_rule_resource, call->params[0], call->arena, &rule, err));
+    WEIR_TRY(rule_view(call, txn, &rule, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_rule_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_rule rule = {
+        .group_by = "rule", .tells_end = true, .action_interval_ms = ACTION_INTERVAL_MS};
+    WEIR_TRY(name_by_path(call, err));
+    name_only_project(call);
+    WEIR_TRY(weir_record_from_json(&weir_alert_rule_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &rule, err));
+    rule.created_by = (char *)call->actor;
+    WEIR_TRY(weir_alert_rule_set(txn, &rule, call->now_ms, call->arena, err));
+    WEIR_TRY(log_of(
+        call, txn, rule.project, "alert_rule_set",
+        weir_arena_printf(call->arena, "Rule %s of alerts was set by %s.", rule.name, call->actor),
+        err));
+    return api_rule_get(call, txn, err);
+}
+
+weir_status api_rule_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_rule rule;
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_alert_rule_resource, call->params[0], call->arena, &rule, err));
+    WEIR_TRY(weir_alert_rule_delete(txn, call->params[0], call->now_ms, err));
+    WEIR_TRY(log_of(call, txn, rule.project, "alert_rule_deleted",
+                    weir_arena_printf(call->arena, "Rule %s of alerts was deleted by %s.",
+                                      rule.name, call->actor),
+                    err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- silences -------------------------------------------------------------------------------- */
+
+weir_status api_silence_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_silence silence = {0};
+    if (json_object_get(call->body, "alert") == NULL) {
+        name_only_project(call);
+    }
+    WEIR_TRY(weir_record_from_json(&weir_alert_silence_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &silence, err));
+    silence.created_by = (char *)call->actor;
+    WEIR_TRY(weir_alert_silence_begin(txn, &silence, call->now_ms, call->arena, err));
+    WEIR_TRY(log_of(call, txn, silence.project, "alerts_silenced",
+                    weir_arena_printf(call->arena, "%s silenced alerts%s%s.", call->actor,
+                                      silence.note != NULL ? ": " : "",
+                                      silence.note != NULL ? silence.note : ""),
+                    err));
+    api_answer_record(call, &weir_alert_silence_resource, &silence);
+    return WEIR_OK;
+}
+
+weir_status api_silence_end(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_silence silence;
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_silence_resource, call->params[0], call->arena, &silence,
+                          err));
+    WEIR_TRY(
+        weir_alert_silence_end(txn, call->params[0], call->actor, call->now_ms, call->arena, err));
+    WEIR_TRY(log_of(call, txn, silence.project, "silence_ended",
+                    weir_arena_printf(call->arena, "%s ended a silence of alerts.", call->actor),
+                    err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- receivers ------------------------------------------------------------------------------- */
+
+/* An address may itself be a secret: only who may change receivers sees how they are reached. */
+static json_t *receiver_record(const struct api_call *call,
+                               const struct weir_alert_receiver *receiver)
+{
+    json_t *view = weir_record_to_json(&weir_alert_receiver_resource, receiver);
+    if ((call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_RECEIVERS_CHANGE)) == 0) {
+        json_object_set_new(view, "options", json_object());
+        json_object_set_new(view, "projects", json_null());
+    }
+    return view;
+}
+
+static weir_status receiver_view(struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_alert_receiver *receiver, json_t **out,
+                                 struct weir_error *err)
+{
+    static const char waiting[] =
+        "SELECT count(*) FROM alert_deliveries WHERE receiver = :name AND state = 'pending'";
+    static const char sent[] =
+        "SELECT max(done_ms) FROM alert_deliveries WHERE receiver = :name AND state = 'sent'";
+    static const char failing[] = "SELECT count(*) FROM alerts WHERE key = :key AND"
+                                  " state <> 'resolved'";
+    char sent_text[WEIR_TIME_TEXT_BYTES];
+    int64_t n, sent_ms, n_failing;
+    const char *key = weir_arena_printf(call->arena, "receiver_failing:%s", receiver->name);
+    WEIR_TRY(weir_txn_query_int(txn, waiting, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
+                                &n, err));
+    WEIR_TRY(weir_txn_query_int(txn, sent, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
+                                &sent_ms, err));
+    WEIR_TRY(weir_txn_query_int(txn, failing, WEIR_BINDS(WEIR_BIND_TEXT("key", key)), 0, &n_failing,
+                                err));
+    weir_time_format(sent_ms, sent_text);
+    *out = receiver_record(call, receiver);
+    json_object_set_new(*out, "n_waiting", json_integer(n));
+    json_object_set_new(*out, "is_failing", json_boolean(n_failing > 0));
+    json_object_set_new(*out, "last_sent_ms", sent_ms > 0 ? json_string(sent_text) : json_null());
+    return WEIR_OK;
+}
+
+static bool may_use(const struct api_call *call, const struct weir_alert_receiver *receiver)
+{
+    bool may = call->rows.is_all;
+    for (size_t i = 0; i < call->rows.n_projects && !may; i++) {
+        may = weir_alert_receiver_serves(receiver, call->rows.projects[i]);
+    }
+    return may;
+}
+
+weir_status api_receiver_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const struct weir_query query = {.limit = LIST_LIMIT_MAX};
+    void *found;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, &weir_alert_receiver_resource, &query, call->arena, &found, &n,
+                           NULL, err));
+    json_t *items = json_array(), *view;
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        const struct weir_alert_receiver *receiver = (const struct weir_alert_receiver *)found + i;
+        if (may_use(call, receiver)) {
+            status = receiver_view(call, txn, receiver, &view, err);
+            if (status == WEIR_OK) {
+                json_array_append_new(items, view);
+            }
+        }
+    }
+    if (status != WEIR_OK) {
+        json_decref(items);
+        return status;
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    return WEIR_OK;
+}
+
+weir_status api_receiver_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_receiver receiver;
+    json_t *view;
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_receiver_resource, call->params[0], call->arena,
+                          &receiver, err));
+    if (!may_use(call, &receiver)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "receiver \"%.63s\" not found",
+                              call->params[0]);
+    }
+    WEIR_TRY(receiver_view(call, txn, &receiver, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_receiver_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_receiver receiver = {0};
+    WEIR_TRY(name_by_path(call, err));
+    WEIR_TRY(weir_record_from_json(&weir_alert_receiver_resource, call->body, WEIR_RECORD_CREATE,
+                                   call->arena, &receiver, err));
+    receiver.created_by = (char *)call->actor;
+    WEIR_TRY(weir_alert_receiver_set(txn, &receiver, call->now_ms, call->arena, err));
+    WEIR_TRY(log_of(call, txn, NULL, "alert_receiver_set",
+                    weir_arena_printf(call->arena, "Receiver %s of alerts was set by %s.",
+                                      receiver.name, call->actor),
+                    err));
+    return api_receiver_get(call, txn, err);
+}
+
+weir_status api_receiver_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_TRY(weir_alert_receiver_delete(txn, call->params[0], call->now_ms, call->arena, err));
+    WEIR_TRY(log_of(call, txn, NULL, "alert_receiver_deleted",
+                    weir_arena_printf(call->arena, "Receiver %s of alerts was deleted by %s.",
+                                      call->params[0], call->actor),
+                    err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_receiver_test(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_alert_delivery delivery;
+    char *id;
+    WEIR_TRY(weir_notify_test(txn, call->params[0], call->api->server_url, call->now_ms,
+                              call->arena, &id, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_alert_delivery_resource, id, call->arena, &delivery, err));
+    api_answer_record(call, &weir_alert_delivery_resource, &delivery);
+    return WEIR_OK;
+}

@@ -1,0 +1,416 @@
+/** weir alert ack, resolve, silence, unsilence, test, receiver: who looks after what, and who is told. */
+#include "cli/alert.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/quantity.h"
+#include "cli/find.h"
+#include "cli/noun.h"
+#include "notify/receiver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES ((size_t)1 << 20)
+#define TEST_WAIT_MS   20000
+#define TEST_LOOK_MS   100
+#define LIST_MAX       1000
+
+weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
+                       struct weir_error *err)
+{
+    json_t *answer;
+    weir_status status = cli_rest(call, method, path, body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    cli_print_object(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
+                         struct weir_error *err)
+{
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:b}", "name", name, "deleted", true));
+    } else {
+        printf("%s: deleted\n", name);
+    }
+    return WEIR_OK;
+}
+
+weir_status alert_list(struct cli_call *call, const char *plural, struct weir_error *err)
+{
+    const struct cli_noun *noun = cli_noun_find(plural);
+    json_t *list;
+    size_t n;
+    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, LIST_MAX, &list, err));
+    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
+    cli_print_table(call, list, columns, n);
+    json_decref(list);
+    return WEIR_OK;
+}
+
+weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
+                            struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    json_t *object;
+    WEIR_TRY(weir_file_read(path, FILE_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_yaml_parse(text, len, path, false, &object, err));
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: expected an object", path);
+    }
+    *out = object;
+    return WEIR_OK;
+}
+
+void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list)
+{
+    json_t *items = json_array();
+    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
+    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+        json_array_append_new(items, json_string(word));
+    }
+    if (list != NULL) {
+        json_object_set(object, member, items);
+    }
+    json_decref(items);
+}
+
+weir_status alert_put_span(json_t *object, const char *member, const char *flag, const char *text,
+                           struct weir_error *err)
+{
+    int64_t span_ms;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    if (!weir_span_parse(text, &span_ms)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s %.40s: expected a time, as in 90s, 30m or 2h", flag, text);
+    }
+    json_object_set_new(object, member, json_integer((json_int_t)span_ms));
+    return WEIR_OK;
+}
+
+/* ---- one alert ------------------------------------------------------------------------------- */
+
+struct note_options {
+    struct cli_common common;
+    char *note;
+};
+
+static const struct weir_option note_options[] = {
+    CLI_COMMON_OPTIONS(note_options),
+    WEIR_OPT(note_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "What others should know"),
+};
+
+static weir_status post_note(struct cli_call *call, const char *pattern, struct weir_error *err)
+{
+    const struct note_options *options = call->options;
+    char *id;
+    WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
+    return alert_send(call, "POST", cli_path1(call, pattern, id),
+                      json_pack("{s:s*}", "note", options->note), err);
+}
+
+static weir_status run_ack(struct cli_call *call, struct weir_error *err)
+{
+    return post_note(call, "/api/v1/alerts/{}/acknowledge", err);
+}
+
+const struct cli_command cli_alert_ack = {
+    .name = "alert ack",
+    .usage = "ALERT [--note TEXT]",
+    .summary = "Say that you look after an alert: it is not escalated any more",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(note_options, note_options),
+    .run = run_ack,
+};
+
+static weir_status run_resolve(struct cli_call *call, struct weir_error *err)
+{
+    return post_note(call, "/api/v1/alerts/{}/resolve", err);
+}
+
+const struct cli_command cli_alert_resolve = {
+    .name = "alert resolve",
+    .usage = "ALERT [--note TEXT]",
+    .summary = "Say that an alert is over; one whose cause the server sees ends by itself",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(note_options, note_options),
+    .run = run_resolve,
+};
+
+/* ---- silences -------------------------------------------------------------------------------- */
+
+struct silence_options {
+    struct cli_common common;
+    char *span, *until, *kinds, *subjects, *severities, *note, *project;
+};
+
+static const struct weir_option silence_options[] = {
+    CLI_COMMON_OPTIONS(silence_options),
+    WEIR_OPT(silence_options, span, "for", 0, TEXT, "1h", 0, 0, "TIME", "How long: 30m, 8h, 2d"),
+    WEIR_OPT(silence_options, until, "until", 0, TEXT, NULL, 0, 0, "TIME",
+             "Until then, in place of --for: 2026-11-26T08:00:00Z"),
+    WEIR_OPT(silence_options, kinds, "kind", 0, LIST, NULL, 0, 0, "KIND",
+             "Alerts of this kind; may be repeated"),
+    WEIR_OPT(silence_options, subjects, "subject", 0, LIST, NULL, 0, 0, "PATTERN",
+             "Alerts about this, as in ion/door*; may be repeated"),
+    WEIR_OPT(silence_options, severities, "severity", 0, LIST, NULL, 0, 0, "SEVERITY",
+             "info, warning or critical; may be repeated"),
+    WEIR_OPT(silence_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Alerts of this project"),
+    WEIR_OPT(silence_options, note, "note", 0, TEXT, NULL, 0, 0, "TEXT", "Why"),
+};
+
+static weir_status put_until(const struct silence_options *options, json_t *body,
+                             struct weir_error *err)
+{
+    int64_t span_ms;
+    char until[WEIR_TIME_TEXT_BYTES];
+    if (options->until != NULL) {
+        json_object_set_new(body, "until_ms", json_string(options->until));
+        return WEIR_OK;
+    }
+    if (!weir_span_parse(options->span, &span_ms)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--for %.40s: expected a time, as in 90s, 30m or 2h", options->span);
+    }
+    weir_time_format(weir_time_ms() + span_ms, until);
+    json_object_set_new(body, "until_ms", json_string(until));
+    return WEIR_OK;
+}
+
+static weir_status run_silence(struct cli_call *call, struct weir_error *err)
+{
+    const struct silence_options *options = call->options;
+    char *id = NULL;
+    if (call->n_words > 0) {
+        WEIR_TRY(cli_find(call, &find_alert, call->words[0], &id, err));
+    }
+    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "alert", id, "note", options->note, "project",
+                             options->project);
+    alert_put_list(call, body, "kinds", options->kinds);
+    alert_put_list(call, body, "subjects", options->subjects);
+    alert_put_list(call, body, "severities", options->severities);
+    weir_status status = put_until(options, body, err);
+    if (status != WEIR_OK) {
+        json_decref(body);
+        return status;
+    }
+    return alert_send(call, "POST", "/api/v1/alert-silences", body, err);
+}
+
+const struct cli_command cli_alert_silence = {
+    .name = "alert silence",
+    .usage =
+        "[ALERT] [--kind KIND …] [--subject PATTERN …] [--severity SEVERITY …] [--project NAME] "
+        "[--for TIME | --until TIME] [--note TEXT]",
+    .summary = "Hold alerts back until a time: nobody is told of them",
+    .min_words = 0,
+    .max_words = 1,
+    CLI_OPTIONS(silence_options, silence_options),
+    .run = run_silence,
+};
+
+struct plain_options {
+    struct cli_common common;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(plain_options)};
+
+static weir_status run_unsilence(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    WEIR_TRY(cli_noun_key(call, cli_noun_find("alert-silences"), call->words[0], &id, err));
+    return alert_delete(call, "/api/v1/alert-silences/{}", id, err);
+}
+
+const struct cli_command cli_alert_unsilence = {
+    .name = "alert unsilence",
+    .usage = "SILENCE",
+    .summary = "End a silence before its time (`weir get alert-silences` lists them)",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_unsilence,
+};
+
+/* ---- receivers ------------------------------------------------------------------------------- */
+
+/* Until the delivery is done, or for some time. */
+static weir_status wait_for_delivery(struct cli_call *call, json_t **delivery,
+                                     struct weir_error *err)
+{
+    int64_t until_ms = weir_mono_ms() + TEST_WAIT_MS;
+    const char *id = weir_arena_strdup(call->arena, cli_text(call, *delivery, "id"));
+    while (strcmp(cli_text(call, *delivery, "state"), "pending") == 0 &&
+           json_is_null(json_object_get(*delivery, "error")) && weir_mono_ms() < until_ms) {
+        json_t *now;
+        const struct timespec pause = {.tv_nsec = TEST_LOOK_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-deliveries/{}", id), NULL,
+                          &now, err));
+        json_decref(*delivery);
+        *delivery = now;
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_test(struct cli_call *call, struct weir_error *err)
+{
+    json_t *delivery;
+    WEIR_TRY(cli_rest(call, "POST",
+                      cli_path1(call, "/api/v1/alert-receivers/{}/test", call->words[0]), NULL,
+                      &delivery, err));
+    weir_status status = wait_for_delivery(call, &delivery, err);
+    const char *state = cli_text(call, delivery, "state");
+    if (status == WEIR_OK && strcmp(state, "sent") != 0) {
+        status = weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s did not take it: %s", call->words[0],
+                                cli_text(call, delivery, "error"));
+    } else if (status == WEIR_OK && cli_is_json(call)) {
+        cli_print_json(delivery);
+    } else if (status == WEIR_OK) {
+        printf("%s took the test %s\n", call->words[0], cli_text(call, delivery, "id"));
+    }
+    json_decref(delivery);
+    return status;
+}
+
+const struct cli_command cli_alert_test = {
+    .name = "alert test",
+    .usage = "RECEIVER",
+    .summary = "Send a test to a receiver of alerts, and say whether it took it",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(plain_options, plain_options),
+    .run = run_test,
+};
+
+struct receiver_options {
+    struct cli_common common;
+    char *file, *kind, *doc, *projects, *set;
+};
+
+static const struct weir_option receiver_options[] = {
+    CLI_COMMON_OPTIONS(receiver_options),
+    WEIR_OPT(receiver_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "The receiver as YAML: {name, kind, options, projects, doc}"),
+    WEIR_OPT(receiver_options, kind, "kind", 0, TEXT, NULL, 0, 0, "KIND",
+             "webhook, email or alertmanager"),
+    WEIR_OPT(receiver_options, doc, "doc", 0, TEXT, NULL, 0, 0, "TEXT", "What it is for"),
+    WEIR_OPT(receiver_options, projects, "project", 0, LIST, NULL, 0, 0, "NAME",
+             "A project whose rules may use it (else all may); may be repeated"),
+    WEIR_OPT(receiver_options, set, "set", 0, LIST, NULL, 0, 0, "OPTION=VALUE",
+             "An option of its kind (`weir explain receiver webhook`); may be repeated"),
+};
+
+/* An option that is a list grows with each. */
+static weir_status set_option(struct cli_call *call, const char *kind_name, json_t *options,
+                              char *word, struct weir_error *err)
+{
+    char *equals = strchr(word, '=');
+    const struct weir_kind *kind = weir_registry_get(&weir_receiver_kinds, kind_name);
+    if (equals == NULL || equals == word) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--set %.40s: expected OPTION=VALUE", word);
+    }
+    *equals = '\0';
+    const struct weir_option *option =
+        kind != NULL ? weir_options_find(kind->options, kind->n_options, word) : NULL;
+    const char *key = option != NULL ? weir_option_key(option, call->arena) : word;
+    if (option == NULL || option->type != WEIR_OPTION_TEXTS) {
+        json_object_set_new(options, key, json_string(equals + 1));
+        return WEIR_OK;
+    }
+    json_t *list = json_object_get(options, key);
+    if (list == NULL) {
+        list = json_array();
+        json_object_set_new(options, key, list);
+    }
+    json_array_append_new(list, json_string(equals + 1));
+    return WEIR_OK;
+}
+
+static weir_status set_options(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct receiver_options *given = call->options;
+    json_t *options = json_object_get(body, "options");
+    if (!json_is_object(options)) {
+        options = json_object();
+        json_object_set_new(body, "options", options);
+    }
+    const char *kind = json_string_value(json_object_get(body, "kind"));
+    char *rest = given->set != NULL ? weir_arena_strdup(call->arena, given->set) : NULL, *word;
+    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+        WEIR_TRY(set_option(call, kind != NULL ? kind : "", options, word, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status set_receiver(struct cli_call *call, struct weir_error *err)
+{
+    const struct receiver_options *options = call->options;
+    json_t *body = NULL;
+    if (options->file != NULL) {
+        WEIR_TRY(alert_read_file(call, options->file, &body, err));
+    } else {
+        body = json_object();
+    }
+    if (options->kind != NULL) {
+        json_object_set_new(body, "kind", json_string(options->kind));
+    }
+    if (options->doc != NULL) {
+        json_object_set_new(body, "doc", json_string(options->doc));
+    }
+    alert_put_list(call, body, "projects", options->projects);
+    weir_status status = set_options(call, body, err);
+    const char *name =
+        call->n_words > 1 ? call->words[1] : json_string_value(json_object_get(body, "name"));
+    if (status == WEIR_OK && name == NULL) {
+        status = weir_error_set(err, WEIR_ERR_INVALID,
+                                "which receiver? weir alert receiver set NAME, or name in FILE");
+    }
+    if (status != WEIR_OK) {
+        json_decref(body);
+        return status;
+    }
+    return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-receivers/{}", name), body, err);
+}
+
+static weir_status run_receiver(struct cli_call *call, struct weir_error *err)
+{
+    const char *verb = call->words[0];
+    if (strcmp(verb, "set") == 0) {
+        return set_receiver(call, err);
+    }
+    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
+        return alert_list(call, "alert-receivers", err);
+    }
+    if (strcmp(verb, "get") == 0) {
+        return alert_send(call, "GET",
+                          cli_path1(call, "/api/v1/alert-receivers/{}", call->words[1]), NULL, err);
+    }
+    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
+        return alert_delete(call, "/api/v1/alert-receivers/{}", call->words[1], err);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                          call->command->usage);
+}
+
+const struct cli_command cli_alert_receiver = {
+    .name = "alert receiver",
+    .usage = "set [NAME] [-f FILE] [--kind KIND] [--set OPTION=VALUE …] [--project NAME …] "
+             "[--doc TEXT] | get [NAME] | delete NAME",
+    .summary = "Say where messages about alerts can go: webhooks, e-mail, Alertmanager",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(receiver_options, receiver_options),
+    .run = run_receiver,
+};

@@ -1,0 +1,30 @@
+/** What the commands about alerts share. */
+#ifndef WEIR_CLI_ALERT_H
+#define WEIR_CLI_ALERT_H
+
+#include "cli/command.h"
+
+/** Send a body (its reference is taken; NULL: none) and print the answer. */
+weir_status alert_send(struct cli_call *call, const char *method, const char *path, json_t *body,
+                       struct weir_error *err) WEIR_MUST_CHECK;
+
+/** DELETE what the pattern and the name say, and tell. */
+weir_status alert_delete(struct cli_call *call, const char *pattern, const char *name,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Print the table of a noun. */
+weir_status alert_list(struct cli_call *call, const char *plural,
+                       struct weir_error *err) WEIR_MUST_CHECK;
+
+/** An object of a YAML or JSON file; a new reference. */
+weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Set a member to the words of a LIST option; NULL: no change. */
+void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list);
+
+/** Set a member to milliseconds; NULL: no change. */
+weir_status alert_put_span(json_t *object, const char *member, const char *flag, const char *text,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

@@ -1,0 +1,230 @@
+/** weir alert rule set, get, delete: which alerts are told to whom, and what else is done. */
+#include "cli/alert.h"
+
+#include <string.h>
+
+struct rule_options {
+    struct cli_common common;
+    char *file, *project, *doc, *kinds, *subjects, *severities, *hold, *group_by, *group, *tell,
+        *end, *escalate_after, *escalate_to, *actions, *act_every, *active;
+};
+
+static const struct weir_option rule_options[] = {
+    CLI_COMMON_OPTIONS(rule_options),
+    WEIR_OPT(rule_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "The rule as YAML; flags change it"),
+    WEIR_OPT(rule_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose alerts (else those of all, and of the platform)"),
+    WEIR_OPT(rule_options, doc, "doc", 0, TEXT, NULL, 0, 0, "TEXT", "What it is for"),
+    WEIR_OPT(rule_options, kinds, "kind", 0, LIST, NULL, 0, 0, "KIND",
+             "Alerts of this kind; may be repeated"),
+    WEIR_OPT(rule_options, subjects, "subject", 0, LIST, NULL, 0, 0, "PATTERN",
+             "Alerts about this, as in ion/door*; may be repeated"),
+    WEIR_OPT(rule_options, severities, "severity", 0, LIST, NULL, 0, 0, "SEVERITY",
+             "info, warning or critical; may be repeated"),
+    WEIR_OPT(rule_options, hold, "hold", 0, TEXT, NULL, 0, 0, "TIME",
+             "Only those that have lasted so long: 5m"),
+    WEIR_OPT(rule_options, group_by, "group-by", 0, TEXT, NULL, 0, 0, "none|subject|rule",
+             "What shares a message"),
+    WEIR_OPT(rule_options, group, "group", 0, TEXT, NULL, 0, 0, "TIME",
+             "How long the first of a message waits for others"),
+    WEIR_OPT(rule_options, tell, "tell", 0, LIST, NULL, 0, 0, "RECEIVER",
+             "Who is told; may be repeated"),
+    WEIR_OPT(rule_options, end, "end", 0, TEXT, NULL, 0, 0, "yes|no", "Tell them when it is over"),
+    WEIR_OPT(rule_options, escalate_after, "escalate-after", 0, TEXT, NULL, 0, 0, "TIME",
+             "Tell others if nobody has acknowledged it so long after it was told; 0: never"),
+    WEIR_OPT(rule_options, escalate_to, "escalate-to", 0, LIST, NULL, 0, 0, "RECEIVER",
+             "Who is told then; may be repeated"),
+    WEIR_OPT(rule_options, actions, "do", 0, LIST, NULL, 0, 0, "ACTION",
+             "retrain, roll-back, default-model …, with options as in retrain:pipeline=training; "
+             "may be repeated"),
+    WEIR_OPT(rule_options, act_every, "act-every", 0, TEXT, NULL, 0, 0, "TIME",
+             "Least time between two times that it acts on one ION; 1h if never said"),
+    WEIR_OPT(rule_options, active, "active", 0, TEXT, NULL, 0, 0, "yes|no",
+             "With no it does nothing"),
+};
+
+/* "retrain:pipeline=training,x=y" */
+static weir_status read_action(char *word, json_t **out, struct weir_error *err)
+{
+    char *rest = strchr(word, ':'), *pair;
+    if (rest != NULL) {
+        *rest++ = '\0';
+    }
+    json_t *action = json_pack("{s:s}", "kind", word);
+    while (rest != NULL && (pair = strsep(&rest, ",")) != NULL) {
+        char *equals = strchr(pair, '=');
+        if (equals == NULL || equals == pair) {
+            json_decref(action);
+            return weir_error_set(err, WEIR_ERR_INVALID, "--do %.40s: expected ACTION:OPTION=VALUE",
+                                  word);
+        }
+        *equals = '\0';
+        json_object_set_new(action, pair, json_string(equals + 1));
+    }
+    *out = action;
+    return WEIR_OK;
+}
+
+static weir_status put_actions(struct cli_call *call, json_t *rule, const char *list,
+                               struct weir_error *err)
+{
+    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
+    json_t *actions = json_array(), *action = NULL;
+    weir_status status = WEIR_OK;
+    while (status == WEIR_OK && rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+        status = read_action(word, &action, err);
+        if (status == WEIR_OK) {
+            json_array_append_new(actions, action);
+        }
+    }
+    if (status == WEIR_OK && list != NULL) {
+        json_object_set(rule, "actions", actions);
+    }
+    json_decref(actions);
+    return status;
+}
+
+static weir_status put_flag(json_t *rule, const char *member, const char *flag, const char *text,
+                            bool is_inverted, struct weir_error *err)
+{
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    bool is_yes = strcmp(text, "yes") == 0;
+    if (!is_yes && strcmp(text, "no") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s %.40s: expected yes or no", flag, text);
+    }
+    json_object_set_new(rule, member, json_boolean(is_yes != is_inverted));
+    return WEIR_OK;
+}
+
+/* Times as people write them: {hold: 5m} is {hold_ms: 300000}. */
+static weir_status read_times(struct cli_call *call, json_t *rule, struct weir_error *err)
+{
+    static const char *const names[][2] = {{"hold", "hold_ms"},
+                                           {"group", "group_ms"},
+                                           {"escalate_after", "escalate_ms"},
+                                           {"act_every", "action_interval_ms"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        const json_t *value = json_object_get(rule, names[i][0]);
+        if (value == NULL) {
+            continue;
+        }
+        const char *text =
+            json_is_string(value)
+                ? json_string_value(value)
+                : weir_arena_printf(call->arena, "%lld", (long long)json_integer_value(value));
+        WEIR_TRY(alert_put_span(rule, names[i][1],
+                                weir_arena_printf(call->arena, "$.%s:", names[i][0]), text, err));
+        json_object_del(rule, names[i][0]);
+    }
+    return WEIR_OK;
+}
+
+static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_error *err)
+{
+    const struct rule_options *options = call->options;
+    const char *const texts[][2] = {
+        {"project", options->project}, {"doc", options->doc}, {"group_by", options->group_by}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        if (texts[i][1] != NULL) {
+            json_object_set_new(rule, texts[i][0], json_string(texts[i][1]));
+        }
+    }
+    alert_put_list(call, rule, "kinds", options->kinds);
+    alert_put_list(call, rule, "subjects", options->subjects);
+    alert_put_list(call, rule, "severities", options->severities);
+    alert_put_list(call, rule, "receivers", options->tell);
+    alert_put_list(call, rule, "escalate_to", options->escalate_to);
+    WEIR_TRY(put_actions(call, rule, options->actions, err));
+    WEIR_TRY(put_flag(rule, "tells_end", "--end", options->end, false, err));
+    WEIR_TRY(put_flag(rule, "is_disabled", "--active", options->active, true, err));
+    WEIR_TRY(alert_put_span(rule, "hold_ms", "--hold", options->hold, err));
+    WEIR_TRY(alert_put_span(rule, "group_ms", "--group", options->group, err));
+    WEIR_TRY(alert_put_span(rule, "escalate_ms", "--escalate-after", options->escalate_after, err));
+    WEIR_TRY(alert_put_span(rule, "action_interval_ms", "--act-every", options->act_every, err));
+    if (json_object_get(rule, "receivers") == NULL) {
+        json_object_set_new(rule, "receivers", json_array());
+    }
+    return WEIR_OK;
+}
+
+/* The rule as it is, without what only the server says; an empty one if there is none. */
+static json_t *rule_as_it_is(struct cli_call *call, const char *name)
+{
+    static const char *const shown[] = {"created_by", "created_ms", "updated_ms", "n_fired"};
+    json_t *rule;
+    struct weir_error missing;
+    if (cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", name), NULL, &rule,
+                 &missing) != WEIR_OK) {
+        return json_object();
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(shown); i++) {
+        json_object_del(rule, shown[i]);
+    }
+    return rule;
+}
+
+static weir_status set_rule(struct cli_call *call, struct weir_error *err)
+{
+    const struct rule_options *options = call->options;
+    const char *name = call->n_words > 1 ? call->words[1] : NULL;
+    json_t *rule = NULL;
+    weir_status status = WEIR_OK;
+    if (options->file != NULL) {
+        WEIR_TRY(alert_read_file(call, options->file, &rule, err));
+        status = read_times(call, rule, err);
+        const char *own = json_string_value(json_object_get(rule, "name"));
+        name = name != NULL || own == NULL ? name : weir_arena_strdup(call->arena, own);
+    }
+    if (status == WEIR_OK && name == NULL) {
+        status = weir_error_set(err, WEIR_ERR_INVALID,
+                                "which rule? weir alert rule set NAME, or name in FILE");
+    }
+    if (status == WEIR_OK && rule == NULL) {
+        rule = rule_as_it_is(call, name);
+    }
+    if (status == WEIR_OK) {
+        status = put_flags(call, rule, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(rule);
+        return status;
+    }
+    return alert_send(call, "PUT", cli_path1(call, "/api/v1/alert-rules/{}", name), rule, err);
+}
+
+static weir_status run_rule(struct cli_call *call, struct weir_error *err)
+{
+    const char *verb = call->words[0];
+    if (strcmp(verb, "set") == 0) {
+        return set_rule(call, err);
+    }
+    if (strcmp(verb, "get") == 0 && call->n_words == 1) {
+        return alert_list(call, "alert-rules", err);
+    }
+    if (strcmp(verb, "get") == 0) {
+        return alert_send(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", call->words[1]),
+                          NULL, err);
+    }
+    if (strcmp(verb, "delete") == 0 && call->n_words == 2) {
+        return alert_delete(call, "/api/v1/alert-rules/{}", call->words[1], err);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                          call->command->usage);
+}
+
+const struct cli_command cli_alert_rule = {
+    .name = "alert rule",
+    .usage = "set [NAME] [-f FILE] [--kind KIND …] [--subject PATTERN …] [--severity SEVERITY …] "
+             "[--project NAME] [--tell RECEIVER …] [--hold TIME] [--group-by none|subject|rule] "
+             "[--group TIME] [--end yes|no] [--escalate-after TIME --escalate-to RECEIVER …] "
+             "[--do ACTION …] [--act-every TIME] [--active yes|no] [--doc TEXT] | get [NAME] | "
+             "delete NAME",
+    .summary = "Say which alerts are told to whom, and what else is done; what is not said stays",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(rule_options, rule_options),
+    .run = run_rule,
+};

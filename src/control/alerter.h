@@ -1,0 +1,31 @@
+/**
+ * Alerter: lets the rules of alerts look (notify/notify.h), on the engine's thread, and has what they
+ * decide carried out: messages by the sender, actions by the server's outbox.
+ */
+#ifndef WEIR_CONTROL_ALERTER_H
+#define WEIR_CONTROL_ALERTER_H
+
+#include "control/control.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+struct alerter {
+    struct weir_store *store; /**< Borrowed, as the rest. */
+    struct control_listener listener;
+    const char *server_url;
+    void (*told)(void *context); /**< A message waits to be sent. May be NULL. */
+    void *context;
+};
+
+/** Look, if anything is due. Nothing is done if that fails; the next call tries again. */
+void alerter_look(const struct alerter *alerter, int64_t now_ms);
+
+/**
+ * Carry out the outbox action "alert_action": the ION event that a person's command would send, with
+ * the actor "rule/NAME". What the ION refuses is noted with the rule's firing, and not tried again.
+ */
+weir_status control_alert_action(struct control *control, struct weir_txn *txn,
+                                 const json_t *payload, struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

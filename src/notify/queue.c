@@ -1,0 +1,193 @@
+#include "notify/queue.h"
+
+#include "base/uuid.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define ERROR_MAX_BYTES 500
+
+static const char sql_count[] =
+    "SELECT count(*) FROM alert_deliveries WHERE receiver = :receiver AND state = 'pending'";
+/* Of one alert only the oldest may go; of each receiver the one that is due first. */
+static const char sql_list[] =
+    "SELECT receiver, seq, min(CASE WHEN due_ms > :latest THEN 0 ELSE due_ms END) AS due"
+    " FROM alert_deliveries AS d WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM"
+    " alert_deliveries AS o WHERE o.receiver = d.receiver AND o.state = 'pending'"
+    " AND o.alert = d.alert AND o.seq < d.seq) GROUP BY receiver ORDER BY due";
+static const char sql_id[] = "SELECT id FROM alert_deliveries WHERE seq = :seq";
+static const char sql_give_back[] =
+    "UPDATE alert_deliveries SET due_ms = :now, attempts = attempts - 1"
+    " WHERE seq = :seq AND state = 'pending'";
+static const char sql_release[] =
+    "UPDATE alert_deliveries SET due_ms = :now WHERE state = 'pending' AND due_ms > :now";
+static const char sql_forget[] =
+    "UPDATE alert_deliveries SET state = 'dead', done_ms = :now, error = 'its receiver was deleted'"
+    " WHERE receiver = :receiver AND state = 'pending'";
+
+static char *failing_key(const char *receiver, struct weir_arena *arena)
+{
+    return weir_arena_printf(arena, "receiver_failing:%s", receiver);
+}
+
+static weir_status raise_failing(struct weir_txn *txn, const char *receiver, const char *message,
+                                 int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
+{
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    const struct weir_alert alert = {.id = id,
+                                     .key = failing_key(receiver, arena),
+                                     .kind = "receiver_failing",
+                                     .subject = "server/alerts",
+                                     .message = (char *)message};
+    return weir_alert_raise(txn, &alert, now_ms, NULL, err);
+}
+
+weir_status notify_queue_add(struct weir_txn *txn, const struct weir_alert_delivery *delivery,
+                             int64_t now_ms, struct weir_arena *arena, char **out_id,
+                             struct weir_error *err)
+{
+    int64_t n;
+    char id[WEIR_UUID_BYTES];
+    struct weir_alert_delivery added = *delivery;
+    if (out_id != NULL) {
+        *out_id = NULL;
+    }
+    WEIR_TRY(weir_txn_query_int(
+        txn, sql_count, WEIR_BINDS(WEIR_BIND_TEXT("receiver", delivery->receiver)), 0, &n, err));
+    if (n >= NOTIFY_QUEUE_MAX) {
+        return raise_failing(txn, delivery->receiver,
+                             weir_arena_printf(arena,
+                                               "%d messages wait for receiver %s of alerts: new "
+                                               "ones are left out until it takes some.",
+                                               NOTIFY_QUEUE_MAX, delivery->receiver),
+                             now_ms, arena, err);
+    }
+    weir_uuid_make(id);
+    added.id = id;
+    added.state = "pending";
+    added.attempts = 0;
+    added.due_ms = now_ms;
+    added.created_ms = now_ms;
+    added.error = NULL;
+    added.done_ms = 0;
+    WEIR_TRY(weir_txn_next(txn, "alert_deliveries", &added.seq, err));
+    WEIR_TRY(weir_txn_insert(txn, &weir_alert_delivery_resource, &added, err));
+    if (out_id != NULL) {
+        *out_id = weir_arena_strdup(arena, id);
+    }
+    return WEIR_OK;
+}
+
+weir_status notify_queue_list(struct weir_txn *txn, int64_t now_ms, struct weir_arena *arena,
+                              struct notify_waiting **out, size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    struct notify_waiting *list =
+        WEIR_ARENA_ARRAY(arena, WEIR_ALERT_RECEIVERS_MAX, struct notify_waiting);
+    size_t n = 0;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_list,
+                            WEIR_BINDS(WEIR_BIND_INT("latest", now_ms + NOTIFY_RETRY_MAX_MS)),
+                            &stmt, err));
+    while (n < WEIR_ALERT_RECEIVERS_MAX) {
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            break;
+        }
+        list[n++] = (struct notify_waiting){weir_stmt_text(stmt, 0, arena), weir_stmt_int(stmt, 1),
+                                            weir_stmt_int(stmt, 2)};
+    }
+    *out = list;
+    *out_n = n;
+    return WEIR_OK;
+}
+
+weir_status notify_queue_take(struct weir_txn *txn, int64_t seq, int64_t now_ms,
+                              struct weir_arena *arena, struct weir_alert_delivery *out,
+                              struct weir_error *err)
+{
+    char **ids;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(txn, sql_id, WEIR_BINDS(WEIR_BIND_INT("seq", seq)), arena, &ids,
+                                  &n, err));
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_alert_delivery_resource, n > 0 ? ids[0] : "", arena, out, err));
+    if (strcmp(out->state, "pending") != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "delivery \"%s\" is done", out->id);
+    }
+    out->attempts++;
+    out->due_ms = now_ms + NOTIFY_LEASE_MS;
+    return weir_txn_update(txn, &weir_alert_delivery_resource, out,
+                           WEIR_FIELDS("attempts", "due_ms"), err);
+}
+
+weir_status notify_queue_sent(struct weir_txn *txn, const struct weir_alert_delivery *delivery,
+                              int64_t now_ms, struct weir_error *err)
+{
+    struct weir_alert_delivery sent = *delivery;
+    struct weir_arena arena;
+    sent.state = "sent";
+    sent.error = NULL;
+    sent.done_ms = now_ms;
+    WEIR_TRY(weir_txn_update(txn, &weir_alert_delivery_resource, &sent,
+                             WEIR_FIELDS("state", "error", "done_ms"), err));
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_alert_resolve(txn, failing_key(sent.receiver, &arena), now_ms, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+int64_t notify_retry_ms(int64_t attempts)
+{
+    int64_t shift = WEIR_MIN(attempts - 1, (int64_t)20);
+    return WEIR_MIN((int64_t)1000 << WEIR_MAX(shift, (int64_t)0), NOTIFY_RETRY_MAX_MS);
+}
+
+weir_status notify_queue_failed(struct weir_txn *txn, const struct weir_alert_delivery *delivery,
+                                const char *error, bool is_final, int64_t now_ms,
+                                struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_alert_delivery failed = *delivery;
+    bool is_dead = is_final || delivery->attempts >= NOTIFY_TRIES_MAX;
+    failed.error = weir_arena_printf(arena, "%.*s", ERROR_MAX_BYTES, error);
+    failed.state = is_dead ? "dead" : "pending";
+    failed.due_ms = is_dead ? 0 : now_ms + notify_retry_ms(delivery->attempts);
+    failed.done_ms = is_dead ? now_ms : 0;
+    WEIR_TRY(weir_txn_update(txn, &weir_alert_delivery_resource, &failed,
+                             WEIR_FIELDS("state", "error", "due_ms", "done_ms"), err));
+    if (!is_dead && delivery->attempts < NOTIFY_TRIES_TOLD) {
+        return WEIR_OK;
+    }
+    return raise_failing(
+        txn, delivery->receiver,
+        weir_arena_printf(arena, "Receiver %s of alerts does not take messages: %s.%s",
+                          delivery->receiver, failed.error,
+                          is_dead ? " One was given up: `weir get alert-deliveries state=dead`."
+                                  : ""),
+        now_ms, arena, err);
+}
+
+weir_status notify_queue_give_back(struct weir_txn *txn, int64_t seq, int64_t now_ms,
+                                   struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_give_back,
+                         WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_INT("seq", seq)), NULL,
+                         err);
+}
+
+weir_status notify_queue_release(struct weir_txn *txn, int64_t now_ms, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_release, WEIR_BINDS(WEIR_BIND_INT("now", now_ms)), NULL, err);
+}
+
+weir_status notify_queue_forget(struct weir_txn *txn, const char *receiver, int64_t now_ms,
+                                struct weir_arena *arena, struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_exec(
+        txn, sql_forget,
+        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("receiver", receiver)), NULL, err));
+    return weir_alert_resolve(txn, failing_key(receiver, arena), now_ms, err);
+}

@@ -1,0 +1,94 @@
+/**
+ * Kinds of receivers: how a message about alerts is sent. A kind is a table (base/kind.h) with the
+ * ops below.
+ *
+ * A message is an object {"id", "event", "time", "rule", "project", "server", "alerts": [{"id", "key",
+ * "kind", "severity", "subject", "message", "state", "raised", "last", "count", "acknowledged_by",
+ * "resolved"}]}; "event" is raised, escalated, repeated, resolved or test. docs/reference/alerts.md
+ * tells what each kind makes of it.
+ */
+#ifndef WEIR_NOTIFY_RECEIVER_H
+#define WEIR_NOTIFY_RECEIVER_H
+
+#include "base/arena.h"
+#include "base/kind.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weir_http_client;
+struct weir_http_call;
+
+extern const struct weir_registry weir_receiver_kinds;
+
+#define WEIR_KIND(name) extern const struct weir_kind weir_receiver_##name;
+#include "notify/receivers.def"
+#undef WEIR_KIND
+
+/** Where secrets lie in a receiver's options: the API never shows them (base/secret.h). */
+#define WEIR_RECEIVER_SECRETS "secret token"
+
+/** How often receivers that forget are told again, as long as an alert lasts. */
+#define WEIR_RECEIVER_RESEND_MS ((int64_t)5 * 60000)
+
+/** How a try is cut short from another thread: when the server ends. */
+struct weir_receiver_stop {
+    pthread_mutex_t lock;
+    bool is_stopping;
+    struct weir_http_client *client; /**< That makes a call now; NULL: none does. */
+};
+
+/** One try. */
+struct weir_receiver_send {
+    const char *delivery; /**< Its identifier. */
+    const json_t *message;
+    const void *options;
+    struct weir_http_client *client; /**< Of this thread, without authorities of its own. */
+    struct weir_receiver_stop *stop;
+    struct weir_arena *arena;
+    int64_t now_ms;
+    int64_t timeout_ms;
+};
+
+struct weir_receiver_ops {
+    /** Check what no table of options can say; NULL: nothing. */
+    weir_status (*check)(const void *options, struct weir_error *err);
+    /**
+     * Send, and wait for the answer.
+     * @return INVALID or UNSUPPORTED where a second try of the same would fail, too; any other error
+     *         is tried again.
+     */
+    weir_status (*send)(const struct weir_receiver_send *send, struct weir_error *err);
+    bool forgets; /**< It must be told again while an alert lasts, and when it is over. */
+};
+
+/** Read a receiver's options, and check them. @param where  "$.options". */
+weir_status weir_receiver_read(const char *kind, const json_t *options, const char *where,
+                               struct weir_arena *arena, struct weir_configured *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does the kind of that name forget? Of one that there is not: no. */
+bool weir_receiver_forgets(const char *kind);
+
+/* ---- for the kinds -------------------------------------------------------------------------- */
+
+/** Must be http or https, with a host; without user, password, blanks and control characters. */
+weir_status receiver_check_url(const char *url, const char *place,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The first line of a file with a secret. @return IO, NOT_FOUND, LIMIT. */
+weir_status receiver_read_secret(const char *path, struct weir_arena *arena, char **out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is the try to be cut short? */
+bool receiver_is_stopping(struct weir_receiver_stop *stop);
+
+/** POST a body; 2xx is success. 4xx but 408, 425 and 429 is INVALID, everything else UNAVAILABLE. */
+weir_status receiver_post(const struct weir_receiver_send *send, struct weir_http_call *call,
+                          const char *ca_file, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What a message is about, in one line: "[critical] Node a has not been heard of …". */
+char *receiver_title(const json_t *message, struct weir_arena *arena);
+
+#endif
