@@ -7,7 +7,7 @@ JOBS    ?= $(shell nproc)
 
 all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo
 	@test -f build/release/build.ninja || cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-demo
+	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-demo weir_mlops_shared
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
 	@ln -sf release/programs/weir-demo build/weir-demo

@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "control/control.h"
 #include "framework/framework.h"
+#include "job/attempt.h"
 #include "job/device.h"
 #include "job/task_device.h"
 #include "job/usage.h"
@@ -440,7 +441,8 @@ static weir_status add_devices(struct api_call *call, struct weir_txn *txn,
 
 /* What the agent is told of one task: its definition, and the attempt's token as a file beside it,
  * which is computed here and lies nowhere. */
-static json_t *desired_task(struct api_call *call, const struct weir_task *task)
+static json_t *desired_task(struct api_call *call, const struct weir_task *task,
+                            const struct weir_attempt *attempt)
 {
     json_t *desired = json_loads(task->definition != NULL ? task->definition : "{}", 0, NULL);
     if (desired == NULL) {
@@ -461,6 +463,18 @@ static json_t *desired_task(struct api_call *call, const struct weir_task *task)
     }
     json_object_set_new(env, "WEIR_ATTEMPT", json_sprintf("%lld", (long long)task->attempt));
     json_object_set_new(env, "WEIR_TASK", json_string(task->id));
+
+    const struct {
+        const char *name, *value;
+    } own[] = {{"WEIR_ION", attempt->ion},
+               {"WEIR_PIPELINE", attempt->pipeline},
+               {"WEIR_RUN", attempt->run}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
+        if (own[i].value != NULL) {
+            json_object_set_new(env, own[i].name, json_string(own[i].value));
+        }
+    }
     json_t *head = json_pack("{s:s,s:s,s:I,s:s,s:I,s:s}", "id", task->id, "job", task->job,
                              "attempt", (json_int_t)task->attempt, "role", task->role, "rank",
                              (json_int_t)task->rank, "desired", task->desired);
@@ -493,7 +507,12 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
                           (long long)node.desired_revision);
     weir_status status = WEIR_OK;
     for (size_t i = 0; i < n && status == WEIR_OK; i++) {
-        json_t *task = desired_task(call, &tasks[i]);
+        struct weir_attempt attempt = {0};
+        status = weir_attempt_load(txn, tasks[i].id, tasks[i].attempt, call->arena, &attempt, err);
+        if (status != WEIR_OK && status != WEIR_ERR_CONFLICT && status != WEIR_ERR_NOT_FOUND) {
+            break; /* Of an attempt that is over nothing more need be known. */
+        }
+        json_t *task = desired_task(call, &tasks[i], &attempt);
         status = add_devices(call, txn, &tasks[i], task, err);
         char *one = json_dumps(task, JSON_COMPACT);
         json_decref(task);

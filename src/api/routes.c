@@ -11,6 +11,7 @@
 #include "ion/kpi.h"
 #include "ion/replica.h"
 #include "ion/revision.h"
+#include "ion/statistic.h"
 #include "ion/threshold.h"
 #include "job/device.h"
 #include "job/job.h"
@@ -306,8 +307,9 @@ const struct api_route api_routes[] = {
     {"GET", API "/ions/{name}/revisions", "Documents that the ION was applied with, newest first",
      R(IONS_READ), API_READ, API_LIST, NULL, &weir_ion_revision_resource, "cursor", 0,
      api_ion_revisions},
-    {"GET", API "/ions/{name}/candidates", "Models offered to the ION's links", R(IONS_READ),
-     API_READ, API_LIST, NULL, &weir_ion_candidate_resource, NULL, 0, api_ion_candidates},
+    {"GET", API "/ions/{name}/candidates", "Models offered to the ION's links", R(IONS_LOOK),
+     API_READ, API_LIST | API_OWN_ION, NULL, &weir_ion_candidate_resource, NULL, 0,
+     api_ion_candidates},
     {"GET", API "/ions/{name}/policy-decisions", "What the policies decided and why", R(IONS_READ),
      API_READ, API_LIST, NULL, &weir_policy_decision_resource, "cursor", 0, api_policy_decisions},
     {"GET", API "/ions/{name}/pipelines/{pipeline}/deployment",
@@ -377,6 +379,18 @@ const struct api_route api_routes[] = {
     {"GET", API "/ions/{name}/kpis", "Business figures, newest first, or from a number on",
      R(HEALTH_READ), API_READ, API_LIST, NULL, &weir_kpi_resource, "name after limit cursor", 0,
      api_kpi_list},
+    {"POST", API "/ions/{name}/statistics",
+     "Record what a program tells about itself: {statistics: [...]}; the same id again changes "
+     "nothing",
+     R(KPIS_ADD), API_WRITE, API_OWN_ION, NULL, NULL, NULL, 4 * MIB, api_statistics_add},
+    {"GET", API "/ions/{name}/statistics",
+     "What programs told about themselves, newest first, or from a number on", R(HEALTH_READ),
+     API_READ, API_LIST, NULL, &weir_statistic_resource,
+     "name kind pipeline job after limit cursor", 0, api_statistics_list},
+    {"POST", API "/ions/{name}/told",
+     "Tell that something is not well, which raises an alert, or that it is again: {about, title, "
+     "is_healthy}",
+     R(KPIS_ADD), API_WRITE, API_OWN_ION | API_NOTIFY, NULL, NULL, NULL, 0, api_ion_tell},
     {"POST", API "/feedback",
      "Say what a decision should have been: {decision, truth}, or {feedback: [...]} of them; "
      "again: the last holds",

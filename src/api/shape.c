@@ -9,6 +9,7 @@
 #include "ion/kpi.h"
 #include "ion/replica.h"
 #include "ion/revision.h"
+#include "ion/statistic.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
@@ -444,6 +445,9 @@ static const struct api_member feedback_answer_members[] = {
     ALWAYS("stored", "integer", "How many truths were stored"),
     ALWAYS("right", "integer", "Decisions among them that were right"),
 };
+static const struct api_member statistics_answer_members[] = {
+    ALWAYS("stored", "integer", "How many were stored; those that were there are not counted"),
+};
 static const struct api_member step_members[] = {
     ALWAYS("n", "integer", "Steps of deletion since the start"),
     ALWAYS("n_over_10_ms", "integer", "Those that took longer than 10 ms"),
@@ -703,6 +707,8 @@ const struct api_shape api_shapes[] = {
     SHAPE("drift signal", NULL, NULL, signal_members),
     SHAPE("ION drift", NULL, "GET /api/v1/ions/{name}/drift", ion_drift_members),
     SHAPE("stored feedback", NULL, "POST /api/v1/feedback", feedback_answer_members),
+    SHAPE("stored statistics", NULL, "POST /api/v1/ions/{name}/statistics",
+          statistics_answer_members),
     SHAPE("deletion steps", NULL, NULL, step_members),
     SHAPE("store usage", NULL, "GET /api/v1/store/usage", store_usage_members),
     SHAPE("retention limit", NULL, NULL, limit_members),
@@ -724,6 +730,7 @@ const struct api_shape api_shapes[] = {
     PLAIN_RECORD("event", weir_event_resource, "topic kind message severity time_ms"),
     PLAIN_RECORD("feedback", weir_feedback_resource,
                  "ion pipeline camera decided truth decided_ms time_ms"),
+    PLAIN_RECORD("statistic", weir_statistic_resource, "id ion time_ms"),
     PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),

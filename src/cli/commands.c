@@ -34,6 +34,7 @@
     X(cli_ion_promote) \
     X(cli_kpi) \
     X(cli_feedback) \
+    X(cli_statistics) \
     X(cli_member) \
     X(cli_snapshot_create) \
     X(cli_snapshot_export) \

@@ -60,6 +60,7 @@ static const struct numbered accesses = EVENTS("2", WEIR_TRAIL_ACCESSES);
 static const struct numbered health = NUMBERED("health_reports");
 static const struct numbered kpis = NUMBERED("kpis");
 static const struct numbered feedback = NUMBERED("feedback");
+static const struct numbered statistics = NUMBERED("statistics");
 
 /**
  * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
@@ -207,6 +208,7 @@ static const struct rows {
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 4},
     [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .n_entries = 3},
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .n_entries = 4},
+    [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .n_entries = 4},
     [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 5},
     [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 6},
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},

@@ -281,6 +281,7 @@ static const struct {
     {WEIR_RETAIN_HEALTH, "'health_reports'"},
     {WEIR_RETAIN_KPIS, "'kpis'"},
     {WEIR_RETAIN_FEEDBACK, "'feedback'"},
+    {WEIR_RETAIN_STATISTICS, "'statistics'"},
     {WEIR_RETAIN_ALERTS, "'alert_firings', 'alerts'"},
     {WEIR_RETAIN_DELIVERIES, "'alert_deliveries'"},
     {WEIR_RETAIN_SILENCES, "'alert_silences'"},

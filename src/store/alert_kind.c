@@ -22,6 +22,7 @@ static const struct weir_alert_kind kinds[] = {
     {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
     {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},
     {"drift", "warning", DEGRADES, "ion", false, "a health report with drifted", "the next report of that signal without"},
+    {"told", "warning", DEGRADES, "ion", false, "a program of an ION, or a person, has told that something is not well (`POST /ions/{name}/told`, weir_mlops_alert)", "they tell that it is again"},
     {"training_failed", "critical", DEGRADES, "ion", false, "a training of an ION failed for good", "the next training of the pipeline that succeeds; the pipeline is removed"},
     {"job_failed", "critical", NONE, "job", false, "a job of no ION failed and is not tried again", "a job of the same name succeeds; after 7 days without another failure"},
     {"job_failing", "critical", NONE, "job or ion", true, "3 jobs of one name, or 3 trainings of one pipeline, failed in a row", "the next that succeeds; after 7 days without another failure if it is of no ION"},

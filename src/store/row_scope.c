@@ -68,6 +68,7 @@ static const struct {
     {"health_reports", OF_ION},
     {"kpis", OF_ION},
     {"feedback", OF_ION},
+    {"statistics", OF_ION},
     {"events", OF_SUBJECT},
     {"alerts", OF_SUBJECT},
     {"alert_rules", "project"},

@@ -1191,6 +1191,21 @@ export interface SnapshotWaiting {
     version: number // Version
 }
 
+/** GET /ions/{name}/statistics */
+export interface Statistic {
+    actor: string | null // Who told it
+    id: string // Identifier of whoever tells it: the same again changes nothing; a new one if not given
+    ion: string // ION
+    job: string | null // Job whose task told it
+    kind: string // number, text, lines, bars, table, graph, heat-map, distribution, opaque
+    model_version: number // Of which model version; 0: of none
+    name: string // What it is about
+    pipeline: string | null // Pipeline; a task's own if not given
+    seq: number // Order of arrival
+    time_ms: Time // When it held; now if not given (ms)
+    value: unknown // Its value, in the form of its kind
+}
+
 /** GET /store/usage */
 export interface StoreUsage {
     disk_bytes: number // Size of its disk (bytes)
@@ -1205,6 +1220,11 @@ export interface StoreUsage {
 export interface StoredFeedback {
     right: number // Decisions among them that were right
     stored: number // How many truths were stored
+}
+
+/** POST /ions/{name}/statistics */
+export interface StoredStatistics {
+    stored: number // How many were stored; those that were there are not counted
 }
 
 /** GET /jobs/{id}/tasks */

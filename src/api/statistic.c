@@ -1,0 +1,143 @@
+/** What programs tell about themselves: statistics, and whether something is well. */
+#include "api/api_private.h"
+
+#include "base/uuid.h"
+#include "ion/ion.h"
+#include "ion/statistic.h"
+#include "job/attempt.h"
+#include "store/event.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STATISTICS_PER_CALL 200
+#define TITLE_MAX_BYTES     128
+#define MESSAGE_MAX_BYTES   512
+
+static weir_status add_one(struct api_call *call, struct weir_txn *txn, const json_t *item,
+                           bool *out_is_new, struct weir_error *err)
+{
+    struct weir_statistic statistic = {0};
+    char id[WEIR_UUID_BYTES];
+    WEIR_TRY(weir_record_from_json(&weir_statistic_resource, item, WEIR_RECORD_CREATE, call->arena,
+                                   &statistic, err));
+    if (statistic.id == NULL) {
+        weir_uuid_make(id);
+        statistic.id = id;
+    }
+    statistic.ion = (char *)call->params[0];
+    statistic.actor = (char *)call->actor;
+    if (call->attempt != NULL) {
+        statistic.job = call->attempt->job;
+        statistic.pipeline =
+            statistic.pipeline != NULL ? statistic.pipeline : call->attempt->pipeline;
+    }
+    if (json_object_get(item, "time_ms") == NULL) {
+        statistic.time_ms = call->now_ms;
+    }
+    return weir_statistic_add(txn, &statistic, call->now_ms, out_is_new, err);
+}
+
+weir_status api_statistics_add(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    const json_t *list = json_object_get(call->body, "statistics");
+    struct weir_ion_state state;
+    size_t i, n_new = 0;
+    json_t *item;
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    WEIR_TRY(api_body_only(call, (const char *const[]){"statistics", NULL}, err));
+    if (!json_is_array(list) || json_array_size(list) > STATISTICS_PER_CALL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.statistics: expected an array of at most %d", STATISTICS_PER_CALL);
+    }
+    json_array_foreach(list, i, item)
+    {
+        struct weir_error wrong = {0};
+        bool is_new;
+        weir_status status = add_one(call, txn, item, &is_new, &wrong);
+        if (status != WEIR_OK) {
+            return weir_error_set(err, status, "$.statistics[%zu]: %s", i, wrong.message);
+        }
+        n_new += is_new;
+    }
+    api_answer(call, json_pack("{s:I}", "stored", (json_int_t)n_new));
+    return WEIR_OK;
+}
+
+weir_status api_statistics_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    return api_list_numbered_where(call, txn, &WEIR_FILTER_TEXT("ion", EQ, call->params[0]), 1,
+                                   err);
+}
+
+/* ---- whether something is well ----------------------------------------------------------------- */
+
+struct told {
+    const char *about, *title, *message;
+    bool is_healthy;
+};
+
+static weir_status read_text(const struct api_call *call, const char *key, size_t max,
+                             bool is_required, const char **out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, key);
+    *out = json_string_value(value);
+    bool is_absent = value == NULL || json_is_null(value);
+    if ((is_absent && is_required) ||
+        (!is_absent && (*out == NULL || (*out)[0] == '\0' || strlen(*out) > max))) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected a text of at most %zu bytes",
+                              key, max);
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_told(const struct api_call *call, struct told *out, struct weir_error *err)
+{
+    static const char *const abouts[] = {"data", "health", "system"};
+    const json_t *is_healthy = json_object_get(call->body, "is_healthy");
+    bool is_known = false;
+    WEIR_TRY(api_body_only(
+        call, (const char *const[]){"about", "title", "message", "is_healthy", NULL}, err));
+    WEIR_TRY(read_text(call, "about", 16, true, &out->about, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(abouts); i++) {
+        is_known = is_known || strcmp(abouts[i], out->about) == 0;
+    }
+    if (!is_known) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.about: expected data, health or system");
+    }
+    if (!json_is_boolean(is_healthy)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.is_healthy: expected true or false");
+    }
+    out->is_healthy = json_is_true(is_healthy);
+    WEIR_TRY(read_text(call, "title", TITLE_MAX_BYTES, true, &out->title, err));
+    return read_text(call, "message", MESSAGE_MAX_BYTES, false, &out->message, err);
+}
+
+weir_status api_ion_tell(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_ion_state state;
+    struct told told = {0};
+    char id[WEIR_UUID_BYTES];
+    WEIR_TRY(api_ion_load(call, txn, &state, err));
+    WEIR_TRY(read_told(call, &told, err));
+    char *key =
+        weir_arena_printf(call->arena, "told/%s/%s/%s", call->params[0], told.about, told.title);
+    if (told.is_healthy) {
+        WEIR_TRY(weir_alert_resolve(txn, key, call->now_ms, err));
+    } else {
+        weir_uuid_make(id);
+        struct weir_alert alert = {
+            .id = id,
+            .key = key,
+            .kind = "told",
+            .subject = weir_arena_printf(call->arena, "ion/%s", call->params[0]),
+            .message = weir_arena_printf(call->arena, "%s: %s%s%s (%s)", told.about, told.title,
+                                         told.message != NULL ? ": " : "",
+                                         told.message != NULL ? told.message : "", call->actor)};
+        WEIR_TRY(weir_alert_raise(txn, &alert, call->now_ms, NULL, err));
+    }
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
