@@ -345,34 +345,27 @@ static weir_status read_record(const struct weir_resource *resource, const char 
     return status;
 }
 
-static weir_status read_rows(struct lines *lines, const struct weir_resource *resource,
-                             weir_snapshot_row_fn fn, void *context, struct weir_error *err)
+/* Every line, to fn. */
+static weir_status read_lines(struct lines *lines, weir_snapshot_line_fn fn, void *context,
+                              struct weir_error *err)
 {
     char *line = NULL;
     size_t len;
     for (int64_t number = 1;; number++) {
+        bool is_enough = false;
         WEIR_TRY(next_line(lines, &line, &len, err));
         if (line == NULL) {
             return WEIR_OK;
         }
-        struct weir_arena arena;
-        void *record;
-        struct weir_error why;
-        weir_arena_init(&arena, 0);
-        weir_status status = read_record(resource, line, len, &arena, &record, &why);
-        if (status != WEIR_OK) {
-            status = weir_error_set(err, WEIR_ERR_CORRUPT, "%s, line %lld: %s", lines->member->name,
-                                    (long long)number, why.message);
-        } else {
-            status = fn(context, record, err);
+        WEIR_TRY(fn(context, line, len, number, &is_enough, err));
+        if (is_enough) {
+            return WEIR_OK;
         }
-        weir_arena_fini(&arena);
-        WEIR_TRY(status);
     }
 }
 
-weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
-                               weir_snapshot_row_fn fn, void *context, struct weir_error *err)
+weir_status weir_snapshot_lines(const struct weir_snapshot_file *file, enum weir_captured table,
+                                weir_snapshot_line_fn fn, void *context, struct weir_error *err)
 {
     const struct weir_captured_table *what = &weir_captured_tables[table];
     const struct tar_member *member = find_member(
@@ -382,9 +375,43 @@ weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_
     }
     struct lines lines = {
         .file = file, .member = member, .buffer = weir_xalloc(CHUNK_BYTES), .cap = CHUNK_BYTES};
-    weir_status status = read_rows(&lines, what->resource, fn, context, err);
+    weir_status status = read_lines(&lines, fn, context, err);
     free(lines.buffer);
     return status;
+}
+
+/* Lines as records. */
+struct records {
+    const struct weir_captured_table *table;
+    weir_snapshot_row_fn fn;
+    void *context;
+};
+
+static weir_status see_line(void *context, const char *line, size_t len, int64_t number,
+                            bool *out_is_enough, struct weir_error *err)
+{
+    const struct records *records = context;
+    struct weir_arena arena;
+    struct weir_error why;
+    void *record;
+    (void)out_is_enough;
+    weir_arena_init(&arena, 0);
+    weir_status status = read_record(records->table->resource, line, len, &arena, &record, &why);
+    if (status != WEIR_OK) {
+        status = weir_error_set(err, WEIR_ERR_CORRUPT, "rows/%s.jsonl, line %lld: %s",
+                                records->table->name, (long long)number, why.message);
+    } else {
+        status = records->fn(records->context, record, err);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
+                               weir_snapshot_row_fn fn, void *context, struct weir_error *err)
+{
+    struct records records = {&weir_captured_tables[table], fn, context};
+    return weir_snapshot_lines(file, table, see_line, &records, err);
 }
 
 bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob, int *out_fd,

@@ -66,6 +66,17 @@ weir_status weir_snapshot_verify(const struct weir_snapshot_file *file,
 typedef weir_status (*weir_snapshot_row_fn)(void *context, const void *record,
                                             struct weir_error *err);
 
+/** Called for each line, which lives for that call; numbers count from 1. *out_is_enough ends the reading
+ *  well, another status than WEIR_OK with that error. */
+typedef weir_status (*weir_snapshot_line_fn)(void *context, const char *line, size_t len,
+                                             int64_t number, bool *out_is_enough,
+                                             struct weir_error *err);
+
+/** Read the lines of a table as they stand: about 1 us for each, where a record takes 20. */
+weir_status weir_snapshot_lines(const struct weir_snapshot_file *file, enum weir_captured table,
+                                weir_snapshot_line_fn fn, void *context,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Read a table, in its order. One that the file does not have has no rows. @return CORRUPT. */
 weir_status weir_snapshot_rows(const struct weir_snapshot_file *file, enum weir_captured table,
                                weir_snapshot_row_fn fn, void *context,

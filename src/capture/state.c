@@ -188,18 +188,49 @@ static weir_status see_event(void *context, const void *record, struct weir_erro
     return WEIR_OK;
 }
 
-static weir_status see_decision(void *context, const void *record, struct weir_error *err)
+/* Does the line have this? In JSON a key and its text in quotes stand nowhere inside of another text. */
+static const char *find_in(const char *line, size_t len, const char *what)
+{
+    const char *found = memmem(line, len, what, strlen(what));
+    return found != NULL ? found + strlen(what) : NULL;
+}
+
+/* There may be many, and a slider moves: they are counted without being read as records. */
+static weir_status see_decision(void *context, const char *line, size_t len, int64_t number,
+                                bool *out_is_enough, struct weir_error *err)
 {
     struct moment *moment = context;
-    const struct weir_decision *decision = record;
+
+    const struct {
+        const char *verdict;
+        int64_t *n;
+    } verdicts[] = {{"\"verdict\":\"grant\"", &moment->n_grant},
+                    {"\"verdict\":\"deny\"", &moment->n_deny},
+                    {"\"verdict\":\"unknown\"", &moment->n_unknown},
+                    {"\"verdict\":\"error\"", &moment->n_error},
+                    {"\"verdict\":\"label\"", &moment->n_label}};
+
+    char text[WEIR_TIME_TEXT_BYTES] = "";
+    int64_t time_ms;
+    const char *time = find_in(line, len, "\"time_ms\":\"");
+    size_t rest = time != NULL ? len - (size_t)(time - line) : 0;
+    const char *end = time != NULL ? memchr(time, '"', rest) : NULL;
     (void)err;
-    if (decision->time_ms <= moment->time_ms && decision->verdict != NULL) {
-        moment->n++;
-        moment->n_grant += strcmp(decision->verdict, "grant") == 0;
-        moment->n_deny += strcmp(decision->verdict, "deny") == 0;
-        moment->n_unknown += strcmp(decision->verdict, "unknown") == 0;
-        moment->n_error += strcmp(decision->verdict, "error") == 0;
-        moment->n_label += strcmp(decision->verdict, "label") == 0;
+    (void)number;
+    if (end == NULL || (size_t)(end - time) >= sizeof text) {
+        return WEIR_OK;
+    }
+    memcpy(text, time, (size_t)(end - time));
+    if (weir_time_parse(text, &time_ms) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    *out_is_enough = time_ms > moment->time_ms; /* they are in order */
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(verdicts) && !*out_is_enough; i++) {
+        if (find_in(line, len, verdicts[i].verdict) != NULL) {
+            (*verdicts[i].n)++;
+            moment->n++;
+            break;
+        }
     }
     return WEIR_OK;
 }
@@ -276,12 +307,12 @@ static weir_status look(struct moment *moment, const struct weir_snapshot_file *
                 {WEIR_CAPTURED_POLICY_DECISIONS, see_policy_decision},
                 {WEIR_CAPTURED_HEALTH_REPORTS, see_report},
                 {WEIR_CAPTURED_ALERTS, see_alert},
-                {WEIR_CAPTURED_EVENTS, see_event},
-                {WEIR_CAPTURED_DECISIONS, see_decision}};
+                {WEIR_CAPTURED_EVENTS, see_event}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(seen); i++) {
         WEIR_TRY(weir_snapshot_rows(file, seen[i].table, seen[i].see, moment, err));
     }
+    WEIR_TRY(weir_snapshot_lines(file, WEIR_CAPTURED_DECISIONS, see_decision, moment, err));
     put_topology(moment);
     put_rest(moment);
     return weir_arena_check(moment->arena, "snapshot", err);

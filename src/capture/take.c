@@ -9,6 +9,7 @@
 #include "capture/rows.h"
 #include "capture/tar.h"
 #include "ion/ion.h"
+#include "store/chain.h"
 #include "store/table.h"
 #include "track/track.h"
 
@@ -158,7 +159,7 @@ static weir_status put_page(struct taking *taking, enum weir_captured i_table, c
         WEIR_FILTER_TEXT(table->by, EQ, is_subject ? taking->subject : taking->ion.name);
     if (i_table == WEIR_CAPTURED_EVENTS) {
         /* Who may take or look at a snapshot may not look into the audit. */
-        filters[query.n_filters++] = WEIR_FILTER_TEXT("topic", NE, "audit");
+        filters[query.n_filters++] = WEIR_FILTER_TEXT("topic", NE, WEIR_AUDIT_TOPIC);
     }
     if (table->time != NULL) {
         filters[query.n_filters++] = WEIR_FILTER_INT(table->time, LE, taking->made.to_ms);
