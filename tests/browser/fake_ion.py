@@ -45,12 +45,56 @@ def health(by):
             "kpis": [{"seq": 3, "ion": made.ION, "name": "people-per-hour", "value": 412.0, "unit": "1/h", "time_ms": made.rfc3339(time.time() - 600), "actor": "admin"}]}
 
 
+SPAN_S = 6 * 3600
+
+
+def snapshots(state, ion):
+    """Two of them, the newest first: one is of the ION's begin, six hours long."""
+    if ion != made.ION:
+        return []
+    begin = state.began - 4 * SPAN_S
+    one = {"id": "s1", "ion": ion, "project": "default", "revision": 4, "created_by": "admin", "created_ms": made.rfc3339(begin + SPAN_S + 60), "from_ms": made.rfc3339(begin),
+           "to_ms": made.rfc3339(begin + SPAN_S), "has_models": False, "is_imported": False, "bytes": 1_260_000, "n_rows": 6_741, "models": []}
+    return [{**one, "name": "shift-b-was-refused"}, {**one, "id": "s0", "name": "before-revision-4", "has_models": True, "is_imported": True}]
+
+
+def snapshot_state(state, time_text):
+    """Version 1 serves until the middle of the span, then version 2, with which a third is unknown."""
+    begin = made.seconds(snapshots(state, made.ION)[0]["from_ms"])
+    passed = max(0, made.seconds(time_text) - begin)
+    late = max(0, passed - SPAN_S / 2)
+    n, unknown = int(passed / 10), int(passed / 100 + late / 40)
+    link = {"id": "training:entrance", "from": "training", "to": made.PIPELINE, "model": made.MODEL, "version": 2 if late else 1, "policy": "always-update", "verdict": "promote",
+            "actor": "policy", "rule": "always-update: the newest version is taken", "since_ms": made.rfc3339(begin + SPAN_S / 2 if late else begin), "waiting": []}
+    events = [{"seq": 3, "time_ms": made.rfc3339(begin + SPAN_S / 2), "topic": "ions", "kind": "model_promoted", "severity": "info", "subject": f"ion/{made.ION}", "actor": "policy",
+               "message": f"entrance serves {made.MODEL} v2", "data": None}] if late else []
+    return {"time_ms": time_text, "revision": 4, "document": made.document(), "pipelines": [], "links": [link], "events": events, "alerts": [], "health": [],
+            "decisions": {"n": n, "grant": n - unknown, "deny": 0, "unknown": unknown, "error": 0, "label": 0}}
+
+
+def replay(state, rules):
+    begin = snapshots(state, made.ION)[0]["from_ms"]
+    is_other = "document" in rules or "revision" in rules
+    told = {"verdict": "promote", "rule": "always-update: the newest version is taken"}
+    decision = {"id": "d1", "time_ms": begin, "link": "training:entrance", "version": 2, "policy": "always-update", "position": 0, "recorded": told,
+                "replayed": {"verdict": "wait", "rule": "manual: a person decides"} if is_other else told, "differs": is_other, "why": "policy: always-update is manual" if is_other else None}
+    found = "false_alarm_rate" in rules
+    signal_row = {"pipeline": made.PIPELINE, "replica": "entrance-0", "signal": "score", "model_version": 2, "n_values": 2160, "n_windows": 10, "recorded_alarm": None,
+                  "replayed_alarm": begin if found else None, "differs": found, "why": "p 0.004 is at most 0.01" if found else None, "windows": []}
+    return {"is_same": not (is_other or found), "candidates": [], "policies": {"n": 1, "n_same": int(not is_other), "n_differ": int(is_other), "n_by_hand": 0, "decisions": [decision]},
+            "drift": {"false_alarm_rate": rules.get("false_alarm_rate", 0.001), "min_effect": 0.1, "window": 200, "confirm_k": 2, "confirm_n": 3, "signals": [signal_row]}}
+
+
 def find(state, parts, query):
-    """What GET answers below an ION; None: it is not of here."""
+    """What GET answers below an ION, or of a snapshot; None: it is not of here."""
+    if parts[0] == "snapshots":
+        return snapshot_state(state, query["time"]) if parts[-1] == "state" else snapshots(state, query.get("ion"))
     if parts[0] != "ions" or len(parts) != 3:
         return None
     if parts[2] == "drift":
         return drift(is_empty=parts[1] != made.ION)
+    if parts[2] == "revisions":
+        return [{"id": f"{parts[1]}:4", "ion": parts[1], "revision": 4, "actor": "admin", "time_ms": made.rfc3339(0), "document": made.document()}]
     if parts[2] == "health":
         return health(query.get("by", "camera"))
     return None

@@ -608,6 +608,9 @@ class Handler(BaseHTTPRequestHandler):
         if shared is not None:
             self.answer(200, shared)
             return
+        if parts[0] == "snapshots" and parts[-1] == "replay":
+            self.answer(200, fake_ion.replay(self.state, document))
+            return
         if self.command == "POST" and parts == ["ions"]:
             self.apply(document, "dry_run" in urlsplit(self.path).query)
             return
@@ -615,7 +618,7 @@ class Handler(BaseHTTPRequestHandler):
             self.state.decide(parts[-1], document)
         elif parts[0] == "alerts":
             self.state.acknowledge(parts[1])
-        elif parts[0] not in ("ions", "jobs", "session", "nodes", "projects"):
+        elif parts[0] not in ("ions", "jobs", "session", "nodes", "projects", "snapshots"):
             self.error(404, "NOT_FOUND", "no such thing")
             return
         self.answer(200, {})

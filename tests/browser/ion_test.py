@@ -1,6 +1,7 @@
 """How an ION does, and what it is tried with: health, review, production and sandboxes."""
 
 import copy
+import json
 
 from fixture import ION, WithPage
 
@@ -43,6 +44,33 @@ class HealthTest(WithPage):
         for text in ("lea", "approved", "The approval of approver counts", "mara had it made, and cannot approve it"):
             page.has_text("[aria-labelledby='p-approvals-1-of-2']", text)
         page.has_text("[aria-labelledby=p-in-service]", "93.0% right of 200")
+
+    def test_a_snapshot_has_a_slider_a_state_and_a_replay(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        page.go(f"{ION}/snapshots")
+        self.assertEqual(page.texts(".picks b"), ["shift-b-was-refused", "before-revision-4"])
+        page.has_text("[aria-labelledby^=p-state-at]", "training → entrance v2")
+        slider = page.one(".timeline input")
+        page.js("arguments[0].value = Number(arguments[0].min) + 3600000; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))", slider)
+        page.has_text("[aria-labelledby^=p-state-at]", "training → entrance v1")
+        page.has_text("[aria-labelledby^=p-state-at]", "360 since the begin")
+        slider.send_keys(Keys.SHIFT, Keys.ARROW_RIGHT)
+        page.has_text("[aria-labelledby^=p-state-at]", "420 since the begin")
+        page.until(lambda: "at=" in page.address(), "the moment in the address")
+        page.driver.refresh()
+        page.has_text("[aria-labelledby^=p-state-at]", "420 since the begin")
+        page.button("Table of Not granted").click()
+        page.until(lambda: len(page.all("[aria-label='Not granted as a table'] tbody tr")) == 24, "the course as a table")
+        page.button("Replay").click()
+        page.has_text(".replay-rules + .row, .panel [role=status]", "Nothing would have been decided otherwise")
+        page.one('[name="false_alarm_rate"]').send_keys("0.01")
+        page.js("""const s = document.querySelector('[name="replay-policies"]'); s.value = '4'; s.dispatchEvent(new Event('change', {bubbles: true}))""")
+        page.button("Replay").click()
+        page.has_text("[aria-label='Decisions that would be others']", "policy: always-update is manual")
+        page.has_text("[aria-label='First alarms']", "p 0.004 is at most 0.01")
+        self.assertEqual(json.loads(self.last_request()[3]), {"revision": 4, "false_alarm_rate": 0.01})
 
     def test_sandboxes_stand_apart_and_go_to_production(self):
         page = self.page

@@ -108,6 +108,7 @@ class Builder(unittest.TestCase):
         page.has_text("[aria-labelledby=p-what-apply-will-do]", "Nothing starts")
         self.assertEqual(self.server.get("/ions")["items"], [], "what is only drawn is nowhere")
         self.shot("builder-new")
+        page.until(lambda: page.button("Apply…").is_enabled(), "the check to be over")
         page.button("Apply…").click()
         page.button("Apply", "dialog").click()
         page.until(lambda: page.address().endswith("/ions/sorter/graph"), "the live graph")
@@ -134,8 +135,33 @@ class Builder(unittest.TestCase):
         page.has_text("[aria-labelledby=p-what-apply-will-do]", "replicas of \"belt\"")
         self.shot("builder-change")
         self.assertEqual(self.server.get("/ions/sorter")["revision"], 1)
+        self.look_back()
         # The browser reports each refused dry run; nothing else may fail.
         self.assertEqual([one for one in page.console_errors() if "dry_run" not in one["message"]], [])
+
+    def look_back(self):
+        """What the ION was, in a snapshot: its state at a moment, and what other policies would have said."""
+        page = self.page
+        page.go("ions/sorter/snapshots")
+        page.button("Take a snapshot…").click()
+        self.fill("name", "first-hour", "dialog")
+        page.button("Take it", "dialog").click()
+        page.has_text(".timeline", "marks")
+        page.has_text("[aria-labelledby^=p-state-at]", "training → belt v1")
+        page.has_text("[aria-labelledby^=p-state-at]", "4 since the begin")
+        page.button("Replay").click()
+        page.has_text("[role=status]", "Nothing would have been decided otherwise")
+        select = page.one('select[name="replay-policies"]')
+        page.js(SET_VALUE, select, "written")
+        text = page.one('textarea[name="replay-document"]')
+        page.until(lambda: "policy: always-update" in text.get_attribute("value"), "the document")
+        page.js(SET_VALUE, text, text.get_attribute("value").replace("policy: always-update", "policy: always-reject"))
+        page.button("Replay").click()
+        page.has_text("[aria-label='Decisions that would be others']", "refused")
+        self.shot("snapshots")
+        page.go("ions/sorter/health")
+        page.has_text("main", "No window was reported in this time")
+        self.shot("health-real")
 
 
 if __name__ == "__main__":

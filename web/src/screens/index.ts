@@ -13,6 +13,7 @@ import { ionGraphScreen } from './ion_graph'
 import { ionHealthScreen } from './ion_health'
 import { ionListsScreen } from './ion_lists'
 import { ionReviewScreen } from './ion_review'
+import { ionSnapshotsScreen } from './ion_snapshots'
 import { ionsScreen } from './ions'
 import { jobNewScreen } from './job_new'
 import { jobsScreen } from './jobs'
@@ -33,6 +34,7 @@ export const screens: readonly Screen[] = [
     ionHealthScreen,
     ionDecisionsScreen,
     ionReviewScreen,
+    ionSnapshotsScreen,
     ionListsScreen,
     ionBuilderScreen,
     ionDocumentScreen,
