@@ -4,6 +4,7 @@
 #include "ion/decision.h"
 #include "ion/ion_step.h"
 #include "ion/kpi.h"
+#include "ion/statistic.h"
 #include "store/event.h"
 #include "track/track.h"
 
@@ -202,6 +203,27 @@ static void add_report(struct csv_files *files, const struct weir_health_report 
                           report->model_version);
 }
 
+/* What a pipeline's own code told; of no pipeline: it stands in rows/statistics.jsonl alone. */
+static void add_statistic(struct csv_files *files, const struct weir_statistic *statistic)
+{
+    struct csv_pipeline *pipeline =
+        statistic->pipeline != NULL ? pipeline_of(files, statistic->pipeline) : NULL;
+    if (pipeline == NULL) {
+        return;
+    }
+    struct weir_buf *buf = &pipeline->stats;
+    put_time(buf, statistic->time_ms);
+    (void)weir_buf_puts(buf, ",");
+    csv_put_text(buf, statistic->job);
+    (void)weir_buf_puts(buf, ",");
+    csv_put_text(buf, statistic->name);
+    (void)weir_buf_puts(buf, ",,");
+    csv_put_text(buf, statistic->value);
+    (void)weir_buf_puts(buf, ",");
+    csv_put_text(buf, statistic->kind);
+    (void)weir_buf_printf(buf, ",,,,%" PRId64 "\r\n", statistic->model_version);
+}
+
 /* ---- decisions by hour ----------------------------------------------------------------------- */
 
 static void end_hour(struct csv_files *files, struct csv_pipeline *pipeline)
@@ -263,6 +285,9 @@ void csv_files_add(struct csv_files *files, enum weir_captured table, const void
         break;
     case WEIR_CAPTURED_HEALTH_REPORTS:
         add_report(files, record);
+        break;
+    case WEIR_CAPTURED_STATISTICS:
+        add_statistic(files, record);
         break;
     case WEIR_CAPTURED_KPIS:
         add_kpi(files, record);

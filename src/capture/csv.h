@@ -7,7 +7,8 @@
  *     ION-stats-ID-Instance-PIPELINE-Agent-all.csv
  *                             time,source,name,step,value,statistic,p_value,drifted,n_samples,
  *                             model_version: metrics of trainings (source: the run) and what monitors
- *                             found (source: the replica)
+ *                             found (source: the replica), and what its own code told (source: the
+ *                             job; value: JSON; statistic: its kind)
  *     ION-aggregates-ID.csv   time,pipeline,n,grant,deny,unknown,error,label,latency_mean_us,
  *                             latency_max_us: decisions by hour and pipeline
  *     ION-kpis-ID.csv         time,name,value,unit

@@ -8,6 +8,7 @@
 #include "ion/kpi.h"
 #include "ion/replica.h"
 #include "ion/revision.h"
+#include "ion/statistic.h"
 #include "store/event.h"
 #include "track/track.h"
 
@@ -45,6 +46,8 @@ const struct weir_captured_table weir_captured_tables[WEIR_CAPTURED_N] = {
     [WEIR_CAPTURED_FEEDBACK] = {"feedback", &weir_feedback_resource, "ion", "decided_ms", false,
                                 NULL},
     [WEIR_CAPTURED_KPIS] = {"kpis", &weir_kpi_resource, "ion", "time_ms", false, NULL},
+    [WEIR_CAPTURED_STATISTICS] = {"statistics", &weir_statistic_resource, "ion", "time_ms", false,
+                                  NULL},
     [WEIR_CAPTURED_RUNS] = {"runs", &weir_run_resource, "ion", "created_ms", true, "finished_ms"},
     [WEIR_CAPTURED_METRICS] = {"metrics", &weir_metric_resource, NULL, NULL, false, NULL},
     [WEIR_CAPTURED_MODEL_VERSIONS] = {"model-versions", &weir_model_version_resource, NULL, NULL,

@@ -74,6 +74,17 @@ class Sandbox(unittest.TestCase):
         self.assertEqual(self.server.weir("ion", "promote", "sorter", check=False)[0], 5)
         self.assertEqual(self.server.weir("apply", "--sandbox", "-f", str(file), check=False)[0], 5)
 
+    def test_an_alert_of_what_is_tried_is_marked_and_says_nothing_of_the_platform(self):
+        ion = document(self.server.root)
+        ion["pipelines"][0]["parameters"] = {"epochs": 1, "batch_size": 8, "input": "1,16,16", "weights": "/nowhere/at/all"}
+        self.server.request("POST", "/api/v1/ions?mode=sandbox", ion)
+        self.server.weir("ion", "run", "sorter", "--times", "5")
+        alerts = lambda: [one for one in self.server.get("/alerts")["items"] if one["subject"] == "ion/sorter" and one["is_sandbox"]]
+        wait_until(alerts, 90, "the alert of a training that fails")
+        reasons = self.server.get("/health/summary")["reasons"]
+        self.assertNotIn("ion/sorter", [one["subject"] for one in reasons])
+        self.assertEqual(self.server.get("/ions/sorter")["pipelines"][0]["runs_left"], 0)  # the row has ended
+
 
 if __name__ == "__main__":
     harness.main()
