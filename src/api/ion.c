@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define DEPLOYMENT_WAIT_MAX_S 60
+#define FIRINGS_SHOWN         20
 #define ION_MAX_BYTES         ((size_t)64 << 20) /* in memory */
 
 /* ---- views ----------------------------------------------------------------------------------- */
@@ -104,6 +105,35 @@ static json_t *link_view(const struct weir_ion_state *state, const struct weir_i
                      waiting);
 }
 
+/** A pipeline's triggers, as the document has them, and how often and why each has fired. */
+static json_t *triggers_view(const struct weir_ion_state *state, const char *pipeline)
+{
+    json_t *triggers = json_array();
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        const struct weir_ion_trigger *trigger = &state->triggers[i];
+        if (strcmp(trigger->pipeline, pipeline) == 0 &&
+            weir_ion_trigger_of(state, trigger) != NULL) {
+            json_array_append_new(triggers,
+                                  weir_record_to_json(&weir_ion_trigger_resource, trigger));
+        }
+    }
+    return triggers;
+}
+
+static json_t *firings_view(struct weir_txn *txn, const char *ion, struct weir_arena *arena)
+{
+    struct weir_trigger_firing *firings = NULL;
+    size_t n = 0;
+    struct weir_error ignored;
+    json_t *view = json_array();
+    (void)!weir_firings_list(txn, ion, NULL, FIRINGS_SHOWN, arena, &firings, &n, &ignored);
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(view,
+                              weir_record_to_json(&weir_trigger_firing_resource, &firings[i]));
+    }
+    return view;
+}
+
 static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
                         const struct weir_alert *alerts, size_t n_alerts, struct weir_arena *arena)
 {
@@ -115,6 +145,7 @@ static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state
             json_t *one =
                 pipeline_view(pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name));
             add_reason_of_job(txn, pipeline, arena, one);
+            json_object_set_new(one, "triggers", triggers_view(state, pipeline->name));
             json_array_append_new(pipelines, one);
         }
     }
@@ -123,6 +154,7 @@ static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state
     }
     json_object_set_new(view, "pipelines", pipelines);
     json_object_set_new(view, "links", links);
+    json_object_set_new(view, "firings", firings_view(txn, state->ion.name, arena));
     struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
     json_object_set_new(view, "health", api_health_view(&health));
     return view;

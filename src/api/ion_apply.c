@@ -289,8 +289,9 @@ static weir_status add_dataset(struct apply *apply, struct weir_txn *txn, const 
         WEIR_TRY(check_gallery(apply, place, &dataset, &version, err));
     }
     if (version.version > 0) {
-        apply->datasets[apply->n_datasets++] = (struct weir_ion_dataset){
-            dataset.name, version.version, dataset.path, version.digest, version.blob};
+        apply->datasets[apply->n_datasets++] =
+            (struct weir_ion_dataset){dataset.name, version.version, dataset.path,  version.digest,
+                                      version.blob, version.n_files, version.bytes, version.n_rows};
     }
     return WEIR_OK;
 }

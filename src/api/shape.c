@@ -246,6 +246,8 @@ static const struct api_member pipeline_members[] = {
     MAY_MISS("false_deny_rate", "number", "Share of impostors that may be taken for the deny list"),
     MAY_MISS("gallery_default", "text", "What becomes of people on no list"),
     MAY_MISS("source", "any", "Where frames come from; its token is shown as ***"),
+    MAY_MISS("triggers", "list of armed trigger",
+             "What makes it run, in the order of the document"),
 };
 static const struct api_member waiting_members[] = {
     ALWAYS("version", "integer", "Version of the model"),
@@ -274,6 +276,8 @@ static const struct api_member link_members[] = {
 static const struct api_member ion_members[] = {
     ALWAYS("pipelines", "list of pipeline", "Its pipelines"),
     ALWAYS("links", "list of link", "Its links, in the order of the document"),
+    MAY_MISS("firings", "list of trigger firing",
+             "The newest firings of its triggers, newest first"),
     MAY_MISS("health", "health", "Is all well?"),
 };
 static const struct api_member candidate_members[] = {
@@ -474,7 +478,7 @@ static const struct api_member retention_members[] = {
 };
 static const struct api_member alert_members[] = {
     ALWAYS("status", "text", "Now: raised, acknowledged, silenced or resolved"),
-    MAY_MISS("firings", "list of firing", "Of a single one: what rules made of it"),
+    MAY_MISS("firings", "list of trigger firing", "Of a single one: what rules made of it"),
     MAY_MISS("deliveries", "list of delivery", "Of a single one: who was told, and when"),
 };
 static const struct api_member rule_members[] = {
@@ -741,6 +745,9 @@ const struct api_shape api_shapes[] = {
     PLAIN_RECORD("project", weir_project_resource, "created_ms"),
     PLAIN_RECORD("replica", weir_ion_replica_resource, "ion pipeline replica time_ms"),
     PLAIN_RECORD("task", weir_task_resource, "job role state desired"),
+    PLAIN_RECORD("armed trigger", weir_ion_trigger_resource, "pipeline kind state armed_ms"),
+    PLAIN_RECORD("trigger firing", weir_trigger_firing_resource,
+                 "pipeline kind training reason time_ms"),
     PLAIN_RECORD("usage", weir_retain_usage_resource, "what rule unit"),
 };
 const size_t api_n_shapes = WEIR_ARRAY_LEN(api_shapes);

@@ -75,6 +75,13 @@ static const struct cli_column link_columns[] = {{"id", "LINK"},
 
 static const struct cli_column model_columns[] = {
     {"model", "MODEL"}, {"version", "VERSION"}, {"bytes", "BYTES"}, {"blob", "BLOB"}};
+static const struct cli_column trigger_columns[] = {{"pipeline", "PIPELINE"}, {"kind", "TRIGGER"},
+                                                    {"next_ms", "NEXT"},      {"n_fired", "FIRED"},
+                                                    {"fired_ms", "LAST"},     {"reason", "WHY"}};
+static const struct cli_column firing_columns[] = {{"time_ms", "TIME"}, {"pipeline", "PIPELINE"},
+                                                   {"kind", "TRIGGER"}, {"training", "RUN"},
+                                                   {"actor", "ACTOR"},  {"reason", "WHY"}};
+
 static const struct cli_column version_columns[] = {
     {"version", "VERSION"}, {"percent", "ASKED %"},  {"live_percent", "IN EFFECT %"},
     {"state", "STATE"},     {"n_ready", "READY AT"}, {"reason", "WHY"}};
@@ -189,6 +196,21 @@ static void print_live(struct cli_call *call, const json_t *record)
     json_decref(rows);
 }
 
+/* What makes its pipelines run, and what did last. */
+static void print_triggers(struct cli_call *call, const json_t *record)
+{
+    json_t *all = json_array(), *pipeline;
+    size_t i;
+    json_array_foreach(json_object_get(record, "pipelines"), i, pipeline)
+    {
+        json_array_extend(all, json_object_get(pipeline, "triggers"));
+    }
+    print_part(call, "triggers", all, trigger_columns, WEIR_ARRAY_LEN(trigger_columns));
+    print_part(call, "firings", json_object_get(record, "firings"), firing_columns,
+               WEIR_ARRAY_LEN(firing_columns));
+    json_decref(all);
+}
+
 static void print_short(struct cli_call *call, const struct described *what, json_t *record)
 {
     print_members(call, record, what->members);
@@ -198,6 +220,7 @@ static void print_short(struct cli_call *call, const struct described *what, jso
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    print_triggers(call, record);
     print_live(call, record);
     if (strcmp(what->singular, "deployment") == 0) {
         print_part(call, "versions", json_object_get(record, "versions"), version_columns,

@@ -439,8 +439,9 @@ weir_status control_dataset_changed(struct control *control, struct weir_txn *tx
     char **names;
     size_t n;
     WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
-    struct weir_ion_dataset changed = {dataset->name, version->version, dataset->path,
-                                       version->digest, version->blob};
+    struct weir_ion_dataset changed = {dataset->name,   version->version, dataset->path,
+                                       version->digest, version->blob,    version->n_files,
+                                       version->bytes,  version->n_rows};
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_DATASET,
                                    .actor = control->actor,
                                    .datasets = &changed,

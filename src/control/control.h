@@ -111,6 +111,7 @@ struct control_job {
     const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;
+    const char *cause; /**< Why the ION's pipeline runs; NULL: nobody said. */
 };
 
 /**

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -165,6 +166,8 @@ struct reading {
     unsigned char head[WEIR_PICTURE_HEAD_BYTES], tail[WEIR_PICTURE_TAIL_BYTES];
     size_t n_head, n_tail;
     uint64_t size;
+    int64_t n_lines; /* of a table: ends of lines */
+    bool is_table, has_header;
 };
 
 static weir_status check_going(const struct dataset_scan *scan, struct weir_error *err)
@@ -191,6 +194,28 @@ static void keep_ends(struct reading *reading, const unsigned char *bytes, size_
     reading->n_tail = n_kept + n_new;
 }
 
+static bool has_ending(const char *name, const char *ending)
+{
+    size_t n_name = strlen(name), n_ending = strlen(ending);
+    return n_name >= n_ending && strcasecmp(name + n_name - n_ending, ending) == 0;
+}
+
+static void count_lines(struct reading *reading, const unsigned char *bytes, size_t n)
+{
+    for (const unsigned char *at = reading->is_table ? memchr(bytes, '\n', n) : NULL; at != NULL;
+         at = memchr(at + 1, '\n', n - (size_t)(at + 1 - bytes))) {
+        reading->n_lines++;
+    }
+}
+
+/* A last line without an end is a line. */
+static int64_t rows_of(const struct reading *reading)
+{
+    bool is_open = reading->n_tail > 0 && reading->tail[reading->n_tail - 1] != '\n';
+    int64_t n = reading->n_lines + is_open - reading->has_header;
+    return reading->is_table && n > 0 ? n : 0;
+}
+
 static weir_status read_all(struct reading *reading, struct weir_error *err)
 {
     unsigned char bytes[CHUNK_BYTES];
@@ -211,6 +236,7 @@ static weir_status read_all(struct reading *reading, struct weir_error *err)
             WEIR_TRY(weir_blob_writer_write(reading->writer, bytes, (size_t)n, err));
         }
         keep_ends(reading, bytes, (size_t)n);
+        count_lines(reading, bytes, (size_t)n);
         reading->size += (uint64_t)n;
         atomic_fetch_add(&reading->scan->progress->n_bytes, n);
     }
@@ -284,7 +310,12 @@ static weir_status scan_file(struct dataset_scan *scan, int fd, const char *clas
                               scan->dataset, (long long)MAX_FILES);
     }
     struct reading *reading = weir_xalloc(sizeof *reading);
-    *reading = (struct reading){.scan = scan, .name = name, .fd = fd};
+    bool has_header = has_ending(name, ".csv") || has_ending(name, ".tsv");
+    *reading = (struct reading){.scan = scan,
+                                .name = name,
+                                .fd = fd,
+                                .is_table = has_header || has_ending(name, ".jsonl"),
+                                .has_header = has_header};
     weir_status status = hash_file(reading, sha, err);
     if (status == WEIR_OK) {
         note_damage(scan, reading);
@@ -297,6 +328,7 @@ static weir_status scan_file(struct dataset_scan *scan, int fd, const char *clas
         (void)crypto_hash_sha256_update(&scan->digest, (const unsigned char *)"\n", 1);
         scan->n_files++;
         scan->n_bytes += (int64_t)reading->size;
+        scan->n_rows += rows_of(reading);
         atomic_fetch_add(&scan->progress->n_files, 1);
     }
     free(reading);

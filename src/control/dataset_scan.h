@@ -37,6 +37,8 @@ struct dataset_scan {
 
     struct weir_buf files; /**< Out: manifest entries, JSON, with commas between. */
     int64_t n_files, n_classes, n_bytes;
+    int64_t
+        n_rows; /**< Lines of .csv, .tsv and .jsonl files; of the first two without the header. */
     char damaged[SCAN_DAMAGED_SHOWN][SCAN_NAME_BYTES]; /**< Out: "ada/1.png is cut off". */
     size_t n_damaged_shown;
     crypto_hash_sha256_state digest; /**< Over "<sha256>  <name>\n" of each file, as sha256sum. */

@@ -8,6 +8,7 @@
 #include "control/control.h"
 #include "control/deploy.h"
 #include "control/idle.h"
+#include "control/observe.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
 #include "job/device.h"
@@ -28,6 +29,7 @@
 #define IDLE_MAX_MS        1000
 #define EXPIRE_EVERY_MS    600000
 #define IDLE_LOOK_EVERY_MS 10000               /* for jobs that use nothing of what they have */
+#define OBSERVE_EVERY_MS   1000                /* what triggers of IONs look at */
 #define COUNT_EVERY_MS     2000                /* what tasks that wait ask for */
 #define UNIT_MAX_BYTES     ((size_t)256 << 20) /* of one job or ION in memory */
 
@@ -39,7 +41,8 @@ struct engine {
     pthread_cond_t woken;
     bool is_notified, is_stopping;
     struct weir_node_watch watch;
-    int64_t next_expire_mono_ms, next_idle_mono_ms, next_count_mono_ms, next_sample_mono_ms;
+    int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,
+        next_sample_mono_ms;
     struct watcher watcher;
     struct alerter alerter;
     struct aside aside;
@@ -62,6 +65,7 @@ struct work {
     const char *deployment;              /**< For deployments' work. */
     const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
     bool is_due;                         /**< Out. */
+    bool observes;                       /**< In this round triggers look at the store. */
     const struct weir_outbox *action;    /**< For outbox work. */
     struct weir_outbox *actions;
     size_t n_actions;
@@ -400,13 +404,17 @@ static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir
     struct weir_ion_state state;
     WEIR_TRY(weir_ion_load(txn, work->ion, work->control.arena, &state, err));
     work->next_ms = weir_ion_next_tick_ms(&state, work->control.now_ms);
+    if (work->observes && work->next_ms > work->control.now_ms) {
+        bool is_due;
+        WEIR_TRY(control_observe_is_due(&work->control, txn, &state, &is_due, err));
+        work->next_ms = is_due ? work->control.now_ms : work->next_ms;
+    }
     return WEIR_OK;
 }
 
 static weir_status tick_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_ion_event tick = {.type = WEIR_ION_EVENT_TICK, .actor = "system"};
-    return control_ion_event(&work->control, txn, work->ion, &tick, err);
+    return control_ion_tick(&work->control, txn, work->ion, err);
 }
 
 static int64_t run_ions(struct work *work)
@@ -414,6 +422,10 @@ static int64_t run_ions(struct work *work)
     struct weir_error err;
     int64_t next_ms = INT64_MAX;
     work->fn = list_ions;
+    work->observes = weir_mono_ms() >= work->engine->next_observe_mono_ms;
+    if (work->observes) {
+        work->engine->next_observe_mono_ms = weir_mono_ms() + OBSERVE_EVERY_MS;
+    }
     if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
         return work->control.now_ms + IDLE_MAX_MS;
     }

@@ -184,6 +184,7 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                                           .blob = blob,
                                           .n_files = scan->n_files,
                                           .n_classes = scan->n_classes,
+                                          .n_rows = scan->n_rows,
                                           .bytes = scan->n_bytes}};
     weir_status status = weir_store_write(config->store, version_add_in, &add, err);
     if (status == WEIR_OK) {

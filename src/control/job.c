@@ -174,6 +174,9 @@ static weir_status resolve_training(struct control *control, struct weir_txn *tx
     if (wanted->resumed_from != NULL) {
         json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
     }
+    if (wanted->cause != NULL) {
+        json_object_set_new(names, "trigger", json_string(wanted->cause));
+    }
     json_t *parameters = json_copy(spec);
     json_object_update(parameters, names);
     *out = (struct tracked){.dataset = spec_text(spec, "dataset"),
@@ -393,6 +396,7 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
         .ion = action->ion,
         .pipeline = action->pipeline,
         .training = action->training,
+        .cause = pipeline->cause,
     };
     struct weir_job job;
     struct weir_error reason;

@@ -4,7 +4,8 @@
  *
  *     ion_step.c     which event goes where
  *     ion_apply.c    the document: pipelines come, change and go
- *     ion_train.c    triggers, coalescing, ends of trainings
+ *     ion_trigger.c  what makes a pipeline run
+ *     ion_train.c    coalescing, ends of trainings
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_review.c   what people ask for: approve, reject, roll back
  *     ion_deploy.c   what a replica must serve
@@ -56,6 +57,7 @@ struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
                                               struct weir_ion_pipeline pipeline);
 struct weir_ion_candidate *engine_add_candidate(struct engine *engine,
                                                 struct weir_ion_candidate candidate);
+struct weir_ion_trigger *engine_add_trigger(struct engine *engine, struct weir_ion_trigger trigger);
 
 /* ion_apply.c */
 void engine_on_applied(struct engine *engine);
@@ -66,25 +68,6 @@ weir_status engine_on_deleted(struct engine *engine);
 /** Start a training, or remember that a further one is wanted. */
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause);
 
-/** A version of the pipeline's dataset: remember it; train if it is new and the document says so.
- */
-void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                        const struct weir_ion_doc_pipeline *doc,
-                        const struct weir_ion_dataset *dataset);
-
-/** Work out when the schedule fires next. */
-void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                     const struct weir_ion_doc_pipeline *doc);
-
-/**
- * When the pipeline's schedule needs a tick: at its next time; now, if the stored time is later
- * than the schedule says, because the wall clock was set back; INT64_MAX = never.
- */
-int64_t engine_fire_tick_ms(const struct weir_ion_pipeline *pipeline,
-                            const struct weir_ion_doc_pipeline *doc, int64_t now_ms);
-
-void engine_on_tick(struct engine *engine);
-weir_status engine_on_trigger(struct engine *engine);
 void engine_on_started(struct engine *engine);
 void engine_on_ended(struct engine *engine);
 
@@ -97,6 +80,32 @@ weir_status engine_on_promoted(struct engine *engine);
 
 /** A training has ended, and none waits: start the next of those that were asked for at once. */
 void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/* ion_trigger.c */
+
+/** Bring the rows of triggers in line with the document: new ones are armed now. */
+void engine_arm_triggers(struct engine *engine);
+
+/** The pipeline has another dataset: nothing of that was seen. */
+void engine_forget_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/** A version of the pipeline's dataset: its triggers see it, and may fire. */
+void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_dataset *dataset);
+
+/** The pipeline begins to run: what its triggers have seen of its dataset is used up. */
+void engine_use_data(struct engine *engine, const struct weir_ion_pipeline *pipeline);
+
+void engine_tick_triggers(struct engine *engine);
+
+/**
+ * When a trigger needs a tick: when it will fire by what the engine knows; now, if it has no row yet,
+ * or if a schedule's stored time is later than the schedule says, because the wall clock was set
+ * back; INT64_MAX = never.
+ */
+int64_t engine_triggers_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
+
+weir_status engine_on_trigger(struct engine *engine);
 
 /* ion_policy.c */
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/uuid.h"
+#include "ion/firing.h"
 #include "ion/revision.h"
 #include "store/event.h"
 #include "store/stmt.h"
@@ -19,6 +20,7 @@ static const struct weir_field ion_fields[] = {
     WEIR_FIELD(weir_ion, revision,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Counts changes of the document"),
     WEIR_FIELD(weir_ion, list_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of the lists"),
     WEIR_FIELD(weir_ion, n_decisions,   INT,  WEIR_FIELD_READ_ONLY, "", "Policy decisions made"),
+    WEIR_FIELD(weir_ion, n_firings,     INT,  WEIR_FIELD_READ_ONLY, "", "Firings of triggers"),
     WEIR_FIELD(weir_ion, n_served,      INT,  WEIR_FIELD_READ_ONLY, "", "Promotions and rollbacks made"),
     WEIR_FIELD(weir_ion, created_by,    TEXT, WEIR_FIELD_READ_ONLY, "", "Who applied it first"),
     WEIR_FIELD(weir_ion, created_ms,    TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
@@ -35,13 +37,16 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, job,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Job of the training or of the replicas"),
     WEIR_FIELD(weir_ion_pipeline, run,                 TEXT, WEIR_FIELD_READ_ONLY, "", "Run of the training"),
     WEIR_FIELD(weir_ion_pipeline, training,            INT,  WEIR_FIELD_READ_ONLY, "", "Number of the running or last training"),
+    WEIR_FIELD(weir_ion_pipeline, started_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When that was started"),
     WEIR_FIELD(weir_ion_pipeline, cause,               TEXT, WEIR_FIELD_READ_ONLY, "", "Why it trains or trained last"),
     WEIR_FIELD(weir_ion_pipeline, cause_by,            TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered it by hand"),
     WEIR_FIELD(weir_ion_pipeline, pending_by,          TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered the training after that by hand"),
     WEIR_FIELD(weir_ion_pipeline, pending_cause,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why it will train again after that"),
     WEIR_FIELD(weir_ion_pipeline, runs_left,           INT,  WEIR_FIELD_READ_ONLY, "", "Trainings that follow this one, as a person asked for"),
     WEIR_FIELD(weir_ion_pipeline, dataset_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Latest version of its dataset seen"),
-    WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When its schedule fires next"),
+    WEIR_FIELD(weir_ion_pipeline, n_restarts,          INT,  WEIR_FIELD_READ_ONLY, "", "Restarts by its rule since it last went well"),
+    WEIR_FIELD(weir_ion_pipeline, restart_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it starts again by its rule"),
+    WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When a schedule of it fires next"),
     WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
     WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what replicas must serve"),
     WEIR_FIELD_HIDING(weir_ion_pipeline, deployment,   WEIR_FIELD_READ_ONLY, WEIR_DEPLOYMENT_SECRETS, "", "What replicas must serve; secrets are shown as ***"),
@@ -144,7 +149,7 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                           struct weir_ion_state *out, struct weir_error *err)
 {
     struct weir_ion_state state = {0};
-    void *pipelines, *candidates, *members, *replicas;
+    void *pipelines, *candidates, *members, *replicas, *triggers;
     json_t *document = NULL;
     WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, &state.ion, err));
     const char *text = state.ion.document != NULL ? state.ion.document : "";
@@ -166,7 +171,10 @@ weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_ar
                       &state.n_members, err));
     WEIR_TRY(load_all(txn, &weir_ion_replica_resource, name, NULL, arena, &replicas,
                       &state.n_replicas, err));
+    WEIR_TRY(load_all(txn, &weir_ion_trigger_resource, name, NULL, arena, &triggers,
+                      &state.n_triggers, err));
     state.pipelines = pipelines;
+    state.triggers = triggers;
     state.candidates = candidates;
     state.members = members;
     state.replicas = replicas;
@@ -225,6 +233,8 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
         return WEIR_OK; /* It is in the pipeline's record. */
     case WEIR_ION_ACTION_DECIDED:
         return weir_txn_insert(txn, &weir_policy_decision_resource, &action->decision, err);
+    case WEIR_ION_ACTION_FIRED:
+        return weir_firing_store(txn, &action->firing, err);
     case WEIR_ION_ACTION_EVENT: {
         const struct weir_event event = {.time_ms = now_ms,
                                          .topic = "ions",
@@ -261,6 +271,11 @@ weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *sta
         WEIR_TRY(weir_txn_upsert(txn, &weir_ion_pipeline_resource, &state->pipelines[i], err));
     }
     WEIR_TRY(save_candidates(txn, state, now_ms, err));
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        if (state->triggers[i].updated_ms == now_ms) {
+            WEIR_TRY(weir_txn_upsert(txn, &weir_ion_trigger_resource, &state->triggers[i], err));
+        }
+    }
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     weir_status status = WEIR_OK;

@@ -73,6 +73,8 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->pending_by = NULL;
     pipeline->runs_left = 0;
     pipeline->next_fire_ms = 0;
+    pipeline->n_restarts = 0;
+    pipeline->restart_ms = 0;
     pipeline->candidate = NULL;
     pipeline->deployment = NULL;
     pipeline->updated_ms = engine->now_ms;
@@ -126,14 +128,11 @@ static void apply_training(struct engine *engine, struct weir_ion_pipeline *pipe
                            const struct weir_ion_doc_pipeline *doc)
 {
     const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->dataset);
-    if (old == NULL || !is_same_text(old->schedule, doc->schedule)) {
-        engine_schedule(engine, pipeline, doc);
-    }
     if (old != NULL && !is_same_text(old->dataset, doc->dataset)) {
-        pipeline->dataset_version = 0;
+        engine_forget_dataset(engine, pipeline);
     }
     if (dataset != NULL) {
-        engine_see_dataset(engine, pipeline, doc, dataset);
+        engine_see_dataset(engine, pipeline, dataset);
     }
 }
 
@@ -223,10 +222,15 @@ void engine_on_applied(struct engine *engine)
     apply_header(engine);
     state->doc = *engine->event->doc;
     remove_missing(engine);
+    bool are_new[WEIR_ION_PIPELINES_MAX];
+    for (size_t i = 0; i < state->doc.n_pipelines; i++) {
+        (void)ensure_pipeline(engine, &state->doc.pipelines[i], &are_new[i]);
+    }
+    engine_arm_triggers(engine);
     for (size_t i = 0; i < state->doc.n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *doc = &state->doc.pipelines[i];
-        bool is_new;
-        struct weir_ion_pipeline *pipeline = ensure_pipeline(engine, doc, &is_new);
+        bool is_new = are_new[i];
+        struct weir_ion_pipeline *pipeline = engine_pipeline(engine, doc->name);
         const struct weir_ion_doc_pipeline *old =
             is_new ? NULL : weir_ion_doc_pipeline(&old_doc, doc->name);
         if (doc->type == WEIR_PIPELINE_TRAINING) {

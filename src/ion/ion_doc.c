@@ -1,6 +1,7 @@
 #include "ion/ion_doc.h"
 
-#include "base/record.h"
+#include "ion/ion_doc_reader.h"
+
 #include "endpoint/endpoint.h"
 #include "endpoint/stage.h"
 
@@ -21,11 +22,6 @@ struct document {
 struct training {
     char *name, *type, *dataset, *model, *parameters, *triggers;
     int64_t workers, parameter_servers, max_restarts;
-};
-
-struct triggers {
-    bool manual, new_data;
-    char *schedule;
 };
 
 struct prediction {
@@ -65,11 +61,6 @@ static const struct weir_field training_fields[] = {
     WEIR_FIELD(training, parameters,        JSON, 0, "", "training parameters"),
     WEIR_FIELD(training, triggers,          JSON, 0, "", "when to train"),
 };
-static const struct weir_field triggers_fields[] = {
-    WEIR_FIELD(triggers, manual,   BOOL, 0, "", "by hand"),
-    WEIR_FIELD(triggers, new_data, BOOL, 0, "", "on a new version of the dataset"),
-    WEIR_FIELD(triggers, schedule, TEXT, 0, "", "cron with a seconds field, UTC"),
-};
 static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, name,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(prediction, type,     TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
@@ -104,8 +95,6 @@ static const struct weir_resource document_resource =
     WEIR_RESOURCE("ION document", "", document, document_fields);
 static const struct weir_resource training_resource =
     WEIR_RESOURCE("training pipeline", "", training, training_fields);
-static const struct weir_resource triggers_resource =
-    WEIR_RESOURCE("triggers object", "", triggers, triggers_fields);
 static const struct weir_resource prediction_resource =
     WEIR_RESOURCE("prediction pipeline", "", prediction, prediction_fields);
 static const struct weir_resource gallery_resource =
@@ -114,76 +103,15 @@ static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link
 static const struct weir_resource link_from_resource =
     WEIR_RESOURCE("link's from", "", link_from, link_from_fields);
 
-/** What every part of the reading needs: where we are ("$.pipelines[0]") and where text goes. */
-struct reader {
-    char *path;
-    struct weir_arena *arena;
-    struct weir_error *err;
-};
-
-static struct reader reader_at(const struct reader *parent, const char *key, size_t index)
-{
-    struct reader child = *parent;
-    child.path = index == SIZE_MAX
-                     ? weir_arena_printf(parent->arena, "%s.%s", parent->path, key)
-                     : weir_arena_printf(parent->arena, "%s.%s[%zu]", parent->path, key, index);
-    return child;
-}
-
-/** Fill a record from an object; the record's paths ("$.workers") become ours. */
-static weir_status read_object(const struct reader *reader, const struct weir_resource *resource,
-                               const json_t *object, void *out)
-{
-    struct weir_error cause = {0};
-    weir_status status =
-        weir_record_from_json(resource, object, WEIR_RECORD_CREATE, reader->arena, out, &cause);
-    if (status == WEIR_OK) {
-        return WEIR_OK;
-    }
-    const char *rest = cause.message[0] == '$' ? cause.message + 1 : cause.message;
-    return weir_error_set(reader->err, status, "%s%s", reader->path, rest);
-}
-
-static weir_status check_range(const struct reader *reader, const char *key, int64_t value,
-                               int64_t min, int64_t max)
-{
-    if (value < min || value > max) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.%s: %lld is not in %lld to %lld",
-                              reader->path, key, (long long)value, (long long)min, (long long)max);
-    }
-    return WEIR_OK;
-}
-
-static weir_status read_triggers(const struct reader *parent, const json_t *json,
-                                 struct weir_ion_doc_pipeline *out)
-{
-    struct triggers triggers = {.manual = true};
-    if (json != NULL && !json_is_null(json)) {
-        struct reader reader = reader_at(parent, "triggers", SIZE_MAX);
-        WEIR_TRY(read_object(&reader, &triggers_resource, json, &triggers));
-        if (triggers.schedule != NULL) {
-            struct weir_error cause = {0};
-            weir_status status = weir_cron_parse(triggers.schedule, &out->cron, &cause);
-            if (status != WEIR_OK) {
-                return weir_error_set(reader.err, status, "%s.schedule: %s", reader.path,
-                                      cause.message);
-            }
-        }
-    }
-    out->on_manual = triggers.manual;
-    out->on_new_data = triggers.new_data;
-    out->schedule = triggers.schedule;
-    return WEIR_OK;
-}
-
-static weir_status read_training(const struct reader *reader, const json_t *json,
+static weir_status read_training(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out)
 {
     struct training training = {.workers = 1, .max_restarts = 3};
-    WEIR_TRY(read_object(reader, &training_resource, json, &training));
-    WEIR_TRY(check_range(reader, "workers", training.workers, 1, TASKS_MAX));
-    WEIR_TRY(check_range(reader, "parameter_servers", training.parameter_servers, 0, TASKS_MAX));
-    WEIR_TRY(check_range(reader, "max_restarts", training.max_restarts, 0, 1000));
+    WEIR_TRY(doc_read_object(reader, &training_resource, json, &training));
+    WEIR_TRY(doc_check_range(reader, "workers", training.workers, 1, TASKS_MAX));
+    WEIR_TRY(
+        doc_check_range(reader, "parameter_servers", training.parameter_servers, 0, TASKS_MAX));
+    WEIR_TRY(doc_check_range(reader, "max_restarts", training.max_restarts, 0, 1000));
     const json_t *parameters = json_object_get(json, "parameters");
     if (parameters != NULL && !json_is_null(parameters) && !json_is_object(parameters)) {
         return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.parameters: expected an object",
@@ -199,10 +127,10 @@ static weir_status read_training(const struct reader *reader, const json_t *json
         .max_restarts = training.max_restarts,
         .parameters = training.parameters != NULL ? training.parameters : "{}",
     };
-    return read_triggers(reader, json_object_get(json, "triggers"), out);
+    return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
 }
 
-static weir_status check_rate(const struct reader *reader, const char *name, double rate)
+static weir_status check_rate(const struct doc_reader *reader, const char *name, double rate)
 {
     return rate > 0 && rate < 1
                ? WEIR_OK
@@ -210,16 +138,16 @@ static weir_status check_rate(const struct reader *reader, const char *name, dou
                                 reader->path, name, rate);
 }
 
-static weir_status read_gallery(const struct reader *parent, const json_t *json,
+static weir_status read_gallery(const struct doc_reader *parent, const json_t *json,
                                 struct weir_ion_doc_pipeline *out)
 {
     if (json == NULL || json_is_null(json)) {
         return WEIR_OK;
     }
-    struct reader reader = reader_at(parent, "gallery", SIZE_MAX);
+    struct doc_reader reader = doc_reader_at(parent, "gallery", SIZE_MAX);
     struct gallery gallery = {
         .by_default = "unknown", .false_accept_rate = 0.01, .false_deny_rate = 0.01};
-    WEIR_TRY(read_object(&reader, &gallery_resource, json, &gallery));
+    WEIR_TRY(doc_read_object(&reader, &gallery_resource, json, &gallery));
     WEIR_TRY(check_rate(&reader, "false_accept_rate", gallery.false_accept_rate));
     WEIR_TRY(check_rate(&reader, "false_deny_rate", gallery.false_deny_rate));
     const char *by_default = gallery.by_default != NULL ? gallery.by_default : "";
@@ -244,7 +172,7 @@ static weir_status read_gallery(const struct reader *parent, const json_t *json,
 }
 
 /** Source and sinks are stored as they are written; the replica reads them with the same tables. */
-static weir_status check_endpoints(const struct reader *reader, const json_t *json)
+static weir_status check_endpoints(const struct doc_reader *reader, const json_t *json)
 {
     struct weir_configured source, sinks[WEIR_ENDPOINT_SINKS_MAX];
     size_t n_sinks;
@@ -254,10 +182,10 @@ static weir_status check_endpoints(const struct reader *reader, const json_t *js
 
 /** The stages as they are written, or those that stand for none; the replica reads them with the
  *  same table. */
-static weir_status read_stages(const struct reader *parent, const char *written,
+static weir_status read_stages(const struct doc_reader *parent, const char *written,
                                struct weir_ion_doc_pipeline *out)
 {
-    struct reader reader = reader_at(parent, "stages", SIZE_MAX);
+    struct doc_reader reader = doc_reader_at(parent, "stages", SIZE_MAX);
     bool has_gallery = out->gallery_dataset != NULL;
     struct weir_stage_chain chain;
     bool is_written = written != NULL && strcmp(written, "null") != 0;
@@ -271,14 +199,14 @@ static weir_status read_stages(const struct reader *parent, const char *written,
     return weir_stages_check_gallery(&chain, has_gallery, reader.path, reader.err);
 }
 
-static weir_status read_prediction(const struct reader *reader, const json_t *json,
+static weir_status read_prediction(const struct doc_reader *reader, const json_t *json,
                                    struct weir_ion_doc_pipeline *out)
 {
     struct prediction prediction = {.replicas = 1, .no_frames_after_s = NO_FRAMES_AFTER_S};
-    WEIR_TRY(read_object(reader, &prediction_resource, json, &prediction));
-    WEIR_TRY(check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
-    WEIR_TRY(
-        check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0, NO_FRAMES_MAX_S));
+    WEIR_TRY(doc_read_object(reader, &prediction_resource, json, &prediction));
+    WEIR_TRY(doc_check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
+    WEIR_TRY(doc_check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0,
+                             NO_FRAMES_MAX_S));
     WEIR_TRY(check_endpoints(reader, json));
     *out = (struct weir_ion_doc_pipeline){
         .name = prediction.name,
@@ -292,7 +220,7 @@ static weir_status read_prediction(const struct reader *reader, const json_t *js
     return read_stages(reader, prediction.stages, out);
 }
 
-static weir_status read_pipeline(const struct reader *reader, const json_t *json,
+static weir_status read_pipeline(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out)
 {
     const char *type = json_string_value(json_object_get(json, "type"));
@@ -311,7 +239,7 @@ static weir_status read_pipeline(const struct reader *reader, const json_t *json
                           type);
 }
 
-static weir_status read_pipelines(const struct reader *root, const json_t *json,
+static weir_status read_pipelines(const struct doc_reader *root, const json_t *json,
                                   struct weir_ion_doc *doc)
 {
     size_t n = json_array_size(json);
@@ -322,7 +250,7 @@ static weir_status read_pipelines(const struct reader *root, const json_t *json,
     }
     doc->pipelines = WEIR_ARENA_ARRAY(root->arena, n, struct weir_ion_doc_pipeline);
     for (size_t i = 0; i < n; i++) {
-        struct reader reader = reader_at(root, "pipelines", i);
+        struct doc_reader reader = doc_reader_at(root, "pipelines", i);
         struct weir_ion_doc_pipeline pipeline = {0};
         WEIR_TRY(read_pipeline(&reader, json_array_get(json, i), &pipeline));
         if (weir_ion_doc_pipeline(doc, pipeline.name) != NULL) {
@@ -336,7 +264,7 @@ static weir_status read_pipelines(const struct reader *root, const json_t *json,
 }
 
 /** One end of a link must be a pipeline of the type. */
-static weir_status check_end(const struct reader *reader, const struct weir_ion_doc *doc,
+static weir_status check_end(const struct doc_reader *reader, const struct weir_ion_doc *doc,
                              const char *key, const char *name, enum weir_pipeline_type type)
 {
     const struct weir_ion_doc_pipeline *pipeline = weir_ion_doc_pipeline(doc, name);
@@ -355,10 +283,10 @@ static weir_status check_end(const struct reader *reader, const struct weir_ion_
 }
 
 /** A link begins at a training pipeline, or at a registered model: {model: NAME}. */
-static weir_status read_from(const struct reader *parent, const json_t *json,
+static weir_status read_from(const struct doc_reader *parent, const json_t *json,
                              const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
 {
-    struct reader reader = reader_at(parent, "from", SIZE_MAX);
+    struct doc_reader reader = doc_reader_at(parent, "from", SIZE_MAX);
     if (json_is_string(json)) {
         out->from = weir_arena_strdup(reader.arena, json_string_value(json));
         return check_end(parent, doc, "from", out->from, WEIR_PIPELINE_TRAINING);
@@ -369,14 +297,14 @@ static weir_status read_from(const struct reader *parent, const json_t *json,
                               reader.path);
     }
     struct link_from from = {0};
-    WEIR_TRY(read_object(&reader, &link_from_resource, json, &from));
+    WEIR_TRY(doc_read_object(&reader, &link_from_resource, json, &from));
     out->model = from.model;
     out->from = weir_arena_printf(reader.arena, WEIR_ION_FROM_MODEL "%s", from.model);
     return WEIR_OK;
 }
 
 /** "MODEL@VERSION" */
-static weir_status read_default(const struct reader *reader, const char *text,
+static weir_status read_default(const struct doc_reader *reader, const char *text,
                                 struct weir_ion_doc_link *out)
 {
     const char *at = text != NULL ? strrchr(text, '@') : NULL;
@@ -398,11 +326,11 @@ static weir_status read_default(const struct reader *reader, const char *text,
                                 out->default_model);
 }
 
-static weir_status read_link(const struct reader *reader, const json_t *json,
+static weir_status read_link(const struct doc_reader *reader, const json_t *json,
                              const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
 {
     struct link link = {0};
-    WEIR_TRY(read_object(reader, &link_resource, json, &link));
+    WEIR_TRY(doc_read_object(reader, &link_resource, json, &link));
     struct weir_ion_doc_link read = {.to = link.to};
     WEIR_TRY(read_from(reader, json_object_get(json, "from"), doc, &read));
     WEIR_TRY(check_end(reader, doc, "to", link.to, WEIR_PIPELINE_PREDICTION));
@@ -423,7 +351,7 @@ static weir_status read_link(const struct reader *reader, const json_t *json,
 }
 
 /** Whom the network was trained on, it holds apart better than any impostor. */
-static weir_status check_impostors(const struct reader *root, const struct weir_ion_doc *doc,
+static weir_status check_impostors(const struct doc_reader *root, const struct weir_ion_doc *doc,
                                    size_t i_pipeline)
 {
     const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
@@ -439,7 +367,7 @@ static weir_status check_impostors(const struct reader *root, const struct weir_
     return WEIR_OK;
 }
 
-static weir_status read_links(const struct reader *root, const json_t *json,
+static weir_status read_links(const struct doc_reader *root, const json_t *json,
                               struct weir_ion_doc *doc)
 {
     size_t n = json_array_size(json);
@@ -450,7 +378,7 @@ static weir_status read_links(const struct reader *root, const json_t *json,
     }
     doc->links = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_link);
     for (size_t i = 0; i < n; i++) {
-        struct reader reader = reader_at(root, "links", i);
+        struct doc_reader reader = doc_reader_at(root, "links", i);
         WEIR_TRY(read_link(&reader, json_array_get(json, i), doc, &doc->links[doc->n_links]));
         doc->n_links++;
     }
@@ -474,10 +402,10 @@ static weir_status read_links(const struct reader *root, const json_t *json,
 weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
                                struct weir_ion_doc *out, struct weir_error *err)
 {
-    struct reader root = {.path = "$", .arena = arena, .err = err};
+    struct doc_reader root = {.path = "$", .arena = arena, .err = err};
     struct document top = {.kind = "ion", .project = "default"};
     struct weir_ion_doc doc = {0};
-    WEIR_TRY(read_object(&root, &document_resource, document, &top));
+    WEIR_TRY(doc_read_object(&root, &document_resource, document, &top));
     if (top.kind == NULL || strcmp(top.kind, "ion") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.kind: \"%.40s\" is not \"ion\"",
                               top.kind != NULL ? top.kind : "");

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "ion/cron.h"
 #include "ion/policy.h"
+#include "ion/trigger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,10 +30,10 @@ struct weir_ion_doc_pipeline {
     int64_t parameter_servers;
     int64_t max_restarts;
     char *parameters; /**< JSON object for the training spec. */
-    bool on_manual;
-    bool on_new_data;
-    char *schedule;        /**< Text, or NULL. */
-    struct weir_cron cron; /**< Of schedule. */
+    struct weir_trigger_list triggers;
+    bool on_manual;       /**< What triggers say: a person may start it. */
+    bool on_new_data;     /**< One of them fires on new data. */
+    const char *schedule; /**< Of the first that has one; NULL: none. */
     /* Prediction. */
     int64_t replicas;
     char *source;          /**< JSON object with "kind". */

@@ -30,8 +30,11 @@ static void check(const struct weir_ion_doc *doc)
             abort(); /* two of the same name */
         }
         if (pipeline->schedule != NULL &&
-            (weir_cron_parse(pipeline->schedule, &cron, NULL) != WEIR_OK ||
-             memcmp(cron.years, pipeline->cron.years, sizeof cron.years) != 0)) {
+            weir_cron_parse(pipeline->schedule, &cron, NULL) != WEIR_OK) {
+            abort();
+        }
+        if (pipeline->type == WEIR_PIPELINE_TRAINING &&
+            (pipeline->triggers.n == 0 || pipeline->triggers.n > WEIR_TRIGGERS_MAX + 1)) {
             abort();
         }
     }

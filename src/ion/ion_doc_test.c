@@ -90,9 +90,9 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     ck_assert_int_eq(training->parameter_servers, 1);
     ck_assert_ptr_nonnull(strstr(training->parameters, "\"batch_size\""));
     ck_assert(training->on_manual && training->on_new_data);
-    int64_t next_ms;
-    ck_assert_int_eq(weir_cron_next(&training->cron, 0, &next_ms), WEIR_OK);
-    ck_assert_int_eq(next_ms, 3 * 3600000);
+    ck_assert_uint_eq(training->triggers.n, 3); /* The old form is a list of the same. */
+    ck_assert_str_eq(training->triggers.items[1].text, "{\"kind\":\"new-data\"}");
+    ck_assert_str_eq(training->triggers.items[2].kind->name, "schedule");
     const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
     ck_assert_int_eq(entrance->replicas, 2);
     ck_assert_str_eq(entrance->gallery_dataset, "people");

@@ -83,8 +83,8 @@ static struct weir_ion_event random_apply(struct world *world)
         &arena, documents[weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents))], &text);
     event.document = text;
     struct weir_ion_dataset *datasets = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_dataset);
-    datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b"};
-    datasets[1] = (struct weir_ion_dataset){"people", world->datasets[1], "/p", "d", "b"};
+    datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b", 0, 0, 0};
+    datasets[1] = (struct weir_ion_dataset){"people", world->datasets[1], "/p", "d", "b", 0, 0, 0};
     event.datasets = datasets;
     event.n_datasets = 2;
     struct weir_ion_model *models = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_model);
@@ -171,7 +171,7 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
         world->datasets[i_training] += weir_rng_below(rng, 3) != 0;
         *dataset = (struct weir_ion_dataset){i_training == 0 ? "faces" : "people",
-                                             world->datasets[i_training], "/d", "d", "b"};
+                                             world->datasets[i_training], "/d", "d", "b", 0, 0, 0};
         event.type = WEIR_ION_EVENT_DATASET;
         event.datasets = dataset;
         event.n_datasets = 1;

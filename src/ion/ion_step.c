@@ -84,6 +84,20 @@ struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
     return &state->pipelines[i];
 }
 
+struct weir_ion_trigger *engine_add_trigger(struct engine *engine, struct weir_ion_trigger trigger)
+{
+    struct weir_ion_state *state = engine->state;
+    size_t i = 0;
+    while (i < state->n_triggers && strcmp(state->triggers[i].id, trigger.id) < 0) {
+        i++;
+    }
+    state->triggers = open_gap(engine->arena, (const char *)state->triggers, state->n_triggers,
+                               sizeof(trigger), i);
+    state->n_triggers++;
+    state->triggers[i] = trigger;
+    return &state->triggers[i];
+}
+
 struct weir_ion_candidate *engine_add_candidate(struct engine *engine,
                                                 struct weir_ion_candidate candidate)
 {
@@ -112,7 +126,7 @@ static void on_dataset(struct engine *engine)
             continue;
         }
         if (engine_is(doc->pipelines[i].dataset, dataset->name)) {
-            engine_see_dataset(engine, pipeline, &doc->pipelines[i], dataset);
+            engine_see_dataset(engine, pipeline, dataset);
         }
         if (engine_is(doc->pipelines[i].gallery_dataset, dataset->name)) {
             engine_see_gallery(engine, pipeline, dataset);
@@ -145,7 +159,7 @@ static weir_status dispatch(struct engine *engine)
         on_dataset(engine);
         break;
     case WEIR_ION_EVENT_TICK:
-        engine_on_tick(engine);
+        engine_tick_triggers(engine);
         engine_tick_policies(engine);
         break;
     case WEIR_ION_EVENT_TRIGGER:
@@ -184,6 +198,7 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
                           struct weir_ion_actions *actions, struct weir_error *err)
 {
     struct engine engine = {state, event, now_ms, arena, actions, err};
+    engine_arm_triggers(&engine);
     if (engine_is(state->ion.state, "DELETED") && event->type != WEIR_ION_EVENT_APPLIED) {
         if (is_asked_by_a_person(event->type)) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "ION \"%s\" is deleted: apply it again",
@@ -196,13 +211,7 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
 
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
 {
-    int64_t next_ms = INT64_MAX;
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
-        int64_t tick_ms = engine_fire_tick_ms(
-            pipeline, weir_ion_doc_pipeline(&state->doc, pipeline->name), now_ms);
-        next_ms = WEIR_MIN(next_ms, tick_ms);
-    }
-    return engine_is(state->ion.state, "ACTIVE") ? WEIR_MIN(next_ms, engine_policies_tick_ms(state))
-                                                 : next_ms;
+    return engine_is(state->ion.state, "ACTIVE")
+               ? WEIR_MIN(engine_triggers_tick_ms(state, now_ms), engine_policies_tick_ms(state))
+               : INT64_MAX;
 }

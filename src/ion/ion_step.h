@@ -30,6 +30,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "ion/firing.h"
 #include "ion/ion_doc.h"
 #include "ion/replica.h"
 
@@ -54,6 +55,7 @@ struct weir_ion {
     int64_t revision;      /**< Counts up with every change of the document. */
     int64_t list_revision; /**< Counts up with every change of the members. */
     int64_t n_decisions;   /**< Policy decisions made so far. */
+    int64_t n_firings;     /**< Firings of triggers so far. */
     int64_t n_served;      /**< Promotions and rollbacks so far: gives candidates' served_seq. */
     char *created_by;
     int64_t created_ms;
@@ -73,13 +75,16 @@ struct weir_ion_pipeline {
     char *run; /**< Of the running training. */
     /* Training. */
     int64_t training;    /**< Number of the running or last training; 0 = none yet. */
+    int64_t started_ms;  /**< When it was started. */
     char *cause;         /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
     char *cause_by;      /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
     char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
     char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
     int64_t runs_left;   /**< Trainings that follow this one, as a person asked for. */
     int64_t dataset_version; /**< Latest version seen. */
-    int64_t next_fire_ms;    /**< Of the schedule; 0 = none. */
+    int64_t n_restarts;      /**< Of the node, by its rule, since it last went well. */
+    int64_t restart_ms;      /**< When it starts again by its rule; 0: it does not. */
+    int64_t next_fire_ms;    /**< The nearest time of its schedules; 0 = none. */
     /* Prediction. */
     char *candidate;             /**< That serves; NULL = none. */
     int64_t deployment_revision; /**< 0: nothing deployed yet. */
@@ -156,6 +161,8 @@ struct weir_ion_state {
     size_t n_pipelines;
     struct weir_ion_candidate *candidates;
     size_t n_candidates;
+    struct weir_ion_trigger *triggers; /**< By identifier. */
+    size_t n_triggers;
     const struct weir_ion_member *members; /**< By person. */
     size_t n_members;
     const struct weir_ion_replica *replicas; /**< Last reports. */
@@ -169,6 +176,13 @@ struct weir_ion_dataset {
     const char *path;
     const char *digest;
     const char *blob; /**< Manifest. */
+    int64_t n_files, n_bytes, n_rows;
+};
+
+/** What the server observed for a trigger; the engine fills in what it knows itself. */
+struct weir_ion_observed {
+    const char *trigger; /**< Identifier. */
+    struct weir_trigger_inputs inputs;
 };
 
 /** A model version, as far as IONs care. */
@@ -187,7 +201,7 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_DELETED, /**< actor. */
     WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
     WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
-    WEIR_ION_EVENT_TICK,    /**< Time has passed. */
+    WEIR_ION_EVENT_TICK,    /**< Time has passed; observed: what triggers look at. */
     WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
     WEIR_ION_EVENT_RUN,     /**< times, actor: every training that may be started by hand. */
     WEIR_ION_EVENT_PROMOTED, /**< actor: a sandbox goes on in production. */
@@ -220,6 +234,8 @@ struct weir_ion_event {
     const struct weir_ion_doc *doc;
     const struct weir_ion_dataset *datasets;
     size_t n_datasets;
+    const struct weir_ion_observed *observed;
+    size_t n_observed;
     const struct weir_ion_model *models;
     size_t n_models;
     const struct weir_ion_model
@@ -239,6 +255,7 @@ enum weir_ion_action_type {
     WEIR_ION_ACTION_DEPLOYED, /**< pipeline, number = new deployment revision (already in the
                                  state). */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
+    WEIR_ION_ACTION_FIRED,    /**< firing: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
     WEIR_ION_ACTION_ALERT,    /**< key, kind, severity (NULL: the kind's), message: raise. */
     WEIR_ION_ACTION_RESOLVE,  /**< key: the alert's cause is gone. */
@@ -255,6 +272,7 @@ struct weir_ion_action {
     const char *message;
     const char *actor;
     struct weir_policy_decision decision;
+    struct weir_trigger_firing firing;
 };
 
 /** Actions in the order they were decided; grows in the arena. Start with {0}. */
@@ -282,6 +300,18 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
  * back left a schedule waiting for a time further ahead than it says: the TICK works it out anew.
  */
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
+
+/**
+ * What a trigger would look at now, as far as the engine knows it; `by`, windows, value, alert and
+ * model are for others to fill in.
+ */
+struct weir_trigger_inputs weir_ion_trigger_inputs(const struct weir_ion_state *state,
+                                                   const struct weir_ion_trigger *trigger,
+                                                   int64_t now_ms);
+
+/** The document's trigger of a row; NULL: the document has another, or none. */
+const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *state,
+                                               const struct weir_ion_trigger *trigger);
 
 /**
  * A candidate's state for people: SERVING if replicas serve it; DEPLOYING or DEPLOY_FAILED if the

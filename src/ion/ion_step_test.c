@@ -53,7 +53,7 @@ static struct weir_ion_event ended(enum weir_ion_event_type type, int64_t traini
 static struct weir_ion_event dataset(const char *name, int64_t version)
 {
     struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
-    *dataset = (struct weir_ion_dataset){name, version, "/data", "d16e57", "b10b"};
+    *dataset = (struct weir_ion_dataset){name, version, "/data", "d16e57", "b10b", 0, 0, 0};
     return (struct weir_ion_event){
         .type = WEIR_ION_EVENT_DATASET, .datasets = dataset, .n_datasets = 1};
 }
@@ -329,8 +329,8 @@ END_TEST
 
 START_TEST(data_that_is_there_when_the_document_is_applied_starts_the_first_training)
 {
-    static const struct weir_ion_dataset datasets[] = {{"faces", 4, "/faces", "d", "b"},
-                                                       {"people", 2, "/people", "d", "b"}};
+    static const struct weir_ion_dataset datasets[] = {{"faces", 4, "/faces", "d", "b", 0, 0, 0},
+                                                       {"people", 2, "/people", "d", "b", 0, 0, 0}};
     struct weir_ion_event apply = applied(&arena, "always-update", "{new_data: true}", 1);
     apply.datasets = datasets;
     apply.n_datasets = 2;
@@ -417,7 +417,7 @@ static int64_t impostors_at(int64_t revision)
 
 START_TEST(a_new_version_of_the_impostors_is_a_new_deployment)
 {
-    static const struct weir_ion_dataset other = {"visitors", 9, "/v", "d", "b"};
+    static const struct weir_ion_dataset other = {"visitors", 9, "/v", "d", "b", 0, 0, 0};
     must(applied_with("passers-by"));
     must(model(&arena, "t", 7));
     must(dataset("people", 3));

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SCHEDULE_SLACK_MS 60000
-
 static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pipeline)
 {
     return weir_arena_printf(engine->arena, "training_failed:%s", pipeline->id);
@@ -28,7 +26,9 @@ static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, cha
     pipeline->pending_by = NULL;
     pipeline->job = NULL;
     pipeline->run = NULL;
+    pipeline->started_ms = engine->now_ms;
     pipeline->updated_ms = engine->now_ms;
+    engine_use_data(engine, pipeline);
     engine_act(engine, (struct weir_ion_action){
                            .type = WEIR_ION_ACTION_START_TRAINING,
                            .key = weir_arena_printf(engine->arena, "start_training:%s:%" PRId64,
@@ -77,104 +77,6 @@ void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, c
                                   "Pipeline %s trains again when training %" PRId64
                                   " has ended: %s.",
                                   pipeline->name, pipeline->training, cause));
-}
-
-void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                        const struct weir_ion_doc_pipeline *doc,
-                        const struct weir_ion_dataset *dataset)
-{
-    if (dataset->version <= pipeline->dataset_version) {
-        return;
-    }
-    pipeline->dataset_version = dataset->version;
-    pipeline->updated_ms = engine->now_ms;
-    if (doc->on_new_data) {
-        engine_trigger(engine, pipeline,
-                       weir_arena_printf(engine->arena, "%s version %" PRId64, dataset->name,
-                                         dataset->version));
-    }
-}
-
-void engine_schedule(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                     const struct weir_ion_doc_pipeline *doc)
-{
-    int64_t next_ms;
-    bool fires =
-        doc->schedule != NULL && weir_cron_next(&doc->cron, engine->now_ms, &next_ms) == WEIR_OK;
-    pipeline->next_fire_ms = fires ? next_ms : 0;
-}
-
-/**
- * The next time by the schedule itself, 0 = none. Times within SCHEDULE_SLACK_MS do not count: a
- * wall clock that is put right by a moment must not fire the same time twice.
- */
-static int64_t next_by_schedule(const struct weir_ion_doc_pipeline *doc, int64_t now_ms)
-{
-    int64_t next_ms;
-    bool fires = doc->schedule != NULL &&
-                 weir_cron_next(&doc->cron, now_ms + SCHEDULE_SLACK_MS, &next_ms) == WEIR_OK;
-    return fires ? next_ms : 0;
-}
-
-int64_t engine_fire_tick_ms(const struct weir_ion_pipeline *pipeline,
-                            const struct weir_ion_doc_pipeline *doc, int64_t now_ms)
-{
-    int64_t stored_ms = pipeline->next_fire_ms;
-    if (doc == NULL || doc->schedule == NULL || engine_is(pipeline->state, PIPELINE_REMOVED)) {
-        return INT64_MAX;
-    }
-    if (stored_ms > 0 && stored_ms <= now_ms) {
-        return stored_ms;
-    }
-    /* A time that was worked out earlier is never later than one that is worked out now, unless
-     * the wall clock was set back. */
-    int64_t next_ms = next_by_schedule(doc, now_ms);
-    if (next_ms > 0 && (stored_ms == 0 || stored_ms > next_ms)) {
-        return now_ms;
-    }
-    return stored_ms > 0 ? stored_ms : INT64_MAX;
-}
-
-void engine_on_tick(struct engine *engine)
-{
-    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
-        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        const struct weir_ion_doc_pipeline *doc =
-            weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-        if (engine_fire_tick_ms(pipeline, doc, engine->now_ms) > engine->now_ms) {
-            continue;
-        }
-        bool has_come = pipeline->next_fire_ms > 0 && pipeline->next_fire_ms <= engine->now_ms;
-        engine_schedule(engine, pipeline, doc);
-        if (has_come) {
-            /* Times that were missed while the server was down are one trigger. */
-            engine_trigger(engine, pipeline, "schedule");
-        }
-    }
-}
-
-weir_status engine_on_trigger(struct engine *engine)
-{
-    const char *name = engine->event->pipeline != NULL ? engine->event->pipeline : "";
-    struct weir_ion_pipeline *pipeline = engine_pipeline(engine, name);
-    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&engine->state->doc, name);
-    if (pipeline == NULL || doc == NULL) {
-        return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no pipeline \"%s\"",
-                              engine->state->ion.name, name);
-    }
-    if (doc->type != WEIR_PIPELINE_TRAINING) {
-        return weir_error_set(engine->err, WEIR_ERR_INVALID, "pipeline \"%s\" does not train",
-                              name);
-    }
-    if (!doc->on_manual) {
-        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                              "pipeline \"%s\" may not be started by hand: its triggers say "
-                              "manual: false",
-                              name);
-    }
-    engine_trigger(engine, pipeline,
-                   weir_arena_printf(engine->arena, "by hand (%s)", engine_actor(engine)));
-    return WEIR_OK;
 }
 
 void engine_on_started(struct engine *engine)

@@ -311,7 +311,8 @@ static const char unswept[] =
     "'model_aliases', 'deployments',"                             /* stay until deleted */
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
     "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
-    "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'"; /* of documents and versions */
+    "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'," /* of documents and versions */
+    "'ion_triggers', 'trigger_firings'"; /* of documents; WEIR_FIRINGS_KEPT of each ION */
 
 START_TEST(every_table_has_a_rule_or_a_reason)
 {

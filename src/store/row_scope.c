@@ -63,6 +63,8 @@ static const struct {
     {"ion_candidates", OF_ION},
     {"ion_members", OF_ION},
     {"ion_replicas", OF_ION},
+    {"ion_triggers", OF_ION},
+    {"trigger_firings", OF_ION},
     {"policy_decisions", OF_ION},
     {"decisions", OF_ION},
     {"health_reports", OF_ION},

@@ -30,7 +30,7 @@ export interface Alert {
     count: number // How often it was raised
     data: unknown // Details
     deliveries?: Delivery[] | null // Of a single one: who was told, and when
-    firings?: Firing[] | null // Of a single one: what rules made of it
+    firings?: TriggerFiring[] | null // Of a single one: what rules made of it
     id: string // Identifier
     is_sandbox: boolean // Of an ION that is a sandbox: nobody is told
     key: string // One unresolved alert per key
@@ -97,6 +97,30 @@ export interface Amounts {
     accelerators: number // Devices, whatever their model; of each model with a share too
     cpus: number // CPUs
     memory: number // Bytes
+}
+
+export interface ArmedTrigger {
+    armed_ms: Time // Since when the document has it (ms)
+    fired_ms: Time | null // When it fired last (ms)
+    id: string // ION:PIPELINE:PLACE
+    ion: string | null // ION
+    kind: string // Kind
+    n_bytes: number // Its size (bytes)
+    n_files: number // Files in it
+    n_fired: number // How often it fired
+    n_rows: number // Rows of tables in it
+    next_ms: Time | null // Next time of a schedule (ms)
+    pipeline: string // Pipeline that it starts
+    position: number // Its place in the pipeline's list, from 0
+    reason: string | null // Why it fired last
+    state: string // ARMED or REMOVED
+    text: unknown // Kind and options, as the document has them
+    updated_ms: Time | null // Last change (ms)
+    used_bytes: number // Size of that (bytes)
+    used_files: number // Files in that
+    used_rows: number // Rows of tables in that
+    used_version: number // Version that the last run began with
+    version: number // Newest version of the pipeline's dataset
 }
 
 /** GET /session */
@@ -184,6 +208,7 @@ export interface DatasetVersion {
     id: string // Identifier
     n_classes: number // Classes
     n_files: number // Files
+    n_rows: number // Rows of its .csv, .tsv and .jsonl files
     version: number // Number
 }
 
@@ -443,23 +468,6 @@ export interface Feedback {
     truth: string // What it should have said
 }
 
-export interface Firing {
-    acted_ms: Time | null // When its actions were decided on (ms)
-    actions: unknown // What became of them: kind, state, message
-    alert: string // Alert
-    due_ms: Time | null // When something is due next (ms)
-    escalated_ms: Time | null // When it was escalated (ms)
-    id: string // RULE/ALERT
-    over_ms: Time | null // When it was over (ms)
-    project: string | null // The rule's project; null: of the platform
-    raised_ms: Time // When the alert was raised (ms)
-    resend_ms: Time | null // When receivers that forget are told again (ms)
-    rule: string // Rule
-    state: string // waiting, told, escalated or over
-    subject: string | null // About what
-    told_ms: Time | null // When its receivers were told (ms)
-}
-
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -534,11 +542,13 @@ export interface Ion {
     created_by: string // Who applied it first
     created_ms: Time // When (ms)
     document: unknown // What was applied; secrets are shown as ***
+    firings?: TriggerFiring[] | null // The newest firings of its triggers, newest first
     health?: Health | null // Is all well?
     links: Link[] // Its links, in the order of the document
     list_revision: number // Counts changes of the lists
     mode: string // production or sandbox
     n_decisions: number // Policy decisions made
+    n_firings: number // Firings of triggers
     n_served: number // Promotions and rollbacks made
     name: string // Unique name
     pipelines: Pipeline[] // Its pipelines
@@ -617,7 +627,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    noun: string | null // What it is a kind of: source, sink, stage, policy, job-kind or driver
+    noun: string | null // What it is a kind of: source, sink, stage, trigger, policy, job-kind or driver
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
     plural: string | null // Several of those
@@ -785,25 +795,29 @@ export interface Pipeline {
     job: string | null // Job of the training or of the replicas
     last_frame_ms: Time | null // When a replica took a frame last (ms)
     model?: string | null // Architecture that is trained
+    n_restarts: number // Restarts by its rule since it last went well
     name: string // Name within the ION
     new_data?: boolean | null // It trains whenever its dataset gets a new version
-    next_fire_ms: Time | null // When its schedule fires next (ms)
+    next_fire_ms: Time | null // When a schedule of it fires next (ms)
     parameter_servers?: number | null // Parameter servers of a training
     pending_by: string | null // Who triggered the training after that by hand
     pending_cause: string | null // Why it will train again after that
     replicas?: number | null // Replicas of a prediction
+    restart_ms: Time | null // When it starts again by its rule (ms)
     run: string | null // Run of the training
     runs_left: number // Trainings that follow this one, as a person asked for
     schedule?: string | null // When it trains by itself
     served_candidate: string | null // Candidate that replicas serve
     served_revision: number // Newest deployment that a replica serves; 0: none
     source?: unknown // Where frames come from; its token is shown as ***
+    started_ms: Time | null // When that was started (ms)
     state: string // IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED
     state_ms: Time | null // Since when it is in this state (ms)
     /** Why the deployment failed; else, until it serves, why its job waits, restarts or failed */
     state_reason: string | null
     threshold: Threshold | null // How a replica set the threshold last
     training: number // Number of the running or last training
+    triggers?: ArmedTrigger[] | null // What makes it run, in the order of the document
     type: string // training or prediction
     updated_ms: Time | null // Last change (ms)
     workers?: number | null // Workers of a training
@@ -1295,6 +1309,20 @@ export interface ToldVerdict {
     options?: unknown // The policy, with its options
     rule: string // In words
     verdict: string // pass, promote, wait, skip, reject
+}
+
+export interface TriggerFiring {
+    actor: string | null // Who started it by hand, or trigger
+    id: string // ION:NUMBER
+    inputs: unknown // What the trigger looked at
+    ion: string | null // ION
+    kind: string // Kind of the trigger
+    number: number // Counts the ION's firings
+    pipeline: string // Pipeline that it started
+    position: number // Place of the trigger in the pipeline's list, from 0
+    reason: string // Why, in words
+    time_ms: Time // When (ms)
+    training: number // Number of the run that it started, or that covers it
 }
 
 export interface Usage {

@@ -1,0 +1,29 @@
+/** Inside the reading of ION documents: where we are, and records read from objects there. */
+#ifndef WEIR_ION_ION_DOC_READER_H
+#define WEIR_ION_ION_DOC_READER_H
+
+#include "base/record.h"
+#include "ion/ion_doc.h"
+
+/** What every part of the reading needs: where we are ("$.pipelines[0]") and where text goes. */
+struct doc_reader {
+    char *path;
+    struct weir_arena *arena;
+    struct weir_error *err;
+};
+
+/** At a member, and with an index other than SIZE_MAX at an item of it. */
+struct doc_reader doc_reader_at(const struct doc_reader *parent, const char *key, size_t index);
+
+/** Fill a record from an object; the record's paths ("$.workers") become ours. */
+weir_status doc_read_object(const struct doc_reader *reader, const struct weir_resource *resource,
+                            const json_t *object, void *out) WEIR_MUST_CHECK;
+
+weir_status doc_check_range(const struct doc_reader *reader, const char *key, int64_t value,
+                            int64_t min, int64_t max) WEIR_MUST_CHECK;
+
+/** A pipeline's `triggers`: a list, an object of the old form, or NULL. */
+weir_status doc_read_triggers(const struct doc_reader *parent, const json_t *json,
+                              struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
+#endif
