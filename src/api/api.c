@@ -3,6 +3,7 @@
 #include "api/api_private.h"
 #include "api/scope.h"
 #include "control/control.h"
+#include "control/forget.h"
 #include "control/freeze.h"
 #include "control/inspector.h"
 #include "deploy/deploy.h"
@@ -65,6 +66,15 @@ struct control_listener weir_api_listener(struct weir_api *api)
         .publish = publish, .wake = wake, .tick = tick, .context = api};
 }
 
+struct forget api_forget(const struct weir_api *api)
+{
+    return (struct forget){.store = api->store,
+                           .blobs = api->blobs,
+                           .pictures = api->pictures,
+                           .state_dir = api->state_dir,
+                           .now_ms = weir_clock_now_ms(api->clock)};
+}
+
 weir_status weir_api_create(const struct weir_api_config *config, struct weir_api **out,
                             struct weir_error *err)
 {
@@ -106,6 +116,8 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
+    const struct forget forget = api_forget(api);
+    forget_resume(&forget);
     *out = api;
     return WEIR_OK;
 }

@@ -135,6 +135,7 @@ extern const size_t api_n_routes;
 
 /* model.c */
 struct inspect_question;
+struct forget;
 
 /** What a model's file takes and gives. *out_signature stays NULL if the call waits for it: then return
  *  WEIR_OK, without an answer. */
@@ -160,6 +161,9 @@ extern const size_t api_n_registries;
 API_FN(api_kind_list);
 API_FN(api_role_list);
 
+/** For forget_run, on the API's store, blobs and pictures. */
+struct forget api_forget(const struct weir_api *api);
+API_FN(api_person_forget);
 API_FN(api_audit_list);
 API_FN(api_audit_verify);
 API_FN(api_session_get);

@@ -6,6 +6,7 @@
 #include "control/freeze.h"
 
 #include "base/file.h"
+#include "track/forgotten.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -312,6 +313,37 @@ weir_status api_dataset_freeze_get(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* With what was deleted of them: "tombstones". */
+static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_dataset_version *versions, size_t n,
+                                   struct weir_error *err)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < n; i++) {
+        struct weir_tombstone *tombstones;
+        size_t n_tombstones;
+        json_t *view = weir_record_to_json(&weir_dataset_version_resource, &versions[i]);
+        json_t *list = json_array();
+        int64_t n_forgotten = 0;
+        json_array_append_new(items, view);
+        json_object_set_new(view, "tombstones", list);
+        weir_status status = weir_tombstones_list(txn, versions[i].dataset, versions[i].version,
+                                                  call->arena, &tombstones, &n_tombstones, err);
+        if (status != WEIR_OK) {
+            json_decref(items);
+            return status;
+        }
+        for (size_t k = 0; k < n_tombstones; k++) {
+            n_forgotten += tombstones[k].n_files;
+            json_array_append_new(list,
+                                  weir_record_to_json(&weir_tombstone_resource, &tombstones[k]));
+        }
+        json_object_set_new(view, "n_forgotten", json_integer(n_forgotten));
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", items, "next"));
+    return WEIR_OK;
+}
+
 weir_status api_dataset_versions(struct api_call *call, struct weir_txn *txn,
                                  struct weir_error *err)
 {
@@ -324,6 +356,5 @@ weir_status api_dataset_versions(struct api_call *call, struct weir_txn *txn,
     size_t n;
     WEIR_TRY(weir_txn_list(txn, &weir_dataset_version_resource, &query, call->arena, &items, &n,
                            NULL, err));
-    api_answer_list(call, &weir_dataset_version_resource, items, n, NULL);
-    return WEIR_OK;
+    return answer_versions(call, txn, items, n, err);
 }

@@ -341,6 +341,8 @@ static const struct row {
      .foreign = "/health-reports",
      .foreign_body = "{\"ion\":\"gate\",\"pipeline\":\"see\",\"signal\":\"brightness\"}"},
     {.method = "GET", .pattern = API "/events", .least = VIEWER},
+    {.method = "POST", .pattern = API "/people/{person}/forget", .least = ADMIN},
+    {.method = "GET", .pattern = API "/forgotten-people", .least = VIEWER},
     {.method = "GET", .pattern = API "/audit", .least = ADMIN},
     {.method = "GET", .pattern = API "/audit/verify", .least = ADMIN},
     {.method = "GET", .pattern = API "/alerts", .least = VIEWER},

@@ -20,6 +20,7 @@
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/tenant.h"
+#include "track/forgotten.h"
 #include "track/track.h"
 
 #define API "/api/v1"
@@ -402,6 +403,14 @@ const struct api_route api_routes[] = {
      "List events, newest first, or from a number on; topic=audit is for admins", R(EVENTS_READ),
      API_READ, API_LIST, NULL, &weir_event_resource,
      "after limit cursor subject topic kind severity actor", 0, api_event_list},
+    {"POST", API "/people/{person}/forget",
+     "Delete a person's photos, pictures of decisions and embeddings: {project, reason}, each "
+     "optional",
+     R(PEOPLE_FORGET), API_NONE, API_NOTIFY, NULL, &weir_forgotten_resource, NULL, 0,
+     api_person_forget},
+    {"GET", API "/forgotten-people", "List the people who were forgotten, and what went",
+     R(DATASETS_READ), API_READ, API_LIST, NULL, &weir_forgotten_resource, "limit cursor person", 0,
+     api_list},
     {"GET", API "/audit",
      "The audit: every act of a person or a token, newest first, or from a number on",
      R(AUDIT_READ), API_READ, API_LIST, NULL, &weir_event_resource,

@@ -239,6 +239,16 @@ weir_status weir_blob_take_file(struct weir_blobs *blobs, const char *path, cons
                      : weir_error_set_errno(err, reason, "syncing %s", path);
 }
 
+weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256, struct weir_error *err)
+{
+    char path[BLOB_PATH_MAX_BYTES];
+    WEIR_TRY(check_name(sha256, err));
+    name_path(blobs, sha256, path);
+    return unlink(path) == 0 || errno == ENOENT
+               ? WEIR_OK
+               : weir_error_set_errno(err, errno, "cannot remove blob %s", sha256);
+}
+
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)
 {
     if (!weir_blob_name_is_valid(sha256)) {

@@ -71,6 +71,10 @@ weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char 
                                     struct weir_error *err) WEIR_MUST_CHECK;
 void weir_blob_writer_abort(struct weir_blob_writer *writer);
 
+/** Remove a blob, whatever names it: what must not be kept. One that is gone already is OK. */
+weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Is it there? If so, its time is now. */
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256);
 

@@ -219,6 +219,54 @@ weir_status weir_packs_read(struct weir_packs *packs, const char *id,
     return status;
 }
 
+/* Zeros where the record was, its mark too. What lies there now is another thing's, or none: it stays. */
+static weir_status erase_at(int fd, const char *id, const struct weir_pack_place *place,
+                            struct weir_error *err)
+{
+    unsigned char expected[HEADER_BYTES], found[HEADER_BYTES];
+    static const unsigned char zeros[4096];
+    make_header(expected, id, (size_t)place->bytes);
+    if (pread(fd, found, sizeof found, (off_t)place->offset) != (ssize_t)sizeof found ||
+        memcmp(found, expected, sizeof expected) != 0) {
+        return WEIR_OK;
+    }
+    /* The mark last: as long as it is there, an erasing that was cut short is found again. */
+    int64_t end = place->offset + (int64_t)HEADER_BYTES + place->bytes;
+    for (int64_t at = place->offset + (int64_t)HEADER_BYTES; at < end;) {
+        size_t n = (size_t)WEIR_MIN((int64_t)sizeof zeros, end - at);
+        ssize_t done = pwrite(fd, zeros, n, (off_t)at);
+        if (done <= 0) {
+            return weir_error_set_errno(err, errno, "erasing in pack %" PRId64, place->pack);
+        }
+        at += done;
+    }
+    if (fsync(fd) != 0 ||
+        pwrite(fd, zeros, HEADER_BYTES, (off_t)place->offset) != (ssize_t)HEADER_BYTES ||
+        fsync(fd) != 0) {
+        return weir_error_set_errno(err, errno, "erasing in pack %" PRId64, place->pack);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_packs_erase(struct weir_packs *packs, const char *id,
+                             const struct weir_pack_place *place, struct weir_error *err)
+{
+    char path[PATH_MAX_BYTES];
+    if (!weir_uuid_is_valid(id) || place->offset < 0 || place->bytes < 0 ||
+        place->bytes > (int64_t)WEIR_PACK_ITEM_MAX_BYTES) {
+        return WEIR_OK;
+    }
+    path_of(packs, place->pack, path);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == ENOENT ? WEIR_OK
+                               : weir_error_set_errno(err, errno, "pack %" PRId64, place->pack);
+    }
+    weir_status status = erase_at(fd, id, place, err);
+    (void)close(fd);
+    return status;
+}
+
 weir_status weir_packs_remove(struct weir_packs *packs, const char *name, struct weir_error *err)
 {
     char path[PATH_MAX_BYTES];

@@ -59,6 +59,12 @@ weir_status weir_packs_read(struct weir_packs *packs, const char *id,
                             char **out_data, size_t *out_len,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Overwrite a thing with zeros, on the disk when this returns; reading it is NOT_FOUND from then on. One
+ *  that is gone already is OK. */
+weir_status weir_packs_erase(struct weir_packs *packs, const char *id,
+                             const struct weir_pack_place *place,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Remove a pack by the name of its file. One that is gone already is OK. */
 weir_status weir_packs_remove(struct weir_packs *packs, const char *name,
                               struct weir_error *err) WEIR_MUST_CHECK;

@@ -72,6 +72,7 @@
     X(cli_token) \
     X(cli_session) \
     X(cli_store) \
+    X(cli_person_forget) \
     X(cli_audit_verify) \
     X(cli_audit_export) \
     X(cli_node_drain) \

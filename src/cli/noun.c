@@ -17,6 +17,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/tenant.h"
+#include "track/forgotten.h"
 #include "track/track.h"
 
 #include <ctype.h>
@@ -55,6 +56,8 @@ const struct cli_noun cli_nouns[] = {
      "ion pipeline camera decided truth after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
      "topic kind subject severity after", 1000, NULL},
+    {"forgotten", "forgotten-person", &weir_forgotten_resource, API "forgotten-people", NULL, NULL,
+     NULL, "id", "person", 1000, NULL},
     {"audit", "act", &weir_event_resource, API "audit", NULL, NULL, NULL, NULL,
      "kind subject severity actor after", 1000, "actor chain"},
     {"alerts", "alert", &weir_alert_resource, API "alerts", NULL, API "alerts/{}", NULL, "id",
@@ -88,7 +91,7 @@ const struct cli_noun cli_nouns[] = {
     {"aliases", "alias", &weir_model_alias_resource, API "models/{}/aliases", NULL, NULL, "model",
      "alias", "", 0, NULL},
     {"dataset-versions", "dataset-version", &weir_dataset_version_resource,
-     API "datasets/{}/versions", NULL, NULL, "dataset", "version", "", 0, NULL},
+     API "datasets/{}/versions", NULL, NULL, "dataset", "version", "", 0, "n_forgotten"},
     {"tasks", "task", &weir_task_resource, API "jobs/{}/tasks", NULL, NULL, "job", "id", "", 0,
      NULL},
     {"metrics", "metric", &weir_metric_resource, API "runs/{}/metrics", NULL, NULL, "run", NULL,

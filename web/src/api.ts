@@ -468,6 +468,19 @@ export interface Feedback {
     truth: string // What it should have said
 }
 
+/** GET /forgotten-people */
+export interface ForgottenPerson {
+    actor: string | null // Who had it done
+    created_ms: Time | null // When it was asked for (ms)
+    done_ms: Time | null // When it was done (ms)
+    id: string // Identifier
+    person: string | null // Whose photos were deleted
+    project: string | null // In which project; empty: in all
+    reason: string | null // Why
+    state: string | null // running or done
+    summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
+}
+
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)

@@ -1,0 +1,90 @@
+/** weir person forget: photos of a person, wherever Weir keeps them, go. */
+#include "cli/command.h"
+
+#include <string.h>
+
+struct person_options {
+    struct cli_common common;
+    char *project, *reason;
+    bool is_sure;
+};
+
+static const struct weir_option person_options[] = {
+    CLI_COMMON_OPTIONS(person_options),
+    WEIR_OPT(person_options, project, "project", 'p', TEXT, NULL, 0, 0, "NAME",
+             "In this project only (else in all)"),
+    WEIR_OPT(person_options, reason, "reason", 0, TEXT, NULL, 0, 0, "TEXT", "Why, for the record"),
+    WEIR_OPT(person_options, is_sure, "yes", 'y', BOOL, NULL, 0, 0, NULL,
+             "Do it: nothing brings the photos back"),
+};
+
+static int64_t number(const json_t *object, const char *member)
+{
+    return json_integer_value(json_object_get(object, member));
+}
+
+static void print_list(const json_t *list, const char *what)
+{
+    json_t *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        printf("%s %s\n", what, json_string_value(item));
+    }
+}
+
+static void print_done(const char *person, const json_t *answer)
+{
+    const json_t *summary = json_object_get(answer, "summary");
+    printf("%s is forgotten: %lld photos and %lld blobs of them, %lld pictures of decisions, %lld "
+           "files of embeddings, %lld cached photos, on %lld lists.\n",
+           person, (long long)number(summary, "photos"), (long long)number(summary, "blobs"),
+           (long long)number(summary, "pictures"), (long long)number(summary, "embedding_files"),
+           (long long)number(summary, "cached"), (long long)number(answer, "n_lists"));
+    print_list(json_object_get(summary, "datasets"), "Had photos, now with a tombstone: dataset");
+    print_list(json_object_get(answer, "freeze_again"), "Freeze again: weir dataset freeze");
+    print_list(json_object_get(summary, "outside"), "Not Weir's, delete it yourself:");
+    printf("Backups made before and models trained with the photos still have what they had.\n");
+}
+
+static weir_status run_forget(struct cli_call *call, struct weir_error *err)
+{
+    const struct person_options *options = call->options;
+    json_t *answer;
+    if (!options->is_sure) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "nothing brings the photos of \"%.60s\" back: say --yes if that is "
+                              "meant",
+                              call->words[0]);
+    }
+    json_t *body = json_pack("{s:s*,s:s*}", "project", options->project, "reason", options->reason);
+    weir_status status =
+        cli_rest(call, "POST", cli_path1(call, "/api/v1/people/{}/forget", call->words[0]), body,
+                 &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        print_done(call->words[0], answer);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_person_forget = {
+    .name = "person forget",
+    .usage = "NAME --yes [--project NAME] [--reason TEXT]",
+    .summary = "Delete a person's photos, pictures and embeddings",
+    .help = "Removes the class NAME of uploaded datasets with its files, the photos from all "
+            "versions, the\n"
+            "pictures of decisions about NAME, embeddings and cached photos of replicas, and NAME "
+            "from lists. The\n"
+            "versions that had the photos say so; new ones are frozen without them. `weir get "
+            "forgotten` lists\n"
+            "who was forgotten.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(person_options, person_options),
+    .run = run_forget,
+};

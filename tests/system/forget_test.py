@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""`weir person forget`: every file of the state folder is searched for what should be gone."""
+import hashlib
+import json
+import os
+import pathlib
+import sqlite3
+import struct
+import subprocess
+import sys
+import time
+import unittest
+import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import harness
+from harness import WEIR, wait_until
+
+
+def photo(size=16):
+    return b"P5 %d %d 255\n" % (size, size) + os.urandom(size * size)
+
+
+class Forget(unittest.TestCase):
+    def setUp(self):
+        self.server = harness.Server().start()
+        self.addCleanup(self.server.stop)
+        self.state = pathlib.Path(self.server.state)
+        self.now = int(time.time() * 1000) # retention takes what is old
+        self.photos = {"ada": [photo() for _ in range(4)], "bob": [photo() for _ in range(2)]}
+        self.crops = {"ada": os.urandom(900), "bob": os.urandom(900)}
+        self.vectors = {person: [os.urandom(32) for _ in photos] for person, photos in self.photos.items()}
+        self.server.weir("dataset", "create", "faces")
+        self.put({"ada": self.photos["ada"][:3], "bob": self.photos["bob"]})
+        self.put({"ada": self.photos["ada"]})
+        self.server.kill()
+        self.craft()
+        self.server.start()
+
+    def put(self, photos):
+        folder = self.server.root / "photos"
+        for person, pictures in photos.items():
+            (folder / person).mkdir(parents=True, exist_ok=True)
+            for i, picture in enumerate(pictures):
+                (folder / person / f"{i}.pgm").write_bytes(picture)
+        self.server.weir("dataset", "put", "faces", str(folder))
+        self.server.weir("dataset", "freeze", "faces")
+
+    def craft(self):
+        """What a replica leaves: photos in its cache, embeddings, pictures; and pictures in a pack."""
+        replica = self.state / "replicas" / "job-0"
+        (replica / "cache").mkdir(parents=True)
+        (replica / "images").mkdir()
+        rows = b""
+        for person, pictures in self.photos.items():
+            for i, picture in enumerate(pictures):
+                digest = hashlib.sha256(picture).hexdigest()
+                (replica / "cache" / f"photo-{digest}").write_bytes(picture)
+                rows += digest.encode() + self.vectors[person][i]
+        data = b"WEIREMB1" + struct.pack("<IQ", 8, 6) + rows
+        (replica / "cache" / "embeddings").write_bytes(data + struct.pack("<I", zlib.crc32(data)))
+        pack, offset = b"", 0
+        database = sqlite3.connect(self.state / "weir.db")
+        columns = [row[1] for row in database.execute("PRAGMA table_info(decisions)")]
+        for i, (person, crop) in enumerate(self.crops.items()):
+            name = f"018f0000-0000-7000-8000-00000000000{i}"
+            (replica / "images" / f"{name}.jpg").write_bytes(crop)
+            values = {"id": name, "seq": i + 1, "ion": "door", "pipeline": "p", "replica": "job-0", "camera": "c", "frame": i,
+                      "time_ms": self.now + i, "verdict": "grant", "person": person, "image": hashlib.sha256(crop).hexdigest(),
+                      "pack": self.now, "pack_offset": offset, "pack_bytes": len(crop)}
+            values = {column: values.get(column, 0) for column in columns}
+            database.execute(f"INSERT INTO decisions ({','.join(columns)}) VALUES ({','.join('?' * len(columns))})",
+                             [values[column] for column in columns])
+            record = b"WPK1" + struct.pack("<I", len(crop)) + name.encode() + crop
+            pack += record
+            offset += len(record)
+        database.commit()
+        database.close()
+        (self.state / "pictures").mkdir(exist_ok=True)
+        (self.state / "pictures" / f"{self.now:016}.pack").write_bytes(pack)
+
+    def bytes_of(self, person):
+        pictures = [picture.split(b"\n", 1)[1] for picture in self.photos[person]]
+        return pictures + [self.crops[person]] + self.vectors[person]
+
+    def found(self, person, folder):
+        """Files that hold bytes of the person, by content."""
+        wanted = self.bytes_of(person)
+        return [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and not path.is_symlink()
+                and any(piece in path.read_bytes() for piece in wanted)]
+
+    def check_gone(self):
+        self.assertEqual(self.found("ada", self.state), [])
+        kept = {str(path.relative_to(self.state)).split("/")[0] for path in self.found("bob", self.state)}
+        self.assertLessEqual({"datasets", "blobs", "pictures", "replicas"}, kept)
+        versions = self.server.get("/datasets/faces/versions")["items"]
+        tombstones = {version["version"]: [(stone["person"], stone["n_files"]) for stone in version["tombstones"]]
+                      for version in versions}
+        self.assertEqual((tombstones[1], tombstones[2]), ([("ada", 3)], [("ada", 4)]))
+        database = sqlite3.connect(self.state / "weir.db")
+        left = database.execute("SELECT person, pack FROM decisions ORDER BY seq").fetchall()
+        database.close()
+        self.assertEqual(left, [("ada", 0), ("bob", self.now)])
+
+    def test_a_persons_photos_crops_and_embeddings_are_nowhere(self):
+        before = {str(path.relative_to(self.state)).split("/")[0] for path in self.found("ada", self.state)}
+        self.assertLessEqual({"datasets", "blobs", "pictures", "replicas"}, before)
+        refused = subprocess.run([WEIR, "person", "forget", "ada", "--state", str(self.state)], capture_output=True)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertNotEqual(self.found("ada", self.state), [])
+        answer = json.loads(self.server.weir("person", "forget", "ada", "--yes", "--reason", "left", "-o", "json")[1])
+        self.assertEqual(answer["state"], "done")
+        summary = answer["summary"]
+        self.assertEqual({key: summary[key] for key in ("photos", "blobs", "pictures", "embedding_files", "cached")},
+                         {"photos": 4, "blobs": 4, "pictures": 1, "embedding_files": 1, "cached": 4})
+        wait_until(lambda: len(self.server.get("/datasets/faces/versions")["items"]) == 3, 30, "a version without ada")
+        self.check_gone()
+        newest = self.server.get("/datasets/faces/versions")["items"][0]
+        self.assertEqual((newest["n_files"], newest["tombstones"]), (2, []))
+        acts = [(act["kind"], act["subject"], act["actor"]) for act in self.server.get("/audit?subject=person/ada")["items"]]
+        self.assertEqual(acts, [("person_forgotten", "person/ada", "admin"), ("person_forget_asked", "person/ada", "admin")])
+        backup = self.server.root / "backup"
+        self.server.weir("backup", str(backup))
+        self.assertEqual(self.found("ada", backup), [])
+        self.assertNotEqual(self.found("bob", backup), [])
+        self.assertIn("whole", self.server.weir("audit", "verify")[1])
+
+    def test_a_killed_server_goes_on_forgetting(self):
+        self.server.kill()
+        database = sqlite3.connect(self.state / "weir.db")
+        database.execute("INSERT INTO forgotten_people (id, person, project, state, actor, created_ms) VALUES"
+                         " ('018f0000-0000-7000-8000-0000000000ff', 'ada', '', 'running', 'admin', 1)")
+        database.commit()
+        database.close()
+        os.unlink(self.state / "datasets/faces/ada/0.pgm")  # it was killed in the middle
+        self.server.start()
+        self.check_gone()
+        self.assertEqual([(one["person"], one["state"]) for one in self.server.get("/forgotten-people")["items"]], [("ada", "done")])
+
+
+if __name__ == "__main__":
+    harness.main()
