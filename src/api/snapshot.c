@@ -37,7 +37,8 @@ struct making {
     struct weir_capture capture;
     struct weir_snapshot_wanted wanted;
     struct weir_snapshot made;
-    const char *kind; /* of the event */
+    const char *kind;    /* of the event */
+    const char *project; /* of one that is imported */
 };
 
 static weir_status take_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -128,6 +129,15 @@ weir_status api_snapshot_take(struct api_call *call, struct weir_txn *txn, struc
     return alone(&making, take, err);
 }
 
+/* Whose it is to be: a project that is there, and in which the caller may do this. */
+static weir_status find_project(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct making *making = context;
+    struct weir_project project;
+    return weir_txn_get(txn, &weir_project_resource, making->project, making->call->arena, &project,
+                        err);
+}
+
 static weir_status import(struct making *making, struct weir_error *err)
 {
     struct api_call *call = making->call;
@@ -136,6 +146,8 @@ static weir_status import(struct making *making, struct weir_error *err)
         project =
             !call->rows.is_all && call->rows.n_projects == 1 ? call->rows.projects[0] : "default";
     }
+    making->project = project;
+    WEIR_TRY(api_read(call, find_project, making, err));
     return weir_snapshot_import(&making->capture, call->request->body_file,
                                 weir_http_request_query(call->request, "name"), project,
                                 call->actor, call->now_ms, call->arena, &making->made, err);

@@ -161,6 +161,9 @@ class Snapshot(unittest.TestCase):
         refused(make_tar({**self.files, "link": b""}, link={"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}))
         refused(self.data[: len(self.data) // 2])
         refused(b"no tar at all")
+        with self.assertRaises(HttpError) as caught:
+            self.other.request("POST", "/api/v1/snapshots/import?name=harm&project=nowhere", self.data)
+        self.assertEqual(caught.exception.code, 404)
         self.assertEqual([path.suffix for path in (self.other.state / "snapshots").iterdir()], [".tar"])
         wait_until(lambda: not list((self.other.state / "uploads").iterdir()), 10, "the uploads to go")
         self.other.request("POST", "/api/v1/snapshots/import?name=repacked", make_tar(self.files))  # another's tar, the same files
