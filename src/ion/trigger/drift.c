@@ -78,9 +78,8 @@ static const struct weir_trigger_ops ops = {
 
 const struct weir_kind weir_trigger_kind_drift = {
     .name = "drift",
-    .doc =
-        "k of the newest n health windows of one signal of one pipeline have drifted; only windows "
-        "since the beginning of the last run count.",
+    .doc = "k of the newest n health windows of one signal of one pipeline have drifted; only "
+           "windows since the beginning of the last run count.",
     WEIR_KIND_OPTIONS(weir_trigger_drift, options_of),
     .ops = &ops,
 };

@@ -29,9 +29,8 @@ static const struct weir_trigger_ops ops = {.sees = WEIR_TRIGGER_SEES_OWN, .deci
 
 const struct weir_kind weir_trigger_kind_manual = {
     .name = "manual",
-    .doc =
-        "A person starts the pipeline (`weir trigger`), or a rule of alerts does. Every pipeline "
-        "has it; allowed: false refuses.",
+    .doc = "A person starts the pipeline (`weir trigger`), or a rule of alerts does. Every "
+           "pipeline has it; allowed: false refuses.",
     WEIR_KIND_OPTIONS(trigger_manual, options_of),
     .ops = &ops,
 };

@@ -3,10 +3,26 @@
 #include <inttypes.h>
 #include <string.h>
 
+static weir_status check_words(const struct weir_trigger_metric *metric, const char *where,
+                               struct weir_error *err)
+{
+    if (strcmp(metric->of, "kpi") != 0 && strcmp(metric->of, "accuracy") != 0 &&
+        strcmp(metric->of, "run") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s.of: \"%.40s\" is none of kpi, accuracy, run", where, metric->of);
+    }
+    return strcmp(metric->when, "above") == 0 || strcmp(metric->when, "below") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "%s.when: \"%.40s\" is neither above nor below", where,
+                                metric->when);
+}
+
 static weir_status check(const void *options, const char *where, struct weir_error *err)
 {
     const struct weir_trigger_metric *metric = options;
     bool is_accuracy = strcmp(metric->of, "accuracy") == 0;
+    WEIR_TRY(check_words(metric, where, err));
     if (is_accuracy && metric->name != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.name: accuracy has no name", where);
     }
@@ -49,23 +65,15 @@ static struct weir_trigger_verdict decide(const struct weir_trigger_inputs *inpu
 }
 
 static const struct weir_option options_of[] = {
-    {.name = "of",
-     .type = WEIR_OPTION_TEXT,
-     .offset = offsetof(struct weir_trigger_metric, of),
-     .flags = WEIR_OPTION_REQUIRED,
-     .words = WEIR_WORDS("kpi", "accuracy", "run"),
-     .doc =
-         "Business figure of the ION, accuracy by feedback, or metric of the pipeline's last run"},
+    WEIR_OPT_JSON(weir_trigger_metric, of, "of", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "kpi: business figure of the ION; accuracy: by feedback; run: metric of the "
+                  "pipeline's last run"),
     WEIR_OPT_JSON(weir_trigger_metric, name, "name", TEXT, 0, NULL, 0, 0,
                   "Name of the KPI or of the run's metric"),
     WEIR_OPT_JSON(weir_trigger_metric, pipeline, "pipeline", TEXT, 0, NULL, 0, 0,
                   "Prediction pipeline whose accuracy it is; any if it is left out"),
-    {.name = "when",
-     .type = WEIR_OPTION_TEXT,
-     .offset = offsetof(struct weir_trigger_metric, when),
-     .flags = WEIR_OPTION_REQUIRED,
-     .words = WEIR_WORDS("above", "below"),
-     .doc = "On which side of the threshold it fires"},
+    WEIR_OPT_JSON(weir_trigger_metric, when, "when", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
+                  "above or below: on which side of the threshold it fires"),
     WEIR_OPT_JSON(weir_trigger_metric, threshold, "threshold", F64, WEIR_OPTION_REQUIRED, NULL, 0,
                   0, "Figure it is compared with"),
     WEIR_OPT_JSON(weir_trigger_metric, window_s, "window-s", INT, 0, "86400", 1, 31536000,

@@ -59,9 +59,8 @@ static const struct weir_trigger_ops ops = {.sees = WEIR_TRIGGER_SEES_OWN, .deci
 
 const struct weir_kind weir_trigger_kind_new_data = {
     .name = "new-data",
-    .doc =
-        "The pipeline's dataset has a new version that has grown, since the one that the last run "
-        "began with, by one of files, bytes and rows; without those, any new version.",
+    .doc = "The pipeline's dataset has a new version that has grown, since the one that the last "
+           "run began with, by one of files, bytes and rows; without those, any new version.",
     WEIR_KIND_OPTIONS(trigger_new_data, options_of),
     .ops = &ops,
 };
