@@ -249,6 +249,10 @@ API_FN(api_metrics_put);
 API_FN(api_model_versions);
 API_FN(api_model_version_get);
 API_FN(api_model_register);
+API_FN(api_model_list);
+API_FN(api_model_get);
+API_FN(api_model_delete);
+API_FN(api_model_version_delete);
 API_FN(api_blob_put);
 API_FN(api_blob_get);
 API_FN(api_ion_apply);
@@ -392,6 +396,10 @@ weir_status api_ion_plan(struct api_call *call, struct weir_txn *txn, const char
 /** Answer an ION with its pipelines and links, and with warnings (an array; NULL: without). */
 weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
                            json_t *warnings, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** api_list with one more condition; NULL: none. */
+weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
+                           const struct weir_filter *more, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** api_list_numbered with one more condition; NULL: none. */
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,

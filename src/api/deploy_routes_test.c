@@ -216,6 +216,49 @@ START_TEST(golden_inputs_are_kept_with_the_version_and_told_to_replicas)
 
 END_TEST
 
+START_TEST(a_version_goes_when_nothing_uses_it_and_what_names_it_stays)
+{
+    deploy(""); /* v1 serves; v2 does not */
+    EXPECT(200, "PUT " API "/models/digits/aliases/best\n\n{\"version\":2}");
+    EXPECT_ERROR(409, "its alias best names it", "DELETE " API "/models/digits/versions/2");
+    EXPECT(204, "DELETE " API "/models/digits/aliases/best");
+    EXPECT_ERROR(409, "deployment digits serves it", "DELETE " API "/models/digits/versions/1");
+    EXPECT_ERROR(409, "deployment digits serves it", "DELETE " API "/models/digits");
+    EXPECT(200, "GET " API "/models/digits/versions/2"); /* all or nothing */
+    EXPECT(204, "DELETE " API "/models/digits/versions/2");
+    EXPECT_ERROR(404, "was deleted by ann", "GET " API "/models/digits/versions/2");
+    EXPECT_ERROR(404, "was deleted", "DELETE " API "/models/digits/versions/2");
+    EXPECT_ERROR(409, "was version 2 of \"digits\", and was deleted",
+                 "POST " API "/models/digits/versions\n\n{\"id\":\"" ID "2\",\"blob\":\"" BLOB_X
+                 "\"}");
+    EXPECT(200, "GET " API "/models/digits/versions");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT_ERROR(404, "there is v1", "PUT " API "/deployments/digits\n\n{\"version\":\"v2\"}");
+    push("digits", 3, "");
+    ck_assert_int_eq(json_integer_value(said("version")), 3); /* no number comes twice */
+    EXPECT(204, "DELETE " API "/deployments/digits");
+}
+
+END_TEST
+
+START_TEST(a_model_goes_with_all_its_versions_and_may_come_again)
+{
+    push("digits", 1, "");
+    push("digits", 2, "");
+    EXPECT(204, "DELETE " API "/models/digits");
+    EXPECT(404, "GET " API "/models/digits");
+    EXPECT(404, "DELETE " API "/models/digits");
+    EXPECT(404, "GET " API "/models/digits/versions");
+    EXPECT(200, "GET " API "/models");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT_ERROR(404, "", "PUT " API "/deployments/digits\n\n{\"model\":\"digits\"}");
+    push("digits", 3, "");
+    ck_assert_int_eq(json_integer_value(said("version")), 3);
+    EXPECT(200, "GET " API "/models/digits");
+}
+
+END_TEST
+
 START_TEST(a_deleted_deployment_is_gone_for_all)
 {
     deploy("");
@@ -253,5 +296,7 @@ WEIR_TEST_MAIN_WITH("deploy_routes", set_up, tear_down, a_file_that_is_no_model_
                     a_deployment_is_shown_with_its_shares_and_replicas,
                     a_replica_is_told_what_to_load_and_of_no_other_deployment,
                     golden_inputs_are_kept_with_the_version_and_told_to_replicas,
+                    a_version_goes_when_nothing_uses_it_and_what_names_it_stays,
+                    a_model_goes_with_all_its_versions_and_may_come_again,
                     a_deleted_deployment_is_gone_for_all,
                     a_version_of_before_is_looked_at_when_it_is_deployed)

@@ -257,7 +257,7 @@ const struct api_metric api_metrics[] = {
     {"weir_candidates", "gauge", "Candidates by their state; PENDING_REVIEW waits for a person", "ion link state",
      "SELECT ion, link, state, count(*) FROM ion_candidates GROUP BY ion, link, state", NULL},
     {"weir_models", "gauge", "Versions of models", "model",
-     "SELECT model, count(*) FROM model_versions GROUP BY model", NULL},
+     "SELECT model, count(*) FROM model_versions WHERE deleted_ms = 0 GROUP BY model", NULL},
     {"weir_store_database_bytes", "gauge", "Size of the database", "",
      NULL, collect_space},
     {"weir_store_database_free_bytes", "gauge", "Space in the database that rows to come will use", "",

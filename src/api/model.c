@@ -2,6 +2,7 @@
 #include "api/api_private.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
+#include "control/model_delete.h"
 
 #include "base/uuid.h"
 #include "job/attempt.h"
@@ -85,8 +86,9 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
 weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_model model;
-    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name)),
+    WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model.name),
+                                            WEIR_FILTER_INT("deleted_ms", EQ, 0)),
                                .order_by = "version",
                                .is_descending = true,
                                .limit = 1000,
@@ -124,6 +126,40 @@ weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
     WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &version, err));
     WEIR_TRY(version_view(call, txn, &version, &view, err));
     api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+weir_status api_model_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return api_list_where(call, txn, &WEIR_FILTER_INT("deleted_ms", EQ, 0), err);
+}
+
+weir_status api_model_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_model model;
+    WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
+    api_answer_record(call, &weir_model_resource, &model);
+    return WEIR_OK;
+}
+
+weir_status api_model_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    WEIR_TRY(control_model_delete(&control, txn, call->params[0], err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_model_version_delete(struct api_call *call, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    struct control control = api_control(call);
+    int64_t number = 0;
+    WEIR_TRY(read_version(call, call->params[1], &number, err));
+    WEIR_TRY(control_model_version_delete(&control, txn, call->params[0], number, err));
+    weir_http_response_empty(call->response);
     return WEIR_OK;
 }
 
@@ -317,7 +353,7 @@ weir_status api_alias_list(struct api_call *call, struct weir_txn *txn, struct w
                                      .limit = 1000};
     void *items;
     size_t n;
-    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, call->params[0], call->arena, &model, err));
+    WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
     WEIR_TRY(
         weir_txn_list(txn, &weir_model_alias_resource, &query, call->arena, &items, &n, NULL, err));
     api_answer_list(call, &weir_model_alias_resource, items, n, NULL);

@@ -39,16 +39,25 @@ weir_status api_query_limit(const struct api_call *call, int64_t *out, struct we
 
 weir_status api_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
+    return api_list_where(call, txn, NULL, err);
+}
+
+weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
+                           const struct weir_filter *more, struct weir_error *err)
+{
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {
         .filters = filters,
-        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
+        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1),
         .cursor = weir_http_request_query(call->request, "cursor"),
         .is_descending = weir_http_request_query(call->request, "newest") != NULL};
     int64_t limit;
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.max_bytes = API_ANSWER_MAX_BYTES;
+    if (more != NULL) {
+        filters[query.n_filters++] = *more;
+    }
     if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
         query.order_by = "created_ms";
     }

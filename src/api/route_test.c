@@ -209,6 +209,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/models/{name}/aliases", .least = VIEWER},
     {.method = "PUT", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/models/{name}", .least = ENGINEER},
+    {.method = "DELETE", .pattern = API "/models/{name}/versions/{version}", .least = ENGINEER},
     {.method = "GET", .pattern = API "/deployments", .least = VIEWER},
     {.method = "GET", .pattern = API "/deployments/{name}", .least = VIEWER},
     {.method = "PUT", .pattern = API "/deployments/{name}", .least = ENGINEER},

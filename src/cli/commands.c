@@ -21,6 +21,7 @@
     X(cli_model_get) \
     X(cli_model_export) \
     X(cli_model_alias) \
+    X(cli_model_delete) \
     X(cli_deploy) \
     X(cli_undeploy) \
     X(cli_predict) \

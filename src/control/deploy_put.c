@@ -103,14 +103,16 @@ weir_status control_share_model(struct weir_txn *txn, const char *model, struct 
     char **texts;
     void *rows;
     size_t n;
-    weir_status status = weir_txn_get(txn, &weir_model_resource, model, arena, out_model, err);
+    weir_status status = weir_model_get(txn, model, arena, out_model, err);
     if (status == WEIR_ERR_NOT_FOUND) {
         return no_model(txn, model, arena, err);
     }
     WEIR_TRY(status);
     /* Numbers only: a version's record can weigh megabytes. */
     WEIR_TRY(weir_txn_query_texts(
-        txn, "SELECT version FROM model_versions WHERE model = :model ORDER BY version",
+        txn,
+        "SELECT version FROM model_versions WHERE model = :model AND deleted_ms = 0"
+        " ORDER BY version",
         WEIR_BINDS(WEIR_BIND_TEXT("model", out_model->name)), arena, &texts, &n, err));
     int64_t *versions = WEIR_ARENA_ARRAY(arena, n + 1, int64_t);
     for (size_t i = 0; i < n; i++) {

@@ -532,6 +532,9 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
     size_t from_len = strlen(link->from);
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        if (candidate->blob[0] == '\0') {
+            continue; /* its version was deleted */
+        }
         if (strcmp(candidate->link, link->id) == 0 &&
             engine_is(candidate->state, WEIR_CANDIDATE_RETIRED) &&
             (last_served == NULL || candidate->served_seq > last_served->served_seq)) {

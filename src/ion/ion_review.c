@@ -186,7 +186,8 @@ static weir_status find_target(struct engine *engine, const struct weir_ion_cand
     struct weir_ion_candidate *target = NULL;
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        bool has_served = candidate->served_seq > 0 && candidate != serving &&
+        bool has_file = candidate->blob[0] != '\0'; /* its version was not deleted */
+        bool has_served = has_file && candidate->served_seq > 0 && candidate != serving &&
                           strcmp(candidate->link, serving->link) == 0;
         bool is_wanted = version != 0 ? candidate->version == version
                                       : engine_is(candidate->state, WEIR_CANDIDATE_RETIRED);

@@ -19,9 +19,9 @@
  * specification or a document need not be understood, and a name too many only keeps a blob.
  */
 static const char *const sql_texts[] = {
-    "SELECT blob FROM model_versions",
-    "SELECT golden FROM model_versions WHERE golden IS NOT NULL",
-    "SELECT parameters FROM model_versions",
+    "SELECT blob FROM model_versions WHERE deleted_ms = 0",
+    "SELECT golden FROM model_versions WHERE golden IS NOT NULL AND deleted_ms = 0",
+    "SELECT parameters FROM model_versions WHERE deleted_ms = 0",
     "SELECT blob FROM ion_candidates",
     "SELECT deployment FROM ion_pipelines",
     "SELECT gallery_blob FROM ion_pipelines",

@@ -81,6 +81,9 @@ START_TEST(what_a_record_or_a_manifest_names_stays_and_the_rest_goes_after_a_day
     sql("DELETE FROM snapshots");
     sweep_round();
     ck_assert(!has(frozen));
+    sql("UPDATE model_versions SET deleted_ms = 1");
+    sweep_round();
+    ck_assert(!has(model));
 }
 
 END_TEST

@@ -13,6 +13,7 @@ static const struct weir_field model_fields[] = {
     WEIR_FIELD(weir_model, description, TEXT, WEIR_FIELD_MUTABLE, "", "What it is for"),
     WEIR_FIELD(weir_model, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it"),
     WEIR_FIELD(weir_model, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_model, deleted_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was deleted; never told of one that is there"),
 };
 static const struct weir_field model_version_fields[] = {
     WEIR_FIELD(weir_model_version, id,              TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED, "", "Identifier, made by the client: the same again is the same version"),
@@ -31,6 +32,8 @@ static const struct weir_field model_version_fields[] = {
     WEIR_FIELD(weir_model_version, golden,          TEXT, 0, "", "SHA-256 of the file of requests and answers that it is checked with before it takes traffic"),
     WEIR_FIELD(weir_model_version, created_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who registered it"),
     WEIR_FIELD(weir_model_version, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was registered"),
+    WEIR_FIELD(weir_model_version, deleted_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was deleted; its row stays for what names it"),
+    WEIR_FIELD(weir_model_version, deleted_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who deleted it"),
 };
 // clang-format on
 
@@ -48,7 +51,8 @@ weir_status weir_model_version_get(struct weir_txn *txn, const char *model, int6
 {
     const struct weir_query query = {
         WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model), WEIR_FILTER_INT("version", GE, version),
-                     WEIR_FILTER_INT("version", LE, version != 0 ? version : INT64_MAX)),
+                     WEIR_FILTER_INT("version", LE, version != 0 ? version : INT64_MAX),
+                     WEIR_FILTER_INT("deleted_ms", LE, version != 0 ? INT64_MAX : 0)),
         .order_by = "version", .is_descending = true, .limit = 1};
     void *items;
     size_t n;
@@ -61,8 +65,35 @@ weir_status weir_model_version_get(struct weir_txn *txn, const char *model, int6
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "model \"%s\" has no version %" PRId64,
                               model, version);
     }
-    *out = *(struct weir_model_version *)items;
+    const struct weir_model_version *found = items;
+    if (found->deleted_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "version %" PRId64 " of model \"%s\" was deleted by %s", version,
+                              model, found->deleted_by);
+    }
+    *out = *found;
     return WEIR_OK;
+}
+
+weir_status weir_model_get(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                           struct weir_model *out, struct weir_error *err)
+{
+    struct weir_model model;
+    WEIR_TRY(weir_txn_get(txn, &weir_model_resource, name, arena, &model, err));
+    if (model.deleted_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "model \"%s\" was deleted", name);
+    }
+    *out = model;
+    return WEIR_OK;
+}
+
+weir_status weir_model_version_delete(struct weir_txn *txn, const char *id, const char *actor,
+                                      int64_t now_ms, struct weir_error *err)
+{
+    const struct weir_model_version version = {
+        .id = (char *)id, .deleted_ms = now_ms, .deleted_by = (char *)actor};
+    return weir_txn_update(txn, &weir_model_version_resource, &version,
+                           WEIR_FIELDS("deleted_ms", "deleted_by"), err);
 }
 
 /** The model by name; made if this is its first version. */
@@ -73,6 +104,10 @@ static weir_status ensure_model(struct weir_txn *txn, const struct weir_model_ve
     struct weir_model model;
     weir_status status =
         weir_txn_get(txn, &weir_model_resource, version->model, arena, &model, err);
+    if (status == WEIR_OK && model.deleted_ms != 0) {
+        model.deleted_ms = 0; /* it is there again; numbers go on */
+        return weir_txn_update(txn, &weir_model_resource, &model, WEIR_FIELDS("deleted_ms"), err);
+    }
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
     }
@@ -100,6 +135,11 @@ weir_status weir_model_register(struct weir_txn *txn, const struct weir_model_ve
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "model version %s exists already, as version %" PRId64
                               " of \"%s\" with other content",
+                              version->id, stored.version, stored.model);
+    }
+    if (!is_new && stored.deleted_ms != 0) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "model version %s was version %" PRId64 " of \"%s\", and was deleted",
                               version->id, stored.version, stored.model);
     }
     if (is_new) {

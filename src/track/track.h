@@ -70,6 +70,7 @@ struct weir_model {
     char *description;
     char *created_by;
     int64_t created_ms;
+    int64_t deleted_ms; /**< 0: it is there. */
 };
 
 struct weir_model_version {
@@ -90,6 +91,8 @@ struct weir_model_version {
     char *golden;     /**< SHA-256 of the file of golden inputs (serve/golden.h); NULL: none. */
     char *created_by;
     int64_t created_ms;
+    int64_t deleted_ms; /**< 0: it is there. The row stays for what names it. */
+    char *deleted_by;
 };
 
 extern const struct weir_resource weir_dataset_resource;
@@ -153,6 +156,14 @@ weir_status weir_model_register(struct weir_txn *txn, const struct weir_model_ve
                                 const char *project, int64_t now_ms, struct weir_arena *arena,
                                 struct weir_model_version *out, bool *out_is_new,
                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A model that was not deleted. @return NOT_FOUND. */
+weir_status weir_model_get(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                           struct weir_model *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Mark a version as deleted. What uses it the caller has looked for. */
+weir_status weir_model_version_delete(struct weir_txn *txn, const char *id, const char *actor,
+                                      int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A version by number; 0 = the latest. @return NOT_FOUND. */
 weir_status weir_model_version_get(struct weir_txn *txn, const char *model, int64_t version,

@@ -709,6 +709,7 @@ export interface Metric {
 export interface Model {
     created_by: string | null // Who made it
     created_ms: Time // When it was made (ms)
+    deleted_ms: Time | null // When it was deleted; never told of one that is there (ms)
     description: string | null // What it is for
     name: string // Unique name
     project: string // Project it belongs to
@@ -735,6 +736,8 @@ export interface ModelVersion {
     created_ms: Time // When it was registered (ms)
     dataset: string | null // Dataset it was trained on
     dataset_version: number // Version of the dataset; 0 = unknown
+    deleted_by: string | null // Who deleted it
+    deleted_ms: Time | null // When it was deleted; its row stays for what names it (ms)
     deployments?: string[] | null // Where it has a share, or is the mirror
     executor?: string | null // What runs it, by its signature
     golden: string | null // SHA-256 of the file of requests and answers that it is checked with before it takes traffic

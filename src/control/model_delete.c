@@ -1,0 +1,135 @@
+#include "control/model_delete.h"
+
+#include "ion/ion.h"
+#include "store/stmt.h"
+#include "store/table.h"
+#include "track/track.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Each query gives who uses the version, or no row. */
+static const struct {
+    const char *sql, *before, *after;
+} uses[] = {
+    {"SELECT alias FROM model_aliases WHERE model = :model AND version = :version", "its alias ",
+     " names it: take that away (`weir model alias`), or give it to another version, first"},
+    {"SELECT deployment FROM deployment_versions WHERE model = :model AND version = :version"
+     " UNION SELECT name FROM deployments WHERE model = :model AND mirror = :version",
+     "deployment ",
+     " serves it, or keeps it loaded for a way back: deploy another version, or `weir undeploy`, "
+     "first"},
+    {"SELECT c.ion || ', link ' || c.link || ' (' || c.state || ')' FROM ion_candidates c"
+     " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
+     " AND i.state = 'ACTIVE' AND c.state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SERVING')",
+     "it is in use in ION ", ""},
+    {"SELECT c.ion || ', link ' || c.link FROM ion_candidates c JOIN ions i ON i.name = c.ion"
+     " WHERE c.model = :model AND c.version = :version AND i.state = 'ACTIVE'"
+     " AND c.state = 'RETIRED' AND c.served_seq = (SELECT max(served_seq) FROM ion_candidates o"
+     " WHERE o.ion = c.ion AND o.link = c.link AND o.state = 'RETIRED')",
+     "a roll back of ION ", " leads to it"},
+};
+
+static weir_status check_uses(struct control *control, struct weir_txn *txn, const char *model,
+                              int64_t version, struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(uses); i++) {
+        char **texts;
+        size_t n;
+        WEIR_TRY(weir_txn_query_texts(
+            txn, uses[i].sql,
+            WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_INT("version", version)),
+            control->arena, &texts, &n, err));
+        if (n > 0) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "version %" PRId64 " of %s is not deleted: %s%s%s", version,
+                                  model, uses[i].before, texts[0], uses[i].after);
+        }
+    }
+    return WEIR_OK;
+}
+
+static const char *default_of(const struct weir_ion_doc *doc, const char *model, int64_t version)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_link *link = &doc->links[i];
+        if (link->default_model != NULL && strcmp(link->default_model, model) == 0 &&
+            link->default_version == version) {
+            return link->id;
+        }
+    }
+    return NULL;
+}
+
+/* An ION that cannot be read has its alert, and hinders nothing. */
+static weir_status check_defaults(struct control *control, struct weir_txn *txn, const char *model,
+                                  int64_t version, struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion_state state;
+        struct weir_error ignored;
+        const char *link = weir_ion_load(txn, names[i], control->arena, &state, &ignored) == WEIR_OK
+                               ? default_of(&state.doc, model, version)
+                               : NULL;
+        if (link != NULL) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "version %" PRId64
+                                  " of %s is not deleted: it is the default of link %s of ION %s",
+                                  version, model, link, names[i]);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Candidates keep their row; without a file none can serve again (ion_review.c). */
+static weir_status delete_one(struct control *control, struct weir_txn *txn,
+                              const struct weir_model_version *version, struct weir_error *err)
+{
+    WEIR_TRY(check_uses(control, txn, version->model, version->version, err));
+    WEIR_TRY(check_defaults(control, txn, version->model, version->version, err));
+    WEIR_TRY(weir_model_version_delete(txn, version->id, control->actor, control->now_ms, err));
+    WEIR_TRY(weir_txn_exec(txn, "UPDATE ion_candidates SET blob = '' WHERE model_version = :id",
+                           WEIR_BINDS(WEIR_BIND_TEXT("id", version->id)), NULL, err));
+    control_publish(control, "models",
+                    json_pack("{s:s,s:I,s:b}", "name", version->model, "version",
+                              (json_int_t)version->version, "deleted", 1));
+    return control_log(
+        control, txn, "models", "model_deleted",
+        weir_arena_printf(control->arena, "model/%s/%" PRId64, version->model, version->version),
+        weir_arena_printf(control->arena, "Model %s version %" PRId64 " is deleted", version->model,
+                          version->version),
+        err);
+}
+
+weir_status control_model_version_delete(struct control *control, struct weir_txn *txn,
+                                         const char *model, int64_t version, struct weir_error *err)
+{
+    struct weir_model_version found;
+    WEIR_TRY(weir_model_version_get(txn, model, version, control->arena, &found, err));
+    return delete_one(control, txn, &found, err);
+}
+
+weir_status control_model_delete(struct control *control, struct weir_txn *txn, const char *name,
+                                 struct weir_error *err)
+{
+    struct weir_model model;
+    char **numbers;
+    size_t n;
+    WEIR_TRY(weir_model_get(txn, name, control->arena, &model, err));
+    WEIR_TRY(weir_txn_query_texts(
+        txn, "SELECT version FROM model_versions WHERE model = :model AND deleted_ms = 0",
+        WEIR_BINDS(WEIR_BIND_TEXT("model", name)), control->arena, &numbers, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(
+            control_model_version_delete(control, txn, name, strtoll(numbers[i], NULL, 10), err));
+    }
+    model.deleted_ms = control->now_ms;
+    WEIR_TRY(weir_txn_update(txn, &weir_model_resource, &model, WEIR_FIELDS("deleted_ms"), err));
+    return control_log(control, txn, "models", "model_deleted",
+                       weir_arena_printf(control->arena, "model/%s", name),
+                       weir_arena_printf(control->arena, "Model %s is deleted", name), err);
+}
