@@ -126,7 +126,7 @@ class Deployments(unittest.TestCase):
     def test_shares_are_those_that_were_asked_for_and_none_fails_while_they_change(self):
         self.push("pair", "y")
         self.push("pair", "z", "--alias", "canary")
-        self.weir("deploy", "pair@v1", "--cpus", "1")
+        self.weir("deploy", "pair@v1", "--cpus", "1", "--max-delay", "0ms")
         self.weir("deploy", "pair", "--traffic", "v1=75,canary=25")
         counts = {"1": 0, "2": 0}
         for _ in range(400):
