@@ -20,6 +20,10 @@
 
 struct front_call;
 
+/* What a replica answers to GET, as the message. */
+typedef weir_status (*write_answer_fn)(const char *body, size_t len, struct weir_buf *out,
+                                       struct weir_error *err);
+
 struct method {
     const char *path;
     bool is_open; /* needs no caller */
@@ -33,7 +37,7 @@ struct front_call {
     const struct method *method;
     struct caller *caller; /* NULL: open */
     struct weir_arena arena;
-    bool is_metadata;
+    write_answer_fn write;   /* NULL: an inference's */
     struct front_call *next; /* of those to be looked up */
 };
 
@@ -130,8 +134,8 @@ static void on_done(struct gateway_call *gateway_call)
     }
     const struct weir_buf *body = &gateway_call->body_out;
     weir_buf_init(&reply, ANSWER_BYTES);
-    weir_status status = call->is_metadata
-                             ? oip_write_metadata(body->data, body->len, &reply, &err)
+    weir_status status = call->write != NULL
+                             ? call->write(body->data, body->len, &reply, &err)
                              : oip_write_infer(body->data, body->len,
                                                gateway_call->inference_header_bytes, &reply, &err);
     if (status != WEIR_OK) {
@@ -205,7 +209,8 @@ static void begin_infer(struct front_call *call)
     send_on(call, &infer.model);
 }
 
-static void begin_metadata(struct front_call *call)
+/* GET path of the model that the message names. */
+static void begin_get(struct front_call *call, const char *path, write_answer_fn write)
 {
     struct oip_name model;
     struct weir_error err = {0};
@@ -218,12 +223,28 @@ static void begin_metadata(struct front_call *call)
         answer_error(call, &err);
         return;
     }
-    call->is_metadata = true;
+    call->write = write;
     call->call.method = "GET";
-    call->call.path_after = "";
+    call->call.path_after = path;
     call->call.key = "metadata";
     call->call.headers = "";
     send_on(call, &model);
+}
+
+static void begin_metadata(struct front_call *call)
+{
+    begin_get(call, "", oip_write_metadata);
+}
+
+static void begin_config(struct front_call *call)
+{
+    begin_get(call, "/config", oip_write_config);
+}
+
+/* Of the replica that is asked; each has its own. */
+static void begin_statistics(struct front_call *call)
+{
+    begin_get(call, "/stats", oip_write_statistics);
 }
 
 /* ---- what the gateway answers itself --------------------------------------------------------------------- */
@@ -301,6 +322,8 @@ static const struct method methods[] = {
     {"/grpc.health.v1.Health/Check", true, begin_live},
     {SERVICE "ModelReady", false, begin_model_ready},
     {SERVICE "ModelMetadata", false, begin_metadata},
+    {SERVICE "ModelConfig", false, begin_config},
+    {SERVICE "ModelStatistics", false, begin_statistics},
     {SERVICE "ModelInfer", false, begin_infer},
     {SERVICE "RepositoryIndex", false, begin_index},
 };
@@ -346,7 +369,7 @@ static void on_call(void *context, struct weir_grpc_call *grpc)
         weir_grpc_answer(grpc, WEIR_GRPC_UNIMPLEMENTED,
                          "there is no such method: those of inference.GRPCInferenceService are "
                          "ServerLive, ServerReady, ServerMetadata, ModelReady, ModelMetadata, "
-                         "ModelInfer and RepositoryIndex",
+                         "ModelConfig, ModelStatistics, ModelInfer and RepositoryIndex",
                          NULL);
         return;
     }

@@ -54,4 +54,12 @@ weir_status oip_write_infer(const char *body, size_t len, int64_t json_bytes, st
 weir_status oip_write_metadata(const char *body, size_t len, struct weir_buf *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Append a ModelConfigResponse, from the JSON of GET /v2/models/NAME/config. @return CORRUPT. */
+weir_status oip_write_config(const char *body, size_t len, struct weir_buf *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Append a ModelStatisticsResponse, from the JSON of GET /v2/models/NAME/stats. @return CORRUPT. */
+weir_status oip_write_statistics(const char *body, size_t len, struct weir_buf *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

@@ -34,6 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0) {
         (void)(oip_write_infer((const char *)data + 1, size - 1, data[0], &out, &err) == WEIR_OK);
         (void)(oip_write_metadata((const char *)data + 1, size - 1, &out, &err) == WEIR_OK);
+        (void)(oip_write_config((const char *)data + 1, size - 1, &out, &err) == WEIR_OK);
+        (void)(oip_write_statistics((const char *)data + 1, size - 1, &out, &err) == WEIR_OK);
     }
     weir_buf_fini(&out);
     weir_arena_fini(&arena);

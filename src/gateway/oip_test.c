@@ -220,7 +220,35 @@ START_TEST(answers_become_messages)
 
 END_TEST
 
+START_TEST(configuration_and_statistics_become_messages)
+{
+    static const char config[] =
+        "{\"name\":\"m\",\"backend\":\"onnx\",\"max_batch_size\":8,"
+        "\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_FP32\",\"dims\":[3]}]}";
+    static const char statistics[] = "{\"model_stats\":[{\"name\":\"m\",\"inference_count\":2,"
+                                     "\"batch_stats\":[{\"batch_size\":2}]}]}";
+    ck_assert_int_eq(oip_write_config(config, sizeof config - 1, &message, NULL), WEIR_OK);
+    struct weir_protobuf at = written();
+    /* {name = "m", max_batch_size = 8, input = {name, data_type = 11, dims = [3]}, backend = "onnx"} */
+    expect_field(&at, 1, "\x0a\1m\x20\x08\x2a\x08\x0a\1x\x10\x0b\x22\1\3\x8a\1\4onnx", 22);
+    weir_buf_reset(&message);
+    ck_assert_int_eq(oip_write_statistics(statistics, sizeof statistics - 1, &message, NULL),
+                     WEIR_OK);
+    at = written();
+    /* Durations of nothing are messages of no bytes. */
+    expect_field(&at, 1,
+                 "\x0a\1m\x20\2\x32\x0c\x0a\0\x12\0\x1a\0\x22\0\x2a\0\x32\0"
+                 "\x3a\x08\x08\2\x12\0\x1a\0\x22\0",
+                 29);
+    struct weir_error err;
+    ck_assert_int_eq(oip_write_config("[]", 2, &message, &err), WEIR_ERR_CORRUPT);
+    ck_assert_int_eq(oip_write_statistics("x", 1, &message, &err), WEIR_ERR_CORRUPT);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("oip", set_up, tear_down,
                     a_request_with_raw_tensors_is_passed_on_without_a_copy,
+                    configuration_and_statistics_become_messages,
                     typed_contents_become_the_same_bytes, what_makes_no_sense_is_refused,
                     answers_become_messages)

@@ -115,6 +115,22 @@ class Clients(unittest.TestCase):
         wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] in ("SUCCEEDED", "FAILED"), 60, "the batch")
         self.assertEqual(self.server.get(f"/jobs/{job}")["state"], "SUCCEEDED", self.server.get(f"/jobs/{job}")["reason"])
 
+    def test_configuration_and_statistics(self):
+        client = self.grpc()
+        config = client.get_model_config("small", headers=self.headers).config
+        self.assertEqual((config.name, config.backend, [(p.name, p.data_type, list(p.dims)) for p in config.input]),
+                         ("small", "onnx", [("x", 11, [16])]))
+        self.assertEqual([(p.name, p.data_type, list(p.dims)) for p in config.output], [("y", 11, [4])])
+        self.assertEqual(config.max_batch_size, 8)
+        self.ask(client, tritonclient.grpc, numpy.zeros((3, 16), numpy.float32))
+        stats, = client.get_inference_statistics("small", headers=self.headers).model_stats
+        rest, = self.server.request("GET", "/v2/models/small/stats")["model_stats"]
+        self.assertEqual((stats.name, stats.version, stats.inference_count), ("small", "1", rest["inference_count"]))
+        self.assertGreaterEqual(stats.inference_count, 3)
+        self.assertEqual(stats.inference_stats.success.ns, rest["inference_stats"]["success"]["ns"])
+        self.assertGreaterEqual(stats.inference_stats.compute_infer.count, 1)
+        self.assertEqual(sum(batch.batch_size * batch.compute_infer.count for batch in stats.batch_stats), stats.inference_count)
+
     def test_many_at_once(self):
         client = self.grpc()
         x = numpy.random.default_rng(3).standard_normal((200, 1, 16)).astype(numpy.float32)
