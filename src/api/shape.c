@@ -17,6 +17,7 @@
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/identity.h"
+#include "track/forgotten.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -494,6 +495,10 @@ static const struct api_member alive_members[] = {
     ALWAYS("version", "text", "Version of the server"),
 };
 
+static const struct api_member dataset_version_members[] = {
+    MAY_MISS("tombstones", "list of tombstone", "People who were deleted from it; in the list"),
+    MAY_MISS("n_forgotten", "integer", "Files that went with them; in the list"),
+};
 static const struct api_member snapshot_members[] = {
     MAY_MISS("rows", "map of integer", "Records by table; of a single one"),
     MAY_MISS("files", "list of snapshot file", "What is in it; of a single one"),
@@ -728,8 +733,9 @@ const struct api_shape api_shapes[] = {
            receiver_members),
     PLAIN_RECORD("silence", weir_alert_silence_resource, "until_ms created_by created_ms"),
     PLAIN_RECORD("dataset", weir_dataset_resource, "project kind path created_ms"),
-    PLAIN_RECORD("dataset version", weir_dataset_version_resource,
-                 "dataset digest blob created_ms"),
+    PLAIN_RECORD("tombstone", weir_tombstone_resource, "dataset time_ms"),
+    RECORD("dataset version", weir_dataset_version_resource, "dataset digest blob created_ms",
+           dataset_version_members),
     PLAIN_RECORD("decision", weir_decision_resource, "ion pipeline time_ms"),
     PLAIN_RECORD("event", weir_event_resource, "topic kind message severity time_ms"),
     PLAIN_RECORD("feedback", weir_feedback_resource,

@@ -208,7 +208,9 @@ export interface DatasetVersion {
     id: string // Identifier
     n_classes: number // Classes
     n_files: number // Files
+    n_forgotten?: number | null // Files that went with them; in the list
     n_rows: number // Rows of its .csv, .tsv and .jsonl files
+    tombstones?: Tombstone[] | null // People who were deleted from it; in the list
     version: number // Number
 }
 
@@ -1325,6 +1327,17 @@ export interface ToldVerdict {
     options?: unknown // The policy, with its options
     rule: string // In words
     verdict: string // pass, promote, wait, skip, reject
+}
+
+export interface Tombstone {
+    bytes: number // Their size (bytes)
+    dataset: string // Dataset
+    forgotten: string | null // Of which deletion
+    id: string // Identifier
+    n_files: number // How many
+    person: string | null // Whose photos
+    time_ms: Time // When they went (ms)
+    version: number // Version that had the photos
 }
 
 export interface TriggerFiring {
