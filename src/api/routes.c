@@ -389,7 +389,7 @@ const struct api_route api_routes[] = {
     {"POST", API "/ions/{name}/statistics",
      "Record what a program tells about itself: {statistics: [...]}; the same id again changes "
      "nothing",
-     R(KPIS_ADD), API_WRITE, API_OWN_ION, NULL, NULL, NULL, 4 * MIB, api_statistics_add},
+     R(KPIS_ADD), API_WRITE, API_OWN_ION | API_FLOW, NULL, NULL, NULL, 4 * MIB, api_statistics_add},
     {"GET", API "/ions/{name}/statistics",
      "What programs told about themselves, newest first, or from a number on", R(HEALTH_READ),
      API_READ, API_LIST, NULL, &weir_statistic_resource,
