@@ -342,6 +342,9 @@ static weir_status check_signature(const struct apply *apply, const char *place,
                                    const struct weir_model_version *version, struct weir_error *err)
 {
     const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(&apply->doc, link->to);
+    if (to == NULL) {
+        return WEIR_OK; /* A deployment serves any model. */
+    }
     json_t *signature = version->signature != NULL ? json_loads(version->signature, 0, NULL) : NULL;
     const char *kind = json_string_value(json_object_get(signature, "output_kind"));
     const char *problem = NULL;

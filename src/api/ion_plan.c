@@ -22,6 +22,9 @@ static const char *sentence(const struct weir_ion_action *action, struct weir_ar
     case WEIR_ION_ACTION_DEPLOYED:
         return weir_arena_printf(arena, "\"%s\" is given deployment %lld.", action->pipeline,
                                  (long long)action->number);
+    case WEIR_ION_ACTION_SHIFT:
+        return weir_arena_printf(arena, "The deployment of link %s gets other versions.",
+                                 action->pipeline);
     case WEIR_ION_ACTION_DECIDED:
         return weir_arena_printf(arena, "%s: version %lld: %s (%s).", action->decision.link,
                                  (long long)action->decision.version, action->decision.verdict,
@@ -43,6 +46,7 @@ static const char *kind_of(enum weir_ion_action_type type)
     case WEIR_ION_ACTION_STOP_PREDICTION:
         return "stop";
     case WEIR_ION_ACTION_DEPLOYED:
+    case WEIR_ION_ACTION_SHIFT:
         return "deploy";
     case WEIR_ION_ACTION_DECIDED:
         return "decide";

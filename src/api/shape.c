@@ -253,7 +253,7 @@ static const struct api_member pipeline_members[] = {
 static const struct api_member waiting_members[] = {
     ALWAYS("version", "integer", "Version of the model"),
     ALWAYS("model", "text", "Model"),
-    ALWAYS("state", "text", "PENDING_REVIEW, WAITING or APPROVED"),
+    ALWAYS("state", "text", "PENDING_REVIEW, WAITING, APPROVED, SHADOW or CANARY"),
     ALWAYS("position", "integer", "Policy of the chain where it stands, from 0"),
     OR_NULL("policy", "text", "That policy"),
     OR_NULL("why", "text", "What it waits for, in words"),

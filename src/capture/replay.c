@@ -314,7 +314,7 @@ static weir_status add_candidate(struct replaying *replaying, const struct row *
                                  json_t *candidates, struct weir_error *err)
 {
     const struct weir_ion_doc_link *link = link_of(replaying, last->was->link);
-    struct weir_policy_verdict told = {NULL, "the document has no such link", 0};
+    struct weir_policy_verdict told = {.verdict = NULL, .rule = "the document has no such link"};
     if (last->is_by_hand) {
         return WEIR_OK; /* a person's word stands */
     }

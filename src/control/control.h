@@ -14,6 +14,8 @@
 #include "store/event.h"
 #include "track/track.h"
 
+struct control_figures;
+
 /** What a control transaction needs beside the transaction. */
 struct control {
     struct weir_arena *arena;
@@ -21,6 +23,7 @@ struct control {
     const char *actor;
     const char *state_dir;
     const char *server_url;
+    const struct control_figures *figures; /**< Of requests (control/rollout.h); NULL: not known. */
     json_t *publish; /**< Array of [topic name, record] for control_publish_all after the commit. */
 };
 

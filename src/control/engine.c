@@ -409,7 +409,7 @@ static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir
         WEIR_TRY(control_observe_is_due(&work->control, txn, &state, &is_due, err));
         work->next_ms = is_due ? work->control.now_ms : work->next_ms;
     }
-    return WEIR_OK;
+    return control_rollout_look(&work->control, txn, &state, &work->next_ms, err);
 }
 
 static weir_status tick_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
@@ -537,6 +537,7 @@ static int64_t run_round(struct engine *engine)
                                     .actor = "system",
                                     .state_dir = engine->state_dir,
                                     .server_url = engine->server_url,
+                                    .figures = &engine->config.figures,
                                     .publish = json_array()}};
     if (weir_node_watch_look(&engine->watch, work.control.now_ms, weir_mono_ms())) {
         weir_log(WEIR_LOG_WARN, "wall_clock_was_set",

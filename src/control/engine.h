@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "blob/blob.h"
 #include "control/control.h"
+#include "control/rollout.h"
 #include "deploy/step.h"
 #include "store/store.h"
 
@@ -29,6 +30,7 @@ struct engine_config {
     /** A message about an alert waits to be sent. Called on the engine's thread. May be NULL. */
     void (*told)(void *context);
     void *told_context;
+    struct control_figures figures; /**< Called on the engine's thread. */
 };
 
 /** Start the thread. Text is copied. */

@@ -7,6 +7,7 @@
 #include "control/alerter.h"
 #include "control/batch.h"
 #include "control/deploy.h"
+#include "control/rollout.h"
 #include "framework/framework.h"
 #include "store/table.h"
 
@@ -508,6 +509,9 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     }
     if (strcmp(kind, "stop_training") == 0 || strcmp(kind, "stop_prediction") == 0) {
         return stop_job(control, txn, &action, "the ION no longer wants it", err);
+    }
+    if (strcmp(kind, "shift_deployment") == 0) {
+        return control_rollout_shift(control, txn, action.ion, action.pipeline, err);
     }
     WEIR_TRY(weir_ion_load(txn, action.ion, control->arena, &state, err));
     if (strcmp(kind, "start_training") == 0) {

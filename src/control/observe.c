@@ -1,5 +1,6 @@
 #include "control/observe.h"
 
+#include "control/rollout.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "ion/kpi.h"
@@ -275,7 +276,8 @@ weir_status control_ion_tick(struct control *control, struct weir_txn *txn, cons
     size_t n;
     WEIR_TRY(weir_ion_load(txn, ion, control->arena, &state, err));
     WEIR_TRY(control_observe(control, txn, &state, &observed, &n, err));
-    const struct weir_ion_event tick = {
+    struct weir_ion_event tick = {
         .type = WEIR_ION_EVENT_TICK, .actor = "system", .observed = observed, .n_observed = n};
+    WEIR_TRY(control_rollout_gather(control, txn, &state, &tick, err));
     return control_ion_event(control, txn, ion, &tick, err);
 }

@@ -19,6 +19,7 @@ struct mirror {
     struct weir_gateway *gateway;
     struct gateway_call first; /* of the request itself: only its answer */
     bool has_first, has_copy;
+    int64_t first_us, copy_us;
     size_t n_bytes; /* of MIRROR_BYTES_MAX */
     struct mirror *next;
 };
@@ -55,6 +56,8 @@ static void compare(struct mirrors *mirrors, struct mirror *mirror)
                              copy->inference_header_bytes};
     figures_add(&mirror->figures->n_mirrored, 1);
     figures_add(&mirror->figures->n_disagreed, !agree(&a, &b));
+    figures_add(&mirror->figures->compared_us, mirror->first_us);
+    figures_add(&mirror->figures->copies_us, mirror->copy_us);
     mirror_free(mirrors, mirror);
 }
 
@@ -137,6 +140,7 @@ static void on_copy_done(struct gateway_call *copy)
 {
     struct mirror *mirror = WEIR_CONTAINER_OF(copy, struct mirror, copy);
     mirror->has_copy = true;
+    mirror->copy_us = (int64_t)(weir_mono_ns() - copy->begun_ns) / 1000;
     settle(mirror->gateway, mirror);
 }
 
@@ -221,5 +225,6 @@ void mirror_answer(struct weir_gateway *gateway, struct gateway_call *call)
         }
     }
     mirror->has_first = true;
+    mirror->first_us = (int64_t)(weir_mono_ns() - call->begun_ns) / 1000;
     settle(gateway, mirror);
 }

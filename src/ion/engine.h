@@ -7,6 +7,7 @@
  *     ion_trigger.c  what makes a pipeline run
  *     ion_train.c    coalescing, ends of trainings
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
+ *     ion_rollout.c  versions that are tried among the requests of a deployment
  *     ion_review.c   what people ask for: approve, reject, roll back
  *     ion_deploy.c   what a replica must serve
  *     ion_replica.c  what replicas say of it
@@ -184,6 +185,30 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
 void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link);
 
 void engine_on_model(struct engine *engine);
+
+/* ion_rollout.c */
+
+/** JSON of a weir_policy_trial; NULL: the policy tries nothing. */
+char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candidate,
+                   const struct weir_ion_doc_link *link, size_t i_policy);
+
+/** It gets no requests any more. */
+void engine_end_trial(struct weir_ion_candidate *candidate);
+
+/** It waits, and is tried as the verdict says; `before`: as it was. */
+void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
+                const struct weir_ion_candidate *before, const struct weir_policy_verdict *told);
+
+/** A policy that watches says what it said before: nothing is to be recorded. */
+bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
+                         const struct weir_policy *policy, const struct weir_policy_verdict *told);
+
+/** What each link of the document wants of its deployment; in the arena. */
+struct weir_ion_wanted *engine_wanted(const struct engine *engine, const struct weir_ion_doc *doc);
+
+/** Ask deployments for what links want that wanted something else, or were not there, before. */
+void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
+                  const struct weir_ion_wanted *before);
 
 /* ion_review.c */
 weir_status engine_on_review(struct engine *engine);

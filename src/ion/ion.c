@@ -73,13 +73,19 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
     WEIR_FIELD(weir_ion_candidate, blob,          TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the model file"),
     WEIR_FIELD(weir_ion_candidate, metrics,       JSON, WEIR_FIELD_READ_ONLY, "", "Measured quality"),
-    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, WAITING, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK"),
+    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK"),
     WEIR_FIELD(weir_ion_candidate, position,      INT,  WEIR_FIELD_READ_ONLY, "", "Policy of the link's chain where it stands or stood last, from 0"),
     WEIR_FIELD(weir_ion_candidate, position_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it stands there"),
     WEIR_FIELD(weir_ion_candidate, until_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When that policy is asked again"),
     WEIR_FIELD(weir_ion_candidate, waits_for,     TEXT, WEIR_FIELD_READ_ONLY, "", "That policy, while it waits"),
     WEIR_FIELD(weir_ion_candidate, waits_why,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What it waits for, in words"),
     WEIR_FIELD(weir_ion_candidate, approvals,     JSON, WEIR_FIELD_READ_ONLY, "", "Who has approved it there"),
+    WEIR_FIELD(weir_ion_candidate, share_ppm,     INT,  WEIR_FIELD_READ_ONLY, "", "Share of the deployment's requests that it is to answer while it is tried, in millionths"),
+    WEIR_FIELD(weir_ion_candidate, is_mirrored,   BOOL, WEIR_FIELD_READ_ONLY, "", "Its answers are compared with those of the version that serves"),
+    WEIR_FIELD(weir_ion_candidate, step,          INT,  WEIR_FIELD_READ_ONLY, "", "Step of the trial, from 0"),
+    WEIR_FIELD(weir_ion_candidate, step_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When that step was asked for"),
+    WEIR_FIELD(weir_ion_candidate, begun_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it came into effect"),
+    WEIR_FIELD(weir_ion_candidate, base,          JSON, WEIR_FIELD_READ_ONLY, "", "The deployment's figures at that time"),
     WEIR_FIELD(weir_ion_candidate, made_by,       TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered its training by hand, or registered it"),
     WEIR_FIELD(weir_ion_candidate, served_seq,    INT,  WEIR_FIELD_READ_ONLY, "", "Order of serving; 0 = never"),
     WEIR_FIELD(weir_ion_candidate, served_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began to serve"),
@@ -229,6 +235,8 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
         return save_outbox(txn, state, action, "start_prediction", arena, now_ms, err);
     case WEIR_ION_ACTION_STOP_PREDICTION:
         return save_outbox(txn, state, action, "stop_prediction", arena, now_ms, err);
+    case WEIR_ION_ACTION_SHIFT:
+        return save_outbox(txn, state, action, "shift_deployment", arena, now_ms, err);
     case WEIR_ION_ACTION_DEPLOYED:
         return WEIR_OK; /* It is in the pipeline's record. */
     case WEIR_ION_ACTION_DECIDED:

@@ -42,6 +42,10 @@ struct link_from {
     char *model;
 };
 
+struct link_to {
+    char *deployment;
+};
+
 // clang-format off
 static const struct weir_field document_fields[] = {
     WEIR_FIELD(document, kind,      TEXT, 0, "", "ion"),
@@ -81,13 +85,16 @@ static const struct weir_field gallery_fields[] = {
 };
 static const struct weir_field link_fields[] = {
     WEIR_FIELD(link, from,   JSON, WEIR_FIELD_REQUIRED, "", "training pipeline, or a registered model"),
-    WEIR_FIELD(link, to,     TEXT, WEIR_FIELD_REQUIRED, "", "prediction pipeline"),
+    WEIR_FIELD(link, to,     JSON, WEIR_FIELD_REQUIRED, "", "prediction pipeline, or a deployment"),
     WEIR_FIELD(link, policy, JSON, 0, "", "policy or list of policies: names, or objects with kind"),
     { .name = "default", .type = WEIR_FIELD_TYPE_TEXT, .offset = offsetof(struct link, by_default),
       .unit = "", .doc = "MODEL@VERSION that serves before a version has passed" },
 };
 static const struct weir_field link_from_fields[] = {
     WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
+};
+static const struct weir_field link_to_fields[] = {
+    WEIR_FIELD(link_to, deployment, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "deployment"),
 };
 // clang-format on
 
@@ -102,6 +109,8 @@ static const struct weir_resource gallery_resource =
 static const struct weir_resource link_resource = WEIR_RESOURCE("link", "", link, link_fields);
 static const struct weir_resource link_from_resource =
     WEIR_RESOURCE("link's from", "", link_from, link_from_fields);
+static const struct weir_resource link_to_resource =
+    WEIR_RESOURCE("link's to", "", link_to, link_to_fields);
 
 static weir_status read_training(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out)
@@ -240,15 +249,16 @@ static weir_status read_pipeline(const struct doc_reader *reader, const json_t *
 }
 
 static weir_status read_pipelines(const struct doc_reader *root, const json_t *json,
-                                  struct weir_ion_doc *doc)
+                                  const json_t *links, struct weir_ion_doc *doc)
 {
     size_t n = json_array_size(json);
-    if (!json_is_array(json) || n == 0 || n > WEIR_ION_PIPELINES_MAX) {
+    bool has_links = json_array_size(links) > 0; /* From a model to a deployment they need none. */
+    if (!json_is_array(json) || (n == 0 && !has_links) || n > WEIR_ION_PIPELINES_MAX) {
         return weir_error_set(root->err, WEIR_ERR_INVALID,
                               "%s.pipelines: expected an array of 1 to %d pipelines", root->path,
                               WEIR_ION_PIPELINES_MAX);
     }
-    doc->pipelines = WEIR_ARENA_ARRAY(root->arena, n, struct weir_ion_doc_pipeline);
+    doc->pipelines = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_pipeline);
     for (size_t i = 0; i < n; i++) {
         struct doc_reader reader = doc_reader_at(root, "pipelines", i);
         struct weir_ion_doc_pipeline pipeline = {0};
@@ -303,6 +313,43 @@ static weir_status read_from(const struct doc_reader *parent, const json_t *json
     return WEIR_OK;
 }
 
+/** A link leads to a prediction pipeline, or to a deployment: {deployment: NAME}. */
+static weir_status read_to(const struct doc_reader *parent, const json_t *json,
+                           const struct weir_ion_doc *doc, struct weir_ion_doc_link *out)
+{
+    struct doc_reader reader = doc_reader_at(parent, "to", SIZE_MAX);
+    if (json_is_string(json)) {
+        out->to = weir_arena_strdup(reader.arena, json_string_value(json));
+        return check_end(parent, doc, "to", out->to, WEIR_PIPELINE_PREDICTION);
+    }
+    if (!json_is_object(json)) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s: expected the name of a prediction pipeline, or {deployment: "
+                              "NAME}",
+                              reader.path);
+    }
+    struct link_to to = {0};
+    WEIR_TRY(doc_read_object(&reader, &link_to_resource, json, &to));
+    out->deployment = to.deployment;
+    out->to = weir_arena_printf(reader.arena, WEIR_ION_TO_DEPLOYMENT "%s", to.deployment);
+    return WEIR_OK;
+}
+
+/** A policy that tries versions needs requests to try them on. */
+static weir_status check_tries(const struct doc_reader *reader,
+                               const struct weir_ion_doc_link *link)
+{
+    for (size_t i = 0; i < link->policies.n && link->deployment == NULL; i++) {
+        if (weir_policy_ops(&link->policies.items[i])->tries) {
+            return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                                  "%s.policy: %s is for a link that leads to a deployment (to: "
+                                  "{deployment: NAME})",
+                                  reader->path, link->policies.items[i].kind->name);
+        }
+    }
+    return WEIR_OK;
+}
+
 /** "MODEL@VERSION" */
 static weir_status read_default(const struct doc_reader *reader, const char *text,
                                 struct weir_ion_doc_link *out)
@@ -331,21 +378,22 @@ static weir_status read_link(const struct doc_reader *reader, const json_t *json
 {
     struct link link = {0};
     WEIR_TRY(doc_read_object(reader, &link_resource, json, &link));
-    struct weir_ion_doc_link read = {.to = link.to};
+    struct weir_ion_doc_link read = {0};
     WEIR_TRY(read_from(reader, json_object_get(json, "from"), doc, &read));
-    WEIR_TRY(check_end(reader, doc, "to", link.to, WEIR_PIPELINE_PREDICTION));
-    const struct weir_ion_doc_link *other = weir_ion_doc_link_into(doc, link.to);
+    WEIR_TRY(read_to(reader, json_object_get(json, "to"), doc, &read));
+    const struct weir_ion_doc_link *other = weir_ion_doc_link_into(doc, read.to);
     if (other != NULL) {
         return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                              "%s.to: two links lead into \"%s\" (the other from \"%s\"): a "
-                              "prediction pipeline serves the models of one",
-                              reader->path, link.to, other->from);
+                              "%s.to: two links lead into \"%s\" (the other from \"%s\"): it "
+                              "serves the models of one",
+                              reader->path, read.to, other->from);
     }
     WEIR_TRY(weir_policy_chain_read(json_object_get(json, "policy"),
                                     weir_arena_printf(reader->arena, "%s.policy", reader->path),
                                     reader->arena, &read.policies, reader->err));
+    WEIR_TRY(check_tries(reader, &read));
     WEIR_TRY(read_default(reader, link.by_default, &read));
-    read.id = weir_arena_printf(reader->arena, "%s:%s", read.from, link.to);
+    read.id = weir_arena_printf(reader->arena, "%s:%s", read.from, read.to);
     *out = read;
     return WEIR_OK;
 }
@@ -412,7 +460,8 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
     }
     doc.name = top.name;
     doc.project = top.project != NULL ? top.project : "default";
-    WEIR_TRY(read_pipelines(&root, json_object_get(document, "pipelines"), &doc));
+    WEIR_TRY(read_pipelines(&root, json_object_get(document, "pipelines"),
+                            json_object_get(document, "links"), &doc));
     WEIR_TRY(read_links(&root, json_object_get(document, "links"), &doc));
     *out = doc;
     return WEIR_OK;

@@ -51,7 +51,8 @@ struct weir_ion_doc_link {
     char *id;    /**< "training:entrance", "model/sorter:entrance" */
     char *from;  /**< A training pipeline's name; of a registered model "model/NAME". */
     char *model; /**< Registered model whose versions are its candidates; NULL: a training's. */
-    char *to;
+    char *to;    /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
+    char *deployment; /**< Whose traffic the link decides; NULL: it leads to a pipeline. */
     struct weir_policy_chain policies;
     char *
         default_model; /**< Registered model that serves before any version has passed; NULL: none. */
@@ -69,6 +70,9 @@ struct weir_ion_doc {
 
 /** What a link's `from` begins with if it is a registered model: no name of a pipeline has a "/". */
 #define WEIR_ION_FROM_MODEL "model/"
+
+/** And its `to`, if that is a deployment. */
+#define WEIR_ION_TO_DEPLOYMENT "deployment/"
 
 #define WEIR_ION_PIPELINES_MAX 64
 #define WEIR_ION_LINKS_MAX     64

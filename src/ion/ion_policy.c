@@ -69,20 +69,21 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
 {
     const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
     bool is_same_model = serving != NULL && strcmp(serving->model, candidate->model) == 0;
-    return (struct weir_policy_inputs){.policy = link != NULL ? link->policies.items[i_policy].text
-                                                              : NULL,
-                                       .i_policy = (int64_t)i_policy,
-                                       .now_ms = engine->now_ms,
-                                       .created_ms = candidate->created_ms,
-                                       .since_ms = candidate->position_ms,
-                                       .candidate_version = candidate->version,
-                                       .candidate_state = candidate->state,
-                                       .newest_other_version = newest_other(engine, candidate),
-                                       .serving_version = is_same_model ? serving->version : 0,
-                                       .last_served_ms = last_served_ms(engine, candidate->link),
-                                       .made_by = candidate->made_by,
-                                       .approvals = candidate->approvals,
-                                       .metrics = candidate->metrics};
+    return (struct weir_policy_inputs){
+        .policy = link != NULL ? link->policies.items[i_policy].text : NULL,
+        .i_policy = (int64_t)i_policy,
+        .now_ms = engine->now_ms,
+        .created_ms = candidate->created_ms,
+        .since_ms = candidate->position_ms,
+        .candidate_version = candidate->version,
+        .candidate_state = candidate->state,
+        .newest_other_version = newest_other(engine, candidate),
+        .serving_version = is_same_model ? serving->version : 0,
+        .last_served_ms = last_served_ms(engine, candidate->link),
+        .made_by = candidate->made_by,
+        .approvals = candidate->approvals,
+        .metrics = candidate->metrics,
+        .trial = link != NULL ? engine_trial(engine, candidate, link, i_policy) : NULL};
 }
 
 void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
@@ -116,7 +117,7 @@ void engine_record_by_hand(struct engine *engine, const struct weir_ion_candidat
 {
     struct weir_policy_inputs inputs = engine_inputs(engine, candidate, NULL, 0);
     engine_record(engine, candidate, WEIR_POLICY_NONE, &inputs,
-                  &(struct weir_policy_verdict){verdict, rule, 0}, actor);
+                  &(struct weir_policy_verdict){.verdict = verdict, .rule = rule}, actor);
 }
 
 static void set_state(struct engine *engine, struct weir_ion_candidate *candidate, char *state)
@@ -124,6 +125,7 @@ static void set_state(struct engine *engine, struct weir_ion_candidate *candidat
     candidate->state = state;
     candidate->until_ms = 0;
     candidate->waits_for = candidate->waits_why = NULL;
+    engine_end_trial(candidate);
     candidate->updated_ms = engine->now_ms;
 }
 
@@ -144,8 +146,10 @@ void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, c
     candidate->served_ms = engine->now_ms;
     engine_tell(engine, kind,
                 weir_arena_printf(engine->arena,
-                                  "Pipeline %s is to serve model %s version %" PRId64 "%s.",
-                                  link->to, candidate->model, candidate->version, instead));
+                                  "%s %s is to serve model %s version %" PRId64 "%s.",
+                                  link->deployment != NULL ? "Deployment" : "Pipeline",
+                                  link->deployment != NULL ? link->deployment : link->to,
+                                  candidate->model, candidate->version, instead));
     if (pipeline != NULL) {
         pipeline->candidate = candidate->id;
         pipeline->updated_ms = engine->now_ms;
@@ -157,6 +161,8 @@ bool engine_is_standing(const struct weir_ion_candidate *candidate)
 {
     return engine_is(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) ||
            engine_is(candidate->state, WEIR_CANDIDATE_WAITING) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_CANARY) ||
            engine_is(candidate->state, WEIR_CANDIDATE_APPROVED);
 }
 
@@ -179,7 +185,9 @@ static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
                  const struct weir_policy *policy, const struct weir_policy_verdict *told,
                  char *state)
 {
+    const struct weir_ion_candidate before = *candidate;
     set_state(engine, candidate, state);
+    engine_try(engine, candidate, &before, told);
     candidate->until_ms = told->until_ms;
     candidate->waits_for = (char *)policy->kind->name;
     candidate->waits_why = (char *)told->rule;
@@ -198,6 +206,12 @@ static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
 static void end(struct engine *engine, struct weir_ion_candidate *candidate,
                 const struct weir_policy_verdict *told)
 {
+    if (is_verdict(told, WEIR_VERDICT_ROLLBACK)) {
+        tell_of(engine, "model_rolled_back", candidate,
+                weir_arena_printf(engine->arena, "was rolled back (%s)", told->rule));
+        set_state(engine, candidate, WEIR_CANDIDATE_ROLLED_BACK);
+        return;
+    }
     if (is_verdict(told, WEIR_VERDICT_REJECT)) {
         tell_of(engine, "model_rejected", candidate,
                 weir_arena_printf(engine->arena, "was rejected (%s)", told->rule));
@@ -294,12 +308,17 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
     inputs.is_last = is_end && i_gate == chain->n;
     struct weir_policy_verdict told = weir_policy_decide(policy, &inputs, engine->arena);
     bool passes = is_verdict(&told, WEIR_VERDICT_PASS);
+    if (engine_is_unchanged(candidate, policy, &told)) {
+        *out_goes_on = false;
+        return;
+    }
     if (passes && inputs.is_last) {
         told.verdict = WEIR_VERDICT_PROMOTE;
     }
     engine_record(engine, candidate, policy->kind->name, &inputs, &told, by->actor);
     *out_goes_on = passes && !is_end;
     if (passes && !is_end) {
+        engine_end_trial(candidate);
         candidate->position++;
         candidate->position_ms = engine->now_ms;
         candidate->approvals = NULL;
@@ -310,8 +329,9 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
         stand_at_gate(engine, link, candidate, i_gate, &at_gate, &gate_told);
     } else if (is_verdict(&told, WEIR_VERDICT_WAIT)) {
         hold(engine, candidate, policy, &told,
-             weir_policy_asks_people(policy) ? WEIR_CANDIDATE_PENDING_REVIEW
-                                             : WEIR_CANDIDATE_WAITING);
+             told.state != NULL                ? (char *)told.state
+             : weir_policy_asks_people(policy) ? WEIR_CANDIDATE_PENDING_REVIEW
+                                               : WEIR_CANDIDATE_WAITING);
     } else {
         end(engine, candidate, &told);
     }
@@ -380,6 +400,7 @@ struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_
     offered.state = WEIR_CANDIDATE_WAITING;
     offered.served_seq = offered.served_ms = offered.until_ms = offered.position = 0;
     offered.approvals = offered.waits_for = offered.waits_why = NULL;
+    engine_end_trial(&offered);
     offered.created_ms = offered.updated_ms = offered.position_ms = engine->now_ms;
     return engine_add_candidate(engine, offered);
 }
@@ -444,7 +465,8 @@ void engine_tick_policies(struct engine *engine)
         struct weir_ion_candidate *candidate = &engine->state->candidates[i - 1];
         const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
         if (link == NULL || !engine_is_standing(candidate) ||
-            due_ms(&link->policies, candidate) > engine->now_ms) {
+            (due_ms(&link->policies, candidate) > engine->now_ms &&
+             weir_ion_watching(engine->state, candidate) == NULL)) {
             continue;
         }
         if (!is_over(engine, link, candidate)) {

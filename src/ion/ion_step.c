@@ -206,7 +206,11 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
         }
         return WEIR_OK;
     }
-    return dispatch(&engine);
+    const struct weir_ion_doc doc = state->doc;
+    const struct weir_ion_wanted *wanted = engine_wanted(&engine, &doc);
+    WEIR_TRY(dispatch(&engine));
+    engine_shift(&engine, &doc, wanted);
+    return WEIR_OK;
 }
 
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms)

@@ -12,6 +12,8 @@
  *     PENDING_REVIEW (a person is asked) ⇄ WAITING (for a time)
  *                    → APPROVED → SERVING → RETIRED (another one serves)
  *                    ↘ REJECTED           ↘ ROLLED_BACK
+ * A policy that tries versions among the requests of a deployment has SHADOW and CANARY in place of
+ * WAITING; a canary that fails is ROLLED_BACK.
  * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
  * it there, else it serves in the same step. At most one candidate of a link is SERVING. Every
  * promotion has the decisions of each policy of the chain. A document with another chain puts what
@@ -32,6 +34,7 @@
 #include "base/status.h"
 #include "ion/firing.h"
 #include "ion/ion_doc.h"
+#include "ion/policy_trial.h"
 #include "ion/replica.h"
 
 #include <stdbool.h>
@@ -120,8 +123,14 @@ struct weir_ion_candidate {
     char *waits_for;     /**< That policy's name; NULL = it does not wait. */
     char *waits_why;     /**< What it said: "manual: 1 of 2 approvals, by ann". */
     char *approvals;     /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL = none. */
-    char *made_by;       /**< Who triggered its training by hand or registered it; NULL = nobody. */
-    int64_t served_seq;  /**< Order of serving; 0 = never served. */
+    /* Of SHADOW and CANARY, whose link ends in a deployment; else 0. */
+    int64_t share_ppm;     /**< Of the requests, that it is to answer. */
+    bool is_mirrored;      /**< Its answers are compared with those of the version that serves. */
+    int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
+    int64_t begun_ms;      /**< When that came into effect; 0 = not yet. */
+    char *base;            /**< JSON: the figures at that time (struct weir_ion_figures). */
+    char *made_by;      /**< Who triggered its training by hand or registered it; NULL = nobody. */
+    int64_t served_seq; /**< Order of serving; 0 = never served. */
     int64_t served_ms;
     int64_t created_ms;
     int64_t updated_ms;
@@ -195,15 +204,34 @@ struct weir_ion_model {
     const char *made_by; /**< Who registered it or had it trained; NULL: no person did. */
 };
 
+/** How a candidate does that is watched, as a TICK sees it. */
+struct weir_ion_traffic {
+    const char *candidate; /**< Identifier. */
+    int64_t live_ppm;
+    bool is_ready;
+    const char *problem; /**< Why a replica could not load it; NULL: none failed. */
+    struct weir_ion_figures figures;
+};
+
+/** What a link that ends in a deployment wants of it. */
+struct weir_ion_wanted {
+    const char *model; /**< NULL: nothing. */
+    int64_t serving;   /**< Version; 0: none. */
+    int64_t trial;     /**< Version that is being tried; 0: none. */
+    int64_t trial_ppm; /**< Share of the trial's; the rest is the serving one's. */
+    int64_t mirror;    /**< Version that gets copies; 0: none. */
+};
+
 enum weir_ion_event_type {
     WEIR_ION_EVENT_APPLIED, /**< mode (of a new ION; NULL: production), document (JSON text), doc, datasets and models (latest of each it
                                names), actor. */
     WEIR_ION_EVENT_DELETED, /**< actor. */
     WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
     WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
-    WEIR_ION_EVENT_TICK,    /**< Time has passed; observed: what triggers look at. */
-    WEIR_ION_EVENT_TRIGGER, /**< pipeline, actor. */
-    WEIR_ION_EVENT_RUN,     /**< times, actor: every training that may be started by hand. */
+    WEIR_ION_EVENT_TICK, /**< Time has passed; observed: what triggers look at; traffic: how those do
+                               that are watched. */
+    WEIR_ION_EVENT_TRIGGER,  /**< pipeline, actor. */
+    WEIR_ION_EVENT_RUN,      /**< times, actor: every training that may be started by hand. */
     WEIR_ION_EVENT_PROMOTED, /**< actor: a sandbox goes on in production. */
     WEIR_ION_EVENT_APPROVE,  /**< version (0 = newest that waits), link (NULL = any), actor, roles,
                                note. */
@@ -238,6 +266,8 @@ struct weir_ion_event {
     size_t n_observed;
     const struct weir_ion_model *models;
     size_t n_models;
+    const struct weir_ion_traffic *traffic;
+    size_t n_traffic;
     const struct weir_ion_model
         *defaults; /**< Of APPLIED: those that links name as their default. */
     size_t n_defaults;
@@ -254,6 +284,8 @@ enum weir_ion_action_type {
     WEIR_ION_ACTION_STOP_PREDICTION,  /**< key, pipeline, job. */
     WEIR_ION_ACTION_DEPLOYED, /**< pipeline, number = new deployment revision (already in the
                                  state). */
+    WEIR_ION_ACTION_SHIFT,    /**< key, pipeline = the link: what it wants of its deployment is
+                                 another thing than before (weir_ion_wanted_of). */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
     WEIR_ION_ACTION_FIRED,    /**< firing: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
@@ -320,10 +352,23 @@ const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *stat
 const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
                                      const struct weir_ion_candidate *candidate);
 
+/** What a link wants of its deployment; nothing, if it ends in none. */
+struct weir_ion_wanted weir_ion_wanted_of(const struct weir_ion_state *state,
+                                          const struct weir_ion_doc_link *link);
+
+/**
+ * The policy that watches the candidate: that must be asked with every TICK, with how the candidate
+ * does by then. NULL: none does.
+ */
+const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
+                                            const struct weir_ion_candidate *candidate);
+
 /** Candidate states. */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
 #define WEIR_CANDIDATE_WAITING        "WAITING"
 #define WEIR_CANDIDATE_APPROVED       "APPROVED"
+#define WEIR_CANDIDATE_SHADOW         "SHADOW"
+#define WEIR_CANDIDATE_CANARY         "CANARY"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"
 #define WEIR_CANDIDATE_REJECTED       "REJECTED"

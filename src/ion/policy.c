@@ -18,7 +18,7 @@ const struct weir_registry weir_policies = {
            "chain: what passes one comes to the next, and behind the last it serves.",
     .kinds = policies,
     .n_kinds = WEIR_ARRAY_LEN(policies),
-    .planned = WEIR_WORDS("evaluate", "shadow", "canary", "ab"),
+    .planned = WEIR_WORDS("evaluate", "ab"),
 };
 
 // clang-format off
@@ -38,6 +38,7 @@ static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, approvals,            JSON, 0, "", "Approvals at this policy"),
     WEIR_FIELD(weir_policy_inputs, rejected_by,          TEXT, 0, "", "Who rejects it"),
     WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
+    WEIR_FIELD(weir_policy_inputs, trial,                JSON, 0, "", "How it does among the requests of the deployment"),
 };
 // clang-format on
 
@@ -126,15 +127,16 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               struct weir_arena *arena)
 {
     if (inputs->rejected_by != NULL) {
-        return (struct weir_policy_verdict){
-            WEIR_VERDICT_REJECT,
-            weir_arena_printf(arena, "%s: rejected by %s", policy->kind->name, inputs->rejected_by),
-            0};
+        return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_REJECT,
+                                            .rule = weir_arena_printf(arena, "%s: rejected by %s",
+                                                                      policy->kind->name,
+                                                                      inputs->rejected_by)};
     }
     struct weir_policy_verdict told =
         weir_policy_ops(policy)->decide(inputs, policy->options, arena);
     bool ends = strcmp(told.verdict, WEIR_VERDICT_SKIP) == 0 ||
-                strcmp(told.verdict, WEIR_VERDICT_REJECT) == 0;
+                strcmp(told.verdict, WEIR_VERDICT_REJECT) == 0 ||
+                strcmp(told.verdict, WEIR_VERDICT_ROLLBACK) == 0;
     if (!ends && !weir_policy_asks_people(policy) &&
         inputs->serving_version > inputs->candidate_version) {
         return weir_policy_newer_serves(policy->kind->name, inputs, arena);
@@ -147,10 +149,9 @@ struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     struct weir_arena *arena)
 {
     return (struct weir_policy_verdict){
-        WEIR_VERDICT_SKIP,
-        weir_arena_printf(arena, "%s: version %" PRId64 " serves, which is newer", policy,
-                          inputs->serving_version),
-        0};
+        .verdict = WEIR_VERDICT_SKIP,
+        .rule = weir_arena_printf(arena, "%s: version %" PRId64 " serves, which is newer", policy,
+                                  inputs->serving_version)};
 }
 
 weir_status weir_policy_admit(const struct weir_policy *policy,

@@ -26,7 +26,7 @@
 #define WEIR_VERDICT_WAIT     "wait"     /**< It waits: for a time, or for a person. */
 #define WEIR_VERDICT_SKIP     "skip"     /**< It is passed over. */
 #define WEIR_VERDICT_REJECT   "reject"   /**< It is refused. */
-#define WEIR_VERDICT_ROLLBACK "rollback" /**< Of people only. */
+#define WEIR_VERDICT_ROLLBACK "rollback" /**< It served, all or in part, and does not any more. */
 #define WEIR_VERDICT_SET      "set" /**< By hand, or as a link's default: no policy was asked. */
 
 /** What a policy looks at; a record, whose JSON is the decision's `inputs`. Borrowed. */
@@ -48,15 +48,24 @@ struct weir_policy_inputs {
     char *approvals;   /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL: none. */
     char *rejected_by; /**< A person who rejects it; NULL: nobody does. */
     char *metrics;     /**< JSON, as its training reported them; NULL: none. */
+    char *
+        trial; /**< JSON: a weir_policy_trial; NULL: the policy does not try versions (policy_trial.h).
+                  */
 };
 
 extern const struct weir_resource weir_policy_inputs_resource;
 
 struct weir_policy_verdict {
-    const char *verdict; /**< PASS, WAIT, SKIP or REJECT. */
+    const char *verdict; /**< PASS, WAIT, SKIP, REJECT or ROLLBACK. */
     const char *rule;    /**< Why, in words, beginning with the policy's name; a literal, or in the
                             arena. */
     int64_t until_ms;    /**< Of WAIT: when to ask again, later than now_ms; 0: no time is known. */
+    /* Of WAIT, of a policy that watches; the rest of them is 0 where nothing is tried. */
+    const char *state; /**< The candidate's meanwhile; NULL: as for any other policy. */
+    int64_t share_ppm; /**< Of the deployment's requests, that the candidate is to answer. */
+    int64_t step;      /**< Which of the policy's shares that is, from 0. */
+    bool is_mirrored;  /**< Answers are to be compared, by copies of requests. */
+    bool is_begun;     /**< What was wanted is in effect: figures count from now on. */
 };
 
 /** A person who approves, and in which roles. */
@@ -75,7 +84,13 @@ struct weir_policy_ops {
     /** Does this person's approval count here? Else why not. NULL: nobody is asked. */
     weir_status (*admit)(const struct weir_policy_inputs *inputs, const void *options,
                          const struct weir_policy_person *person, struct weir_error *err);
-    bool is_gate;  /**< It is asked again at the moment of promotion, wherever it stands. */
+    bool is_gate; /**< It is asked again at the moment of promotion, wherever it stands. */
+    bool
+        watches; /**< While a candidate waits here it is asked again with every tick; what it says is
+                     recorded if it is another thing than before. */
+    bool tries;  /**< Its candidates get requests of a deployment: the link must end in one. */
+    /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */
+    int64_t (*slow_us)(const void *options);
     bool is_limit; /**< It holds wherever the candidate stands: while it waits at another policy, a
                       SKIP of this one ends its way. Its WAIT is never. */
     /** Of a limit: when its answer changes; INT64_MAX: never. */

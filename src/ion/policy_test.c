@@ -18,8 +18,10 @@ static const char *const of_each[] = {
     "{\"kind\":\"rate-limit\",\"min_interval_s\":10}",
     "{\"kind\":\"freeze-window\",\"start\":\"0/10 * * * * ?\",\"duration_s\":3}",
     "{\"kind\":\"expiry\",\"max_age_s\":12}",
+    "{\"kind\":\"shadow\",\"timeout_s\":9}",
+    "{\"kind\":\"canary\",\"hold_s\":1,\"timeout_s\":9}",
 };
-_Static_assert(WEIR_ARRAY_LEN(of_each) == 6, "one of each kind");
+_Static_assert(WEIR_ARRAY_LEN(of_each) == 8, "one of each kind");
 
 /** The row's inputs alone give the same verdict and rule. */
 static void check_replay(const struct weir_policy_inputs *inputs,
@@ -105,7 +107,7 @@ static const struct {
     {"{\"kind\":\"freeze-window\",\"start\":\"0 0 8 * * ?\"}", NULL,
      "$.policy: expected from and to"},
     {"\"evaluate\"", NULL, "$.policy: \"evaluate\" is not a policy of this version"},
-    {"\"canary\"", NULL, "$.policy: \"canary\" is not a policy of this version"},
+    {"\"ab\"", NULL, "$.policy: \"ab\" is not a policy of this version"},
     {"\"always-updates\"", NULL, "$.policy: \"always-updates\" is none of "},
     {"{\"kind\":\"manual\",\"share\":1}", NULL, "$.policy.share: unknown option"},
     {"{}", NULL, "$.policy.kind: missing"},

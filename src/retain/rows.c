@@ -73,7 +73,7 @@ struct keyed {
 };
 
 #define OVER   "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-#define IN_USE "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SERVING')"
+#define IN_USE "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'SERVING')"
 
 static const struct keyed alerts = {
     .count = "SELECT count(*) FROM alerts WHERE state = 'resolved'",

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ struct server {
     const char *grpc;        /**< Where gRPC is answered; NULL: nowhere. */
     unsigned char task_key[BOOTSTRAP_TASK_KEY_BYTES];
     int lock_fd, signal_fd;
+    int64_t started_ms;
     struct privacy *privacy;
     struct local_agent *agent;
     bool is_announced; /**< server.json is ours. */
@@ -92,6 +94,47 @@ static bool load_of(void *context, const char *deployment, struct weir_deploy_lo
     *out = (struct weir_deploy_load){.n_outstanding = is_known ? load.n_in_flight : 0,
                                      .n_held = is_known ? load.n_held : 0};
     return is_known;
+}
+
+struct figures_of {
+    const char *deployment;
+    int64_t version, mirror, slow_us;
+    struct weir_ion_figures *out;
+    bool is_known;
+};
+
+static void see_figures(void *context, const struct weir_gateway_figures *figures)
+{
+    struct figures_of *of = context;
+    if (strcmp(figures->deployment, of->deployment) != 0) {
+        return;
+    }
+    of->is_known = true;
+    if (figures->version == of->version) {
+        of->out->n_requests = figures->n_requests;
+        of->out->n_failed = figures->n_failed;
+        for (size_t i = 0; i < figures->n_buckets && of->slow_us > 0; i++) {
+            /* A bucket is a 16th wide at most: all of this one lies above the limit. */
+            bool is_slow = figures->buckets[i].end_us / 17 * 16 >= of->slow_us;
+            of->out->n_slow += is_slow ? figures->buckets[i].n : 0;
+        }
+    }
+    if (of->mirror > 0 && figures->version == of->mirror) {
+        of->out->n_compared = figures->n_mirrored;
+        of->out->n_disagreed = figures->n_disagreed;
+        of->out->compared_us = figures->compared_us;
+        of->out->copies_us = figures->copies_us;
+    }
+}
+
+static bool figures_of(void *context, const char *deployment, int64_t version, int64_t mirror,
+                       int64_t slow_us, struct weir_ion_figures *out)
+{
+    struct server *server = context;
+    *out = (struct weir_ion_figures){.server_ms = server->started_ms};
+    struct figures_of of = {deployment, version, mirror, slow_us, out, false};
+    weir_gateway_figures_each(server->gateway, see_figures, &of);
+    return of.is_known;
 }
 
 static weir_status open_gateway(struct server *server, struct weir_error *err)
@@ -275,10 +318,12 @@ static weir_status start_all(struct server *server, struct weir_error *err)
                                    .state_dir = server->state,
                                    .server_url = server->url,
                                    .load = load_of,
+                                   .figures = {figures_of, server},
                                    .load_context = server,
                                    .told = notify_sender,
                                    .told_context = server};
     struct engine *started;
+    server->started_ms = weir_time_ms();
     WEIR_TRY(engine_start(&engine, &started, err));
     server->engine = started;
     WEIR_TRY(weir_retainer_start(server->retainer, err));

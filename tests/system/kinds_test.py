@@ -4,7 +4,7 @@ import re
 import unittest
 
 import harness
-from harness import ROOT, HttpError, Server
+from harness import ROOT, HttpError, Server, small_model
 
 NOUNS = {"source": "src/endpoint/sources.def", "sink": "src/endpoint/sinks.def", "policy": "src/ion/policies.def",
          "job-kind": "src/framework/job_kinds.def", "driver": "src/cluster/drivers.def"}
@@ -16,6 +16,8 @@ ION = {"kind": "ion", "name": "door",
 
 SAMPLES = {
     "freeze-window": {"days": "MON-FRI", "from": "08:00", "to": "18:00"},
+    "canary": {"steps": [10, 100], "hold_s": 60, "max_error_rate": 0.01, "max_p99_ms": 50.0},
+    "shadow": {"min_requests": 100, "max_disagreement": 0.05, "max_latency_ratio": 1.5},
     "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},
 }
 
@@ -25,6 +27,8 @@ class Kinds(unittest.TestCase):
     def setUpClass(cls):
         cls.server = Server("--no-agent").start()
         cls.server.post("/datasets", {"name": "staff"})
+        (cls.server.root / "stamps.onnx").write_bytes(small_model())
+        cls.server.weir("model", "push", "stamps", str(cls.server.root / "stamps.onnx"))
         cls.kinds = cls.server.get("/kinds")["items"]
 
     @classmethod
@@ -67,6 +71,12 @@ class Kinds(unittest.TestCase):
         change(document)
         return self.server.request("POST", "/api/v1/ions", document)
 
+    def put_policy(self, document, given):
+        document["links"][0].update(policy=given)
+        if given["kind"] in ("canary", "shadow"):  # they try versions on a deployment's requests
+            document["links"].append({"from": {"model": "stamps"}, "to": {"deployment": "stamps"}, "policy": given})
+            document["links"][0].update(policy="manual")
+
     def sample(self, kind):
         """Options with which a kind is taken: those that hang together are in SAMPLES."""
         value = {"text": "/x", "integer": 1, "boolean": False}
@@ -78,7 +88,7 @@ class Kinds(unittest.TestCase):
     def test_what_is_listed_is_taken_and_what_is_planned_is_told_apart(self):
         for noun, put in (("source", lambda document, given: document["pipelines"][1].update(source=given)),
                           ("sink", lambda document, given: document["pipelines"][1].update(sinks=[given])),
-                          ("policy", lambda document, given: document["links"][0].update(policy=given))):
+                          ("policy", self.put_policy)):
             for kind in (kind for kind in self.kinds if kind["noun"] == noun and not kind["is_planned"]):
                 given = self.sample(kind)
                 self.apply(lambda document: put(document, given))

@@ -136,10 +136,13 @@ export interface Caller {
 /** GET /ions/{name}/candidates */
 export interface Candidate {
     approvals: unknown // Who has approved it there
+    base: unknown // The deployment's figures at that time
+    begun_ms: Time | null // When it came into effect (ms)
     blob: string // SHA-256 of the model file
     created_ms: Time // When it came to the link (ms)
     id: string // ION:LINK:MODEL-VERSION
     ion: string // ION
+    is_mirrored: boolean // Its answers are compared with those of the version that serves
     link: string // Link, FROM:TO
     link_from: string // Training pipeline of the link
     link_to: string // Prediction pipeline of the link
@@ -151,8 +154,11 @@ export interface Candidate {
     position_ms: Time | null // Since when it stands there (ms)
     served_ms: Time | null // When it began to serve (ms)
     served_seq: number // Order of serving; 0 = never
-    /** PENDING_REVIEW, WAITING, APPROVED, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK */
+    share_ppm: number // Share of the deployment's requests that it is to answer while it is tried, in millionths
+    /** PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK */
     state: string
+    step: number // Step of the trial, from 0
+    step_ms: Time | null // When that step was asked for (ms)
     until_ms: Time | null // When that policy is asked again (ms)
     updated_ms: Time | null // Last change of its state (ms)
     version: number // Number of the model version
@@ -361,6 +367,8 @@ export interface DeploymentReplica {
 export interface DeploymentVersionFigures {
     /** [end, count]: how many took less than end, in us, and not less than the end before; the difference of two answers is what came between them */
     buckets: unknown[]
+    compared_us: number // Time that the first answers took, of the copies that were answered
+    copies_us: number // Time that the copies' answers took
     n_cancelled: number // Requests whose client left before the answer
     n_disagreed: number // Copies whose answer was another one
     n_failed: number // Of these: answered with a 5xx, or not at all
@@ -1416,7 +1424,7 @@ export interface WaitingVersion {
     model: string // Model
     policy: string | null // That policy
     position: number // Policy of the chain where it stands, from 0
-    state: string // PENDING_REVIEW, WAITING or APPROVED
+    state: string // PENDING_REVIEW, WAITING, APPROVED, SHADOW or CANARY
     until_ms: number // When the policy is asked again, ms since 1970; 0: no time
     version: number // Version of the model
     why: string | null // What it waits for, in words

@@ -18,12 +18,11 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     const struct weir_policy_expiry *expiry = options;
     bool is_over = inputs->now_ms >= limit_ms(inputs, options);
     return (struct weir_policy_verdict){
-        is_over ? WEIR_VERDICT_SKIP : WEIR_VERDICT_PASS,
-        weir_arena_printf(arena,
-                          is_over ? "expiry: it did not serve within %" PRId64 " s"
-                                  : "expiry: it may wait %" PRId64 " s in all",
-                          expiry->max_age_s),
-        0};
+        .verdict = is_over ? WEIR_VERDICT_SKIP : WEIR_VERDICT_PASS,
+        .rule = weir_arena_printf(arena,
+                                  is_over ? "expiry: it did not serve within %" PRId64 " s"
+                                          : "expiry: it may wait %" PRId64 " s in all",
+                                  expiry->max_age_s)};
 }
 
 static const struct weir_option options_of[] = {

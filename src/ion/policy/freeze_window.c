@@ -96,10 +96,11 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     (void)arena;
     int64_t until_ms = end_of_window(options, inputs->now_ms);
     return until_ms > inputs->now_ms
-               ? (struct weir_policy_verdict){WEIR_VERDICT_WAIT,
-                                              "freeze-window: nothing is promoted now", until_ms}
-               : (struct weir_policy_verdict){WEIR_VERDICT_PASS, "freeze-window: no window is open",
-                                              0};
+               ? (struct weir_policy_verdict){.verdict = WEIR_VERDICT_WAIT,
+                                              .rule = "freeze-window: nothing is promoted now",
+                                              .until_ms = until_ms}
+               : (struct weir_policy_verdict){.verdict = WEIR_VERDICT_PASS,
+                                              .rule = "freeze-window: no window is open"};
 }
 
 // clang-format off

@@ -92,10 +92,10 @@ static struct weir_policy_verdict timed_out(const struct weir_policy_manual *man
 {
     bool approves = manual->on_timeout != NULL && strcmp(manual->on_timeout, "approve") == 0;
     return (struct weir_policy_verdict){
-        approves ? WEIR_VERDICT_PASS : WEIR_VERDICT_REJECT,
-        weir_arena_printf(arena, "manual: no answer within %" PRId64 " s, and on_timeout is %s",
-                          manual->timeout_s, approves ? "approve" : "reject"),
-        0};
+        .verdict = approves ? WEIR_VERDICT_PASS : WEIR_VERDICT_REJECT,
+        .rule =
+            weir_arena_printf(arena, "manual: no answer within %" PRId64 " s, and on_timeout is %s",
+                              manual->timeout_s, approves ? "approve" : "reject")};
 }
 
 static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
@@ -107,7 +107,8 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     int64_t until_ms = manual->timeout_s > 0 ? inputs->since_ms + manual->timeout_s * 1000 : 0;
     if (n >= manual->approvals) {
         return (struct weir_policy_verdict){
-            WEIR_VERDICT_PASS, weir_arena_printf(arena, "manual: approved by %s", names), 0};
+            .verdict = WEIR_VERDICT_PASS,
+            .rule = weir_arena_printf(arena, "manual: approved by %s", names)};
     }
     if (until_ms > 0 && until_ms <= inputs->now_ms) {
         /* Nobody wants it: then it does not take the place of a newer one. */
@@ -124,7 +125,8 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         rule = weir_arena_printf(arena, "manual: %" PRId64 " people must approve it",
                                  manual->approvals);
     }
-    return (struct weir_policy_verdict){WEIR_VERDICT_WAIT, rule, until_ms};
+    return (struct weir_policy_verdict){
+        .verdict = WEIR_VERDICT_WAIT, .rule = rule, .until_ms = until_ms};
 }
 
 static bool has_approved(const struct weir_policy_inputs *inputs, const char *name)

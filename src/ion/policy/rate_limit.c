@@ -13,17 +13,16 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     int64_t until_ms = inputs->last_served_ms + limit->min_interval_s * 1000;
     if (inputs->last_served_ms > 0 && until_ms > inputs->now_ms) {
         return (struct weir_policy_verdict){
-            WEIR_VERDICT_WAIT,
-            weir_arena_printf(
+            .verdict = WEIR_VERDICT_WAIT,
+            .rule = weir_arena_printf(
                 arena, "rate-limit: another version began to serve less than %" PRId64 " s ago",
                 limit->min_interval_s),
-            until_ms};
+            .until_ms = until_ms};
     }
     return (struct weir_policy_verdict){
-        WEIR_VERDICT_PASS,
-        weir_arena_printf(arena, "rate-limit: nothing began to serve within %" PRId64 " s",
-                          limit->min_interval_s),
-        0};
+        .verdict = WEIR_VERDICT_PASS,
+        .rule = weir_arena_printf(arena, "rate-limit: nothing began to serve within %" PRId64 " s",
+                                  limit->min_interval_s)};
 }
 
 static const struct weir_option options_of[] = {

@@ -1,0 +1,191 @@
+/* Versions that are tried among the requests of a deployment, and what a link wants of it. */
+#include "ion/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define WHOLE_PPM 1000000
+
+static bool is_tried(const struct weir_ion_candidate *candidate)
+{
+    return engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_CANARY);
+}
+
+/** The candidate of the link that is being tried, but for one; NULL: none is. */
+static const struct weir_ion_candidate *find_tried(const struct weir_ion_state *state,
+                                                   const char *link, const char *but)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        if (strcmp(candidate->link, link) == 0 && is_tried(candidate) &&
+            (but == NULL || strcmp(candidate->id, but) != 0)) {
+            return candidate;
+        }
+    }
+    return NULL;
+}
+
+static const struct weir_ion_traffic *find_traffic(const struct engine *engine, const char *id)
+{
+    for (size_t i = 0; i < engine->event->n_traffic; i++) {
+        if (strcmp(engine->event->traffic[i].candidate, id) == 0) {
+            return &engine->event->traffic[i];
+        }
+    }
+    return NULL;
+}
+
+char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candidate,
+                   const struct weir_ion_doc_link *link, size_t i_policy)
+{
+    if (!weir_policy_ops(&link->policies.items[i_policy])->tries) {
+        return NULL;
+    }
+    const struct weir_ion_candidate *other = find_tried(engine->state, link->id, candidate->id);
+    const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
+    struct weir_policy_trial trial = {.is_sandbox =
+                                          engine_is(engine->state->ion.mode, WEIR_ION_SANDBOX),
+                                      .other_version = other != NULL ? other->version : 0,
+                                      .step = candidate->step,
+                                      .step_ms = candidate->step_ms,
+                                      .begun_ms = candidate->begun_ms};
+    if (traffic != NULL) {
+        struct weir_ion_figures now =
+            weir_ion_figures_since(candidate->base, &traffic->figures, engine->arena);
+        trial.live_ppm = traffic->live_ppm;
+        trial.is_ready = traffic->is_ready;
+        trial.problem = weir_arena_strdup(engine->arena, traffic->problem);
+        if (candidate->begun_ms > 0) {
+            trial.n_requests = now.n_requests;
+            trial.n_failed = now.n_failed;
+            trial.n_slow = now.n_slow;
+            trial.n_compared = now.n_compared;
+            trial.n_disagreed = now.n_disagreed;
+            trial.compared_us = now.compared_us;
+            trial.copies_us = now.copies_us;
+        }
+    }
+    return weir_policy_trial_text(&trial, engine->arena);
+}
+
+void engine_end_trial(struct weir_ion_candidate *candidate)
+{
+    candidate->share_ppm = candidate->step = candidate->step_ms = candidate->begun_ms = 0;
+    candidate->is_mirrored = false;
+    candidate->base = NULL;
+}
+
+void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
+                const struct weir_ion_candidate *before, const struct weir_policy_verdict *told)
+{
+    if (!is_tried(candidate)) {
+        return;
+    }
+    bool is_same_step = engine_is(before->state, told->state) && before->step == told->step;
+    candidate->share_ppm = told->share_ppm;
+    candidate->is_mirrored = told->is_mirrored;
+    candidate->step = told->step;
+    candidate->step_ms = is_same_step ? before->step_ms : engine->now_ms;
+    if (told->is_begun) {
+        const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
+        candidate->begun_ms = engine->now_ms;
+        candidate->base =
+            traffic != NULL ? weir_ion_figures_text(&traffic->figures, engine->arena) : NULL;
+    }
+}
+
+bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
+                         const struct weir_policy *policy, const struct weir_policy_verdict *told)
+{
+    return weir_policy_ops(policy)->watches && strcmp(told->verdict, WEIR_VERDICT_WAIT) == 0 &&
+           engine_is(candidate->state, told->state) &&
+           engine_is(candidate->waits_for, policy->kind->name) && candidate->step == told->step &&
+           !told->is_begun;
+}
+
+const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
+                                            const struct weir_ion_candidate *candidate)
+{
+    bool is_held = is_tried(candidate) || engine_is(candidate->state, WEIR_CANDIDATE_WAITING);
+    for (size_t i = 0; i < state->doc.n_links && is_held; i++) {
+        const struct weir_ion_doc_link *link = &state->doc.links[i];
+        size_t position = (size_t)candidate->position;
+        if (strcmp(link->id, candidate->link) == 0 && position < link->policies.n &&
+            weir_policy_ops(&link->policies.items[position])->watches) {
+            return &link->policies.items[position];
+        }
+    }
+    return NULL;
+}
+
+struct weir_ion_wanted weir_ion_wanted_of(const struct weir_ion_state *state,
+                                          const struct weir_ion_doc_link *link)
+{
+    const struct weir_ion_candidate *serving = NULL, *trial;
+    if (link->deployment == NULL || engine_is(state->ion.mode, WEIR_ION_SANDBOX)) {
+        return (struct weir_ion_wanted){0};
+    }
+    for (size_t i = 0; i < state->n_candidates && serving == NULL; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        bool serves = strcmp(candidate->link, link->id) == 0 &&
+                      engine_is(candidate->state, WEIR_CANDIDATE_SERVING);
+        serving = serves ? candidate : NULL;
+    }
+    if (serving == NULL) {
+        return (struct weir_ion_wanted){0}; /* What it serves it goes on serving. */
+    }
+    struct weir_ion_wanted wanted = {.model = serving->model, .serving = serving->version};
+    trial = find_tried(state, link->id, NULL);
+    if (trial == NULL || strcmp(trial->model, serving->model) != 0) {
+        return wanted;
+    }
+    bool is_whole = trial->share_ppm >= WHOLE_PPM;
+    wanted.trial = trial->version;
+    wanted.trial_ppm = trial->share_ppm;
+    /* Copies keep the former version loaded, too, so that it is there at once if it must be. */
+    wanted.mirror = is_whole ? serving->version : trial->is_mirrored ? trial->version : 0;
+    return wanted;
+}
+
+struct weir_ion_wanted *engine_wanted(const struct engine *engine, const struct weir_ion_doc *doc)
+{
+    struct weir_ion_wanted *wanted =
+        WEIR_ARENA_ARRAY(engine->arena, doc->n_links + 1, struct weir_ion_wanted);
+    for (size_t i = 0; i < doc->n_links; i++) {
+        wanted[i] = weir_ion_wanted_of(engine->state, &doc->links[i]);
+    }
+    return wanted;
+}
+
+static bool is_same_wanted(const struct weir_ion_wanted *a, const struct weir_ion_wanted *b)
+{
+    return engine_is(a->model, b->model) && a->serving == b->serving && a->trial == b->trial &&
+           a->trial_ppm == b->trial_ppm && a->mirror == b->mirror;
+}
+
+void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
+                  const struct weir_ion_wanted *before)
+{
+    const struct weir_ion *ion = &engine->state->ion;
+    for (size_t i = 0; i < engine->state->doc.n_links; i++) {
+        const struct weir_ion_doc_link *link = &engine->state->doc.links[i];
+        struct weir_ion_wanted wanted = weir_ion_wanted_of(engine->state, link);
+        bool is_same = false;
+        for (size_t k = 0; k < doc->n_links && !is_same; k++) {
+            is_same =
+                strcmp(doc->links[k].id, link->id) == 0 && is_same_wanted(&before[k], &wanted);
+        }
+        if (wanted.model == NULL || is_same) {
+            continue;
+        }
+        /* Every change of it has a decision, or comes with another document or mode. */
+        engine_act(engine,
+                   (struct weir_ion_action){
+                       .type = WEIR_ION_ACTION_SHIFT,
+                       .key = weir_arena_printf(
+                           engine->arena, "shift_deployment:%s:%s:%" PRId64 ":%" PRId64 ":%s",
+                           ion->name, link->id, ion->n_decisions, ion->revision, ion->mode),
+                       .pipeline = link->id});
+    }
+}

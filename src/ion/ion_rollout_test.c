@@ -1,0 +1,388 @@
+/* Versions that are tried among the requests of a deployment: each way in and out of shadow and canary,
+ * with figures and a clock that the test makes up. */
+#include "ion/ion_fixture.h"
+
+#include <inttypes.h>
+
+#define LINK "t:deployment/d"
+
+static struct weir_arena arena;
+static struct weir_ion_state state;
+static struct weir_ion_actions actions;
+static struct weir_error err;
+static int64_t now_ms;
+
+/** What the deployment says of the version that is tried, with the next tick. */
+static struct weir_ion_traffic traffic;
+
+static void set_up(void)
+{
+    weir_arena_init(&arena, 0);
+    weir_ion_state_new("x", &arena, &state);
+    now_ms = 1000000;
+    traffic = (struct weir_ion_traffic){.figures = {.server_ms = 1}};
+}
+
+static void tear_down(void)
+{
+    weir_arena_fini(&arena);
+}
+
+/** Each decision can be made again from its row. */
+static void replay_all(void)
+{
+    for (size_t i = 0; i < actions.n; i++) {
+        const struct weir_policy_decision *row = &actions.items[i].decision;
+        struct weir_policy_verdict told;
+        if (actions.items[i].type != WEIR_ION_ACTION_DECIDED || strcmp(row->policy, "none") == 0) {
+            continue;
+        }
+        ck_assert_int_eq(weir_policy_replay(row->inputs, &arena, &told, &err), WEIR_OK);
+        ck_assert_str_eq(told.verdict, row->verdict);
+        ck_assert_str_eq(told.rule, row->rule);
+    }
+}
+
+static void must(struct weir_ion_event event)
+{
+    actions = (struct weir_ion_actions){0};
+    weir_status status = weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    replay_all();
+}
+
+static void apply_to(const char *policy, const char *mode)
+{
+    char *text, *yaml = weir_arena_printf(
+                    &arena,
+                    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m}],"
+                    " links: [{from: t, to: {deployment: d}, policy: %s}]}",
+                    policy);
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann", .mode = mode};
+    event.doc = doc_from_yaml(&arena, yaml, &text);
+    event.document = text;
+    must(event);
+}
+
+static struct weir_ion_candidate *candidate_of(int64_t version)
+{
+    for (size_t i = 0; i < state.n_candidates; i++) {
+        if (state.candidates[i].version == version) {
+            return &state.candidates[i];
+        }
+    }
+    ck_abort_msg("no version %d", (int)version);
+    return NULL;
+}
+
+static void tick_of(int64_t version, int64_t after_ms)
+{
+    now_ms += after_ms;
+    traffic.candidate = candidate_of(version)->id;
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK, .traffic = &traffic, .n_traffic = 1});
+}
+
+/** Version 1 serves, and version 2 has come. */
+static void try_second(const char *policy)
+{
+    apply_to(policy, NULL);
+    must(model(&arena, "t", 1));
+    ck_assert_str_eq(candidate_of(1)->state, WEIR_CANDIDATE_SERVING);
+    must(model(&arena, "t", 2));
+}
+
+static void wants(int64_t serving, int64_t trial, int64_t ppm, int64_t mirror)
+{
+    struct weir_ion_wanted wanted = weir_ion_wanted_of(&state, &state.doc.links[0]);
+    ck_assert_str_eq(wanted.model, "x.t");
+    ck_assert_int_eq(wanted.serving, serving);
+    ck_assert_int_eq(wanted.trial, trial);
+    ck_assert_int_eq(wanted.trial_ppm, ppm);
+    ck_assert_int_eq(wanted.mirror, mirror);
+}
+
+static void is_in(int64_t version, const char *wanted)
+{
+    ck_assert_str_eq(candidate_of(version)->state, wanted);
+}
+
+/** The last event's decision says it in these words. */
+static void said(const char *words)
+{
+    for (size_t i = 0; i < actions.n; i++) {
+        if (actions.items[i].type == WEIR_ION_ACTION_DECIDED &&
+            strstr(actions.items[i].decision.rule, words) != NULL) {
+            return;
+        }
+    }
+    ck_abort_msg("nobody said: %s", words);
+}
+
+START_TEST(a_link_without_trials_gives_its_deployment_what_it_serves)
+{
+    apply_to("always-update", NULL);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
+    must(model(&arena, "t", 1));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    wants(1, 0, 0, 0);
+    must(model(&arena, "t", 2));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    wants(2, 0, 0, 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_ROLLBACK, .actor = "ann"});
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    wants(1, 0, 0, 0);
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+}
+
+END_TEST
+
+#define CANARY                                                                                     \
+    "{kind: canary, steps: [10, 100], hold_s: 10, min_requests: 50, min_judged: 20,"               \
+    " max_error_rate: 0.1, max_p99_ms: 200, max_disagreement: 0.2, timeout_s: 100}"
+
+START_TEST(a_canary_goes_step_by_step_and_then_serves)
+{
+    try_second(CANARY);
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    wants(1, 2, 100000, 2);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    tick_of(2, 200); /* not in effect yet: nothing is written */
+    ck_assert_uint_eq(actions.n, 0);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    said("it answers 10 %");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
+    traffic.figures.n_requests = 49;
+    tick_of(2, 10000);
+    ck_assert_uint_eq(actions.n, 0); /* held long enough, with too few requests */
+    traffic.figures.n_requests = 50;
+    tick_of(2, 200);
+    said("it is to answer 100 %");
+    wants(1, 2, 1000000, 1); /* the former version stays loaded */
+    traffic.live_ppm = 1000000;
+    tick_of(2, 200);
+    traffic.figures.n_requests = 100; /* of which 50 are of this step */
+    tick_of(2, 9999);
+    ck_assert_uint_eq(actions.n, 0);
+    tick_of(2, 1);
+    said("no guard tripped in 2 steps");
+    is_in(2, WEIR_CANDIDATE_SERVING);
+    is_in(1, WEIR_CANDIDATE_RETIRED);
+    wants(2, 0, 0, 0);
+}
+
+END_TEST
+
+static const struct {
+    struct weir_ion_figures figures;
+    const char *words;
+} guards[] = {
+    {{.server_ms = 1, .n_requests = 20, .n_failed = 3}, "3 of 20 requests failed"},
+    {{.server_ms = 1, .n_requests = 100, .n_slow = 2}, "2 of 100 requests took longer than 200 ms"},
+    {{.server_ms = 1, .n_compared = 20, .n_disagreed = 5}, "5 of 20 answers were not those"},
+};
+
+START_TEST(a_guard_that_trips_gives_all_requests_back_at_once)
+{
+    try_second(CANARY);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    traffic.figures = guards[_i].figures;
+    tick_of(2, 200);
+    said(guards[_i].words);
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+    is_in(1, WEIR_CANDIDATE_SERVING);
+    wants(1, 0, 0, 0);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+START_TEST(what_does_not_load_or_takes_too_long_is_rolled_back)
+{
+    try_second(CANARY);
+    if (_i == 0) {
+        traffic.problem = "no such file";
+        tick_of(2, 200);
+        said("a replica cannot serve it: no such file");
+    } else {
+        tick_of(2, 99999);
+        is_in(2, WEIR_CANDIDATE_CANARY);
+        tick_of(2, 1);
+        said("did not end within 100 s");
+    }
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+    wants(1, 0, 0, 0);
+}
+
+END_TEST
+
+START_TEST(figures_of_another_server_count_from_its_start)
+{
+    try_second(CANARY);
+    traffic.live_ppm = 100000;
+    traffic.figures =
+        (struct weir_ion_figures){.server_ms = 1, .n_requests = 1000, .n_failed = 900};
+    tick_of(2, 200); /* all of that was before the step */
+    tick_of(2, 200);
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    traffic.figures = (struct weir_ion_figures){.server_ms = 2, .n_requests = 30, .n_failed = 30};
+    tick_of(2, 200);
+    said("30 of 30 requests failed");
+}
+
+END_TEST
+
+START_TEST(one_is_tried_at_a_time_and_a_person_can_end_it)
+{
+    try_second(CANARY);
+    must(model(&arena, "t", 3));
+    is_in(3, WEIR_CANDIDATE_WAITING);
+    said("version 2 is being tried");
+    must((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_REJECT, .version = 2, .actor = "ann", .note = "no"});
+    is_in(2, WEIR_CANDIDATE_REJECTED);
+    wants(1, 0, 0, 0);
+    tick_of(3, 200);
+    is_in(3, WEIR_CANDIDATE_CANARY);
+    wants(1, 3, 100000, 3);
+}
+
+END_TEST
+
+START_TEST(a_sandbox_and_a_link_that_serves_nothing_try_nothing)
+{
+    apply_to(CANARY, WEIR_ION_SANDBOX);
+    must(model(&arena, "t", 1));
+    said("canary: a sandbox");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_PROMOTED, .actor = "ann"});
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    wants(1, 0, 0, 0);
+}
+
+END_TEST
+
+#define SHADOW                                                                                     \
+    "{kind: shadow, min_requests: 100, max_disagreement: 0.1, max_latency_ratio: 2, timeout_s: "   \
+    "60}"
+
+static const struct {
+    int64_t n_disagreed, copies_us;
+    const char *state, *words;
+} shadows[] = {
+    {10, 1500, WEIR_CANDIDATE_SERVING, "10 of 100 answers differed, in 1.5 times the time"},
+    {11, 1500, WEIR_CANDIDATE_REJECTED, "11 of 100 answers were not those"},
+    {10, 2100, WEIR_CANDIDATE_REJECTED, "took 2.1 times as long"},
+};
+
+START_TEST(a_shadow_compares_answers_and_judges_once)
+{
+    try_second(SHADOW);
+    is_in(2, WEIR_CANDIDATE_SHADOW);
+    wants(1, 2, 0, 2);
+    traffic.is_ready = true;
+    tick_of(2, 200);
+    said("it gets copies");
+    traffic.figures.n_compared = 99;
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0);
+    traffic.figures = (struct weir_ion_figures){.server_ms = 1,
+                                                .n_compared = 100,
+                                                .compared_us = 1000,
+                                                .n_disagreed = shadows[_i].n_disagreed,
+                                                .copies_us = shadows[_i].copies_us};
+    tick_of(2, 200);
+    said(shadows[_i].words);
+    is_in(2, shadows[_i].state);
+}
+
+END_TEST
+
+START_TEST(a_shadow_that_sees_too_little_is_rejected)
+{
+    try_second(SHADOW);
+    tick_of(2, 60000);
+    said("0 of 100 requests were compared within 60 s");
+    is_in(2, WEIR_CANDIDATE_REJECTED);
+    wants(1, 0, 0, 0);
+}
+
+END_TEST
+
+START_TEST(a_chain_goes_from_shadow_over_people_to_canary)
+{
+    apply_to("[" SHADOW ", {kind: manual, approvals: 2}, " CANARY "]", NULL);
+    must(model(&arena, "t", 1)); /* nothing to compare with: only people are asked */
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "bob"});
+    is_in(1, WEIR_CANDIDATE_SERVING);
+    must(model(&arena, "t", 2));
+    traffic.is_ready = true;
+    tick_of(2, 200);
+    traffic.figures.n_compared = 100;
+    tick_of(2, 200);
+    is_in(2, WEIR_CANDIDATE_PENDING_REVIEW);
+    wants(1, 0, 0, 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "bob"});
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    wants(1, 2, 100000, 2);
+}
+
+END_TEST
+
+static const struct {
+    const char *link, *words;
+} wrong[] = {
+    {"{from: t, to: p, policy: canary}", "canary is for a link that leads to a deployment"},
+    {"{from: t, to: p, policy: shadow}", "shadow is for a link that leads to a deployment"},
+    {"{from: t, to: 3}", "expected the name of a prediction pipeline, or {deployment: NAME}"},
+    {"{from: t, to: {deployment: d}, policy: {kind: canary, steps: [50, 10]}}", "steps[1]"},
+    {"{from: t, to: {deployment: d}, policy: {kind: canary, steps: []}}", "steps: expected 1 to"},
+    {"{from: t, to: {deployment: d}, policy: {kind: canary, max_error_rate: 1}}", "a guard"},
+    {"{from: t, to: {deployment: d}, policy: {kind: canary, hold_s: 9, timeout_s: 9}}",
+     "timeout_s"},
+};
+
+START_TEST(what_a_document_cannot_mean_is_refused_by_its_place)
+{
+    json_t *json;
+    struct weir_ion_doc doc;
+    char *yaml = weir_arena_printf(
+        &arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+        " {name: p, type: prediction, source: {kind: http}}], links: [%s]}",
+        wrong[_i].link);
+    ck_assert_int_eq(weir_yaml_parse(yaml, strlen(yaml), "test", false, &json, &err), WEIR_OK);
+    ck_assert_int_eq(weir_ion_doc_parse(json, &arena, &doc, &err), WEIR_ERR_INVALID);
+    ck_assert_msg(strstr(err.message, wrong[_i].words) != NULL, "%s", err.message);
+    json_decref(json);
+}
+
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ion_rollout");
+    TCase *tcase = tcase_create("rollout");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_link_without_trials_gives_its_deployment_what_it_serves);
+    tcase_add_test(tcase, a_canary_goes_step_by_step_and_then_serves);
+    tcase_add_loop_test(tcase, a_guard_that_trips_gives_all_requests_back_at_once, 0,
+                        (int)WEIR_ARRAY_LEN(guards));
+    tcase_add_loop_test(tcase, what_does_not_load_or_takes_too_long_is_rolled_back, 0, 2);
+    tcase_add_test(tcase, figures_of_another_server_count_from_its_start);
+    tcase_add_test(tcase, one_is_tried_at_a_time_and_a_person_can_end_it);
+    tcase_add_test(tcase, a_sandbox_and_a_link_that_serves_nothing_try_nothing);
+    tcase_add_loop_test(tcase, a_shadow_compares_answers_and_judges_once, 0,
+                        (int)WEIR_ARRAY_LEN(shadows));
+    tcase_add_test(tcase, a_shadow_that_sees_too_little_is_rejected);
+    tcase_add_test(tcase, a_chain_goes_from_shadow_over_people_to_canary);
+    tcase_add_loop_test(tcase, what_a_document_cannot_mean_is_refused_by_its_place, 0,
+                        (int)WEIR_ARRAY_LEN(wrong));
+    suite_add_tcase(suite, tcase);
+    return weir_test_run(suite);
+}

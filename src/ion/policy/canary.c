@@ -1,0 +1,210 @@
+#include "ion/ion_step.h"
+#include "ion/policy_trial.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define STEPS_MAX 16
+
+struct weir_policy_canary {
+    const json_t *steps_json; /**< NULL once `steps` are made of it. */
+    int64_t steps[STEPS_MAX]; /**< In millionths. */
+    int64_t n_steps;
+    int64_t hold_s, min_requests, timeout_s;
+    double max_error_rate, max_p99_ms, max_disagreement;
+    int64_t min_judged;
+};
+
+static const double default_steps[] = {1, 10, 50, 100};
+
+static weir_status check_guards(const struct weir_policy_canary *canary, const char *where,
+                                struct weir_error *err)
+{
+    bool has_guard =
+        canary->max_error_rate < 1 || canary->max_p99_ms > 0 || canary->max_disagreement < 1;
+    if (!has_guard) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: expected a guard: max_error_rate below 1, max_p99_ms or "
+                              "max_disagreement",
+                              where);
+    }
+    return canary->timeout_s > canary->hold_s
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "%s.timeout_s: must be longer than hold_s",
+                                where);
+}
+
+static weir_status check(void *options, const char *where, struct weir_arena *arena,
+                         struct weir_error *err)
+{
+    struct weir_policy_canary *canary = options;
+    const json_t *list = canary->steps_json;
+    bool is_given = list != NULL && !json_is_null(list);
+    size_t n = is_given ? json_array_size(list) : WEIR_ARRAY_LEN(default_steps);
+    (void)arena;
+    if (n == 0 || n > STEPS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s.steps: expected 1 to %d shares in percent",
+                              where, STEPS_MAX);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        double percent = is_given ? json_number_value(item) : default_steps[i];
+        int64_t ppm = percent > 0 && percent <= 100 ? llround(percent * 10000) : 0;
+        if (ppm < 1 || (i > 0 && ppm <= canary->steps[i - 1])) {
+            return weir_error_set(
+                err, WEIR_ERR_INVALID,
+                "%s.steps[%zu]: expected a share above 0 and at most 100 percent, "
+                "larger than the one before",
+                where, i);
+        }
+        canary->steps[i] = ppm;
+    }
+    canary->n_steps = (int64_t)n;
+    canary->steps_json = NULL; /* It lives no longer than the document's JSON. */
+    return check_guards(canary, where, err);
+}
+
+static int64_t slow_us(const void *options)
+{
+    const struct weir_policy_canary *canary = options;
+    return (int64_t)(canary->max_p99_ms * 1000);
+}
+
+static struct weir_policy_verdict roll_back(const char *rule)
+{
+    return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_ROLLBACK, .rule = rule};
+}
+
+/** The guard that trips, in words; NULL: none does. */
+static const char *tripped(const struct weir_policy_canary *canary,
+                           const struct weir_policy_trial *trial, struct weir_arena *arena)
+{
+    double n = (double)WEIR_MAX(trial->n_requests, (int64_t)1);
+    double errors = (double)trial->n_failed / n, slow = (double)trial->n_slow / n;
+    double disagreement =
+        (double)trial->n_disagreed / (double)WEIR_MAX(trial->n_compared, (int64_t)1);
+    bool is_judged = trial->n_requests >= canary->min_judged;
+    if (is_judged && errors > canary->max_error_rate) {
+        return weir_arena_printf(
+            arena, "canary: %" PRId64 " of %" PRId64 " requests failed, more than a share of %g",
+            trial->n_failed, trial->n_requests, canary->max_error_rate);
+    }
+    if (is_judged && canary->max_p99_ms > 0 && slow > 0.01) {
+        return weir_arena_printf(arena,
+                                 "canary: %" PRId64 " of %" PRId64
+                                 " requests took longer than %g ms: so does the 99th percentile",
+                                 trial->n_slow, trial->n_requests, canary->max_p99_ms);
+    }
+    if (trial->n_compared >= canary->min_judged && disagreement > canary->max_disagreement) {
+        return weir_arena_printf(arena,
+                                 "canary: %" PRId64 " of %" PRId64
+                                 " answers were not those of the version that serves, more than a "
+                                 "share of %g",
+                                 trial->n_disagreed, trial->n_compared, canary->max_disagreement);
+    }
+    return NULL;
+}
+
+static struct weir_policy_verdict at_step(const struct weir_policy_canary *canary, int64_t step,
+                                          struct weir_arena *arena)
+{
+    double percent = (double)canary->steps[step] / 10000;
+    return (struct weir_policy_verdict){
+        .verdict = WEIR_VERDICT_WAIT,
+        .rule = weir_arena_printf(
+            arena, "canary: step %" PRId64 " of %" PRId64 ": it is to answer %g %% of the requests",
+            step + 1, canary->n_steps, percent),
+        .state = WEIR_CANDIDATE_CANARY,
+        .share_ppm = canary->steps[step],
+        .step = step,
+        .is_mirrored = canary->max_disagreement < 1};
+}
+
+/** The step is in effect, and no guard has tripped. */
+static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
+                                        const struct weir_policy_inputs *inputs,
+                                        const struct weir_policy_trial *trial, int64_t step,
+                                        struct weir_arena *arena)
+{
+    bool is_held = inputs->now_ms >= trial->begun_ms + canary->hold_s * 1000 &&
+                   trial->n_requests >= canary->min_requests;
+    if (is_held && step + 1 < canary->n_steps) {
+        return at_step(canary, step + 1, arena);
+    }
+    if (is_held) {
+        return (struct weir_policy_verdict){
+            .verdict = WEIR_VERDICT_PASS,
+            .rule = weir_arena_printf(arena, "canary: no guard tripped in %" PRId64 " steps",
+                                      canary->n_steps)};
+    }
+    return at_step(canary, step, arena);
+}
+
+static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
+                                         const void *options, struct weir_arena *arena)
+{
+    const struct weir_policy_canary *canary = options;
+    struct weir_policy_trial trial = weir_policy_trial_of(inputs, arena);
+    struct weir_policy_verdict told = weir_policy_trial_before("canary", inputs, &trial, arena);
+    if (told.verdict != NULL) {
+        return told;
+    }
+    int64_t step = WEIR_MIN(WEIR_MAX(trial.step, (int64_t)0), canary->n_steps - 1);
+    if (trial.step_ms == 0) {
+        return at_step(canary, 0, arena);
+    }
+    if (trial.problem != NULL) {
+        return roll_back(
+            weir_arena_printf(arena, "canary: a replica cannot serve it: %.300s", trial.problem));
+    }
+    if (trial.begun_ms > 0) {
+        const char *rule = tripped(canary, &trial, arena);
+        if (rule != NULL) {
+            return roll_back(rule);
+        }
+        told = go_on(canary, inputs, &trial, step, arena);
+    } else {
+        told = at_step(canary, step, arena);
+        told.is_begun = trial.live_ppm == canary->steps[step];
+        if (told.is_begun) {
+            told.rule = weir_arena_printf(
+                arena, "canary: step %" PRId64 " of %" PRId64 ": it answers %g %% of the requests",
+                step + 1, canary->n_steps, (double)trial.live_ppm / 10000);
+        }
+    }
+    bool is_same = strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0 && told.step == step;
+    if (is_same && inputs->now_ms >= trial.step_ms + canary->timeout_s * 1000) {
+        return roll_back(weir_arena_printf(arena,
+                                           "canary: step %" PRId64 " did not end within %" PRId64
+                                           " s, with %" PRId64 " of %" PRId64 " requests",
+                                           step + 1, canary->timeout_s, trial.n_requests,
+                                           canary->min_requests));
+    }
+    return told;
+}
+
+// clang-format off
+static const struct weir_option options_of[] = {
+    WEIR_OPT_JSON(weir_policy_canary, steps_json, "steps", JSON, 0, NULL, 0, 0, "Shares of the requests in percent, one after the other, each larger than the one before; left out: [1, 10, 50, 100]"),
+    WEIR_OPT_JSON(weir_policy_canary, hold_s, "hold-s", INT, 0, "60", 0, 31536000, "How long each step lasts at least, from when its share is in effect"),
+    WEIR_OPT_JSON(weir_policy_canary, min_requests, "min-requests", INT, 0, "100", 0, 1e12, "How many requests the version must have answered in a step"),
+    WEIR_OPT_JSON(weir_policy_canary, timeout_s, "timeout-s", INT, 0, "86400", 1, 31536000, "How long a step may last: then the version goes back"),
+    WEIR_OPT_JSON(weir_policy_canary, min_judged, "min-judged", INT, 0, "20", 1, 1e12, "How many requests of a step a guard must have seen before it trips"),
+    WEIR_OPT_JSON(weir_policy_canary, max_error_rate, "max-error-rate", F64, 0, "0.01", 0, 1, "Guard: the share of its answers that may be failures (5xx, or none); 1: no guard"),
+    WEIR_OPT_JSON(weir_policy_canary, max_p99_ms, "max-p99-ms", F64, 0, NULL, 0, 1e9, "Guard: what 99 of 100 of its answers must not take longer than; 0: no guard"),
+    WEIR_OPT_JSON(weir_policy_canary, max_disagreement, "max-disagreement", F64, 0, "1", 0, 1, "Guard: the share of requests, answered by both versions, whose answers may differ; 1: no guard"),
+};
+// clang-format on
+
+static const struct weir_policy_ops ops = {
+    .check = check, .decide = decide, .watches = true, .tries = true, .slow_us = slow_us};
+
+const struct weir_kind weir_policy_canary = {
+    .name = "canary",
+    .doc = "A version answers a growing share of a deployment's requests. A guard that trips gives "
+           "all "
+           "of them back to the version before at once, and the version is rolled back.",
+    WEIR_KIND_OPTIONS(weir_policy_canary, options_of),
+    .ops = &ops,
+};

@@ -1,0 +1,135 @@
+#include "ion/policy_trial.h"
+
+#include "ion/ion_step.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// clang-format off
+static const struct weir_field figures_fields[] = {
+    WEIR_FIELD(weir_ion_figures, server_ms,   INT, 0, "ms", "When the server that counted began"),
+    WEIR_FIELD(weir_ion_figures, n_requests,  INT, 0, "", "Requests that the candidate answered"),
+    WEIR_FIELD(weir_ion_figures, n_failed,    INT, 0, "", "Of these: failed"),
+    WEIR_FIELD(weir_ion_figures, n_slow,      INT, 0, "", "Of these: slower than the policy's limit"),
+    WEIR_FIELD(weir_ion_figures, n_compared,  INT, 0, "", "Requests that another version answered, too"),
+    WEIR_FIELD(weir_ion_figures, n_disagreed, INT, 0, "", "Of these: with another answer"),
+    WEIR_FIELD(weir_ion_figures, compared_us, INT, 0, "us", "Their time in all"),
+    WEIR_FIELD(weir_ion_figures, copies_us,   INT, 0, "us", "Time of the copies in all"),
+};
+static const struct weir_field trial_fields[] = {
+    WEIR_FIELD(weir_policy_trial, is_sandbox,    BOOL, 0, "", "The ION is a sandbox"),
+    WEIR_FIELD(weir_policy_trial, other_version, INT,  0, "", "Version that is being tried; 0: none"),
+    WEIR_FIELD(weir_policy_trial, step,          INT,  0, "", "Step of the trial, from 0"),
+    WEIR_FIELD(weir_policy_trial, step_ms,       INT,  0, "ms", "When it was asked for"),
+    WEIR_FIELD(weir_policy_trial, begun_ms,      INT,  0, "ms", "When it came into effect; 0: it has not"),
+    WEIR_FIELD(weir_policy_trial, live_ppm,      INT,  0, "", "Share in effect, in millionths"),
+    WEIR_FIELD(weir_policy_trial, is_ready,      BOOL, 0, "", "A replica has the version"),
+    WEIR_FIELD(weir_policy_trial, problem,       TEXT, 0, "", "Why a replica could not load it"),
+    WEIR_FIELD(weir_policy_trial, n_requests,    INT,  0, "", "Requests that it answered in this step"),
+    WEIR_FIELD(weir_policy_trial, n_failed,      INT,  0, "", "Of these: failed"),
+    WEIR_FIELD(weir_policy_trial, n_slow,        INT,  0, "", "Of these: slower than the limit"),
+    WEIR_FIELD(weir_policy_trial, n_compared,    INT,  0, "", "Requests that another version answered, too"),
+    WEIR_FIELD(weir_policy_trial, n_disagreed,   INT,  0, "", "Of these: with another answer"),
+    WEIR_FIELD(weir_policy_trial, compared_us,   INT,  0, "us", "Their time in all"),
+    WEIR_FIELD(weir_policy_trial, copies_us,     INT,  0, "us", "Time of the copies in all"),
+};
+// clang-format on
+
+const struct weir_resource weir_ion_figures_resource =
+    WEIR_RESOURCE("figures of a trial", "ion_figures", weir_ion_figures, figures_fields);
+const struct weir_resource weir_policy_trial_resource =
+    WEIR_RESOURCE("trial", "policy_trial", weir_policy_trial, trial_fields);
+
+static char *text_of(const struct weir_resource *resource, const void *record,
+                     struct weir_arena *arena)
+{
+    json_t *json = weir_record_to_json(resource, record);
+    char *text = weir_json_text(json, arena);
+    json_decref(json);
+    return text;
+}
+
+/** Is the text a record of that form? */
+static bool read_text(const struct weir_resource *resource, const char *text,
+                      struct weir_arena *arena, void *out)
+{
+    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    bool is_read = json != NULL && weir_record_from_json(resource, json, WEIR_RECORD_TRUSTED, arena,
+                                                         out, NULL) == WEIR_OK;
+    json_decref(json);
+    return is_read;
+}
+
+char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena)
+{
+    return text_of(&weir_policy_trial_resource, trial, arena);
+}
+
+struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
+                                              struct weir_arena *arena)
+{
+    struct weir_policy_trial trial = {0};
+    return read_text(&weir_policy_trial_resource, inputs->trial, arena, &trial)
+               ? trial
+               : (struct weir_policy_trial){0};
+}
+
+struct weir_policy_verdict weir_policy_trial_before(const char *policy,
+                                                    const struct weir_policy_inputs *inputs,
+                                                    const struct weir_policy_trial *trial,
+                                                    struct weir_arena *arena)
+{
+    if (trial->is_sandbox) {
+        return (struct weir_policy_verdict){
+            .verdict = WEIR_VERDICT_PASS,
+            .rule =
+                weir_arena_printf(arena, "%s: a sandbox gives no deployment any versions", policy)};
+    }
+    if (inputs->serving_version == 0) {
+        return (struct weir_policy_verdict){
+            .verdict = WEIR_VERDICT_PASS,
+            .rule = weir_arena_printf(
+                arena, "%s: the link serves no other version of the model to compare with",
+                policy)};
+    }
+    if (trial->other_version > 0) {
+        return (struct weir_policy_verdict){
+            .verdict = WEIR_VERDICT_WAIT,
+            .state = WEIR_CANDIDATE_WAITING,
+            .rule = weir_arena_printf(arena, "%s: version %" PRId64 " is being tried", policy,
+                                      trial->other_version)};
+    }
+    return (struct weir_policy_verdict){0};
+}
+
+char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
+{
+    return text_of(&weir_ion_figures_resource, figures, arena);
+}
+
+/** Counters that went back are of a version that had left the deployment, and count from 0. */
+static int64_t since(int64_t base, int64_t now)
+{
+    return now >= base ? now - base : now;
+}
+
+struct weir_ion_figures weir_ion_figures_since(const char *base_text,
+                                               const struct weir_ion_figures *now,
+                                               struct weir_arena *arena)
+{
+    struct weir_ion_figures base = {0};
+    if (!read_text(&weir_ion_figures_resource, base_text, arena, &base) ||
+        base.server_ms != now->server_ms) {
+        return *now;
+    }
+    return (struct weir_ion_figures){
+        .server_ms = now->server_ms,
+        .n_requests = since(base.n_requests, now->n_requests),
+        .n_failed = since(base.n_failed, now->n_failed),
+        .n_slow = since(base.n_slow, now->n_slow),
+        .n_compared = since(base.n_compared, now->n_compared),
+        .n_disagreed = since(base.n_disagreed, now->n_disagreed),
+        .compared_us = since(base.compared_us, now->compared_us),
+        .copies_us = since(base.copies_us, now->copies_us),
+    };
+}

@@ -1,0 +1,63 @@
+/**
+ * Trial: a version among the requests of a deployment, before it serves. What the policies that try
+ * versions (shadow, canary) look at beside weir_policy_inputs, and what they have in common. Pure.
+ *
+ * A trial has steps: of a canary its shares; a shadow has one. A step is *asked for* (step_ms), *in
+ * effect* once the replicas have loaded the version and the shares are as asked for (begun_ms), and its
+ * figures count what became of requests since then.
+ */
+#ifndef WEIR_ION_POLICY_TRIAL_H
+#define WEIR_ION_POLICY_TRIAL_H
+
+#include "ion/policy.h"
+
+/** What became of requests. Counters; `server_ms` tells the servers apart that counted. */
+struct weir_ion_figures {
+    int64_t server_ms;   /**< When the server that counted began. */
+    int64_t n_requests;  /**< That the candidate answered. */
+    int64_t n_failed;    /**< Of these: with a 5xx, or not at all. */
+    int64_t n_slow;      /**< Of these: slower than the policy's limit. */
+    int64_t n_compared;  /**< Requests that another version answered, too, as a copy. */
+    int64_t n_disagreed; /**< Of these: another answer. */
+    int64_t compared_us; /**< Their time in all, of who answered. */
+    int64_t copies_us;   /**< Their time in all, of the copies. */
+};
+
+extern const struct weir_resource weir_ion_figures_resource;
+
+struct weir_policy_trial {
+    bool is_sandbox;       /**< The ION is a sandbox: no deployment is touched. */
+    int64_t other_version; /**< That is being tried on the link; 0: none. */
+    int64_t step;
+    int64_t step_ms;  /**< When it was asked for; 0: no step was. */
+    int64_t begun_ms; /**< When it came into effect; 0: it has not. */
+    int64_t live_ppm; /**< Share in effect now. */
+    bool is_ready;    /**< A replica has the candidate loaded. */
+    char *problem;    /**< Why a replica could not load it; NULL: none failed. */
+    int64_t n_requests, n_failed, n_slow, n_compared, n_disagreed; /**< Since begun_ms. */
+    int64_t compared_us, copies_us;
+};
+
+extern const struct weir_resource weir_policy_trial_resource;
+
+/** As JSON in the arena. */
+char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena);
+
+/** Of the inputs; zeros if they have none, or of another form. */
+struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
+                                              struct weir_arena *arena);
+
+/** What both say before a version is tried: nothing to compare with, or another one's turn; is
+ *  `verdict` NULL, it can be tried. */
+struct weir_policy_verdict weir_policy_trial_before(const char *policy,
+                                                    const struct weir_policy_inputs *inputs,
+                                                    const struct weir_policy_trial *trial,
+                                                    struct weir_arena *arena);
+
+/** What came between two looks; all of `now` if another server counted `base`, or base is NULL. */
+struct weir_ion_figures weir_ion_figures_since(const char *base, const struct weir_ion_figures *now,
+                                               struct weir_arena *arena);
+
+char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena);
+
+#endif
