@@ -10,6 +10,8 @@
 
 #include "stats/histogram.h"
 
+#include <stdbool.h>
+
 /** Population stability index Σ(q−p)·ln(q/p), proportions floored at 1e−4. */
 double weir_distance_psi(const struct weir_histogram *p, const struct weir_histogram *q);
 
@@ -27,5 +29,35 @@ double weir_distance_hellinger(const struct weir_histogram *p, const struct weir
 
 /** MCenter's similarity Σpq/Σp² clipped to 1: 1 = alike. Blind to collapse; for comparison only. */
 double weir_distance_mcenter(const struct weir_histogram *p, const struct weir_histogram *q);
+
+/** Wasserstein's distance of order 1 between the bins' centres, in baseline standard deviations; an
+ *  outer bin's centre is its neighbour's width outside its edge. NaN if the baseline has none. */
+double weir_distance_wasserstein(const struct weir_histogram *p, const struct weir_histogram *q);
+
+/** Pearson's chi-square of the two rows of counts (homogeneity), over occupied bins. */
+double weir_distance_chi2(const struct weir_histogram *p, const struct weir_histogram *q);
+
+struct weir_distance {
+    const char *name;
+    const char *doc;
+    bool is_similarity; /**< Smaller is farther. */
+    double (*of)(const struct weir_histogram *p, const struct weir_histogram *q);
+};
+
+extern const struct weir_distance weir_distances[];
+extern const size_t weir_n_distances;
+
+/**
+ * The limit that a distance passes with this chance if nothing has changed, for these numbers of
+ * values and these bins: the null quantile, from 10 / rate draws of the pooled counts (drift.h says
+ * why). For a similarity the lower one.
+ *
+ * @param rate  0.0001 to 0.5.
+ * @return NaN if the distance is.
+ * Cost: about 1 us for each draw and distance.
+ */
+double weir_distance_limit(const struct weir_distance *distance,
+                           const struct weir_histogram *baseline, const struct weir_histogram *live,
+                           double rate, uint64_t seed);
 
 #endif

@@ -11,6 +11,9 @@
 /** Draws as extreme as the window after which the p-value is known well enough. */
 #define N_EXTREME_ENOUGH 10
 
+/** Draws after which a window that is far beyond all of them is not drawn for any more. */
+#define N_FIRST_DRAWS 256
+
 #define MAX_CATEGORIES (WEIR_HISTOGRAM_MAX_BINS + 1) /* the bins, and "missing" */
 
 /** Everything about the pooled sample that all draws share. */
@@ -35,20 +38,6 @@ const char *weir_drift_kind_name(enum weir_drift_kind kind)
 {
     static const char *const names[] = {"none", "location", "spread", "shape"};
     return (unsigned)kind < WEIR_ARRAY_LEN(names) ? names[kind] : "none";
-}
-
-/** Centre of each bin; an outer bin's is its neighbour's width outside its edge, which for the
- * 13-bin form of normal data (2.36 σ) is the mean of what lies there. */
-static void centre_bins(const struct weir_histogram *hist, double *out)
-{
-    uint32_t n = hist->n_bins;
-    double first = n > 2 ? hist->edges[1] - hist->edges[0] : 1;
-    double last = n > 2 ? hist->edges[n - 2] - hist->edges[n - 3] : 1;
-    out[0] = hist->edges[0] - first;
-    out[n - 1] = hist->edges[n - 2] + last;
-    for (uint32_t i = 1; i + 1 < n; i++) {
-        out[i] = hist->edges[i - 1] + (hist->edges[i] - hist->edges[i - 1]) / 2;
-    }
 }
 
 /** Shift and scale the scores so that the pool has mean 0 and variance 1. */
@@ -97,7 +86,7 @@ static void make_pool(const struct weir_histogram *baseline, const struct weir_h
     pool->degrees = n_occupied > 0 ? n_occupied - 1.0 : 0;
     pool->n_live = (double)(live->n + live->n_nan);
     pool->n_baseline = (double)(baseline->n + baseline->n_nan);
-    centre_bins(baseline, pool->score);
+    weir_histogram_centres(baseline, pool->score);
     double span =
         baseline->n_bins > 2
             ? (baseline->edges[baseline->n_bins - 2] - baseline->edges[0]) / (baseline->n_bins - 2)
@@ -157,6 +146,21 @@ static double largest(const struct statistics *s)
     return fmax(fmax(fabs(s->location), fabs(s->spread)), s->shape);
 }
 
+/** The draws so far, none of which was as extreme as the window. */
+struct draws {
+    double n, sum, sum_squares, largest;
+};
+
+/* Is it beyond doubt that all further draws would be less extreme too? The tail of the statistic falls
+ * faster than an exponential of the draws' deviation, so that is what bounds it. */
+static bool is_far_out(const struct draws *draws, double seen, uint64_t max_draws)
+{
+    double mean = draws->sum / draws->n;
+    double deviation = sqrt(fmax(0, draws->sum_squares / draws->n - mean * mean));
+    double tail = exp(-(seen - draws->largest) / fmax(deviation, 1e-3)) / draws->n;
+    return tail < 0.01 / (double)max_draws;
+}
+
 /** Sequential Monte-Carlo p-value (Besag and Clifford, 1991). */
 static double permutation_p(const struct pool *pool, double seen, double rate, uint64_t seed,
                             uint64_t i_window)
@@ -165,13 +169,22 @@ static double permutation_p(const struct pool *pool, double seen, double rate, u
     weir_rng_init(&rng, seed, i_window);
     uint64_t max_draws = (uint64_t)ceil(N_EXTREME_ENOUGH / rate), n_extreme = 0;
     uint64_t counts[MAX_CATEGORIES];
+    struct draws draws = {.largest = -INFINITY};
     double tie = seen - 1e-9 * fmax(1, fabs(seen)); // equal tables must count as equal
     for (uint64_t n_draws = 1; n_draws <= max_draws; n_draws++) {
         permutation_draw(&rng, pool->counts, pool->n_categories, (uint64_t)pool->n_live, counts);
         struct statistics s = measure(pool, counts);
-        n_extreme += largest(&s) >= tie;
+        double drawn = largest(&s);
+        n_extreme += drawn >= tie;
         if (n_extreme == N_EXTREME_ENOUGH) {
             return N_EXTREME_ENOUGH / (double)n_draws;
+        }
+        draws.n++;
+        draws.sum += drawn;
+        draws.sum_squares += drawn * drawn;
+        draws.largest = fmax(draws.largest, drawn);
+        if (n_draws == N_FIRST_DRAWS && n_extreme == 0 && is_far_out(&draws, seen, max_draws)) {
+            break;
         }
     }
     return (double)(n_extreme + 1) / (double)(max_draws + 1);

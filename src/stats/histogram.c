@@ -154,3 +154,15 @@ double weir_histogram_stddev(const struct weir_histogram *hist)
 {
     return sqrt(weir_histogram_variance(hist));
 }
+
+void weir_histogram_centres(const struct weir_histogram *hist, double *out)
+{
+    uint32_t n = hist->n_bins;
+    double first = n > 2 ? hist->edges[1] - hist->edges[0] : 1;
+    double last = n > 2 ? hist->edges[n - 2] - hist->edges[n - 3] : 1;
+    out[0] = hist->edges[0] - first;
+    out[n - 1] = hist->edges[n - 2] + last;
+    for (uint32_t i = 1; i + 1 < n; i++) {
+        out[i] = hist->edges[i - 1] + (hist->edges[i] - hist->edges[i - 1]) / 2;
+    }
+}

@@ -65,6 +65,10 @@ weir_status weir_histogram_merge(struct weir_histogram *hist,
 /** Bin of a value that is not NaN. */
 uint32_t weir_histogram_bin(const struct weir_histogram *hist, double value);
 
+/** Centre of each bin (n_bins of them); an outer bin's is its neighbour's width outside its edge,
+ *  which for the 13-bin form of normal data (2.36 σ) is the mean of what lies there. */
+void weir_histogram_centres(const struct weir_histogram *hist, double *out);
+
 /** Sample variance m2 / (n − 1), 0 for fewer than two values; and its root. */
 double weir_histogram_variance(const struct weir_histogram *hist);
 double weir_histogram_stddev(const struct weir_histogram *hist);

@@ -6,6 +6,10 @@
  *   distance.h   how far two histograms lie apart, by the measures that other products use
  *   quantile.h   exact on arrays; a sketch of bounded memory for latencies
  *   drift.h      does a window of live values differ from the training's baseline?
+ *   sequence.h   the same for what is too slow or too small for a window
+ *   rate.h       exact tests of rates: missing, new, out of range
+ *   frozen.h     does a camera still see?
+ *   feature.h    all of it for the features of a table or a series, with false discoveries bounded
  *
  * Drift in four lines:
  *
@@ -21,7 +25,11 @@
 
 #include "stats/distance.h"
 #include "stats/drift.h"
+#include "stats/feature.h"
+#include "stats/frozen.h"
 #include "stats/histogram.h"
 #include "stats/quantile.h"
+#include "stats/rate.h"
+#include "stats/sequence.h"
 
 #endif
