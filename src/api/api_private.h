@@ -292,6 +292,9 @@ API_FN(api_ion_drift);
 /* alert.c */
 API_FN(api_alert_list);
 API_FN(api_alert_get);
+API_FN(api_baseline_put);
+API_FN(api_baseline_get);
+API_FN(api_window_test);
 API_FN(api_alert_acknowledge);
 API_FN(api_alert_resolve);
 API_FN(api_rule_list);
@@ -414,6 +417,12 @@ json_t *api_health_view(const struct weir_health *health);
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out,
                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Store a report of drift, and raise or resolve its alert. */
+struct weir_health_report;
+weir_status api_health_store(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_health_report *report,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A time in the query, as RFC 3339 text; `fallback` if absent. */
 weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,

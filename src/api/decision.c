@@ -14,6 +14,7 @@
 
 #define DECISIONS_PER_CALL 1000
 #define LABEL_MAX_BYTES    256
+#define CAMERAS_NAMED      8 /* in a sentence */
 
 /* Text that a person will read: no control characters, which could act on a terminal. */
 static bool is_plain(const char *text, size_t max_bytes)
@@ -355,16 +356,55 @@ weir_status api_decisions_summary(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+/* Cameras that a report names: "door-1, door-2"; NULL: none. */
+static const char *cameras_of(struct api_call *call, const struct weir_health_report *report)
 {
-    struct weir_health_report report = {0};
+    json_t *detail = report->detail != NULL ? json_loads(report->detail, 0, NULL) : NULL, *camera;
+    const char *text = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(detail, "cameras"), i, camera)
+    {
+        const char *name = json_string_value(camera);
+        if (name != NULL && i < CAMERAS_NAMED) {
+            text = text != NULL ? weir_arena_printf(call->arena, "%s, %s", text, name)
+                                : weir_arena_strdup(call->arena, name);
+        }
+    }
+    json_decref(detail);
+    return text;
+}
+
+/* What a person is told of a drift. */
+static char *drift_sentence(struct api_call *call, const struct weir_health_report *report)
+{
+    const char *cameras = cameras_of(call, report);
+    if (strcmp(report->signal, "frozen") == 0) {
+        return weir_arena_printf(
+            call->arena,
+            "%s: %s shows the same picture again and again (%lld frames): look "
+            "at the camera",
+            report->pipeline, cameras != NULL ? cameras : "a camera", (long long)report->n_samples);
+    }
+    if (strcmp(report->signal, "duplicate") == 0) {
+        return weir_arena_printf(call->arena,
+                                 "%s gets frames more than once: %.3g %% of %lld were seen shortly "
+                                 "before",
+                                 report->pipeline, 100 * report->value,
+                                 (long long)report->n_samples);
+    }
+    return weir_arena_printf(call->arena,
+                             "%s of %s no longer looks like the training data (%s %.3f, "
+                             "p = %.2g over %lld %s)",
+                             report->signal, report->pipeline, report->statistic, report->value,
+                             report->p_value, (long long)report->n_samples,
+                             strchr(report->signal, ':') != NULL ? "values" : "frames");
+}
+
+weir_status api_health_store(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_health_report *given, struct weir_error *err)
+{
+    struct weir_health_report report = *given;
     struct control control = api_control(call);
-    WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_REPORT,
-                                   call->arena, &report, err));
-    char id[WEIR_UUID_BYTES];
-    weir_uuid_make(id);
-    report.id = report.id != NULL ? report.id : id;
-    report.time_ms = call->now_ms;
     WEIR_TRY(weir_health_report_store(txn, &report, err));
     char *key = weir_arena_printf(call->arena, "drift:%s:%s:%s", report.ion, report.pipeline,
                                   report.signal);
@@ -377,12 +417,7 @@ weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struc
             .severity = "warning",
             .kind = "drift",
             .subject = weir_arena_printf(call->arena, "ion/%s", report.ion),
-            .message =
-                weir_arena_printf(call->arena,
-                                  "%s of %s no longer looks like the training data (%s %.3f, "
-                                  "p = %.2g over %lld frames)",
-                                  report.signal, report.pipeline, report.statistic, report.value,
-                                  report.p_value, (long long)report.n_samples),
+            .message = drift_sentence(call, &report),
             .data = report.detail,
         };
         bool is_new;
@@ -391,6 +426,19 @@ weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struc
     } else {
         WEIR_TRY(weir_alert_resolve(txn, key, call->now_ms, err));
     }
+    return WEIR_OK;
+}
+
+weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_health_report report = {0};
+    WEIR_TRY(weir_record_from_json(&weir_health_report_resource, call->body, WEIR_RECORD_REPORT,
+                                   call->arena, &report, err));
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    report.id = report.id != NULL ? report.id : id;
+    report.time_ms = call->now_ms;
+    WEIR_TRY(api_health_store(call, txn, &report, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

@@ -226,6 +226,77 @@ START_TEST(drift_is_a_table_by_p_value_with_histograms_and_its_course)
 
 END_TEST
 
+/* ---- features -------------------------------------------------------------------------------- */
+
+#define SHA     "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+#define WINDOWS DOOR "/pipelines/learn/windows"
+
+static const char *window(int paris, int rome, int oslo, int missing)
+{
+    static char text[256];
+    (void)snprintf(text, sizeof text,
+                   "{\"model\":\"prices\",\"version\":1,\"features\":{\"city\":{\"counts\":"
+                   "{\"paris\":%d,\"rome\":%d,\"oslo\":%d},\"missing\":%d}}}",
+                   paris, rome, oslo, missing);
+    return text;
+}
+
+/* What the last window's answer says of a signal; NULL: nothing. */
+static const json_t *found(const char *signal)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(said("findings"), i, one)
+    {
+        if (strcmp(json_string_value(json_object_get(one, "signal")), signal) == 0) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+START_TEST(windows_of_any_models_features_are_compared_with_its_baseline)
+{
+    EXPECT(200, "PUT " API "/blobs/" SHA "\n\nx");
+    EXPECT(200, "POST " API "/models/prices/versions\n\n{\"project\":\"blue\",\"id\":"
+                "\"00000000-0000-4000-8000-0000000000e1\",\"blob\":\"" SHA "\"}");
+    EXPECT(404, "GET " API "/models/prices/versions/1/baseline");
+    EXPECT(409, "POST " WINDOWS "\n\n%s", window(60, 40, 0, 0));
+    EXPECT_ERROR(400, "$.features.city",
+                 "PUT " API "/models/prices/versions/1/baseline\n\n"
+                 "{\"features\":{\"city\":{\"kind\":\"colour\"}}}");
+    EXPECT(200, "PUT " API "/models/prices/versions/1/baseline\n\n"
+                "{\"features\":{\"city\":{\"kind\":\"category\",\"counts\":{\"paris\":600,"
+                "\"rome\":400},\"other\":1}}}");
+    EXPECT(200, "GET " API "/models/prices/versions/1/baseline");
+    ck_assert_int_eq(number("baseline.features.city.counts.paris"), 600);
+    /* Like training; then new cities: one window is no drift yet, two of three are. */
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(61, 39, 0, 0));
+    ck_assert(json_is_false(json_object_get(found("feature:city"), "differs")));
+    ck_assert_ptr_null(found("category:city"));
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(50, 35, 15, 0));
+    ck_assert(json_is_true(json_object_get(found("category:city"), "differs")));
+    ck_assert(json_is_false(json_object_get(found("category:city"), "drifted")));
+    EXPECT(200, "GET " API "/alerts?state=open");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(50, 35, 15, 0));
+    ck_assert(json_is_true(json_object_get(found("category:city"), "drifted")));
+    EXPECT(200, "GET " API "/alerts?state=open");
+    ck_assert_uint_ge(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.kind"), "drift");
+    EXPECT(200, "GET " DOOR "/drift");
+    ck_assert_str_eq(said_text("signals.0.state"), "drifts");
+    /* Like training again: it is over. */
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(61, 39, 0, 0));
+    EXPECT(200, "GET " API "/alerts?state=open");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(404, "POST " DOOR "/pipelines/none/windows\n\n%s", window(1, 1, 0, 0));
+    EXPECT(400, "POST " WINDOWS "\n\n{\"model\":\"prices\",\"version\":1,\"features\":{\"x\":{}}}");
+    EXPECT(404, "POST " WINDOWS "\n\n{\"model\":\"prices\",\"version\":9,\"features\":{}}");
+}
+
+END_TEST
+
 START_TEST(a_task_tells_kpis_of_its_own_ion_only)
 {
     char task[BEARER_BYTES];
@@ -251,4 +322,5 @@ WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     only_who_may_in_the_decisions_project_tells_and_sees_its_truth,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
                     drift_is_a_table_by_p_value_with_histograms_and_its_course,
+                    windows_of_any_models_features_are_compared_with_its_baseline,
                     a_task_tells_kpis_of_its_own_ion_only)

@@ -206,6 +206,15 @@ static const struct row {
      .foreign_body =
          "{\"id\":\"00000000-0000-4000-8000-0000000000c2\",\"run\":\"run-other\",\"blob\":\"" SHA
          "\"}"},
+    {.method = "GET", .pattern = API "/models/{name}/versions/{version}/baseline", .least = VIEWER},
+    {.method = "PUT",
+     .pattern = API "/models/{name}/versions/{version}/baseline",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = "/models/own/versions/1/baseline",
+     .own_body = "{\"run\":\"run-own\",\"features\":{}}",
+     .foreign = "/models/own/versions/1/baseline",
+     .foreign_body = "{\"run\":\"run-other\",\"features\":{}}"},
     {.method = "GET", .pattern = API "/models/{name}/aliases", .least = VIEWER},
     {.method = "PUT", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/models/{name}/aliases/{alias}", .least = ENGINEER},
@@ -305,6 +314,15 @@ static const struct row {
     {.method = "GET", .pattern = API "/decisions/{id}/image", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/health", .least = VIEWER},
     {.method = "GET", .pattern = API "/ions/{name}/drift", .least = VIEWER},
+    {.method = "POST",
+     .pattern = API "/ions/{name}/pipelines/{pipeline}/windows",
+     .least = OPERATOR,
+     .speaker = REPLICA,
+     .own = "/ions/door/pipelines/see/windows",
+     .own_body = "{\"model\":\"digits\",\"version\":1,\"features\":{}}",
+     .foreign = "/ions/other/pipelines/see/windows",
+     .foreign_body = "{\"model\":\"digits\",\"version\":1,\"features\":{}}",
+     .is_in_use = true},
     {.method = "GET", .pattern = API "/ions/{name}/kpis", .least = VIEWER},
     {.method = "POST",
      .pattern = API "/ions/{name}/kpis",
@@ -411,6 +429,9 @@ static void set_up(void)
                                    .pipeline = "see"});
     EXPECT(200, "POST " API "/models/digits/versions\n\n{\"id\":"
                 "\"00000000-0000-4000-8000-0000000000e1\",\"blob\":\"" SHA "\"}");
+    EXPECT(200,
+           "POST " API "/models/own/versions\n\n{\"id\":"
+           "\"00000000-0000-4000-8000-0000000000e2\",\"run\":\"run-own\",\"blob\":\"" SHA "\"}");
     EXPECT(200, "PUT " API "/deployments/digits\n\n{\"model\":\"digits\",\"replicas\":2}");
     EXPECT(200, "PUT " API "/deployments/letters\n\n{\"model\":\"digits\"}");
     place_job(&(struct placed_job){

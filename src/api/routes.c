@@ -21,6 +21,7 @@
 #include "store/event.h"
 #include "store/tenant.h"
 #include "track/forgotten.h"
+#include "track/model_baseline.h"
 #include "track/track.h"
 
 #define API "/api/v1"
@@ -248,6 +249,13 @@ const struct api_route api_routes[] = {
      R(MODELS_REGISTER), API_NONE, API_NOTIFY | API_OWN_MODEL | API_MAKES,
      &weir_model_version_resource, &weir_model_version_resource, NULL, 16 * MIB,
      api_model_register},
+    {"GET", API "/models/{name}/versions/{version}/baseline",
+     "What the features of a version's training looked like", R(MODELS_READ), API_READ, 0, NULL,
+     &weir_model_baseline_resource, NULL, 0, api_baseline_get},
+    {"PUT", API "/models/{name}/versions/{version}/baseline",
+     "Attach to a version what its training's features looked like: {features}; replaces",
+     R(MODELS_REGISTER), API_WRITE, API_OWN_MODEL, NULL, &weir_model_baseline_resource, NULL, 0,
+     api_baseline_put},
     {"GET", API "/models/{name}/aliases", "List the names of a model's versions", R(MODELS_READ),
      API_READ, API_LIST, NULL, &weir_model_alias_resource, NULL, 0, api_alias_list},
     {"PUT", API "/models/{name}/aliases/{alias}", "Give a version a name: {\"version\"}",
@@ -379,6 +387,9 @@ const struct api_route api_routes[] = {
     {"GET", API "/ions/{name}/drift",
      "Signals by p-value, their histograms beside training's, and their p-values over time",
      R(HEALTH_READ), API_READ, 0, NULL, NULL, "pipeline since until points", 0, api_ion_drift},
+    {"POST", API "/ions/{name}/pipelines/{pipeline}/windows",
+     "Compare a window of live features with a version's baseline: {model, version, features}",
+     R(HEALTH_REPORT), API_WRITE, API_OWN_ION, NULL, NULL, NULL, 32 * MIB, api_window_test},
     {"POST", API "/ions/{name}/kpis",
      "Record a business figure; the same name and time again replaces the value", R(KPIS_ADD),
      API_WRITE, API_OWN_ION | API_FLOW, &weir_kpi_resource, &weir_kpi_resource, NULL, 0,

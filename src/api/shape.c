@@ -18,6 +18,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "track/forgotten.h"
+#include "track/model_baseline.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -446,6 +447,20 @@ static const struct api_member ion_drift_members[] = {
     ALWAYS("signals", "list of drift signal", "Those that drift first, then by p-value"),
     ALWAYS("is_cut", "bool", "There are more reports than were looked at: take a shorter span"),
 };
+static const struct api_member finding_members[] = {
+    ALWAYS("signal", "text", "feature:NAME, missing:NAME, category:NAME or range:NAME"),
+    ALWAYS("statistic", "text", "What moved: location, spread, shape or none; rate"),
+    ALWAYS("value", "number", "In standard deviations; of a rate the share of the window"),
+    ALWAYS("p_value", "number", "How often a window like this comes if nothing has changed"),
+    ALWAYS("differs", "bool", "It differs, among all that was asked of this window"),
+    ALWAYS("drifted", "bool", "So did one of the two windows before: a drift"),
+};
+static const struct api_member window_members[] = {
+    ALWAYS("findings", "list of finding", "What was asked of each feature, answered"),
+};
+static const struct api_member baseline_members[] = {
+    ALWAYS("baseline", "map of any", "{features: {NAME: {kind, histogram or counts}}}"),
+};
 static const struct api_member feedback_answer_members[] = {
     ALWAYS("stored", "integer", "How many truths were stored"),
     ALWAYS("right", "integer", "Decisions among them that were right"),
@@ -715,6 +730,9 @@ const struct api_shape api_shapes[] = {
     SHAPE("ION health", NULL, "GET /api/v1/ions/{name}/health", ion_health_members),
     SHAPE("drift signal", NULL, NULL, signal_members),
     SHAPE("ION drift", NULL, "GET /api/v1/ions/{name}/drift", ion_drift_members),
+    SHAPE("finding", NULL, NULL, finding_members),
+    SHAPE("tested window", NULL, "POST /api/v1/ions/{name}/pipelines/{pipeline}/windows",
+          window_members),
     SHAPE("stored feedback", NULL, "POST /api/v1/feedback", feedback_answer_members),
     SHAPE("stored statistics", NULL, "POST /api/v1/ions/{name}/statistics",
           statistics_answer_members),
@@ -741,6 +759,7 @@ const struct api_shape api_shapes[] = {
     PLAIN_RECORD("feedback", weir_feedback_resource,
                  "ion pipeline camera decided truth decided_ms time_ms"),
     PLAIN_RECORD("statistic", weir_statistic_resource, "id ion time_ms"),
+    RECORD("model baseline", weir_model_baseline_resource, "time_ms", baseline_members),
     PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),

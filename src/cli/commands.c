@@ -33,6 +33,8 @@
     X(cli_trigger) \
     X(cli_ion_run) \
     X(cli_ion_promote) \
+    X(cli_health) \
+    X(cli_model_baseline) \
     X(cli_kpi) \
     X(cli_feedback) \
     X(cli_statistics) \

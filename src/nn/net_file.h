@@ -7,7 +7,7 @@
  *     weir.graph     the model file (canonical JSON, model_file.h)
  *     weir.input     {"c","h","w","mean":[…],"std":[…],"grey":bool,"crop":"none"}
  *     weir.labels    JSON array of class names; output i of a classifier is class i
- *     weir.baseline  JSON object: what training data looked like, {"score":hist,"brightness":hist}
+ *     weir.baseline  JSON object: what training data looked like, {"score":hist,"brightness":hist …}
  *     weir.training  JSON object: parameters, seed, dataset, results
  *
  * The class weights of a margin loss are left out, because only training uses them. A net made from
@@ -47,6 +47,10 @@ struct weir_net_input {
  *  normalisation undone. "brightness" of weir.baseline counts this value, and a replica reports
  *  it. */
 double weir_net_input_brightness(const struct weir_net_input *input, const float *tensor);
+
+/** The image itself as the net sees it, grey: h x w means of the channels, 0 to 1. What
+ *  stats/look.h looks at. */
+void weir_net_input_grey(const struct weir_net_input *input, const float *tensor, float *out);
 
 struct weir_net_file_info {
     struct weir_net_input input;

@@ -31,6 +31,31 @@ static void complain(struct engine *engine, const struct frame *frame, const cha
     engine->n_unsaid = 0;
 }
 
+/* What the monitor compares with training. A chain that put no picture to the model shows nothing. */
+static void note_health(struct engine *engine, const struct stage_frame *at)
+{
+    const struct decision *decision = at->decision;
+    struct model *model = at->serving->model;
+    struct health_values values = {.camera = at->frame->camera, .time_ms = at->frame->received_ms};
+    for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
+        values.of[i] = NAN;
+    }
+    values.of[MODEL_SCORE] = decision->score;
+    values.of[MODEL_BRIGHTNESS] = decision->brightness;
+    if (!isnan(decision->brightness)) {
+        struct weir_look look;
+        model_look(model, 0, &look, &values.digest);
+        values.has_digest = true;
+        values.of[MODEL_CONTRAST] = look.contrast;
+        values.of[MODEL_SHARPNESS] = look.sharpness;
+        values.of[MODEL_ENTROPY] = look.entropy;
+    }
+    if (at->embedding != NULL && model->has_baseline[MODEL_EMBEDDING]) {
+        values.of[MODEL_EMBEDDING] = weir_embedding_distance(&model->embedding, at->embedding);
+    }
+    health_note(engine->config.health, at->serving, &values);
+}
+
 static void process(struct engine *engine, struct frame *frame, struct serving *serving)
 {
     const struct predict_spec *spec = engine->config.spec;
@@ -55,8 +80,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         decision.error = err.message;
         complain(engine, frame, err.message);
     } else if (engine->config.health != NULL) {
-        health_note(engine->config.health, serving, frame->camera, frame->received_ms,
-                    decision.score, decision.brightness);
+        note_health(engine, &at);
     }
     weir_uuid_make(decision.id);
     free(frame->bytes);

@@ -1,5 +1,6 @@
 #include "predict/health.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "client/client.h"
 #include "predict/intake.h"
@@ -12,21 +13,27 @@
 
 #define MAILBOX_MAX    1024
 #define CAMERAS_MAX    1024
-#define REPORT_EVERY   10
+#define REPORT_GAP_NS  ((int64_t)10 * 1000 * 1000 * 1000)
 #define REPORT_WAIT_MS 5000
 #define DRAWS_SEED     1
+#define LIMIT_RATE     0.01 /* of a single window: what a report's limits are passed by */
+#define LOOK_EFFECT    0.3
+#define FAR_OUT        2.0  /* deviations of training's distances */
+#define DUPLICATES_MAX 0.01 /* share of frames that may come again */
+#define DUPLICATES_P   0.001
 
 struct sample {
     struct serving *serving; /**< Counted. */
     char camera[FRAME_CAMERA_BYTES];
-    int64_t time_ms;
-    double score, brightness;
+    struct health_values values; /**< Its camera is the one above. */
 };
 
-/** When a camera last gave a value. */
+/** What is remembered of a camera. */
 struct camera {
     char name[FRAME_CAMERA_BYTES];
-    int64_t time_ms;
+    int64_t time_ms; /**< When it last gave a value. */
+    struct weir_frozen frozen;
+    bool is_frozen;
 };
 
 struct signal {
@@ -34,6 +41,16 @@ struct signal {
     bool is_watched, is_drifted;
     double cut; /**< Only values above are counted. */
     struct weir_drift drift;
+    struct weir_sequence sequence;
+    int64_t reported_ns; /**< 0: never. */
+};
+
+/** What is counted of frames that came again. */
+struct duplicates {
+    uint64_t n, n_again, i_window;
+    bool was_many; /**< In the window before. */
+    bool is_drifted;
+    int64_t reported_ns;
 };
 
 struct health {
@@ -48,7 +65,8 @@ struct health {
     bool is_stopping;
     /* The thread's own. */
     struct serving *serving; /**< That the signals are for. */
-    struct signal score, brightness;
+    struct signal signals[MODEL_N_SIGNALS];
+    struct duplicates duplicates;
     struct camera *cameras;
     size_t n_cameras;
 };
@@ -59,18 +77,22 @@ bool health_score_baseline(const struct weir_histogram *score, double threshold,
     return weir_histogram_above(score, threshold, WEIR_DRIFT_MIN_VALUES, out, out_cut);
 }
 
-static void watch(struct health *health, struct signal *signal, const char *name,
-                  const struct weir_histogram *baseline, double cut)
+static void watch(struct health *health, enum model_signal i, const struct weir_histogram *baseline,
+                  double cut)
 {
     struct weir_error err;
+    struct signal *signal = &health->signals[i];
+    bool is_look = i == MODEL_CONTRAST || i == MODEL_SHARPNESS || i == MODEL_ENTROPY;
     const struct weir_drift_config config = {.window = (uint32_t)health->spec->health_window,
+                                             .min_effect = is_look ? LOOK_EFFECT : 0,
                                              .seed = DRAWS_SEED};
-    *signal = (struct signal){.name = name, .cut = cut};
+    *signal = (struct signal){.name = model_signal_names[i], .cut = cut};
     if (baseline == NULL) {
         return;
     }
-    if (weir_drift_init(&signal->drift, baseline, &config, &err) != WEIR_OK) {
-        weir_log(WEIR_LOG_WARN, "health_signal_not_watched", WEIR_KV_STR("signal", name),
+    if (weir_drift_init(&signal->drift, baseline, &config, &err) != WEIR_OK ||
+        weir_sequence_init(&signal->sequence, baseline, 0, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "health_signal_not_watched", WEIR_KV_STR("signal", signal->name),
                  WEIR_KV_STR("reason", err.message));
         return;
     }
@@ -82,51 +104,56 @@ static void begin_anew(struct health *health, struct serving *serving)
     struct weir_histogram kept;
     double cut = 0;
     const struct model *model = serving->model;
-    bool has_score = model->has_score_baseline;
+    bool has_score = model->has_baseline[MODEL_SCORE];
     if (has_score && serving->gallery == NULL) {
         /* Labels: a picture that the model is unsure of is what is looked for. */
-        kept = model->score_baseline;
+        kept = model->baselines[MODEL_SCORE];
         cut = -INFINITY;
         has_score = kept.n >= WEIR_DRIFT_MIN_VALUES;
     } else if (has_score) {
-        has_score =
-            health_score_baseline(&model->score_baseline, serving_threshold(serving), &kept, &cut);
+        has_score = health_score_baseline(&model->baselines[MODEL_SCORE],
+                                          serving_threshold(serving), &kept, &cut);
     }
     serving_unref(health->serving);
     health->serving = serving_ref(serving);
-    watch(health, &health->score, "score", has_score ? &kept : NULL, cut);
-    watch(health, &health->brightness, "brightness",
-          model->has_brightness_baseline ? &model->brightness_baseline : NULL, -INFINITY);
+    watch(health, MODEL_SCORE, has_score ? &kept : NULL, cut);
+    for (int i = MODEL_SCORE + 1; i < MODEL_N_SIGNALS; i++) {
+        bool is_known = model->has_baseline[i] && model->baselines[i].n >= WEIR_DRIFT_MIN_VALUES;
+        watch(health, (enum model_signal)i, is_known ? &model->baselines[i] : NULL, -INFINITY);
+    }
+    health->duplicates = (struct duplicates){0};
     health->n_cameras = 0;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-static void report(struct health *health, const struct signal *signal,
-                   const struct weir_drift_report *found)
+/** What is told of one window of one signal. */
+struct told {
+    const char *signal, *statistic;
+    double value, p_value;
+    bool is_drifted;
+    uint64_t n_values;
+    json_t *detail; /**< Taken. */
+};
+
+static void tell(struct health *health, const struct told *told)
 {
     struct weir_error err;
     const struct predict_spec *spec = health->spec;
-    weir_log(signal->is_drifted ? WEIR_LOG_WARN : WEIR_LOG_INFO, "health_report",
-             WEIR_KV_STR("signal", signal->name), WEIR_KV_INT("drifted", signal->is_drifted),
-             WEIR_KV_F64("p_value", found->p_value), WEIR_KV_F64("effect", found->effect),
-             WEIR_KV_F64("live_mean", found->live_mean),
-             WEIR_KV_F64("baseline_mean", found->baseline_mean));
+    weir_log(told->is_drifted ? WEIR_LOG_WARN : WEIR_LOG_INFO, "health_report",
+             WEIR_KV_STR("signal", told->signal), WEIR_KV_INT("drifted", told->is_drifted),
+             WEIR_KV_STR("statistic", told->statistic), WEIR_KV_F64("value", told->value),
+             WEIR_KV_F64("p_value", told->p_value));
     if (health->client == NULL) {
+        json_decref(told->detail);
         return;
     }
-    json_t *body = json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:b,s:I,s:I}", "ion", spec->ion,
-                             "pipeline", spec->pipeline, "replica", spec->replica, "signal",
-                             signal->name, "statistic", weir_drift_kind_name(found->kind), "value",
-                             found->statistic, "p_value", found->p_value, "drifted",
-                             (int)signal->is_drifted, "n_samples", (json_int_t)found->n_values,
-                             "model_version", (json_int_t)health->serving->model->version);
-    json_object_set_new(body, "detail",
-                        json_pack("{s:I,s:f,s:f,s:f,s:f,s:f}", "window",
-                                  (json_int_t)found->i_window, "effect", found->effect, "live_mean",
-                                  found->live_mean, "live_stddev", found->live_stddev,
-                                  "baseline_mean", found->baseline_mean, "baseline_stddev",
-                                  found->baseline_stddev));
+    json_t *body =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:f,s:f,s:b,s:I,s:I,s:o}", "ion", spec->ion, "pipeline",
+                  spec->pipeline, "replica", spec->replica, "signal", told->signal, "statistic",
+                  told->statistic, "value", told->value, "p_value", told->p_value, "drifted",
+                  (int)told->is_drifted, "n_samples", (json_int_t)told->n_values, "model_version",
+                  (json_int_t)health->serving->model->version, "detail", told->detail);
     if (weir_client_call(health->client, "POST", "/api/v1/health-reports", body, NULL, &err) !=
         WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "health_report_lost", WEIR_KV_STR("reason", err.message));
@@ -134,38 +161,187 @@ static void report(struct health *health, const struct signal *signal,
     json_decref(body);
 }
 
+static json_t *counts_of(const struct weir_histogram *hist)
+{
+    json_t *edges = json_array(), *counts = json_array();
+    for (uint32_t i = 0; i < hist->n_bins; i++) {
+        if (i + 1 < hist->n_bins) {
+            json_array_append_new(edges, json_real(hist->edges[i]));
+        }
+        json_array_append_new(counts, json_integer((json_int_t)hist->counts[i]));
+    }
+    return json_pack("{s:o,s:o}", "edges", edges, "counts", counts);
+}
+
+/* The measures that others use, beside what they pass by chance in a window of this size. */
+static void add_distances(json_t *detail, const struct weir_histogram *baseline,
+                          const struct weir_histogram *live)
+{
+    json_t *values = json_object(), *limits = json_object();
+    for (size_t i = 0; i < weir_n_distances; i++) {
+        const struct weir_distance *distance = &weir_distances[i];
+        double value = distance->of(baseline, live);
+        double limit = weir_distance_limit(distance, baseline, live, LIMIT_RATE, DRAWS_SEED);
+        if (isfinite(value) && isfinite(limit)) {
+            json_object_set_new(values, distance->name, json_real(value));
+            json_object_set_new(limits, distance->name, json_real(limit));
+        }
+    }
+    json_object_set_new(detail, "distances", values);
+    json_object_set_new(detail, "limits", limits);
+}
+
+static void report(struct health *health, const struct signal *signal,
+                   const struct weir_drift_report *found, const struct weir_histogram *live)
+{
+    bool is_slow = signal->is_drifted && !found->is_confirmed;
+    json_t *detail =
+        json_pack("{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)found->i_window,
+                  "effect", found->effect, "live_mean", found->live_mean, "live_stddev",
+                  found->live_stddev, "baseline_mean", found->baseline_mean, "baseline_stddev",
+                  found->baseline_stddev, "level", weir_sequence_level(&signal->sequence), "live",
+                  counts_of(live), "baseline", counts_of(&signal->drift.baseline));
+    add_distances(detail, &signal->drift.baseline, live);
+    tell(health, &(struct told){.signal = signal->name,
+                                .statistic = is_slow ? "slow" : weir_drift_kind_name(found->kind),
+                                .value = found->statistic,
+                                .p_value = found->p_value,
+                                .is_drifted = signal->is_drifted,
+                                .n_values = found->n_values,
+                                .detail = detail});
+}
+
+/* May it be told, though nothing changed? */
+static bool is_due(int64_t *reported_ns)
+{
+    int64_t now_ns = weir_mono_ns();
+    if (*reported_ns != 0 && now_ns - *reported_ns < REPORT_GAP_NS) {
+        return false;
+    }
+    *reported_ns = now_ns;
+    return true;
+}
+
+/* Vectors of few people lie otherwise than those of many: only far out is a drift. */
+static bool is_far_out(const struct signal *signal, const struct weir_drift_report *found)
+{
+    return found->live_mean - found->baseline_mean > FAR_OUT * found->baseline_stddev ||
+           signal->name != model_signal_names[MODEL_EMBEDDING];
+}
+
 static void add_value(struct health *health, struct signal *signal, double value)
 {
     struct weir_drift_report found;
-    if (!signal->is_watched || !(value > signal->cut) ||
-        !weir_drift_add(&signal->drift, value, &found)) {
+    if (!signal->is_watched || !(value > signal->cut)) {
         return;
     }
-    bool is_change = found.is_confirmed != signal->is_drifted;
-    signal->is_drifted = found.is_confirmed;
-    if (is_change || (found.i_window + 1) % REPORT_EVERY == 0) {
-        report(health, signal, &found);
+    struct weir_histogram live = signal->drift.live;
+    weir_histogram_add(&live, value);
+    bool is_slow = weir_sequence_add(&signal->sequence, value);
+    if (!weir_drift_add(&signal->drift, value, &found)) {
+        return;
+    }
+    bool is_drifted = (found.is_confirmed || is_slow) && is_far_out(signal, &found);
+    bool is_change = is_drifted != signal->is_drifted;
+    signal->is_drifted = is_drifted;
+    if (is_due(&signal->reported_ns) || is_change) {
+        report(health, signal, &found, &live);
     }
 }
 
-/* One value per camera and interval. Beyond CAMERAS_MAX cameras the rest is not looked at. */
-static bool is_camera_due(struct health *health, const struct sample *sample)
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+/* Beyond CAMERAS_MAX cameras the rest is not looked at. */
+static struct camera *find_camera(struct health *health, const char *name)
 {
     size_t i = 0;
-    while (i < health->n_cameras && strcmp(health->cameras[i].name, sample->camera) != 0) {
+    while (i < health->n_cameras && strcmp(health->cameras[i].name, name) != 0) {
         i++;
     }
     if (i == CAMERAS_MAX) {
-        return false;
+        return NULL;
     }
     if (i == health->n_cameras) {
-        memcpy(health->cameras[i].name, sample->camera, sizeof sample->camera);
+        health->cameras[i] = (struct camera){.time_ms = INT64_MIN};
+        (void)snprintf(health->cameras[i].name, sizeof health->cameras[i].name, "%s", name);
         health->n_cameras++;
-    } else if (sample->time_ms - health->cameras[i].time_ms < health->spec->health_interval_ms &&
-               sample->time_ms >= health->cameras[i].time_ms) {
+    }
+    return &health->cameras[i];
+}
+
+static void report_frozen(struct health *health)
+{
+    json_t *names = json_array();
+    uint64_t n_equal = 0;
+    for (size_t i = 0; i < health->n_cameras; i++) {
+        const struct camera *camera = &health->cameras[i];
+        if (camera->is_frozen) {
+            json_array_append_new(names, json_string(camera->name));
+            n_equal = WEIR_MAX(n_equal, camera->frozen.n_equal);
+        }
+    }
+    size_t n = json_array_size(names);
+    tell(health, &(struct told){.signal = "frozen",
+                                .statistic = "rate",
+                                .value = (double)n / (double)WEIR_MAX(health->n_cameras, (size_t)1),
+                                .p_value = n > 0 ? 0 : 1,
+                                .is_drifted = n > 0,
+                                .n_values = n_equal,
+                                .detail = json_pack("{s:o}", "cameras", names)});
+}
+
+/* A window of frames is over: were too many of them seen before? Twice in a row is a drift. */
+static void end_duplicates(struct health *health)
+{
+    struct duplicates *duplicates = &health->duplicates;
+    double p = weir_binomial_p(duplicates->n_again, duplicates->n, DUPLICATES_MAX);
+    bool is_many = p <= DUPLICATES_P, is_drifted = is_many && duplicates->was_many;
+    bool is_change = is_drifted != duplicates->is_drifted;
+    duplicates->was_many = is_many;
+    duplicates->is_drifted = is_drifted;
+    if (is_due(&duplicates->reported_ns) || is_change) {
+        tell(health, &(struct told){
+                         .signal = "duplicate",
+                         .statistic = "rate",
+                         .value = (double)duplicates->n_again / (double)duplicates->n,
+                         .p_value = p,
+                         .is_drifted = is_drifted,
+                         .n_values = duplicates->n,
+                         .detail = json_pack("{s:I}", "window", (json_int_t)duplicates->i_window)});
+        report_frozen(health);
+    }
+    duplicates->n = duplicates->n_again = 0;
+    duplicates->i_window++;
+}
+
+/* Every frame counts here: equal ones are looked for, not independent ones. */
+static void look_for_equal(struct health *health, struct camera *camera,
+                           const struct health_values *values)
+{
+    if (!values->has_digest) {
+        return;
+    }
+    health->duplicates.n_again += weir_frozen_add(&camera->frozen, values->digest, values->time_ms);
+    health->duplicates.n++;
+    bool is_frozen =
+        weir_frozen_is(&camera->frozen, values->time_ms, health->spec->health_frozen_after_ms);
+    if (is_frozen != camera->is_frozen) {
+        camera->is_frozen = is_frozen;
+        report_frozen(health);
+    }
+    if (health->duplicates.n >= (uint64_t)health->spec->health_window) {
+        end_duplicates(health);
+    }
+}
+
+/* One value per camera and interval. */
+static bool is_camera_due(const struct health *health, struct camera *camera, int64_t time_ms)
+{
+    if (camera->time_ms != INT64_MIN && time_ms >= camera->time_ms &&
+        time_ms - camera->time_ms < health->spec->health_interval_ms) {
         return false;
     }
-    health->cameras[i].time_ms = sample->time_ms;
+    camera->time_ms = time_ms;
     return true;
 }
 
@@ -177,25 +353,28 @@ static void look_at(struct health *health, const struct sample *sample)
         (now->gallery != NULL && serving_threshold(now) != serving_threshold(sample->serving))) {
         begin_anew(health, sample->serving);
     }
-    if (is_camera_due(health, sample)) {
-        add_value(health, &health->brightness, sample->brightness);
-        add_value(health, &health->score, sample->score);
+    struct camera *camera = find_camera(health, sample->camera);
+    if (camera == NULL) {
+        return;
+    }
+    look_for_equal(health, camera, &sample->values);
+    if (is_camera_due(health, camera, sample->values.time_ms)) {
+        for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
+            add_value(health, &health->signals[i], sample->values.of[i]);
+        }
     }
 }
 
 /* ---- mailbox --------------------------------------------------------------------------------- */
 
-void health_note(struct health *health, struct serving *serving, const char *camera,
-                 int64_t time_ms, double score, double brightness)
+void health_note(struct health *health, struct serving *serving, const struct health_values *values)
 {
     pthread_mutex_lock(&health->lock);
     if (health->n < MAILBOX_MAX) {
         struct sample *sample = &health->mailbox[(health->i_first + health->n++) % MAILBOX_MAX];
-        *sample = (struct sample){.serving = serving_ref(serving),
-                                  .time_ms = time_ms,
-                                  .score = score,
-                                  .brightness = brightness};
-        (void)snprintf(sample->camera, sizeof sample->camera, "%s", camera);
+        *sample = (struct sample){.serving = serving_ref(serving), .values = *values};
+        (void)snprintf(sample->camera, sizeof sample->camera, "%s", values->camera);
+        sample->values.camera = NULL; /* the caller's */
         pthread_cond_signal(&health->changed);
     }
     pthread_mutex_unlock(&health->lock);

@@ -86,6 +86,20 @@ static size_t n_reports(bool drifted)
     return n;
 }
 
+/* The first report of drift; borrowed from the reports. */
+static const json_t *first_drift(const json_t *reports)
+{
+    size_t i;
+    json_t *report;
+    json_array_foreach(reports, i, report)
+    {
+        if (json_is_true(json_object_get(report, "drifted"))) {
+            return report;
+        }
+    }
+    return NULL;
+}
+
 static bool has_drift_report(void *context)
 {
     (void)context;
@@ -103,6 +117,7 @@ static struct replica *start_watched(struct weir_arena *arena)
     ck_assert_int_eq(predict_spec_load(path, arena, &spec, &err), WEIR_OK);
     spec.health_window = N_CAMERAS;
     spec.health_interval_ms = 0;
+    spec.health_frozen_after_ms = 0;
     ck_assert_int_eq(replica_start(&spec, &replica, &err), WEIR_OK);
     return replica;
 }
@@ -127,12 +142,18 @@ START_TEST(a_change_of_light_is_reported_once_it_is_confirmed)
     }
     ck_assert(test_wait(has_drift_report, NULL));
     json_t *reports = test_server_health_reports(server);
-    const json_t *report = json_array_get(reports, 0);
+    const json_t *report = first_drift(reports);
     ck_assert_str_eq(test_text(report, "signal"), "brightness");
     ck_assert_str_eq(test_text(report, "ion"), "building");
     ck_assert_int_eq(test_int(report, "model_version"), 6);
     ck_assert_int_eq(test_int(report, "n_samples"), N_CAMERAS);
     ck_assert_double_le(json_number_value(json_object_get(report, "p_value")), 0.001);
+    const json_t *detail = json_object_get(report, "detail");
+    ck_assert_uint_eq(json_array_size(json_object_get(json_object_get(detail, "live"), "counts")),
+                      WEIR_HISTOGRAM_NORMAL_BINS);
+    const json_t *ks = json_object_get(json_object_get(detail, "distances"), "ks");
+    ck_assert_double_gt(json_number_value(ks), json_number_value(json_object_get(
+                                                   json_object_get(detail, "limits"), "ks")));
     json_decref(reports);
     replica_stop(replica);
     test_server_stop(server);
@@ -191,7 +212,7 @@ START_TEST(a_classifier_whose_probabilities_change_is_reported)
     }
     ck_assert(test_wait(has_drift_report, NULL));
     json_t *reports = test_server_health_reports(server);
-    const json_t *report = json_array_get(reports, 0);
+    const json_t *report = first_drift(reports);
     ck_assert_str_eq(test_text(report, "signal"), "score");
     ck_assert_int_eq(test_int(report, "model_version"), 6);
     json_decref(reports);
@@ -203,6 +224,54 @@ START_TEST(a_classifier_whose_probabilities_change_is_reported)
 
 END_TEST
 
-WEIR_TEST_MAIN("health", the_score_baseline_is_what_lies_above_the_cut,
+static bool is_frozen_told(void *context)
+{
+    bool is_told = false;
+    json_t *reports = test_server_health_reports(server), *report;
+    size_t i;
+    (void)context;
+    json_array_foreach(reports, i, report)
+    {
+        const json_t *cameras = json_object_get(json_object_get(report, "detail"), "cameras");
+        is_told = is_told || (strcmp(test_text(report, "signal"), "frozen") == 0 &&
+                              json_is_true(json_object_get(report, "drifted")) &&
+                              strcmp(json_string_value(json_array_get(cameras, 0)), "stuck") == 0);
+    }
+    json_decref(reports);
+    return is_told;
+}
+
+/* A model without any baseline is enough. */
+START_TEST(a_camera_that_shows_the_same_picture_is_never_healthy)
+{
+    struct weir_arena arena;
+    char bytes[1024];
+    test_dir_make(&dir);
+    weir_arena_init(&arena, 0);
+    server = test_server_start(&dir, 0);
+    test_write_model(test_path(&dir, "model-1"), 1, NULL);
+    test_server_deploy(
+        server, test_deployment(server, &dir, test_path(&dir, "model-1"), 6, 10, 4, 1, true));
+    struct replica *replica = start_watched(&arena);
+    for (int round = 0; round < 15; round++) {
+        put_round(round, 2, 0);
+    }
+    test_wait_for_decisions(server, 30);
+    ck_assert(!is_frozen_told(NULL));
+    size_t len = test_picture(1, 7, bytes);
+    for (int frame = 0; frame < WEIR_FROZEN_FRAMES; frame++) {
+        test_put_frame(&dir, "stuck", frame, bytes, len);
+    }
+    ck_assert(test_wait(is_frozen_told, NULL));
+    replica_stop(replica);
+    test_server_stop(server);
+    weir_arena_fini(&arena);
+    test_dir_drop(&dir);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("health", a_camera_that_shows_the_same_picture_is_never_healthy,
+               the_score_baseline_is_what_lies_above_the_cut,
                a_change_of_light_is_reported_once_it_is_confirmed,
                a_classifier_whose_probabilities_change_is_reported)

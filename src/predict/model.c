@@ -4,6 +4,7 @@
 #include "nn/net_file.h"
 #include "serve/executor.h"
 #include "serve/preprocess.h"
+#include "stats/frozen.h"
 #include "tensor/convert.h"
 
 #include <errno.h>
@@ -17,6 +18,11 @@
 #define OUTPUT_MAX      ((size_t)1 << 20)
 
 /* ---- baseline -------------------------------------------------------------------------------- */
+
+const char *const model_signal_names[MODEL_N_SIGNALS] = {
+    [MODEL_SCORE] = "score",       [MODEL_BRIGHTNESS] = "brightness",
+    [MODEL_CONTRAST] = "contrast", [MODEL_SHARPNESS] = "sharpness",
+    [MODEL_ENTROPY] = "entropy",   [MODEL_EMBEDDING] = "embedding"};
 
 static bool read_histogram(const json_t *baseline, const char *name, struct weir_histogram *out)
 {
@@ -33,6 +39,21 @@ static bool read_histogram(const json_t *baseline, const char *name, struct weir
     return true;
 }
 
+static bool read_embedding(struct model *model, const json_t *value)
+{
+    struct weir_error err;
+    if (!json_is_object(value) || model->gives != WEIR_STAGE_MODEL_EMBEDS) {
+        return false;
+    }
+    if (weir_embedding_read(value, model->dim, &model->embedding, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "baseline_unusable", WEIR_KV_STR("signal", "embedding"),
+                 WEIR_KV_STR("reason", err.message));
+        return false;
+    }
+    model->baselines[MODEL_EMBEDDING] = model->embedding.distance;
+    return true;
+}
+
 /* Files that Weir wrote carry it; others are not watched for drift. */
 static void read_baseline(struct model *model, const char *path)
 {
@@ -44,9 +65,12 @@ static void read_baseline(struct model *model, const char *path)
     }
     const char *text = weir_net_file_info(file)->baseline;
     json_t *baseline = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    model->has_score_baseline = read_histogram(baseline, "score", &model->score_baseline);
-    model->has_brightness_baseline =
-        read_histogram(baseline, "brightness", &model->brightness_baseline);
+    for (size_t i = 0; i < MODEL_EMBEDDING; i++) {
+        model->has_baseline[i] =
+            read_histogram(baseline, model_signal_names[i], &model->baselines[i]);
+    }
+    model->has_baseline[MODEL_EMBEDDING] =
+        read_embedding(model, json_object_get(baseline, "embedding"));
     json_decref(baseline);
     weir_net_file_close(file);
 }
@@ -269,6 +293,24 @@ static double brightness_of(const struct signature_picture *picture, const char 
     return sum / (double)n / picture->scale;
 }
 
+void model_look(struct model *model, size_t i, struct weir_look *out, uint64_t *out_digest)
+{
+    const struct signature_picture *picture = &model->signature.picture;
+    const char *elems = (const char *)model->input->data + i * model->picture_bytes;
+    size_t area = (size_t)picture->width * (size_t)picture->height;
+    size_t channels = (size_t)picture->channels, bytes = weir_dtype_bytes(picture->dtype);
+    for (size_t k = 0; k < area; k++) {
+        double sum = 0;
+        for (size_t c = 0; c < channels; c++) {
+            size_t at = picture->is_nhwc ? k * channels + c : c * area + k;
+            sum += element(picture->dtype, elems + at * bytes) * picture->std[c] + picture->mean[c];
+        }
+        model->grey[k] = (float)(sum / ((double)channels * picture->scale));
+    }
+    *out = weir_look_at(model->grey, (size_t)picture->height, (size_t)picture->width);
+    *out_digest = weir_frozen_digest(elems, model->picture_bytes);
+}
+
 weir_status model_put(struct model *model, size_t i, const struct weir_image *image,
                       double *out_brightness, struct weir_error *err)
 {
@@ -366,6 +408,10 @@ static weir_status prepare(struct model *model, const char *path, const struct m
     WEIR_TRY(find_what_it_gives(model, err));
     WEIR_TRY(make_tensors(model, err));
     model->output = weir_xalloc(model->batch * model->dim * sizeof *model->output);
+    model->grey = weir_xalloc(
+        WEIR_MAX((size_t)model->signature.picture.width * (size_t)model->signature.picture.height,
+                 (size_t)1) *
+        sizeof *model->grey);
     if (model->gives == WEIR_STAGE_MODEL_CLASSIFIES) {
         WEIR_TRY(take_labels(model, err));
     }
@@ -410,6 +456,8 @@ void model_unref(struct model *model)
     weir_tensor_release(model->input);
     weir_arena_fini(&model->arena);
     free(model->output);
+    free(model->grey);
+    weir_embedding_fini(&model->embedding);
     free(model->name);
     free(model->id);
     free(model->blob);

@@ -17,12 +17,28 @@
 #include "data/image.h"
 #include "endpoint/stage.h"
 #include "serve/signature.h"
+#include "stats/embedding.h"
 #include "stats/histogram.h"
+#include "stats/look.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/** Signals of which training leaves a baseline in the model's file; older files have fewer. */
+enum model_signal {
+    MODEL_SCORE,
+    MODEL_BRIGHTNESS,
+    MODEL_CONTRAST,
+    MODEL_SHARPNESS,
+    MODEL_ENTROPY,
+    MODEL_EMBEDDING, /**< Distance from training's vectors (stats/embedding.h). */
+    MODEL_N_SIGNALS,
+};
+
+/** "score", "brightness" … */
+extern const char *const model_signal_names[MODEL_N_SIGNALS];
 
 struct model {
     atomic_int n_refs;
@@ -31,8 +47,9 @@ struct model {
     enum weir_stage_model gives; /**< EMBEDS or CLASSIFIES. */
     size_t dim;                  /**< Of an embedding; or how many labels. */
     const char *const *labels;   /**< Of a classifier: dim names. NULL of others. */
-    bool has_score_baseline, has_brightness_baseline;
-    struct weir_histogram score_baseline, brightness_baseline;
+    bool has_baseline[MODEL_N_SIGNALS];
+    struct weir_histogram baselines[MODEL_N_SIGNALS];
+    struct weir_embedding embedding; /**< If has_baseline[MODEL_EMBEDDING]. */
     /* How it is run: model.c's. */
     struct serve_model *serve;
     struct weir_signature signature;
@@ -40,6 +57,7 @@ struct model {
     struct weir_tensor *input; /**< Of `batch` pictures. */
     size_t batch, picture_bytes;
     float *output; /**< batch × dim. */
+    float *grey;   /**< One picture, for model_look. */
 };
 
 /** What is known of a version before its file is read. */
@@ -69,6 +87,14 @@ void model_unref(struct model *model);
  */
 weir_status model_put(struct model *model, size_t i, const struct weir_image *image,
                       double *out_brightness, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * What picture i, which model_put made, looks like to the model, also after a run (which may have
+ * mirrored it).
+ * @param out_digest  Of its bytes: equal pictures have equal ones.
+ * Cost: about 5 ns a pixel.
+ */
+void model_look(struct model *model, size_t i, struct weir_look *out, uint64_t *out_digest);
 
 /**
  * Run it on the first n pictures.

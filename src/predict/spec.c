@@ -1,6 +1,7 @@
 #include "predict/spec.h"
 
 #include "base/json.h"
+#include "stats/frozen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
     WEIR_TRY(read_int(health, "$.health", "window", 200, 20, 100000, &out->health_window, err));
     WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,
                       &out->health_interval_ms, err));
+    WEIR_TRY(read_int(health, "$.health", "frozen_after_ms", WEIR_FROZEN_AFTER_MS, 0, 86400000,
+                      &out->health_frozen_after_ms, err));
     out->rank = rank_of(out->replica) % out->n_replicas;
     return weir_endpoints_read(json_object_get(root, "source"), json_object_get(root, "sinks"), "$",
                                arena, &out->source, out->sinks, &out->n_sinks, err);

@@ -33,7 +33,7 @@ struct predict_spec {
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];
     size_t n_sinks;
-    int64_t health_window, health_interval_ms;
+    int64_t health_window, health_interval_ms, health_frozen_after_ms;
 };
 
 /** Read the file; text lives in the arena. @return INVALID with the place of what is wrong. */

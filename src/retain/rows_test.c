@@ -308,7 +308,7 @@ static const char unswept[] =
     "'usage_totals',"                                           /* of projects and models */
     "'sessions', 'login_links'," /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
-    "'model_aliases', 'deployments',"                             /* stay until deleted */
+    "'model_aliases', 'model_baselines', 'deployments',"          /* stay until deleted */
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
     "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
     "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'," /* of documents and versions */

@@ -21,10 +21,9 @@ bool weir_frozen_add(struct weir_frozen *frozen, uint64_t digest, int64_t time_m
     return is_duplicate;
 }
 
-bool weir_frozen_is(const struct weir_frozen *frozen, int64_t time_ms)
+bool weir_frozen_is(const struct weir_frozen *frozen, int64_t time_ms, int64_t after_ms)
 {
-    return frozen->n_equal >= WEIR_FROZEN_FRAMES &&
-           time_ms - frozen->since_ms >= WEIR_FROZEN_AFTER_MS;
+    return frozen->n_equal >= WEIR_FROZEN_FRAMES && time_ms - frozen->since_ms >= after_ms;
 }
 
 /* Four lanes of multiply and shift, so that products overlap; the end is mixed as MurmurHash3's. */

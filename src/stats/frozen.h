@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define WEIR_FROZEN_FRAMES   20    /**< Equal frames in a row … */
-#define WEIR_FROZEN_AFTER_MS 30000 /**< … over at least so long. */
+#define WEIR_FROZEN_AFTER_MS 30000 /**< … over at least so long, unless said. */
 #define WEIR_FROZEN_RECENT   16    /**< Frames that one can be a duplicate of. */
 
 /** Zero it before the first frame. */
@@ -30,8 +30,8 @@ struct weir_frozen {
  */
 bool weir_frozen_add(struct weir_frozen *frozen, uint64_t digest, int64_t time_ms);
 
-/** Are the frames up to now one and the same for too long? */
-bool weir_frozen_is(const struct weir_frozen *frozen, int64_t time_ms);
+/** Are the frames up to now one and the same, WEIR_FROZEN_FRAMES of them or more and for after_ms? */
+bool weir_frozen_is(const struct weir_frozen *frozen, int64_t time_ms, int64_t after_ms);
 
 /** 64-bit digest of bytes; equal pictures have equal ones. Not for secrets. About 8 bytes a ns. */
 uint64_t weir_frozen_digest(const void *bytes, size_t len);

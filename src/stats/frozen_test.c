@@ -11,18 +11,18 @@ START_TEST(the_same_frame_for_long_enough_is_a_frozen_camera)
     struct weir_frozen frozen = {0};
     for (int i = 0; i < 100; i++) {
         ck_assert(!weir_frozen_add(&frozen, (uint64_t)(1000 + i), i * 100));
-        ck_assert(!weir_frozen_is(&frozen, i * 100));
+        ck_assert(!weir_frozen_is(&frozen, i * 100, WEIR_FROZEN_AFTER_MS));
     }
     int64_t at = 10000;
     (void)weir_frozen_add(&frozen, 7, at);
-    while (!weir_frozen_is(&frozen, at)) {
+    while (!weir_frozen_is(&frozen, at, WEIR_FROZEN_AFTER_MS)) {
         at += 1000;
         ck_assert(weir_frozen_add(&frozen, 7, at));
         ck_assert_int_lt(at, 100000);
     }
     ck_assert_int_eq(at, 10000 + WEIR_FROZEN_AFTER_MS);
     ck_assert(!weir_frozen_add(&frozen, 8, at + 1000)); /* it moves again */
-    ck_assert(!weir_frozen_is(&frozen, at + 1000));
+    ck_assert(!weir_frozen_is(&frozen, at + 1000, WEIR_FROZEN_AFTER_MS));
 }
 
 END_TEST
@@ -33,11 +33,11 @@ START_TEST(it_takes_both_frames_and_time)
     struct weir_frozen burst = {0}, rare = {0};
     for (int i = 0; i < 1000; i++) {
         (void)weir_frozen_add(&burst, 1, i);
-        ck_assert(!weir_frozen_is(&burst, i));
+        ck_assert(!weir_frozen_is(&burst, i, WEIR_FROZEN_AFTER_MS));
     }
     for (int i = 0; i < WEIR_FROZEN_FRAMES - 1; i++) {
         (void)weir_frozen_add(&rare, 1, (int64_t)i * 3600000);
-        ck_assert(!weir_frozen_is(&rare, (int64_t)i * 3600000));
+        ck_assert(!weir_frozen_is(&rare, (int64_t)i * 3600000, WEIR_FROZEN_AFTER_MS));
     }
 }
 
@@ -49,7 +49,7 @@ START_TEST(frames_sent_again_are_duplicates_and_no_frozen_camera)
     int n_duplicates = 0;
     for (int i = 0; i < 400; i++) {
         n_duplicates += weir_frozen_add(&frozen, (uint64_t)(i % 8), i * 1000);
-        ck_assert(!weir_frozen_is(&frozen, i * 1000));
+        ck_assert(!weir_frozen_is(&frozen, i * 1000, WEIR_FROZEN_AFTER_MS));
     }
     ck_assert_int_eq(n_duplicates, 392);
     memset(&frozen, 0, sizeof frozen);

@@ -9,6 +9,8 @@
  *   sequence.h   the same for what is too slow or too small for a window
  *   rate.h       exact tests of rates: missing, new, out of range
  *   frozen.h     does a camera still see?
+ *   look.h       what can be said of any picture: light, contrast, focus, entropy
+ *   embedding.h  how far a vector lies from where training's lay
  *   feature.h    all of it for the features of a table or a series, with false discoveries bounded
  *
  * Drift in four lines:
@@ -25,9 +27,11 @@
 
 #include "stats/distance.h"
 #include "stats/drift.h"
+#include "stats/embedding.h"
 #include "stats/feature.h"
 #include "stats/frozen.h"
 #include "stats/histogram.h"
+#include "stats/look.h"
 #include "stats/quantile.h"
 #include "stats/rate.h"
 #include "stats/sequence.h"

@@ -8,9 +8,12 @@
 #define OF_JOB "(SELECT project FROM main.jobs WHERE id = job)"
 #define OF_TASK                                                                                    \
     "(SELECT project FROM main.jobs WHERE id = (SELECT job FROM main.tasks WHERE id = task))"
-#define OF_DATASET    "(SELECT project FROM main.datasets WHERE name = dataset)"
-#define OF_RUN        "(SELECT project FROM main.runs WHERE id = run)"
-#define OF_MODEL      "(SELECT project FROM main.models WHERE name = model)"
+#define OF_DATASET "(SELECT project FROM main.datasets WHERE name = dataset)"
+#define OF_RUN     "(SELECT project FROM main.runs WHERE id = run)"
+#define OF_MODEL   "(SELECT project FROM main.models WHERE name = model)"
+#define OF_VERSION                                                                                 \
+    "(SELECT project FROM main.models WHERE name = "                                               \
+    "(SELECT model FROM main.model_versions WHERE id = version))"
 #define OF_ION        "(SELECT project FROM main.ions WHERE name = ion)"
 #define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
 
@@ -53,6 +56,7 @@ static const struct {
     {"models", "project"},
     {"model_versions", OF_MODEL},
     {"model_aliases", OF_MODEL},
+    {"model_baselines", OF_VERSION},
     {"deployments", "project"},
     {"deployment_versions", OF_DEPLOYMENT},
     {"deployment_replicas", OF_DEPLOYMENT},

@@ -1,6 +1,8 @@
 #include "train/baseline.h"
 
+#include "stats/embedding.h"
 #include "stats/histogram.h"
+#include "stats/look.h"
 #include "train/embed.h"
 
 #include <math.h>
@@ -9,13 +11,17 @@
 
 struct gathered {
     double *brightness, *scores;
-    float *vectors; /**< NULL for classifiers. */
-    float *batch;   /**< Vectors of one batch. */
+    double *looks[3]; /**< As look_names. */
+    float *grey;      /**< One picture. */
+    float *vectors;   /**< NULL for classifiers. */
+    float *batch;     /**< Vectors of one batch. */
     int32_t *labels;
     size_t n, n_scores, max, dim, n_pixels;
     bool wants_brightness; /**< And vectors. */
     bool wants_scores;     /**< Of a classifier. */
 };
+
+static const char *const look_names[] = {"contrast", "sharpness", "entropy"};
 
 void train_genuine_scores(const float *vectors, const int32_t *labels, size_t n, size_t dim,
                           double *out_scores)
@@ -91,6 +97,12 @@ static weir_status add_batch(struct gathered *gathered, const struct weir_batch 
         gathered->brightness[at] =
             weir_net_input_brightness(input, batch->images + i * gathered->n_pixels);
         gathered->labels[at] = batch->labels[i];
+        weir_net_input_grey(input, batch->images + i * gathered->n_pixels, gathered->grey);
+        struct weir_look look =
+            weir_look_at(gathered->grey, (size_t)input->shape.h, (size_t)input->shape.w);
+        gathered->looks[0][at] = look.contrast;
+        gathered->looks[1][at] = look.sharpness;
+        gathered->looks[2][at] = look.entropy;
         if (gathered->vectors != NULL) {
             memcpy(gathered->vectors + at * gathered->dim, gathered->batch + i * gathered->dim,
                    gathered->dim * sizeof(float));
@@ -154,6 +166,18 @@ static weir_status to_json(const struct gathered *gathered, struct weir_arena *a
         weir_histogram_from_values(&scores, gathered->scores, gathered->n_scores) == WEIR_OK) {
         json_object_set_new(object, "score", weir_histogram_to_json(&scores));
     }
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(look_names); k++) {
+        struct weir_histogram look;
+        if (weir_histogram_from_values(&look, gathered->looks[k], gathered->n) == WEIR_OK) {
+            json_object_set_new(object, look_names[k], weir_histogram_to_json(&look));
+        }
+    }
+    if (gathered->vectors != NULL) {
+        json_t *embedding = weir_embedding_json(gathered->vectors, gathered->n, gathered->dim);
+        if (embedding != NULL) {
+            json_object_set_new(object, "embedding", embedding);
+        }
+    }
     *out = weir_json_text(object, arena);
     json_decref(object);
     return WEIR_OK;
@@ -178,6 +202,41 @@ static weir_status gather_all(struct gathered *gathered, const struct train_task
     return WEIR_OK;
 }
 
+static weir_status allocate(struct gathered *gathered, const struct train_task *task,
+                            struct weir_net *net, struct weir_error *err)
+{
+    bool is_there = true;
+    gathered->brightness = calloc(gathered->max, sizeof(double));
+    gathered->scores = calloc(gathered->max, sizeof(double));
+    gathered->labels = calloc(gathered->max, sizeof(int32_t));
+    gathered->grey = calloc(gathered->n_pixels, sizeof(float));
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(look_names); k++) {
+        gathered->looks[k] = calloc(gathered->max, sizeof(double));
+        is_there = is_there && gathered->looks[k] != NULL;
+    }
+    if (task->is_embedding) {
+        gathered->vectors = calloc(gathered->max * gathered->dim, sizeof(float));
+        gathered->batch = calloc((size_t)weir_net_batch(net) * gathered->dim, sizeof(float));
+        is_there = is_there && gathered->vectors != NULL && gathered->batch != NULL;
+    }
+    is_there = is_there && gathered->brightness != NULL && gathered->scores != NULL &&
+               gathered->labels != NULL && gathered->grey != NULL;
+    return is_there ? WEIR_OK : weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the baseline");
+}
+
+static void free_all(struct gathered *gathered)
+{
+    for (size_t k = 0; k < WEIR_ARRAY_LEN(look_names); k++) {
+        free(gathered->looks[k]);
+    }
+    free(gathered->grey);
+    free(gathered->brightness);
+    free(gathered->scores);
+    free(gathered->labels);
+    free(gathered->vectors);
+    free(gathered->batch);
+}
+
 weir_status train_baseline(const struct train_task *task, const struct weir_net_input *input,
                            struct weir_net *net, struct weir_arena *arena, char **out,
                            struct weir_error *err)
@@ -187,28 +246,13 @@ weir_status train_baseline(const struct train_task *task, const struct weir_net_
         .max = WEIR_MIN(weir_dataset_n_samples(task->dataset), (size_t)TRAIN_BASELINE_MAX),
         .dim = (size_t)weir_graph_output_shape(task->graph).c,
         .n_pixels = (size_t)shape.c * (size_t)shape.h * (size_t)shape.w};
-    gathered.brightness = calloc(gathered.max, sizeof(double));
-    gathered.scores = calloc(gathered.max, sizeof(double));
-    gathered.labels = calloc(gathered.max, sizeof(int32_t));
-    if (task->is_embedding) {
-        gathered.vectors = calloc(gathered.max * gathered.dim, sizeof(float));
-        gathered.batch = calloc((size_t)weir_net_batch(net) * gathered.dim, sizeof(float));
-    }
-    weir_status status = WEIR_OK;
-    if (gathered.brightness == NULL || gathered.scores == NULL || gathered.labels == NULL ||
-        (task->is_embedding && (gathered.vectors == NULL || gathered.batch == NULL))) {
-        status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the baseline");
-    }
+    weir_status status = allocate(&gathered, task, net, err);
     if (status == WEIR_OK) {
         status = gather_all(&gathered, task, input, net, err);
     }
     if (status == WEIR_OK) {
         status = to_json(&gathered, arena, out, err);
     }
-    free(gathered.brightness);
-    free(gathered.scores);
-    free(gathered.labels);
-    free(gathered.vectors);
-    free(gathered.batch);
+    free_all(&gathered);
     return status;
 }

@@ -2,8 +2,10 @@
  * Baseline: the distribution of the training data under the trained model, to which monitors
  * compare live data.
  *
- * {"brightness": histogram, "score": histogram} (stats/histogram.h). Brightness is
- * weir_net_input_brightness of each picture. Embeddings (embed.h) have a "score": the best cosine
+ * {"brightness": histogram, "contrast", "sharpness", "entropy": histograms, "score": histogram,
+ * "embedding": ...} (stats/histogram.h, look.h, embedding.h). Brightness is
+ * weir_net_input_brightness of each picture; the next three are weir_look_at's of what
+ * weir_net_input_grey makes of it. Only nets that give embeddings have an "embedding". Embeddings (embed.h) have a "score": the best cosine
  * similarity of each picture to the other pictures of its person (leave one out). People with one
  * picture have none. The "score" of a classifier is the probability of the likeliest label, of the
  * validation data if there are any, else of the training data.

@@ -178,6 +178,16 @@ START_TEST(the_baseline_counts_the_brightness_of_every_picture)
     ck_assert_uint_eq(hist.n, expected.n);
     ck_assert_double_eq_tol(hist.mean, expected.mean, 1e-6);
     ck_assert_double_eq_tol(hist.m2, expected.m2, 1e-6);
+    /* What else a picture looks like: once of each, and contrast as the pixels have it. */
+    static const char *const looks[] = {"contrast", "sharpness", "entropy"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(looks); i++) {
+        ck_assert_int_eq(
+            weir_histogram_from_json(json_object_get(baseline, looks[i]), &hist, &fixture.err),
+            WEIR_OK);
+        ck_assert_uint_eq(hist.n, expected.n);
+        ck_assert_double_gt(hist.mean, 0);
+    }
+    ck_assert_ptr_null(json_object_get(baseline, "embedding")); /* a classifier */
     json_decref(baseline);
     weir_net_destroy(net);
 }

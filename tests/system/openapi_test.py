@@ -114,6 +114,7 @@ class OpenApi(unittest.TestCase):
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         server.post("/models/m/versions", {"id": "0190a0b0-0000-7000-8000-000000000001", "blob": blob, "bytes": len(model),
                                            "metrics": {"accuracy": 0.5}, "parameters": {"epochs": 3}})
+        server.request("PUT", "/api/v1/models/m/versions/1/baseline", {"features": {"city": {"kind": "category", "counts": {"paris": 3}}}})
         train = server.post("/jobs", {"name": "train", "kind": "train", "spec": {"model": "lenet", "dataset": "faces"}})
         run = server.get(f"/jobs/{train['id']}")["run"]
         server.request("POST", f"/api/v1/runs/{run}/metrics", {"metrics": [{"key": "loss", "step": 1, "value": 0.5}]})

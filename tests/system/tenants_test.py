@@ -63,6 +63,7 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/ions/{name}/reject": {}, "/ions/{name}/rollback": {"version": 1},
           "/what-if": {"first": "{alive}"}, "/queues/{name}": {"project": "blue"}, "/jobs/{id}": {"priority": 70},
           "/feedback": {"decision": "blue-d", "truth": "ann"}, "/ions/{name}/kpis": {"name": "stolen", "value": 1}, "/ions/{name}/statistics": {"statistics": []}, "/ions/{name}/told": {"about": "data", "title": "stolen", "is_healthy": False},
+          "/models/{name}/versions/{version}/baseline": {"features": {}}, "/ions/{name}/pipelines/{pipeline}/windows": {"model": "blue-model", "version": 1, "features": {}},
           "/snapshots": {"name": "stolen", "ion": "blue-door"},
           "/groups": {"name": "stolen"}, "/users": {"name": "stolen", "kind": "person", "role": "admin"}}
 OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}

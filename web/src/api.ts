@@ -478,6 +478,15 @@ export interface Feedback {
     truth: string // What it should have said
 }
 
+export interface Finding {
+    differs: boolean // It differs, among all that was asked of this window
+    drifted: boolean // So did one of the two windows before: a drift
+    p_value: number // How often a window like this comes if nothing has changed
+    signal: string // feature:NAME, missing:NAME, category:NAME or range:NAME
+    statistic: string // What moved: location, spread, shape or none; rate
+    value: number // In standard deviations; of a rate the share of the window
+}
+
 /** GET /forgotten-people */
 export interface ForgottenPerson {
     actor: string | null // Who had it done
@@ -733,6 +742,14 @@ export interface ModelAlias {
     model: string // Model
     updated_ms: Time // When (ms)
     version: number // Version that it names
+}
+
+/** GET /models/{name}/versions/{version}/baseline */
+export interface ModelBaseline {
+    actor: string | null // Who attached it
+    baseline: Record<string, unknown> // {features: {NAME: {kind, histogram or counts}}}
+    time_ms: Time // When (ms)
+    version: string // Identifier of the model version
 }
 
 /** GET /models/{name}/versions, GET /models/{name}/versions/{version} */
@@ -1294,6 +1311,11 @@ export interface Task {
     signal: number // Signal that killed it; 0 = none
     started_ms: Time | null // When its attempt was placed (ms)
     state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST
+}
+
+/** POST /ions/{name}/pipelines/{pipeline}/windows */
+export interface TestedWindow {
+    findings: Finding[] // What was asked of each feature, answered
 }
 
 export interface Threshold {

@@ -31,6 +31,20 @@ double weir_net_input_brightness(const struct weir_net_input *input, const float
     return sum / ((double)n_pixels * input->shape.c);
 }
 
+void weir_net_input_grey(const struct weir_net_input *input, const float *tensor, float *out)
+{
+    size_t n_pixels = (size_t)input->shape.h * (size_t)input->shape.w;
+    for (size_t i = 0; i < n_pixels; i++) {
+        out[i] = 0;
+    }
+    for (int32_t c = 0; c < input->shape.c; c++) {
+        const float *plane = tensor + (size_t)c * n_pixels;
+        for (size_t i = 0; i < n_pixels; i++) {
+            out[i] += (plane[i] * input->std[c] + input->mean[c]) / (float)input->shape.c;
+        }
+    }
+}
+
 /** Class weights of a margin loss: for training only, and of classes that the file may not name. */
 static bool is_class_weight(const struct weir_net *net, size_t i_param)
 {

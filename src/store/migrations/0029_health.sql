@@ -28,3 +28,11 @@ CREATE TABLE feedback (
     time_ms       BIGINT  NOT NULL
 );
 CREATE INDEX feedback_by_ion ON feedback (ion, decided_ms);
+
+-- What training's features looked like: attached to a version by whatever trained it.
+CREATE TABLE model_baselines (
+    version  TEXT   NOT NULL PRIMARY KEY REFERENCES model_versions (id) ON DELETE CASCADE,
+    baseline TEXT   NOT NULL,
+    actor    TEXT,
+    time_ms  BIGINT NOT NULL
+);
