@@ -494,7 +494,7 @@ static const struct api_member retention_members[] = {
 };
 static const struct api_member alert_members[] = {
     ALWAYS("status", "text", "Now: raised, acknowledged, silenced or resolved"),
-    MAY_MISS("firings", "list of trigger firing", "Of a single one: what rules made of it"),
+    MAY_MISS("firings", "list of firing", "Of a single one: what rules made of it"),
     MAY_MISS("deliveries", "list of delivery", "Of a single one: who was told, and when"),
 };
 static const struct api_member rule_members[] = {

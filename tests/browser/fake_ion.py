@@ -85,8 +85,28 @@ def replay(state, rules):
             "drift": {"false_alarm_rate": rules.get("false_alarm_rate", 0.001), "min_effect": 0.1, "window": 200, "confirm_k": 2, "confirm_n": 3, "signals": [signal_row]}}
 
 
+def alerting(state):
+    """Rules, receivers, silences and messages of alerts."""
+    at = made.rfc3339(time.time() - 600)
+    rule = {"name": "drift-of-doors", "project": None, "doc": "Lamps fail", "kinds": ["drift"], "subjects": ["ion/*"], "severities": None, "hold_ms": 300_000, "group_by": "none", "group_ms": 0,
+            "receivers": ["on-call"], "tells_end": True, "escalate_ms": 900_000, "escalate_to": ["boss"], "actions": [{"kind": "retrain"}], "action_interval_ms": 3_600_000,
+            "is_disabled": False, "created_by": "admin", "created_ms": at, "updated_ms": at, "n_fired": 4}
+    receiver = {"name": "on-call", "kind": "webhook", "doc": None, "options": {"url": "https://hooks.example/x", "secret": "***"}, "projects": None, "created_by": "admin", "created_ms": at,
+                "updated_ms": at, "is_failing": False, "n_waiting": 0, "last_sent_ms": at}
+    silence = {"id": "s-1", "project": None, "alert": None, "kinds": ["node_lost"], "subjects": None, "severities": None, "until_ms": made.rfc3339(time.time() + 3600), "note": "racks are moved",
+               "created_by": "admin", "created_ms": at, "ended_by": None, "ended_ms": None}
+    delivery = {"id": "d-1", "seq": 1, "alert": None, "rule": "drift-of-doors", "project": None, "receiver": "on-call", "event": "raised", "state": "dead", "attempts": 8, "error": "HTTP 500",
+                "created_ms": at, "done_ms": at, "due_ms": None, "message": None}
+    return {"alert-rules": [rule], "alert-receivers": [receiver], "alert-silences": [silence], "alert-deliveries": [delivery]}
+
+
 def find(state, parts, query):
     """What GET answers below an ION, or of a snapshot; None: it is not of here."""
+    if parts[0].startswith("alert-"):
+        return alerting(state)[parts[0]]
+    if parts == ["audit", "verify"]:
+        chain = {"is_whole": True, "number": 41, "hash": "ab" * 32, "n_rows": 41, "n_before": 0, "begins_after": 0, "cut": None, "finding": None}
+        return {"is_whole": True, "chains": [{**chain, "chain": "acts"}, {**chain, "chain": "accesses"}]}
     if parts[0] == "snapshots":
         return snapshot_state(state, query["time"]) if parts[-1] == "state" else snapshots(state, query.get("ion"))
     if parts[0] != "ions" or len(parts) != 3:

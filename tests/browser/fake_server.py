@@ -463,6 +463,9 @@ class Handler(BaseHTTPRequestHandler):
             return state.members_of.get(parts[1], [])
         if path == "events" and query.get("topic") == "audit":
             return state.audit
+        if parts[0] == "alerts" and len(parts) == 2:
+            found = next((one for one in state.alerts if one["id"] == parts[1]), None)
+            return found and {**found, "firings": [], "deliveries": fake_ion.alerting(state)["alert-deliveries"]}
         if parts[0] == "decisions" and len(parts) == 2 and parts[1] != "summary":
             return next((one for one in state.decisions if one["id"] == parts[1]), None)
         if parts[0] == "ions" and parts[-1] == "policy-decisions":
@@ -616,9 +619,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback"):
             self.state.decide(parts[-1], document)
-        elif parts[0] == "alerts":
+        elif parts[0] == "alerts" and parts[-1] == "acknowledge":
             self.state.acknowledge(parts[1])
-        elif parts[0] not in ("ions", "jobs", "session", "nodes", "projects", "snapshots"):
+        elif parts[0] not in ("ions", "jobs", "session", "nodes", "projects", "snapshots", "alerts", "alert-rules", "alert-receivers", "alert-silences"):
             self.error(404, "NOT_FOUND", "no such thing")
             return
         self.answer(200, {})

@@ -88,4 +88,42 @@ class HealthTest(WithPage):
         self.assertEqual(self.last_request()[:2], ("POST", "/api/v1/ions/door-trial/promote"))
 
 
-CASES = [HealthTest]
+class AlertTest(WithPage):
+    def test_rules_receivers_and_silences_are_shown_and_changed(self):
+        page = self.page
+        page.go("alerts?tab=rules")
+        for text in ("drift-of-doors", "on-call, after 15 min boss", "retrain"):
+            page.has_text("[aria-labelledby=p-rules]", text)
+        page.button("Edit drift-of-doors").click()
+        page.one('dialog [name="hold"]').send_keys("0")  # 5m becomes 5m0, which is none
+        page.button("Set it", "dialog").click()
+        page.has_text("dialog [role=alert]", "expected a time")
+        page.js("document.querySelector('dialog [name=hold]').value = ''")
+        page.one('dialog [name="hold"]').send_keys("10m")
+        page.button("Set it", "dialog").click()
+        method, path, _, body = self.last_request()
+        sent = json.loads(body)
+        self.assertEqual((method, path, sent["hold_ms"], sent["escalate_ms"], sent["actions"], sent["tells_end"]), ("PUT", "/api/v1/alert-rules/drift-of-doors", 600_000, 900_000, [{"kind": "retrain"}], True))
+        page.go("alerts?tab=receivers")
+        page.has_text("[aria-labelledby=p-messages]", "HTTP 500 (8 tries)")
+        page.go("alerts?tab=silences")
+        page.has_text("[aria-labelledby=p-silences]", "racks are moved")
+
+    def test_an_alert_is_silenced_and_the_audit_verified(self):
+        page = self.page
+        alert = self.state.alerts[0]
+        page.go(f"alerts?id={alert['id']}")
+        page.has_text(".drawer", "given up")
+        page.button("Silence…").click()
+        page.one('dialog [name="note"]').send_keys("the lamp is replaced")
+        page.button("Silence", "dialog").click()
+        page.until(lambda: self.state.requests, "the silence")
+        _, path, _, body = self.last_request()
+        self.assertEqual((path, json.loads(body)["alert"], json.loads(body)["note"]), ("/api/v1/alert-silences", alert["id"], "the lamp is replaced"))
+        page.until(lambda: not page.all("dialog"), "the dialog to close")
+        page.go("audit")
+        page.button("Verify").click()
+        page.has_text("dialog", "The audit is whole")
+
+
+CASES = [HealthTest, AlertTest]

@@ -30,7 +30,7 @@ export interface Alert {
     count: number // How often it was raised
     data: unknown // Details
     deliveries?: Delivery[] | null // Of a single one: who was told, and when
-    firings?: TriggerFiring[] | null // Of a single one: what rules made of it
+    firings?: Firing[] | null // Of a single one: what rules made of it
     id: string // Identifier
     is_sandbox: boolean // Of an ION that is a sandbox: nobody is told
     key: string // One unresolved alert per key
@@ -485,6 +485,23 @@ export interface Finding {
     signal: string // feature:NAME, missing:NAME, category:NAME or range:NAME
     statistic: string // What moved: location, spread, shape or none; rate
     value: number // In standard deviations; of a rate the share of the window
+}
+
+export interface Firing {
+    acted_ms: Time | null // When its actions were decided on (ms)
+    actions: unknown // What became of them: kind, state, message
+    alert: string // Alert
+    due_ms: Time | null // When something is due next (ms)
+    escalated_ms: Time | null // When it was escalated (ms)
+    id: string // RULE/ALERT
+    over_ms: Time | null // When it was over (ms)
+    project: string | null // The rule's project; null: of the platform
+    raised_ms: Time // When the alert was raised (ms)
+    resend_ms: Time | null // When receivers that forget are told again (ms)
+    rule: string // Rule
+    state: string // waiting, told, escalated or over
+    subject: string | null // About what
+    told_ms: Time | null // When its receivers were told (ms)
 }
 
 /** GET /forgotten-people */

@@ -1,16 +1,21 @@
 /** Alerts: what fires, about what, since when, and who has taken it. */
 import { useState } from 'preact/hooks'
 import type { Alert } from '../api'
+import { AlertReceivers, AlertRules, AlertSilences, Deliveries, SilenceForm } from '../components/alert_settings'
 import { byUrgency, severityTone, take, TakeButton, useProjectAlerts } from '../components/alerts'
 import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs, When } from '../components/basics'
+import { ask } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { Act } from '../components/locked'
 import { Id, Sentence, Subject } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { dayMinute, dayTime, duration, millis, NONE, plainValue, sentence, words } from '../format'
 import type { Screen } from '../screen'
+import { get, segment, send } from '../state/http'
+import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { alerts, ions, jobs, now, openAlerts } from '../state/store'
 import { canChange } from '../state/versions'
@@ -117,10 +122,42 @@ function endedColumns(): Column<Alert>[] {
     ]
 }
 
+/** Who was told of it, and what rules did. */
+function Told({ id, version }: { id: string; version: string }) {
+    const whole = useResource(`alert:${id}:${version}`, () => get<Alert>(`/alerts/${segment(id)}`))
+    return (
+        <Loaded resource={whole}>
+            {(found) => (
+                <>
+                    {(found.firings ?? []).map((one) => (
+                        <p key={one.id} class="small">
+                            Rule <b>{one.rule}</b>: {one.state}
+                            {Array.isArray(one.actions) && one.actions.length > 0 && ` · ${one.actions.map((act) => plainValue(act)).join(', ')}`}
+                        </p>
+                    ))}
+                    <Deliveries items={found.deliveries ?? []} />
+                </>
+            )}
+        </Loaded>
+    )
+}
+
 function AlertDrawer({ alert }: { alert: Alert }) {
+    const [isSilencing, setSilencing] = useState(false)
+    const resolve = () =>
+        ask({
+            title: 'Is it over?',
+            text: <p>{alert.message}</p>,
+            confirm: 'Resolve',
+            done: 'It is over',
+            act: async () => {
+                await send('POST', `/alerts/${segment(alert.id)}/resolve`, {})
+                await alerts.load()
+            },
+        })
     const data = Object.entries((alert.data as Record<string, unknown> | null | undefined) ?? {}).filter(([, value]) => typeof value !== 'object')
     return (
-        <Drawer title={sentence(words(alert.kind))} id="alert-title" close={hrefWith({ id: '' })} state={<StateWord state={alert.state} />}>
+        <Drawer title={sentence(words(alert.kind))} id="alert-title" close={hrefWith({ id: '' })} state={<StateWord state={alert.status ?? alert.state} />}>
             <div class={`note tone-${severityTone(alert)}`} data-alert={alert.id}>
                 <Icon name="warning" />
                 <p>
@@ -135,17 +172,32 @@ function AlertDrawer({ alert }: { alert: Alert }) {
                     ['Last', dayTime(alert.last_ms)],
                     ['Raised', (alert.count ?? 1) === 1 ? 'once' : `${alert.count} times`],
                     ['Looked after by', alert.acknowledged_by ? `${alert.acknowledged_by}, since ${dayTime(alert.acknowledged_ms)}` : 'nobody'],
-                    alert.resolved_ms ? ['Over since', dayTime(alert.resolved_ms)] : null,
+                    alert.silenced_ms ? ['Silenced until', dayTime(alert.silenced_ms)] : null,
+                    alert.acknowledged_note ? ['Note', alert.acknowledged_note] : null,
+                    alert.resolved_ms ? ['Over since', `${dayTime(alert.resolved_ms)}${alert.resolved_by ? `, by ${alert.resolved_by}` : ''}`] : null,
                     ...data.map(([key, value]): [string, string] => [sentence(words(key)), plainValue(value)]),
                     ['Alert', <Id id={alert.id} />],
                 ]}
             />
             <p class="acts">
                 <TakeButton alert={alert} />
+                {isFiring(alert) && (
+                    <>
+                        <Act right="acknowledge alerts" isSmall onClick={() => setSilencing(true)}>
+                            Silence…
+                        </Act>
+                        <Act right="acknowledge alerts" isSmall onClick={resolve}>
+                            Resolve…
+                        </Act>
+                    </>
+                )}
                 <a class="button small" href={href('events', { q: `subject:${alert.subject}` })}>
                     What happened
                 </a>
             </p>
+            {isSilencing && <SilenceForm alert={alert} onClose={() => setSilencing(false)} onDone={() => void alerts.load()} />}
+            <h3>Who was told</h3>
+            <Told id={alert.id} version={`${alert.state}${alert.count}${alert.silence ?? ''}`} />
         </Drawer>
     )
 }
@@ -226,7 +278,9 @@ function Alerts() {
     const all = useProjectAlerts()
     const firing = all.filter(isFiring)
     const open = firing.filter((alert) => is(alert.state, 'open'))
-    const isHistory = param('tab') === 'history'
+    const tab = param('tab')
+    const isHistory = tab === 'history'
+    const settings = { rules: <AlertRules />, receivers: <AlertReceivers />, silences: <AlertSilences /> }[tab]
     const wanted = param('id')
     const alert = (alerts.data.value ?? []).find((one) => one.id === wanted)
     const missing = wanted && alerts.data.value && !alert && (
@@ -242,12 +296,17 @@ function Alerts() {
             <Tabs
                 label="Alerts"
                 items={[
-                    { name: 'Firing', address: hrefWith({ tab: '', id: '', sort: '' }), isCurrent: !isHistory, badge: open.length > 0 && <Count count={open.length} tone="bad" /> },
+                    { name: 'Firing', address: hrefWith({ tab: '', id: '', sort: '' }), isCurrent: !isHistory && !settings, badge: open.length > 0 && <Count count={open.length} tone="bad" /> },
                     { name: 'History', address: hrefWith({ tab: 'history', id: '', sort: '' }), isCurrent: isHistory },
+                    ...[
+                        ['rules', 'Rules'],
+                        ['receivers', 'Who is told'],
+                        ['silences', 'Silences'],
+                    ].map(([id, name]) => ({ name: name!, address: hrefWith({ tab: id, id: '', sort: '' }), isCurrent: tab === id })),
                 ]}
             />
             <Loaded resource={alerts} rows={6}>
-                {() => (
+                {() => settings ?? (
                     <>
                         <Filter label="Filter alerts" rows={isHistory ? ended : firing} of={FILTER} hint="text, or kind:drift subject:ion/door" />
                         <WithDrawer

@@ -1,17 +1,19 @@
 /** The audit log: who did what, to what, from where, and who was refused. By pages, by time, and as a file. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { WeirEvent } from '../api'
-import { Choices, Empty, Loading, PageHead, Panel } from '../components/basics'
+import { Choices, Empty, Facts, Loading, PageHead, Panel } from '../components/basics'
+import { Dialog } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { Sentence, Subject } from '../components/noun'
+import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { momentOf, rangeText, TimeRange } from '../components/time_range'
 import { toast } from '../components/toast'
 import { dayTime, fullTime, NONE, words } from '../format'
 import type { Screen } from '../screen'
 import { auditCsv, auditPage, download, START, type Place, type Wanted } from '../state/audit'
-import { messageOf, session } from '../state/http'
+import { get, messageOf, session } from '../state/http'
 import { hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
 
@@ -70,6 +72,56 @@ interface Held {
     next: Place | null
 }
 
+interface Chain {
+    chain: string // acts or accesses
+    is_whole: boolean
+    n_rows: number
+    number: number // of its last row
+    hash: string // of its last row: who notes it can compare later
+    cut: { n: number } | null // rows that retention took
+    finding: { number: number; message: string } | null
+}
+
+/** Recomputes the chains of hashes: has any row been altered, taken out or put in? */
+function Verify() {
+    const [isBusy, setBusy] = useState(false)
+    const [found, setFound] = useState<{ is_whole: boolean; chains: Chain[] } | null>(null)
+    const run = async () => {
+        setBusy(true)
+        try {
+            setFound(await get<{ is_whole: boolean; chains: Chain[] }>('/audit/verify'))
+        } catch (failure) {
+            toast(messageOf(failure), 'bad')
+        } finally {
+            setBusy(false)
+        }
+    }
+    return (
+        <>
+            <button type="button" class="button" disabled={isBusy} onClick={() => void run()}>
+                <Icon name="lock" /> {isBusy ? 'Verifying…' : 'Verify'}
+            </button>
+            {found && (
+                <Dialog title={found.is_whole ? 'The audit is whole' : 'The audit was altered'} onClose={() => setFound(null)}>
+                    <div class="dialog-text">
+                        {found.chains.map((chain, i) => (
+                            <Facts
+                                key={i}
+                                items={[
+                                    [`Chain of ${chain.chain}`, <State tone={chain.is_whole ? 'good' : 'bad'}>{chain.is_whole ? 'whole' : `altered at row ${chain.finding?.number ?? NONE}`}</State>],
+                                    chain.finding ? ['Found', chain.finding.message] : null,
+                                    ['Rows', `${chain.n_rows}${chain.cut ? `, after ${chain.cut.n} that retention took` : ''}`],
+                                    ['Its end', <code>{`${chain.number}:${chain.hash.slice(0, 16)}…`}</code>],
+                                ]}
+                            />
+                        ))}
+                    </div>
+                </Dialog>
+            )}
+        </>
+    )
+}
+
 function Log() {
     const key = `${exact('by') ?? ''} ${exact('did') ?? ''} ${exact('what') ?? ''} ${param('from')} ${param('to')} ${param('who')}`
     const [held, setHeld] = useState<Held | null>(null)
@@ -120,6 +172,7 @@ function Log() {
         <>
             <PageHead title="Audit log" sub="Who did what to what, and who was refused. Nothing here can be changed; what is old goes as retention says.">
                 <TimeRange fallback={NO_BOUND} />
+                <Verify />
                 <button type="button" class="button" disabled={isWriting} onClick={() => void write()}>
                     <Icon name="download" /> {isWriting ? 'Collecting…' : 'Download'}
                 </button>
