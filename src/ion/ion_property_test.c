@@ -171,7 +171,13 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
         world->datasets[i_training] += weir_rng_below(rng, 3) != 0;
         *dataset = (struct weir_ion_dataset){i_training == 0 ? "faces" : "people",
-                                             world->datasets[i_training], "/d", "d", "b", 0, 0, 0};
+                                             world->datasets[i_training],
+                                             "/d",
+                                             "d",
+                                             "b",
+                                             0,
+                                             0,
+                                             0};
         event.type = WEIR_ION_EVENT_DATASET;
         event.datasets = dataset;
         event.n_datasets = 1;
