@@ -196,7 +196,7 @@ static weir_status see_alert(struct looking *l, const char *id)
     WEIR_TRY(weir_txn_get(l->txn, &weir_alert_resource, id, l->arena, alert, l->err));
     if (alert->subject != NULL) {
         WEIR_TRY(weir_subject_project(l->txn, alert->subject, l->arena, &project, l->err));
-        if (l->look->is_sandbox != NULL && !alert->is_sandbox) {
+        if (l->look->is_sandbox != NULL) {
             WEIR_TRY(
                 l->look->is_sandbox(l->txn, alert->subject, l->arena, &alert->is_sandbox, l->err));
         }

@@ -1,0 +1,169 @@
+/* Rules of alerts act on IONs, by the events that people's commands send. */
+#include "control/alerter.h"
+
+#include "base/uuid.h"
+#include "control/control_fixture.h"
+#include "notify/notify.h"
+
+static struct control_fixture fixture;
+
+static void set_up(void)
+{
+    control_fixture_make(&fixture);
+}
+
+static void tear_down(void)
+{
+    control_fixture_fini(&fixture);
+}
+
+static weir_status set_rule_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_alert_rule rule = {.name = "r",
+                                   .project = "default",
+                                   .group_by = "rule",
+                                   .receivers = "[]",
+                                   .actions = context,
+                                   .created_by = "ann"};
+    return weir_alert_rule_set(txn, &rule, fixture.now_ms, &fixture.store.arena, err);
+}
+
+static weir_status raise_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    char id[WEIR_UUID_BYTES];
+    weir_uuid_make(id);
+    const struct weir_alert alert = {
+        .id = id, .key = context, .kind = "drift", .subject = "ion/x", .message = "It drifts"};
+    return weir_alert_raise(txn, &alert, fixture.now_ms, NULL, err);
+}
+
+/* The rule with these actions, and an alert that it wants. */
+static void alert_with(const char *actions)
+{
+    const struct alerter alerter = {.store = fixture.store.store, .server_url = "http://h:1"};
+    fixture_write(&fixture.store, set_rule_in, (void *)actions);
+    fixture_write(&fixture.store, raise_in, "drift:x:p:score");
+    alerter_look(&alerter, fixture.now_ms);
+    carry_out(&fixture, 1);
+}
+
+/* What became of the only action of the only firing. */
+static const char *outcome(void)
+{
+    void *items;
+    ck_assert_uint_eq(list_records(&fixture, &weir_alert_firing_resource, &items), 1);
+    const struct weir_alert_firing *firing = items;
+    json_t *actions = firing->actions != NULL ? json_loads(firing->actions, 0, NULL) : NULL;
+    const char *state = json_string_value(json_object_get(json_array_get(actions, 0), "state"));
+    char *copy = weir_arena_strdup(&fixture.store.arena, state != NULL ? state : "");
+    json_decref(actions);
+    return copy;
+}
+
+/* "x" with a link from its own model, whose first version is its default; versions 1 and 2 came. */
+static void apply_with_default(void)
+{
+    struct weir_arena *arena = &fixture.store.arena;
+    char *text;
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(
+        arena,
+        "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: lenet},"
+        " {name: p, type: prediction, source: {kind: http}}],"
+        " links: [{from: {model: x.t}, to: p, policy: always-update,"
+        " default: x.t@1}]}",
+        &text);
+    event.document = text;
+    turn(&fixture, apply_in, &event);
+    (void)register_model(&fixture, "m1", NULL);
+    fixture.now_ms += 1000;
+    (void)register_model(&fixture, "m2", NULL);
+    fixture.now_ms += 1000;
+    struct weir_ion_state state = ion_state(&fixture);
+    ck_assert_str_eq(serving(&state, "model/x.t:p")->model_version, "m2");
+}
+
+static const char *now_serves(void)
+{
+    struct weir_ion_state state = ion_state(&fixture);
+    return serving(&state, "model/x.t:p")->model_version;
+}
+
+/* The newest policy decision was made by the rule. */
+static void decided_by_rule(void)
+{
+    void *items;
+    size_t n = list_records(&fixture, &weir_policy_decision_resource, &items);
+    ck_assert_uint_ge(n, 1);
+    ck_assert_str_eq(((const struct weir_policy_decision *)items)[n - 1].actor, "rule/r");
+}
+
+START_TEST(it_rolls_back_once)
+{
+    apply_with_default();
+    alert_with("[{\"kind\":\"roll-back\"}]");
+    ck_assert_str_eq(now_serves(), "m1");
+    ck_assert_str_eq(outcome(), "done");
+    decided_by_rule();
+    alert_with("[{\"kind\":\"roll-back\"}]"); /* raised again: the same alert */
+    ck_assert_str_eq(now_serves(), "m1");
+}
+
+END_TEST
+
+START_TEST(it_goes_to_the_default_model)
+{
+    apply_with_default();
+    alert_with("[{\"kind\":\"default-model\",\"link\":\"model/x.t:p\"}]");
+    ck_assert_str_eq(now_serves(), "m1");
+    ck_assert_str_eq(outcome(), "done");
+    decided_by_rule();
+}
+
+END_TEST
+
+START_TEST(it_trains_again)
+{
+    apply(&fixture, "manual", 1);
+    alert_with("[{\"kind\":\"retrain\"}]");
+    ck_assert_str_eq(outcome(), "done");
+    ck_assert_str_eq(pipeline_record(&fixture, "t").state, "TRAINING");
+    ck_assert_str_eq(pipeline_record(&fixture, "t").cause_by, "rule/r");
+    ck_assert_int_eq(pipeline_record(&fixture, "t").training, 1);
+}
+
+END_TEST
+
+START_TEST(what_the_ion_refuses_is_noted_and_not_tried_again)
+{
+    apply(&fixture, "manual", 1);
+    alert_with("[{\"kind\":\"roll-back\"}]"); /* nothing serves */
+    ck_assert_str_eq(outcome(), "refused");
+    alert_with("[{\"kind\":\"roll-back\"}]");
+    ck_assert_str_eq(outcome(), "refused");
+}
+
+END_TEST
+
+static weir_status make_sandbox_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_txn_exec(txn, "UPDATE ions SET mode = 'sandbox'", WEIR_NO_BINDS, NULL, err);
+}
+
+START_TEST(a_sandbox_is_left_alone)
+{
+    apply_with_default();
+    fixture_write(&fixture.store, make_sandbox_in, NULL);
+    alert_with("[{\"kind\":\"roll-back\"}]");
+    ck_assert_str_eq(now_serves(), "m2");
+    void *items;
+    ck_assert_uint_eq(list_records(&fixture, &weir_alert_resource, &items), 1);
+    ck_assert(((const struct weir_alert *)items)->is_sandbox);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("alerter", set_up, tear_down, it_rolls_back_once, it_goes_to_the_default_model,
+                    it_trains_again, what_the_ion_refuses_is_noted_and_not_tried_again,
+                    a_sandbox_is_left_alone)
