@@ -19,7 +19,7 @@ static void set_up(void)
     cli_open();
     ck_assert_int_eq(chdir(callers.fixture.dir), 0);
     EXPECT(204, "PUT " API "/nodes/n\n\n{\"cpu_slots\":4}");
-    put_file("x.onnx", "x");
+    put_file("x.onnx", "\x08\x07xx");
 }
 
 static void tear_down(void)
@@ -34,7 +34,7 @@ START_TEST(a_model_is_pushed_with_labels_rule_and_alias)
     put_file("rule.yaml", "width: 28\nmean: [0.5]\n");
     EXPECT_EXIT(0, "model", "push", "digits", "x.onnx", "--labels", "labels.txt", "--preprocess",
                 "rule.yaml", "--alias", "stable");
-    ck_assert_ptr_nonnull(strstr(cli.out, "digits version 1, alias stable: 1 bytes, onnx, run by"));
+    ck_assert_ptr_nonnull(strstr(cli.out, "digits version 1, alias stable: 4 bytes, onnx, run by"));
     ck_assert_ptr_nonnull(strstr(cli.out, "Weir runs it"));
     EXPECT_EXIT(0, "model", "push", "digits", "x.onnx", "-ojson");
     ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "version")), 2);
@@ -56,7 +56,7 @@ END_TEST
 START_TEST(what_is_no_model_is_refused_with_what_is_missing)
 {
     put_file("bad.onnx", "bad, and no model");
-    EXPECT_REFUSED(2, "neither Weir's nor ONNX", "model", "push", "digits", "bad.onnx");
+    EXPECT_REFUSED(2, "neither a model that Weir trained", "model", "push", "digits", "bad.onnx");
     EXPECT_REFUSED(4, "", "model", "push", "digits", "none.onnx");
     put_file("rule.yaml", "width: [");
     EXPECT_REFUSED(2, "rule.yaml", "model", "push", "digits", "x.onnx", "--preprocess",

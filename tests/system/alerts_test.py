@@ -178,7 +178,7 @@ class Alerts(unittest.TestCase):
         self.assertEqual([a["id"] for a in hook.messages("raised")[0]["alerts"]], [alert])
         self.server.weir("alert", "ack", alert, "--note", "I look")
         self.server.weir("alert", "resolve", alert)
-        ended = wait_until(lambda: hook.messages("resolved"), 20, "its end")
+        ended = wait_until(lambda: [told for told in hook.messages("resolved") if told["alerts"][0]["id"] == alert], 20, "its end")
         self.assertEqual(ended[0]["alerts"][0]["acknowledged_by"], "admin")
         seen = self.server.get("/alerts/" + alert)
         self.assertEqual((seen["status"], seen["acknowledged_note"], seen["firings"][0]["state"]), ("resolved", "I look", "over"))

@@ -45,12 +45,5 @@ ALTER TABLE ions ADD COLUMN n_firings BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ion_pipelines ADD COLUMN started_ms BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE dataset_versions ADD COLUMN n_rows BIGINT NOT NULL DEFAULT 0;
 
--- Pipelines of more types than two, each with the rule of its restarts. SQLite cannot change a CHECK:
--- the type's column is made anew.
-ALTER TABLE ion_pipelines RENAME COLUMN type TO old_type;
-ALTER TABLE ion_pipelines ADD COLUMN type TEXT NOT NULL DEFAULT 'training'
-    CHECK (type IN ('training', 'prediction', 'preparation', 'evaluation', 'comparison'));
-UPDATE ion_pipelines SET type = old_type;
-ALTER TABLE ion_pipelines DROP COLUMN old_type;
 ALTER TABLE ion_pipelines ADD COLUMN n_restarts BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE ion_pipelines ADD COLUMN restart_ms BIGINT NOT NULL DEFAULT 0;
