@@ -128,6 +128,19 @@ static struct weir_ion_event random_reports(struct world *world, struct weir_ion
     return (struct weir_ion_event){.type = WEIR_ION_EVENT_REPLICA, .pipeline = pipeline->name};
 }
 
+/* The dataset of a training, most often with a version more. */
+static struct weir_ion_dataset *next_dataset(struct world *world, size_t i_training)
+{
+    struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
+    world->datasets[i_training] += weir_rng_below(&world->rng, 3) != 0;
+    dataset->name = i_training == 0 ? "faces" : "people";
+    dataset->version = world->datasets[i_training];
+    dataset->path = "/d";
+    dataset->digest = "d";
+    dataset->blob = "b";
+    return dataset;
+}
+
 static struct weir_ion_event random_event(struct world *world, struct weir_ion_state *state)
 {
     struct weir_rng *rng = &world->rng;
@@ -168,18 +181,8 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
                          : ++world->models[i_training]);
     }
     if (dice < 44) {
-        struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
-        world->datasets[i_training] += weir_rng_below(rng, 3) != 0;
-        *dataset = (struct weir_ion_dataset){i_training == 0 ? "faces" : "people",
-                                             world->datasets[i_training],
-                                             "/d",
-                                             "d",
-                                             "b",
-                                             0,
-                                             0,
-                                             0};
         event.type = WEIR_ION_EVENT_DATASET;
-        event.datasets = dataset;
+        event.datasets = next_dataset(world, i_training);
         event.n_datasets = 1;
         return event;
     }

@@ -11,7 +11,7 @@ ALTER TABLE ion_candidates ADD COLUMN base        TEXT;
 DROP INDEX ion_candidates_serving;
 ALTER TABLE ion_candidates RENAME COLUMN state TO old_state;
 ALTER TABLE ion_candidates ADD COLUMN state TEXT NOT NULL DEFAULT 'REJECTED'
-    CHECK (state IN ('PENDING_REVIEW', 'WAITING', 'EVALUATING', 'APPROVED', 'SHADOW', 'CANARY', 'SERVING', 'RETIRED',
+    CHECK (state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'SERVING', 'RETIRED',
                      'REJECTED', 'ROLLED_BACK'));
 UPDATE ion_candidates SET state = old_state;
 ALTER TABLE ion_candidates DROP COLUMN old_state;
