@@ -44,8 +44,9 @@ static const struct weir_resource *const records[] = {
 static const struct {
     const char *column, *words;
 } others[] = {
-    {"ion_candidates.state", "PENDING_REVIEW WAITING APPROVED SERVING RETIRED REJECTED ROLLED_BACK "
-                             "DEPLOYING DEPLOY_FAILED"},
+    {"ion_candidates.state",
+     "PENDING_REVIEW WAITING APPROVED SHADOW CANARY SERVING RETIRED REJECTED "
+     "ROLLED_BACK DEPLOYING DEPLOY_FAILED"},
     {"outbox.state", "pending done failed"},
 };
 
