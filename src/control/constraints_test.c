@@ -48,6 +48,13 @@ static const struct {
      "PENDING_REVIEW WAITING APPROVED SHADOW CANARY SERVING RETIRED REJECTED "
      "ROLLED_BACK DEPLOYING DEPLOY_FAILED"},
     {"outbox.state", "pending done failed"},
+    {"ion_triggers.state", "ARMED REMOVED"},
+    {"alert_rules.group_by", "none subject rule"},
+    {"alert_firings.state", "waiting told escalated over"},
+    {"alert_deliveries.event", "raised escalated repeated resolved test"},
+    {"alert_deliveries.state", "pending sent dead"},
+    {"ions.mode", "production sandbox"},
+    {"forgotten_people.state", "running done"},
 };
 
 static const struct weir_field *field_of(const char *table, const char *column)
