@@ -76,7 +76,7 @@ static const struct weir_field delivery_fields[] = {
     WEIR_FIELD(weir_alert_delivery, alert,      TEXT, RO, "", "The first alert that it tells of"),
     WEIR_FIELD(weir_alert_delivery, event,      TEXT, RO | WEIR_FIELD_COLUMN, "", "raised, escalated, repeated, resolved or test"),
     WEIR_FIELD(weir_alert_delivery, message,    JSON, RO, "", "What is sent"),
-    WEIR_FIELD(weir_alert_delivery, state,      TEXT, RO | WEIR_FIELD_COLUMN, "", "pending, sent or dead (given up)"),
+    WEIR_FIELD(weir_alert_delivery, state,      TEXT, RO | WEIR_FIELD_COLUMN, "", "pending, sent or dead"),
     WEIR_FIELD(weir_alert_delivery, attempts,   INT,  RO | WEIR_FIELD_COLUMN, "", "How often it was tried"),
     WEIR_FIELD(weir_alert_delivery, due_ms,     TIME, RO, "ms", "Not before"),
     WEIR_FIELD(weir_alert_delivery, error,      TEXT, RO | WEIR_FIELD_COLUMN | WEIR_FIELD_LAST, "", "What went wrong last"),

@@ -289,7 +289,7 @@ export interface Delivery {
     receiver: string // Where it goes
     rule: string | null // Rule that wants it; null: a test
     seq: number // Order of decision
-    state: string // pending, sent or dead (given up)
+    state: string // pending, sent or dead
 }
 
 export interface DeployedGallery {
