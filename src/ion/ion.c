@@ -44,8 +44,6 @@ static const struct weir_field pipeline_fields[] = {
     WEIR_FIELD(weir_ion_pipeline, pending_cause,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why it will train again after that"),
     WEIR_FIELD(weir_ion_pipeline, runs_left,           INT,  WEIR_FIELD_READ_ONLY, "", "Trainings that follow this one, as a person asked for"),
     WEIR_FIELD(weir_ion_pipeline, dataset_version,     INT,  WEIR_FIELD_READ_ONLY, "", "Latest version of its dataset seen"),
-    WEIR_FIELD(weir_ion_pipeline, n_restarts,          INT,  WEIR_FIELD_READ_ONLY, "", "Restarts by its rule since it last went well"),
-    WEIR_FIELD(weir_ion_pipeline, restart_ms,          TIME, WEIR_FIELD_READ_ONLY, "ms", "When it starts again by its rule"),
     WEIR_FIELD(weir_ion_pipeline, next_fire_ms,        TIME, WEIR_FIELD_READ_ONLY, "ms", "When a schedule of it fires next"),
     WEIR_FIELD(weir_ion_pipeline, candidate,           TEXT, WEIR_FIELD_READ_ONLY, "", "Candidate that serves"),
     WEIR_FIELD(weir_ion_pipeline, deployment_revision, INT,  WEIR_FIELD_READ_ONLY, "", "Counts changes of what replicas must serve"),

@@ -73,8 +73,6 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->pending_by = NULL;
     pipeline->runs_left = 0;
     pipeline->next_fire_ms = 0;
-    pipeline->n_restarts = 0;
-    pipeline->restart_ms = 0;
     pipeline->candidate = NULL;
     pipeline->deployment = NULL;
     pipeline->updated_ms = engine->now_ms;

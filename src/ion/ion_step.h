@@ -85,8 +85,6 @@ struct weir_ion_pipeline {
     char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
     int64_t runs_left;   /**< Trainings that follow this one, as a person asked for. */
     int64_t dataset_version; /**< Latest version seen. */
-    int64_t n_restarts;      /**< Of the node, by its rule, since it last went well. */
-    int64_t restart_ms;      /**< When it starts again by its rule; 0: it does not. */
     int64_t next_fire_ms;    /**< The nearest time of its schedules; 0 = none. */
     /* Prediction. */
     char *candidate;             /**< That serves; NULL = none. */

@@ -302,11 +302,11 @@ static const char unswept[] =
     "'alert_rules', 'alert_receivers',"                 /* at most 100 of a project, and 100 */
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
-    "'node_joins',"   /* a new one removes those that have ended */
-    "'audit_chains'," /* one of each chain */
-    "'custom_roles', 'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
-    "'usage_totals',"                                           /* of projects and models */
-    "'sessions', 'login_links'," /* end by themselves; the engine removes them */
+    "'node_joins',"                             /* a new one removes those that have ended */
+    "'audit_chains',"                           /* one of each chain */
+    "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
+    "'usage_totals',"                           /* of projects and models */
+    "'sessions', 'login_links',"                /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'model_baselines', 'deployments',"          /* stay until deleted */
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */

@@ -855,7 +855,6 @@ export interface Pipeline {
     job: string | null // Job of the training or of the replicas
     last_frame_ms: Time | null // When a replica took a frame last (ms)
     model?: string | null // Architecture that is trained
-    n_restarts: number // Restarts by its rule since it last went well
     name: string // Name within the ION
     new_data?: boolean | null // It trains whenever its dataset gets a new version
     next_fire_ms: Time | null // When a schedule of it fires next (ms)
@@ -863,7 +862,6 @@ export interface Pipeline {
     pending_by: string | null // Who triggered the training after that by hand
     pending_cause: string | null // Why it will train again after that
     replicas?: number | null // Replicas of a prediction
-    restart_ms: Time | null // When it starts again by its rule (ms)
     run: string | null // Run of the training
     runs_left: number // Trainings that follow this one, as a person asked for
     schedule?: string | null // When it trains by itself

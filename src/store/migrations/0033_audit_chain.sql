@@ -47,12 +47,3 @@ CREATE TABLE dataset_tombstones (
     time_ms    BIGINT NOT NULL,
     UNIQUE (dataset, version, person)
 );
-
--- Roles that people made, of the platform or of one project.
-CREATE TABLE custom_roles (
-    name       TEXT   NOT NULL PRIMARY KEY,
-    project    TEXT   REFERENCES projects (name),
-    rights     TEXT   NOT NULL,
-    created_by TEXT   NOT NULL,
-    updated_ms BIGINT NOT NULL
-);
