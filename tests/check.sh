@@ -132,9 +132,8 @@ if [ $is_long = no ]; then
         cat build/check-system.log
         count_tests system
     fi
-    # Some of them wait for others' processes: one more than there are processors. In the dev build,
-    # which tries each law oftener, only the trainings: the sanitizers run the others.
-    [ $is_dev = no ] || suite dev-threads dev -j "$((jobs + 1))" -L train -L threads -LE slow
+    # Some of them wait for others' processes: one more than there are processors.
+    [ $is_dev = no ] || suite dev-threads dev -j "$((jobs + 1))" -L threads -LE slow
     [ $is_asan = no ] || suite asan-threads asan -j "$((jobs + 1))" -L threads -LE slow
     [ $is_tsan = no ] || suite tsan tsan -j "$((jobs + 1))" -L threads -LE slow
     wait "$compute_job"

@@ -511,7 +511,7 @@ int main(void)
     tcase_add_checked_fixture(random, set_up, tear_down);
     tcase_add_loop_test(random, gangs_of_equal_tasks_start_exactly_when_they_fit, 0, 40);
     tcase_add_loop_test(random, random_histories_with_crashes_never_leave_a_job_in_between, 0,
-                        WEIR_TEST_TIMES(12, 2));
+                        WEIR_TEST_TIMES(12, 4));
     suite_add_tcase(suite, random);
     return weir_test_run(suite);
 }

@@ -142,7 +142,7 @@ static const struct optimizer_case {
 
 START_TEST(parameter_servers_give_the_weights_of_an_all_reduce)
 {
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(optimizers); i += WEIR_TEST_TIMES(1, 3)) {
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(optimizers); i += WEIR_TEST_TIMES(1, 2)) {
         struct weir_train_config config = fixture_config(2, 0, 2);
         size_t n = 0;
         config.optimizer.name = (char *)optimizers[i].optimizer;
@@ -169,7 +169,7 @@ START_TEST(workers_that_share_the_update_have_the_weights_and_checkpoints_of_an_
 {
     static const char *const last = "step-000000000012.safetensors";
     char path[160];
-    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(optimizers); i += WEIR_TEST_TIMES(1, 5)) {
+    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(optimizers); i += WEIR_TEST_TIMES(1, 3)) {
         if (i < 2 * FIRST_NORM && i % 2 != i / 2 % 2) {
             continue; /* by one transport is enough */
         }
