@@ -1,4 +1,5 @@
 /** weir server, agent, train, evaluate: start something on this machine. */
+#include "cli/background.h"
 #include "cli/command.h"
 
 #include "agent/agent.h"
@@ -14,7 +15,7 @@ struct server_options {
     struct cli_common common;
     char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares, *onnxruntime;
     int64_t cpu_slots, task_users;
-    bool has_agent, is_json_log;
+    bool has_agent, is_json_log, is_background;
 };
 
 static const struct weir_option server_options[] = {
@@ -47,6 +48,9 @@ static const struct weir_option server_options[] = {
              "pushed models and this machine's agent (else the system's)"),
     WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that this machine's jobs are given"),
+    WEIR_OPT(server_options, is_background, "background", 0, BOOL, NULL, 0, 0, NULL,
+             "Return when the server answers, and let it go on; its log is where this command's "
+             "standard error is"),
     WEIR_OPT(server_options, log_level, "log-level", 0, TEXT, "info", 0, 0, "LEVEL",
              "error, warn, info or debug"),
     WEIR_OPT(server_options, is_json_log, "log-json", 0, BOOL, NULL, 0, 0, NULL, "Log JSON lines"),
@@ -67,6 +71,11 @@ static weir_status set_log(const char *level_text, bool is_json, struct weir_err
     return WEIR_OK;
 }
 
+static void tell_ready(void *fd)
+{
+    cli_background_ready(*(int *)fd);
+}
+
 static weir_status run_server(struct cli_call *call, struct weir_error *err)
 {
     const struct server_options *options = call->options;
@@ -84,6 +93,12 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
     WEIR_TRY(weir_agent_shares_check(options->shares, err));
+    int ready_fd;
+    if (options->is_background) {
+        WEIR_TRY(cli_background_start(&ready_fd, err));
+        config.on_ready = tell_ready;
+        config.context = &ready_fd;
+    }
     return weir_server_run(&config, err);
 }
 

@@ -389,6 +389,9 @@ weir_status weir_server_run(const struct weir_server_config *config, struct weir
     if (status == WEIR_OK) {
         status = start_all(&server, err);
     }
+    if (status == WEIR_OK && config->on_ready != NULL) {
+        config->on_ready(config->context);
+    }
     if (status == WEIR_OK) {
         struct signalfd_siginfo info;
         while (read(server.signal_fd, &info, sizeof info) < 0 && errno == EINTR) {

@@ -55,6 +55,18 @@ class Stop(unittest.TestCase):
         self.assertIn("server: not running", again.stdout)
         self.assertEqual(self.server.pids(), [])
 
+    def test_in_the_background_the_command_ends_when_the_server_answers(self):
+        state = self.server.root / "background"
+        def start():
+            return subprocess.run([WEIR, "server", "--background", "--no-agent", "--listen", "127.0.0.1:0", "--state", str(state)],
+                                  stdout=subprocess.PIPE, stderr=open(self.server.root / "background.log", "a"), timeout=60)
+        self.assertEqual(start().returncode, 0)
+        self.addCleanup(subprocess.run, [WEIR, "server", "stop", "--state", str(state)], capture_output=True)
+        asked = subprocess.run([WEIR, "get", "nodes", "--state", str(state)], capture_output=True, text=True, timeout=30)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertEqual(start().returncode, 5, "its state folder is in use")
+        self.assertIn("another server uses", (self.server.root / "background.log").read_text())
+
     def test_with_tasks_nothing_is_left_and_jobs_go_on_at_the_next_start(self):
         job = self.submit("while :; do sleep 0.1; done")
         deaf = self.submit("trap '' TERM; (setsid sleep 1000 &); while :; do sleep 0.1; done", stop_grace_ms=300)
