@@ -1,6 +1,7 @@
 /* Expected numbers were computed with exact fractions (Python's fractions and math.comb). */
 #include "stats/rate.h"
 
+#include "base/macros.h"
 #include "base/test_main.h"
 
 #include <math.h>
@@ -41,6 +42,58 @@ START_TEST(the_binomial_tail_is_exact)
 
 END_TEST
 
+/* Far below the mean a single term is smaller than any number, and their sum is nearly 1. The sum over
+ * all terms, by the library's lgamma, is what to compare with. */
+static double log_choose(double n, double k)
+{
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+static double summed_rate(int k, int n, int k_baseline, int m)
+{
+    double sum = 0;
+    int marked = k + k_baseline;
+    for (int i = k; i <= n && i <= marked; i++) {
+        if (n - i <= n + m - marked) {
+            sum += exp(log_choose(marked, i) + log_choose(n + m - marked, n - i) -
+                       log_choose(n + m, n));
+        }
+    }
+    return sum;
+}
+
+static double summed_binomial(int k, int n, double chance)
+{
+    double sum = 0;
+    for (int i = k; i <= n; i++) {
+        sum += exp(log_choose(n, i) + i * log(chance) + (n - i) * log1p(-chance));
+    }
+    return sum;
+}
+
+START_TEST(a_rate_far_below_the_baselines_is_no_evidence)
+{
+    static const int cases[][4] = {{1000, 10000, 5000, 10000}, {1, 10000, 9999, 10000},
+                                   {9000, 10000, 9999, 10000}, {300, 1000, 700, 2000},
+                                   {340, 1000, 660, 2000},     {3, 10, 7, 12},
+                                   {400, 1000, 600, 2000},     {1, 10, 0, 10}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        const int *c = cases[i];
+        double p = weir_rate_p((uint64_t)c[0], (uint64_t)c[1], (uint64_t)c[2], (uint64_t)c[3]);
+        ck_assert_double_eq_tol(p / summed_rate(c[0], c[1], c[2], c[3]), 1, 1e-8);
+    }
+    for (int k = 1; k < 20000; k += 317) {
+        double p = weir_binomial_p((uint64_t)k, 20000, 0.3), sum = summed_binomial(k, 20000, 0.3);
+        ck_assert_msg(fabs(p - sum) <= 1e-7 * sum + 1e-300, "k %d: %g, not %g", k, p, sum);
+    }
+    ck_assert_double_eq(weir_rate_p(1000, 10000, 5000, 10000), 1);
+    ck_assert_double_gt(weir_rate_p(10000, 10000, 0, 10000), 0);
+    ck_assert_double_gt(weir_binomial_p(20000, 20000, 0.01), 0);
+    ck_assert_double_gt(weir_beyond_p(10000, 10000, 1000000), 0);
+}
+
+END_TEST
+
 START_TEST(the_normal_quantile_undoes_the_distribution)
 {
     for (double p = 1e-6; p < 1; p += 0.01) {
@@ -53,4 +106,5 @@ END_TEST
 
 WEIR_TEST_MAIN("rate", fishers_test_is_exact,
                values_beyond_all_of_training_are_as_rare_as_ranks_say, the_binomial_tail_is_exact,
+               a_rate_far_below_the_baselines_is_no_evidence,
                the_normal_quantile_undoes_the_distribution)
