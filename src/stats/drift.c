@@ -11,8 +11,12 @@
 /** Draws as extreme as the window after which the p-value is known well enough. */
 #define N_EXTREME_ENOUGH 10
 
-/** Draws after which a window that is far beyond all of them is not drawn for any more. */
+/** Draws after which a window that is far beyond all of them is not drawn for any more; where the work
+ *  ends before, these are enough to ask. */
 #define N_FIRST_DRAWS 256
+#define N_LEAST_DRAWS 64
+
+#define STEPS_OF_A_BIN 20 /* nine logarithms of factorials */
 
 #define MAX_CATEGORIES (WEIR_HISTOGRAM_MAX_BINS + 1) /* the bins, and "missing" */
 
@@ -27,6 +31,7 @@ struct pool {
     double sum, sum_squares, n_scored; /**< Of the scores, over the pool. */
     double log_variance_scale;         /**< Kurtosis − 1. */
     double degrees;                    /**< Occupied categories − 1. */
+    double draw_work;                  /**< Steps of one draw. */
 };
 
 struct statistics {
@@ -76,16 +81,22 @@ static void make_pool(const struct weir_histogram *baseline, const struct weir_h
     memset(pool, 0, sizeof *pool);
     pool->n_bins = baseline->n_bins;
     pool->n_categories = baseline->n_bins + 1;
+    pool->n_live = (double)(live->n + live->n_nan);
+    pool->n_baseline = (double)(baseline->n + baseline->n_nan);
+    double all = pool->n_live + pool->n_baseline;
     uint32_t n_occupied = 0;
     for (uint32_t i = 0; i < pool->n_categories; i++) {
         bool is_bin = i < pool->n_bins;
         pool->counts[i] =
             is_bin ? baseline->counts[i] + live->counts[i] : baseline->n_nan + live->n_nan;
         n_occupied += pool->counts[i] > 0;
+        double share = (double)pool->counts[i] / all;
+        pool->draw_work += pool->counts[i] == 0
+                               ? 0
+                               : STEPS_OF_A_BIN + 2 * sqrt(pool->n_live * share * (1 - share) *
+                                                           pool->n_baseline / all);
     }
     pool->degrees = n_occupied > 0 ? n_occupied - 1.0 : 0;
-    pool->n_live = (double)(live->n + live->n_nan);
-    pool->n_baseline = (double)(baseline->n + baseline->n_nan);
     weir_histogram_centres(baseline, pool->score);
     double span =
         baseline->n_bins > 2
@@ -151,8 +162,9 @@ struct draws {
     double n, sum, sum_squares, largest;
 };
 
-/* Is it beyond doubt that all further draws would be less extreme too? The tail of the statistic falls
- * faster than an exponential of the draws' deviation, so that is what bounds it. */
+/* Is it beyond doubt that all further draws would be less extreme too? Taken for so where an
+ * exponential tail, which is heavier than a normal one's, from the largest draw on and with the draws'
+ * own deviation, leaves all of them a chance of 0.01. No proof: the deviation is estimated. */
 static bool is_far_out(const struct draws *draws, double seen, uint64_t max_draws)
 {
     double mean = draws->sum / draws->n;
@@ -161,33 +173,39 @@ static bool is_far_out(const struct draws *draws, double seen, uint64_t max_draw
     return tail < 0.01 / (double)max_draws;
 }
 
-/** Sequential Monte-Carlo p-value (Besag and Clifford, 1991). */
-static double permutation_p(const struct pool *pool, double seen, double rate, uint64_t seed,
-                            uint64_t i_window)
+/** Sequential Monte-Carlo p-value (Besag and Clifford, 1991), of the report's statistic. */
+static void permute(const struct pool *pool, const struct weir_drift_config *config,
+                    struct weir_drift_report *report)
 {
     struct weir_rng rng;
-    weir_rng_init(&rng, seed, i_window);
-    uint64_t max_draws = (uint64_t)ceil(N_EXTREME_ENOUGH / rate), n_extreme = 0;
-    uint64_t counts[MAX_CATEGORIES];
+    weir_rng_init(&rng, config->seed, report->i_window);
+    uint64_t max_draws = (uint64_t)ceil(N_EXTREME_ENOUGH / config->false_alarm_rate);
+    uint64_t counts[MAX_CATEGORIES], n_extreme = 0, n_draws = 0;
     struct draws draws = {.largest = -INFINITY};
+    double seen = report->statistic;
     double tie = seen - 1e-9 * fmax(1, fabs(seen)); // equal tables must count as equal
-    for (uint64_t n_draws = 1; n_draws <= max_draws; n_draws++) {
+    bool is_far = false;
+    while (n_draws < max_draws && n_extreme < N_EXTREME_ENOUGH && !is_far && !report->is_cut) {
         permutation_draw(&rng, pool->counts, pool->n_categories, (uint64_t)pool->n_live, counts);
         struct statistics s = measure(pool, counts);
         double drawn = largest(&s);
         n_extreme += drawn >= tie;
-        if (n_extreme == N_EXTREME_ENOUGH) {
-            return N_EXTREME_ENOUGH / (double)n_draws;
-        }
+        n_draws++;
         draws.n++;
         draws.sum += drawn;
         draws.sum_squares += drawn * drawn;
         draws.largest = fmax(draws.largest, drawn);
-        if (n_draws == N_FIRST_DRAWS && n_extreme == 0 && is_far_out(&draws, seen, max_draws)) {
-            break;
-        }
+        report->work += pool->draw_work;
+        report->is_cut = config->work_max > 0 && report->work >= config->work_max &&
+                         n_draws < max_draws && n_extreme < N_EXTREME_ENOUGH;
+        is_far = n_extreme == 0 &&
+                 (n_draws == N_FIRST_DRAWS || (report->is_cut && n_draws >= N_LEAST_DRAWS)) &&
+                 is_far_out(&draws, seen, max_draws);
     }
-    return (double)(n_extreme + 1) / (double)(max_draws + 1);
+    report->is_cut = report->is_cut && !is_far;
+    report->p_value = n_extreme == N_EXTREME_ENOUGH
+                          ? N_EXTREME_ENOUGH / (double)n_draws
+                          : (double)(n_extreme + 1) / (double)((is_far ? max_draws : n_draws) + 1);
 }
 
 /** Fill in the defaults. */
@@ -260,11 +278,11 @@ static struct weir_drift_report test_window(const struct weir_histogram *baselin
         .baseline_stddev = weir_histogram_stddev(baseline),
         .live_mean = live->mean,
         .live_stddev = weir_histogram_stddev(live),
+        .p_value = 1,
     };
-    report.p_value = pool.degrees == 0
-                         ? 1
-                         : permutation_p(&pool, report.statistic, config->false_alarm_rate,
-                                         config->seed, i_window);
+    if (pool.degrees > 0) {
+        permute(&pool, config, &report);
+    }
     report.is_drifted =
         report.p_value <= config->false_alarm_rate && report.effect >= config->min_effect;
     if (report.is_drifted) {

@@ -13,7 +13,9 @@
  *   divided by chance, so the window's counts are a draw from the pooled counts (multivariate
  *   hypergeometric). Draws are repeated, keyed by the seed and the number of the window, until 10
  *   are as extreme as what was seen (Besag and Clifford, Biometrika 78, 1991) or 10/rate are done.
- *   Under no drift P(p ≤ rate) ≤ rate by construction.
+ *   Under no drift P(p ≤ rate) ≤ rate by construction; so it is where a bound of the work ends the
+ *   draws earlier, which makes p larger. What is far beyond all of the first draws is not drawn for
+ *   any more: its p is told as if all others had been less extreme.
  * - Huge windows make trifles significant, so an effect is asked for as well: the bias-corrected
  *   size w = sqrt(max(0, G − degrees of freedom) / (nm/(n+m))), where w = 0.1 (the default floor,
  *   Cohen's "small") is about a mean shift of 0.1 σ.
@@ -39,6 +41,7 @@ struct weir_drift_config {
     uint32_t confirm_k;      /**< Alarm when k … ; 0 means 2 */
     uint32_t confirm_n;      /**< … of the last n windows differ, n ≤ 32; 0 means 3. */
     uint64_t seed;           /**< Of the permutation draws. */
+    double work_max;         /**< Of the draws, in steps of 3 to 6 ns; 0: no bound. */
 };
 
 /** The simplest statistic that reaches 80 % of the largest: location, spread, else shape. */
@@ -62,6 +65,8 @@ struct weir_drift_report {
     bool is_drifted;           /**< p ≤ rate and w ≥ floor. */
     bool is_confirmed; /**< Drifted in at least k of the last n windows, this one included. */
     double baseline_mean, baseline_stddev, live_mean, live_stddev;
+    double work; /**< Of the draws; the last may go beyond work_max. */
+    bool is_cut; /**< work_max ended them: with more, p_value may be smaller. */
 };
 
 /**
@@ -70,7 +75,8 @@ struct weir_drift_report {
  * @return INVALID if the edges differ, a side has fewer than WEIR_DRIFT_MIN_VALUES values or the
  *         configuration is out of range. is_confirmed is false.
  * Cost: about 60 draws (0.1 ms) when nothing drifted, 256 when it did beyond doubt, up to 10/rate
- * draws (20 ms at 0.001) between.
+ * draws (20 ms at 0.001) between, or work_max. A draw costs 20 steps for each occupied bin, and two
+ * for each ball in the standard deviation of its count.
  */
 weir_status weir_drift_test(const struct weir_histogram *baseline,
                             const struct weir_histogram *live,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define RATE_DEFAULT 0.01
-#define PARTS        4 /* questions of a feature */
-#define COUNT_MAX    ((json_int_t)1 << 48)
+#define PARTS        4   /* questions of a feature */
+#define WORK_MAX     5e8 /* steps of all draws of a window (drift.h) */
 
 const char *weir_finding_kind_name(enum weir_finding_kind kind)
 {
@@ -27,13 +27,27 @@ static weir_status read_count(const json_t *object, const char *feature, const c
     if (value == NULL) {
         return WEIR_OK;
     }
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > COUNT_MAX) {
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.features.%s.%s: expected a count", feature,
                               name);
     }
+    if (json_integer_value(value) > WEIR_FEATURE_COUNT_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.features.%s.%s: more than %d", feature, name,
+                              WEIR_FEATURE_COUNT_MAX);
+    }
     *out = (uint64_t)json_integer_value(value);
     return WEIR_OK;
+}
+
+/* No sum of what read_count read overflows: there are fewer than 2^32 members in a body. */
+static weir_status check_sum(const struct weir_histogram *hist, const char *feature,
+                             struct weir_error *err)
+{
+    return hist->n + hist->n_nan <= WEIR_FEATURE_COUNT_MAX
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "$.features.%s: more than %d values are counted: send a sample",
+                                feature, WEIR_FEATURE_COUNT_MAX);
 }
 
 /* Bins 0 … n_categories − 1 for the categories, one more for others: inner edges between them. */
@@ -88,7 +102,7 @@ static weir_status parse_category(const char *name, const json_t *value, struct 
     }
     add_many(&out->baseline, (double)n, n_other);
     out->baseline.n_nan = n_missing;
-    return WEIR_OK;
+    return check_sum(&out->baseline, name, err);
 }
 
 static weir_status parse_one(const char *name, const json_t *value, struct weir_arena *arena,
@@ -114,7 +128,7 @@ static weir_status parse_one(const char *name, const json_t *value, struct weir_
         return weir_error_set(err, WEIR_ERR_INVALID, "$.features.%s.histogram: %s", name,
                               wrong.message);
     }
-    return WEIR_OK;
+    return check_sum(&out->baseline, name, err);
 }
 
 weir_status weir_features_parse(const json_t *baseline, struct weir_arena *arena,
@@ -195,7 +209,8 @@ static weir_status count_counts(const struct weir_feature *feature, const json_t
         WEIR_TRY(read_count(counts, feature->name, key, &n, err));
         add_many(live, code_of(feature, key), n);
     }
-    return read_count(value, feature->name, "missing", &live->n_nan, err);
+    WEIR_TRY(read_count(value, feature->name, "missing", &live->n_nan, err));
+    return check_sum(live, feature->name, err);
 }
 
 /* The live values, counted with training's bins. */
@@ -225,7 +240,7 @@ static weir_status count_window(const struct weir_feature *feature, const json_t
                               "$.features.%s.histogram: its edges are not training's",
                               feature->name);
     }
-    return WEIR_OK;
+    return check_sum(live, feature->name, err);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -233,8 +248,10 @@ static weir_status count_window(const struct weir_feature *feature, const json_t
 struct questions {
     struct weir_finding *items;
     size_t n;
-    uint64_t seed;
-    double rate; /**< Of a single question that stands alone among all. */
+    bool *is_cut; /**< Of each: with more draws its p-value may be smaller. */
+    size_t n_cut;
+    struct weir_drift_config config; /**< Its rate: of a question that stands alone among all. */
+    double work;
 };
 
 static void ask_rate(struct questions *questions, enum weir_finding_kind kind,
@@ -273,28 +290,35 @@ static void ask_range(struct questions *questions, const struct weir_feature *fe
              (double)(below + above) / (double)hist->n, fmin(1, 2 * p));
 }
 
+/* Did the distribution change? The number of the question keys the draws: asked again with more work,
+ * it goes on with the same draws. */
+static weir_status ask_change(struct questions *questions, size_t i, struct weir_error *err)
+{
+    struct weir_finding *finding = &questions->items[i];
+    struct weir_drift_report report;
+    WEIR_TRY(weir_drift_test(&finding->feature->baseline, &finding->live, &questions->config, i,
+                             &report, err));
+    questions->work += report.work;
+    questions->n_cut += report.is_cut;
+    questions->is_cut[i] = report.is_cut;
+    finding->statistic = weir_drift_kind_name(report.kind);
+    finding->value = report.statistic;
+    finding->p_value = report.effect < 0.1 ? 1 : report.p_value; /* a trifle */
+    finding->effect = report.effect;
+    return WEIR_OK;
+}
+
 static weir_status ask_all(struct questions *questions, const struct weir_feature *feature,
                            const struct live *counted, struct weir_error *err)
 {
     const struct weir_histogram *baseline = &feature->baseline, *live = &counted->hist;
     uint64_t n = live->n + live->n_nan, m = baseline->n + baseline->n_nan;
-    const struct weir_drift_config config = {.false_alarm_rate = questions->rate,
-                                             .seed = questions->seed};
-    struct weir_drift_report report;
     if (n < WEIR_DRIFT_MIN_VALUES || baseline->n < WEIR_DRIFT_MIN_VALUES) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_drift_test(baseline, live, &config, questions->n, &report, err));
-    bool is_trifle = report.effect < 0.1;
-    questions->items[questions->n++] =
-        (struct weir_finding){.kind = WEIR_FINDING_FEATURE,
-                              .feature = feature,
-                              .statistic = weir_drift_kind_name(report.kind),
-                              .value = report.statistic,
-                              .p_value = is_trifle ? 1 : report.p_value,
-                              .effect = report.effect,
-                              .n_values = n,
-                              .live = *live};
+    questions->items[questions->n] = (struct weir_finding){
+        .kind = WEIR_FINDING_FEATURE, .feature = feature, .n_values = n, .live = *live};
+    WEIR_TRY(ask_change(questions, questions->n++, err));
     ask_rate(questions, WEIR_FINDING_MISSING, feature, live, (double)live->n_nan / (double)n,
              weir_rate_p(live->n_nan, n, baseline->n_nan, m));
     if (feature->is_category) {
@@ -304,6 +328,19 @@ static weir_status ask_all(struct questions *questions, const struct weir_featur
                  weir_rate_p(live->counts[other], n, baseline->counts[other], m));
     } else {
         ask_range(questions, feature, counted);
+    }
+    return WEIR_OK;
+}
+
+/* What half of the work, shared out evenly, did not answer gets what is left of all of it. */
+static weir_status ask_again(struct questions *questions, struct weir_error *err)
+{
+    double left = WORK_MAX - questions->work;
+    questions->config.work_max = left / (double)WEIR_MAX(questions->n_cut, (size_t)1);
+    for (size_t i = 0; i < questions->n && left > 0; i++) {
+        if (questions->is_cut[i]) {
+            WEIR_TRY(ask_change(questions, i, err));
+        }
     }
     return WEIR_OK;
 }
@@ -354,9 +391,14 @@ weir_status weir_features_test(const struct weir_features *features, const json_
                               WEIR_FEATURES_MAX);
     }
     size_t n = json_object_size(named);
-    struct questions questions = {
-        .items = WEIR_ARENA_ARRAY(arena, PARTS * n + 1, struct weir_finding), .seed = seed};
-    questions.rate = fmax(1e-5, rate / (double)(PARTS * WEIR_MAX(n, (size_t)1)));
+    double n_all = (double)WEIR_MAX(n, (size_t)1);
+    struct questions questions = {.items =
+                                      WEIR_ARENA_ARRAY(arena, PARTS * n + 1, struct weir_finding),
+                                  .is_cut = WEIR_ARENA_ARRAY(arena, PARTS * n + 1, bool)};
+    questions.config =
+        (struct weir_drift_config){.false_alarm_rate = fmax(1e-5, rate / (PARTS * n_all)),
+                                   .seed = seed,
+                                   .work_max = WORK_MAX / 2 / n_all};
     json_object_foreach(named, name, value)
     {
         struct live live;
@@ -369,6 +411,7 @@ weir_status weir_features_test(const struct weir_features *features, const json_
         WEIR_TRY(count_window(feature, value, &live, err));
         WEIR_TRY(ask_all(&questions, feature, &live, err));
     }
+    WEIR_TRY(ask_again(&questions, err));
     judge(&questions, rate, arena);
     *out = questions.items;
     *out_n = questions.n;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define N_FEATURES 100
 #define N_TRAINED  1000
@@ -205,6 +206,81 @@ START_TEST(a_counted_window_is_as_good_as_its_values)
 
 END_TEST
 
+/* A thousand features that differ a little in as many values as may be counted: draws for each would
+ * take hours. */
+START_TEST(a_hostile_window_is_answered_with_bounded_work)
+{
+    struct weir_features features;
+    struct weir_finding *found;
+    struct weir_error err = {0};
+    size_t n;
+    json_t *trained = json_object(), *named = json_object();
+    for (int i = 0; i < WEIR_FEATURES_MAX; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "f%d", i);
+        json_t *before = json_object(), *now = json_object();
+        for (int k = 0; k < WEIR_FEATURE_CATEGORIES; k++) {
+            char category[16];
+            (void)snprintf(category, sizeof category, "c%d", k);
+            json_object_set_new(before, category, json_integer(150000));
+            json_object_set_new(now, category, json_integer(150000 + (k % 2 == 0 ? 1500 : 0)));
+        }
+        json_object_set_new(trained, name,
+                            json_pack("{s:s,s:o}", "kind", "category", "counts", before));
+        json_object_set_new(named, name, json_pack("{s:o}", "counts", now));
+    }
+    json_t *baseline = json_pack("{s:o}", "features", trained);
+    json_t *window = json_pack("{s:o}", "features", named);
+    ck_assert_int_eq(weir_features_parse(baseline, &arena, &features, NULL), WEIR_OK);
+    struct timespec from, until;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    weir_status status = weir_features_test(&features, window, 1e-4, 0, &arena, &found, &n, &err);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &until);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    double seconds =
+        difftime(until.tv_sec, from.tv_sec) + 1e-9 * (double)(until.tv_nsec - from.tv_nsec);
+    printf("%zu questions in %.2f s\n", n, seconds);
+    ck_assert_double_lt(seconds, 60); /* 2, or several times that where sanitizers watch */
+    ck_assert_uint_eq(n, 3 * WEIR_FEATURES_MAX);
+    json_decref(window);
+    json_decref(baseline);
+}
+
+END_TEST
+
+START_TEST(counts_that_no_window_can_have_are_refused)
+{
+    static const char *const windows[] = {
+        "{\"features\":{\"a\":{\"counts\":{\"x\":10000001}}}}",
+        "{\"features\":{\"a\":{\"counts\":{\"x\":6000000,\"y\":6000000}}}}",
+        "{\"features\":{\"a\":{\"counts\":{\"x\":6000000},\"missing\":6000000}}}",
+        "{\"features\":{\"b\":{\"histogram\":{\"edges\":[1],\"counts\":[9000000,9000000],"
+        "\"mean\":1,\"m2\":1}}}}",
+    };
+    struct weir_features features;
+    struct weir_finding *found;
+    size_t n;
+    json_t *baseline = parsed("{\"features\":{\"a\":{\"kind\":\"category\",\"counts\":{\"x\":50}},"
+                              "\"b\":{\"kind\":\"number\",\"histogram\":{\"edges\":[1],"
+                              "\"counts\":[30,30],\"mean\":1,\"m2\":1}}}}");
+    ck_assert_int_eq(weir_features_parse(baseline, &arena, &features, NULL), WEIR_OK);
+    json_decref(baseline);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(windows); i++) {
+        struct weir_error err = {0};
+        json_t *value = parsed(windows[i]);
+        weir_status status = weir_features_test(&features, value, 0, 0, &arena, &found, &n, &err);
+        ck_assert_msg(status == WEIR_ERR_LIMIT, "%s: %s", windows[i], err.message);
+        ck_assert_int_eq(err.message[0], '$');
+        json_decref(value);
+    }
+    baseline = parsed("{\"features\":{\"a\":{\"kind\":\"category\",\"counts\":{\"x\":6000000,"
+                      "\"y\":6000000}}}}");
+    ck_assert_int_eq(weir_features_parse(baseline, &arena, &features, NULL), WEIR_ERR_LIMIT);
+    json_decref(baseline);
+}
+
+END_TEST
+
 START_TEST(what_is_no_baseline_or_window_is_refused_with_its_place)
 {
     static const char *const baselines[] = {
@@ -256,4 +332,6 @@ WEIR_TEST_MAIN_WITH("feature", set_up, tear_down,
                     one_of_a_hundred_features_that_moves_is_found_and_named,
                     missing_values_new_categories_and_values_out_of_range_have_names_of_their_own,
                     a_counted_window_is_as_good_as_its_values,
+                    a_hostile_window_is_answered_with_bounded_work,
+                    counts_that_no_window_can_have_are_refused,
                     what_is_no_baseline_or_window_is_refused_with_its_place)
