@@ -161,18 +161,6 @@ static void tell(struct health *health, const struct told *told)
     json_decref(body);
 }
 
-static json_t *counts_of(const struct weir_histogram *hist)
-{
-    json_t *edges = json_array(), *counts = json_array();
-    for (uint32_t i = 0; i < hist->n_bins; i++) {
-        if (i + 1 < hist->n_bins) {
-            json_array_append_new(edges, json_real(hist->edges[i]));
-        }
-        json_array_append_new(counts, json_integer((json_int_t)hist->counts[i]));
-    }
-    return json_pack("{s:o,s:o}", "edges", edges, "counts", counts);
-}
-
 /* The measures that others use, beside what they pass by chance in a window of this size. */
 static void add_distances(json_t *detail, const struct weir_histogram *baseline,
                           const struct weir_histogram *live)
@@ -195,12 +183,12 @@ static void report(struct health *health, const struct signal *signal,
                    const struct weir_drift_report *found, const struct weir_histogram *live)
 {
     bool is_slow = signal->is_drifted && !found->is_confirmed;
-    json_t *detail =
-        json_pack("{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)found->i_window,
-                  "effect", found->effect, "live_mean", found->live_mean, "live_stddev",
-                  found->live_stddev, "baseline_mean", found->baseline_mean, "baseline_stddev",
-                  found->baseline_stddev, "level", weir_sequence_level(&signal->sequence), "live",
-                  counts_of(live), "baseline", counts_of(&signal->drift.baseline));
+    json_t *detail = json_pack(
+        "{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)found->i_window, "effect",
+        found->effect, "live_mean", found->live_mean, "live_stddev", found->live_stddev,
+        "baseline_mean", found->baseline_mean, "baseline_stddev", found->baseline_stddev, "level",
+        weir_sequence_level(&signal->sequence), "live", weir_histogram_counts_json(live),
+        "baseline", weir_histogram_counts_json(&signal->drift.baseline));
     add_distances(detail, &signal->drift.baseline, live);
     tell(health, &(struct told){.signal = signal->name,
                                 .statistic = is_slow ? "slow" : weir_drift_kind_name(found->kind),

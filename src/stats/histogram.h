@@ -76,6 +76,9 @@ double weir_histogram_stddev(const struct weir_histogram *hist);
 /** New JSON object (aborts if memory is out); json_decref it. */
 json_t *weir_histogram_to_json(const struct weir_histogram *hist);
 
+/** Only its form, {"edges":[…],"counts":[…]}: to draw it. As weir_histogram_to_json. */
+json_t *weir_histogram_counts_json(const struct weir_histogram *hist);
+
 /** Compact JSON text in the arena. */
 char *weir_histogram_to_text(const struct weir_histogram *hist, struct weir_arena *arena);
 

@@ -24,7 +24,7 @@ static json_t *number_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *weir_histogram_to_json(const struct weir_histogram *hist)
+json_t *weir_histogram_counts_json(const struct weir_histogram *hist)
 {
     json_t *object = must(json_object()), *edges = must(json_array()), *counts = must(json_array());
     for (uint32_t i = 0; i < hist->n_bins; i++) {
@@ -37,6 +37,12 @@ json_t *weir_histogram_to_json(const struct weir_histogram *hist)
     }
     put(object, "edges", edges);
     put(object, "counts", counts);
+    return object;
+}
+
+json_t *weir_histogram_to_json(const struct weir_histogram *hist)
+{
+    json_t *object = weir_histogram_counts_json(hist);
     put(object, "nan", json_integer((json_int_t)hist->n_nan));
     put(object, "infinite", json_integer((json_int_t)hist->n_infinite));
     put(object, "mean", json_real(hist->mean));
