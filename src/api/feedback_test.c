@@ -297,6 +297,43 @@ START_TEST(windows_of_any_models_features_are_compared_with_its_baseline)
 
 END_TEST
 
+/* Windows without a new city have no row of their own: two that differ a year apart are no drift. */
+START_TEST(two_windows_of_a_rate_that_differ_are_drift_only_among_the_last_three)
+{
+    EXPECT(200, "PUT " API "/blobs/" SHA "\n\nx");
+    EXPECT(200, "POST " API "/models/prices/versions\n\n{\"project\":\"blue\",\"id\":"
+                "\"00000000-0000-4000-8000-0000000000e1\",\"blob\":\"" SHA "\"}");
+    EXPECT(200, "PUT " API "/models/prices/versions/1/baseline\n\n"
+                "{\"features\":{\"city\":{\"kind\":\"category\",\"counts\":{\"paris\":600,"
+                "\"rome\":400},\"other\":1}}}");
+    for (int round = 0; round < 2; round++) {
+        EXPECT(200, "POST " WINDOWS "\n\n%s", window(50, 35, 15, 0));
+        ck_assert(json_is_true(json_object_get(found("category:city"), "differs")));
+        ck_assert(json_is_false(json_object_get(found("category:city"), "drifted")));
+        for (int i = 0; i < 3; i++) {
+            EXPECT(200, "POST " WINDOWS "\n\n%s", window(61, 39, 0, 0));
+        }
+        ck_assert_ptr_null(found("category:city"));
+    }
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(50, 35, 15, 0));
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(61, 39, 0, 0));
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(50, 35, 15, 0));
+    ck_assert(json_is_true(json_object_get(found("category:city"), "drifted")));
+    /* An alert ends however many other signals were told of meanwhile. */
+    for (int i = 0; i < 20; i++) {
+        EXPECT(204,
+               "POST " API "/health-reports\n\n{\"ion\":\"door\",\"pipeline\":\"learn\","
+               "\"signal\":\"s%d\",\"statistic\":\"rate\",\"value\":0,\"p_value\":1,"
+               "\"drifted\":false,\"n_samples\":20,\"model_version\":1}",
+               i);
+    }
+    EXPECT(200, "POST " WINDOWS "\n\n%s", window(61, 39, 0, 0));
+    EXPECT(200, "GET " API "/alerts?state=open");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
 START_TEST(a_task_tells_kpis_of_its_own_ion_only)
 {
     char task[BEARER_BYTES];
@@ -323,4 +360,5 @@ WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
                     drift_is_a_table_by_p_value_with_histograms_and_its_course,
                     windows_of_any_models_features_are_compared_with_its_baseline,
+                    two_windows_of_a_rate_that_differ_are_drift_only_among_the_last_three,
                     a_task_tells_kpis_of_its_own_ion_only)

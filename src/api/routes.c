@@ -389,7 +389,7 @@ const struct api_route api_routes[] = {
      R(HEALTH_READ), API_READ, 0, NULL, NULL, "pipeline since until points", 0, api_ion_drift},
     {"POST", API "/ions/{name}/pipelines/{pipeline}/windows",
      "Compare a window of live features with a version's baseline: {model, version, features}",
-     R(HEALTH_REPORT), API_WRITE, API_OWN_ION, NULL, NULL, NULL, 32 * MIB, api_window_test},
+     R(HEALTH_REPORT), API_NONE, API_OWN_ION, NULL, NULL, NULL, 32 * MIB, api_window_test},
     {"POST", API "/ions/{name}/kpis",
      "Record a business figure; the same name and time again replaces the value", R(KPIS_ADD),
      API_WRITE, API_OWN_ION | API_FLOW, &weir_kpi_resource, &weir_kpi_resource, NULL, 0,

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIRM_WINDOWS 3 /* … of which two differ, this one included */
-#define BEFORE_MAX      12000
+#define BEFORE_MAX 2 /* of the last 3 windows, this one and those before it, two must differ */
 
 static weir_status load_version(struct api_call *call, struct weir_txn *txn, const char *model,
                                 int64_t number, struct weir_model_version *out,
@@ -75,20 +74,23 @@ weir_status api_baseline_get(struct api_call *call, struct weir_txn *txn, struct
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
+/* A window is compared between two transactions: one that reads what it is compared with, one that
+ * stores what was found. The draws may take seconds, and writers wait for each other. */
 struct testing {
     struct api_call *call;
+    const char *model;
+    int64_t version;
     struct weir_features features;
     struct weir_finding *findings;
     size_t n;
-    int64_t version;
-    const struct weir_health_report *before; /**< Of the pipeline, newest first. */
-    size_t n_before;
+    json_t *told; /**< Findings as the answer has them; made anew by each run of the transaction. */
 };
 
-static weir_status load_features(struct testing *testing, struct weir_txn *txn, const char *model,
+static weir_status load_features(struct testing *testing, struct weir_txn *txn,
                                  struct weir_error *err)
 {
     struct api_call *call = testing->call;
+    const char *model = testing->model;
     struct weir_model_version version;
     struct weir_model_baseline baseline;
     WEIR_TRY(load_version(call, txn, model, testing->version, &version, err));
@@ -106,54 +108,49 @@ static weir_status load_features(struct testing *testing, struct weir_txn *txn, 
     return status;
 }
 
-static weir_status load_before(struct testing *testing, struct weir_txn *txn,
-                               struct weir_error *err)
+/* The windows of a signal before this one. */
+struct before {
+    bool was_drifted;        /**< By the last. */
+    bool has_differed;       /**< One did. */
+    bool has_differed_alike; /**< One of this version did. */
+};
+
+static bool says_differs(const struct weir_health_report *report)
 {
-    struct api_call *call = testing->call;
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0]),
-                                            WEIR_FILTER_TEXT("pipeline", EQ, call->params[1])),
-                               .order_by = "seq", .is_descending = true,
-                               .limit =
-                                   WEIR_MIN(CONFIRM_WINDOWS * (testing->n + 1), (size_t)BEFORE_MAX),
-                               .max_bytes = API_ANSWER_MAX_BYTES};
+    json_t *detail = report->detail != NULL ? json_loads(report->detail, 0, NULL) : NULL;
+    bool differs = json_is_true(json_object_get(detail, "differs"));
+    json_decref(detail);
+    return differs;
+}
+
+static weir_status load_before(const struct testing *testing, struct weir_txn *txn,
+                               const char *signal, struct before *out, struct weir_error *err)
+{
+    const struct api_call *call = testing->call;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, call->params[0]),
+                                                  WEIR_FILTER_TEXT("pipeline", EQ, call->params[1]),
+                                                  WEIR_FILTER_TEXT("signal", EQ, signal)),
+                                     .order_by = "seq", .is_descending = true, .limit = BEFORE_MAX};
+    struct weir_arena arena;
     void *items;
-    WEIR_TRY(weir_txn_list(txn, &weir_health_report_resource, &query, call->arena, &items,
-                           &testing->n_before, NULL, err));
-    testing->before = items;
+    size_t n;
+    weir_arena_init(&arena, API_ANSWER_MAX_BYTES);
+    weir_status status =
+        weir_txn_list(txn, &weir_health_report_resource, &query, &arena, &items, &n, NULL, err);
+    if (status != WEIR_OK) {
+        weir_arena_fini(&arena);
+        return status;
+    }
+    const struct weir_health_report *reports = items;
+    *out = (struct before){.was_drifted = n > 0 && reports[0].drifted};
+    for (size_t i = 0; i < n; i++) {
+        bool differs = says_differs(&reports[i]);
+        out->has_differed = out->has_differed || differs;
+        out->has_differed_alike =
+            out->has_differed_alike || (differs && reports[i].model_version == testing->version);
+    }
+    weir_arena_fini(&arena);
     return WEIR_OK;
-}
-
-/* Did one of the last windows of this signal and version differ, too? *out_was_drifted: by its last. */
-static bool differed_before(const struct testing *testing, const char *signal,
-                            bool *out_was_drifted)
-{
-    int n_seen = 0;
-    bool differed = false;
-    *out_was_drifted = false;
-    for (size_t i = 0; i < testing->n_before && n_seen < CONFIRM_WINDOWS - 1; i++) {
-        const struct weir_health_report *report = &testing->before[i];
-        if (strcmp(report->signal, signal) != 0) {
-            continue;
-        }
-        *out_was_drifted = *out_was_drifted || (n_seen == 0 && report->drifted);
-        differed =
-            differed || (report->model_version == testing->version && report->detail != NULL &&
-                         strstr(report->detail, "\"differs\":true") != NULL);
-        n_seen++;
-    }
-    return differed;
-}
-
-static json_t *counts_of(const struct weir_histogram *hist)
-{
-    json_t *edges = json_array(), *counts = json_array();
-    for (uint32_t i = 0; i < hist->n_bins; i++) {
-        if (i + 1 < hist->n_bins) {
-            json_array_append_new(edges, json_real(hist->edges[i]));
-        }
-        json_array_append_new(counts, json_integer((json_int_t)hist->counts[i]));
-    }
-    return json_pack("{s:o,s:o}", "edges", edges, "counts", counts);
 }
 
 static json_t *detail_of(const struct weir_finding *finding)
@@ -164,8 +161,8 @@ static json_t *detail_of(const struct weir_finding *finding)
         return detail;
     }
     json_object_set_new(detail, "effect", json_real(finding->effect));
-    json_object_set_new(detail, "live", counts_of(&finding->live));
-    json_object_set_new(detail, "baseline", counts_of(baseline));
+    json_object_set_new(detail, "live", weir_histogram_counts_json(&finding->live));
+    json_object_set_new(detail, "baseline", weir_histogram_counts_json(baseline));
     json_t *names = json_array();
     for (size_t i = 0; i < finding->feature->n_categories; i++) {
         json_array_append_new(names, json_string(finding->feature->categories[i]));
@@ -182,18 +179,20 @@ static json_t *detail_of(const struct weir_finding *finding)
     return detail;
 }
 
-/* A rate of nothing is not worth a row, unless it ends a drift. */
+/* A rate of nothing is not worth a row, unless a window before it has one that says otherwise: then
+ * the last rows of a signal are its last windows. */
 static weir_status store_finding(struct testing *testing, struct weir_txn *txn,
-                                 const struct weir_finding *finding, json_t *list,
-                                 struct weir_error *err)
+                                 const struct weir_finding *finding, struct weir_error *err)
 {
     struct api_call *call = testing->call;
     char id[WEIR_UUID_BYTES];
-    bool was_drifted;
+    struct before before;
     char *signal = weir_arena_printf(call->arena, "%s:%s", weir_finding_kind_name(finding->kind),
                                      finding->feature->name);
-    bool is_drifted = differed_before(testing, signal, &was_drifted) && finding->is_drifted;
-    if (finding->kind != WEIR_FINDING_FEATURE && finding->value == 0 && !was_drifted) {
+    WEIR_TRY(load_before(testing, txn, signal, &before, err));
+    bool is_drifted = before.has_differed_alike && finding->is_drifted;
+    if (finding->kind != WEIR_FINDING_FEATURE && finding->value == 0 && !before.was_drifted &&
+        !before.has_differed) {
         return WEIR_OK;
     }
     json_t *detail = detail_of(finding);
@@ -211,10 +210,11 @@ static weir_status store_finding(struct testing *testing, struct weir_txn *txn,
                                         .detail = weir_json_text(detail, call->arena),
                                         .time_ms = call->now_ms};
     json_decref(detail);
-    json_array_append_new(list, json_pack("{s:s,s:s,s:f,s:f,s:b,s:b}", "signal", signal,
-                                          "statistic", finding->statistic, "value", finding->value,
-                                          "p_value", finding->p_value, "differs",
-                                          (int)finding->is_drifted, "drifted", (int)is_drifted));
+    json_array_append_new(testing->told,
+                          json_pack("{s:s,s:s,s:f,s:f,s:b,s:b}", "signal", signal, "statistic",
+                                    finding->statistic, "value", finding->value, "p_value",
+                                    finding->p_value, "differs", (int)finding->is_drifted,
+                                    "drifted", (int)is_drifted));
     return api_health_store(call, txn, &report, err);
 }
 
@@ -230,33 +230,49 @@ static weir_status check_pipeline(const struct weir_ion_state *state, const char
                           state->ion.name, name);
 }
 
+static weir_status read_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct testing *testing = context;
+    struct weir_ion_state state;
+    WEIR_TRY(api_ion_load(testing->call, txn, &state, err));
+    WEIR_TRY(check_pipeline(&state, testing->call->params[1], err));
+    return load_features(testing, txn, err);
+}
+
+static weir_status store_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct testing *testing = context;
+    struct weir_ion_state state;
+    json_array_clear(testing->call->publish);
+    json_array_clear(testing->told);
+    WEIR_TRY(api_ion_load(testing->call, txn, &state, err));
+    WEIR_TRY(check_pipeline(&state, testing->call->params[1], err));
+    for (size_t i = 0; i < testing->n; i++) {
+        WEIR_TRY(store_finding(testing, txn, &testing->findings[i], err));
+    }
+    return WEIR_OK;
+}
+
 weir_status api_window_test(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const members[] = {"model", "version", "features", "rate", NULL};
     struct testing testing = {.call = call};
-    struct weir_ion_state state;
-    const char *model;
+    (void)txn;
     WEIR_TRY(api_body_only(call, members, err));
-    WEIR_TRY(api_body_text(call, "model", &model, err));
+    WEIR_TRY(api_body_text(call, "model", &testing.model, err));
     WEIR_TRY(api_body_int(call, "version", 0, &testing.version, err));
-    WEIR_TRY(api_ion_load(call, txn, &state, err));
-    WEIR_TRY(check_pipeline(&state, call->params[1], err));
-    if (model == NULL) {
+    if (testing.model == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.model: missing");
     }
-    WEIR_TRY(load_features(&testing, txn, model, err));
+    WEIR_TRY(api_read(call, read_in, &testing, err));
     double rate = json_number_value(json_object_get(call->body, "rate"));
     WEIR_TRY(weir_features_test(&testing.features, call->body, rate, (uint64_t)call->now_ms,
                                 call->arena, &testing.findings, &testing.n, err));
-    WEIR_TRY(load_before(&testing, txn, err));
-    json_t *list = json_array();
-    for (size_t i = 0; i < testing.n; i++) {
-        weir_status status = store_finding(&testing, txn, &testing.findings[i], list, err);
-        if (status != WEIR_OK) {
-            json_decref(list);
-            return status;
-        }
+    testing.told = json_array();
+    weir_status status = api_write(call, store_in, &testing, err);
+    if (status == WEIR_OK) {
+        api_answer(call, json_pack("{s:O}", "findings", testing.told));
     }
-    api_answer(call, json_pack("{s:o}", "findings", list));
-    return WEIR_OK;
+    json_decref(testing.told);
+    return status;
 }
