@@ -241,12 +241,15 @@ weir_status weir_blob_take_file(struct weir_blobs *blobs, const char *path, cons
 
 weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256, struct weir_error *err)
 {
-    char path[BLOB_PATH_MAX_BYTES];
+    char path[BLOB_PATH_MAX_BYTES], dir[BLOB_PATH_MAX_BYTES];
     WEIR_TRY(check_name(sha256, err));
     name_path(blobs, sha256, path);
-    return unlink(path) == 0 || errno == ENOENT
-               ? WEIR_OK
-               : weir_error_set_errno(err, errno, "cannot remove blob %s", sha256);
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return weir_error_set_errno(err, errno, "cannot remove blob %s", sha256);
+    }
+    /* Also if it was gone: whoever removed it may have been killed before it was durable. */
+    (void)snprintf(dir, sizeof dir, "%s/%.2s", blobs->dir, sha256);
+    return weir_path_is_dir(dir) ? sync_dir(dir, err) : WEIR_OK;
 }
 
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)

@@ -71,7 +71,10 @@ weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char 
                                     struct weir_error *err) WEIR_MUST_CHECK;
 void weir_blob_writer_abort(struct weir_blob_writer *writer);
 
-/** Remove a blob, whatever names it: what must not be kept. One that is gone already is OK. */
+/**
+ * Remove a blob, whatever names it: what must not be kept. It is gone from the disk when this returns, so
+ * that no loss of power brings it back. One that is gone already is OK. @return INVALID, IO.
+ */
 weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256,
                              struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* `printf abc | sha256sum` and sha256sum of nothing. */
@@ -29,6 +30,31 @@ static void tear_down(void)
     ck_assert_int_eq(weir_dir_remove(dir, NULL), WEIR_OK);
     memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
 }
+
+static int n_folder_syncs;
+
+/* In the place of libc's: counts the folders that are made durable. */
+int fsync(int fd)
+{
+    struct stat info;
+    n_folder_syncs += fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
+    return (int)syscall(SYS_fsync, fd);
+}
+
+START_TEST(a_removed_blob_is_gone_from_the_disk)
+{
+    char name[WEIR_SHA256_TEXT_BYTES];
+    ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, NULL, name, NULL), WEIR_OK);
+    n_folder_syncs = 0;
+    ck_assert_int_eq(weir_blob_remove(blobs, SHA_ABC, NULL), WEIR_OK);
+    ck_assert(!weir_blob_exists(blobs, SHA_ABC));
+    ck_assert_int_eq(n_folder_syncs, 1);
+    ck_assert_int_eq(weir_blob_remove(blobs, SHA_ABC, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_remove(blobs, SHA_EMPTY, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_remove(blobs, "../lock", NULL), WEIR_ERR_INVALID);
+}
+
+END_TEST
 
 static bool tmp_is_empty(void)
 {
@@ -191,4 +217,5 @@ WEIR_TEST_MAIN_WITH("blob", set_up, tear_down, bytes_are_found_under_the_hash_th
                     a_stream_over_its_limit_is_refused,
                     names_that_are_no_hash_never_reach_the_file_system,
                     a_damaged_blob_is_not_given_out,
-                    opening_again_drops_unfinished_writes_and_keeps_blobs)
+                    opening_again_drops_unfinished_writes_and_keeps_blobs,
+                    a_removed_blob_is_gone_from_the_disk)

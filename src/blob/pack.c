@@ -226,8 +226,11 @@ static weir_status erase_at(int fd, const char *id, const struct weir_pack_place
     unsigned char expected[HEADER_BYTES], found[HEADER_BYTES];
     static const unsigned char zeros[4096];
     make_header(expected, id, (size_t)place->bytes);
-    if (pread(fd, found, sizeof found, (off_t)place->offset) != (ssize_t)sizeof found ||
-        memcmp(found, expected, sizeof expected) != 0) {
+    ssize_t n_found = pread(fd, found, sizeof found, (off_t)place->offset);
+    if (n_found < 0) { /* nobody knows what lies there: it is not erased */
+        return weir_error_set_errno(err, errno, "reading pack %" PRId64, place->pack);
+    }
+    if ((size_t)n_found != sizeof found || memcmp(found, expected, sizeof expected) != 0) {
         return WEIR_OK;
     }
     /* The mark last: as long as it is there, an erasing that was cut short is found again. */

@@ -59,8 +59,11 @@ weir_status weir_packs_read(struct weir_packs *packs, const char *id,
                             char **out_data, size_t *out_len,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Overwrite a thing with zeros, on the disk when this returns; reading it is NOT_FOUND from then on. One
- *  that is gone already is OK. */
+/**
+ * Overwrite a thing with zeros, on the disk when this returns; reading it is NOT_FOUND from then on. One
+ * that is gone already is OK.
+ * @return IO, also if it cannot be seen whether it is there: nothing is said to be erased that may not be.
+ */
 weir_status weir_packs_erase(struct weir_packs *packs, const char *id,
                              const struct weir_pack_place *place,
                              struct weir_error *err) WEIR_MUST_CHECK;

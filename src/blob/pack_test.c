@@ -163,6 +163,35 @@ START_TEST(a_place_gives_nobody_what_is_another_s)
 
 END_TEST
 
+START_TEST(an_erased_thing_is_zeros_and_one_that_cannot_be_looked_at_is_not_called_erased)
+{
+    char path[256];
+    static char bytes[1 << 16];
+    append(1);
+    append(2);
+    ck_assert_int_eq(weir_packs_erase(packs, ids[1], &places[1], NULL), WEIR_OK);
+    ck_assert(!has(1));
+    ck_assert(has(2));
+    ck_assert_int_eq(weir_packs_erase(packs, ids[1], &places[1], NULL), WEIR_OK);
+    (void)snprintf(path, sizeof path, "%s/%016lld.pack", dir, (long long)places[1].pack);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq((int64_t)n, places[2].offset + 44 + places[2].bytes);
+    for (int64_t i = places[1].offset; i < places[2].offset; i++) {
+        ck_assert_int_eq(bytes[i], 0);
+    }
+    struct weir_pack_place nowhere = places[2];
+    nowhere.offset = INT64_MAX; /* no file system reads there */
+    ck_assert_int_ne(weir_packs_erase(packs, ids[2], &nowhere, NULL), WEIR_OK);
+    nowhere.offset = 1 << 30; /* behind the end: gone */
+    ck_assert_int_eq(weir_packs_erase(packs, ids[2], &nowhere, NULL), WEIR_OK);
+    ck_assert(has(2));
+}
+
+END_TEST
+
 START_TEST(what_cannot_be_put_is_refused)
 {
     struct weir_pack_place place;
@@ -230,5 +259,6 @@ WEIR_TEST_MAIN_WITH("pack", set_up, tear_down,
                     things_are_found_where_they_were_put_also_after_a_restart,
                     a_removed_pack_takes_its_things_and_no_others,
                     a_place_gives_nobody_what_is_another_s, what_cannot_be_put_is_refused,
+                    an_erased_thing_is_zeros_and_one_that_cannot_be_looked_at_is_not_called_erased,
                     a_full_disk_leaves_nothing_half_and_goes_on_when_there_is_room,
                     four_threads_do_not_write_into_each_other)
