@@ -27,28 +27,6 @@ static const struct weir_option verify_options[] = {
              "The same of the chain of accesses"),
 };
 
-static weir_status read_pin(const char *text, const char *option, struct weir_chain_pin *pin,
-                            const struct weir_chain_pin **out, struct weir_error *err)
-{
-    char *end;
-    *out = NULL;
-    if (text == NULL) {
-        return WEIR_OK;
-    }
-    long long number = strtoll(text, &end, 10);
-    if (end == text || *end != ':' || number <= 0 ||
-        strspn(end + 1, "0123456789abcdef") != WEIR_SHA256_TEXT_BYTES - 1 ||
-        strlen(end + 1) != WEIR_SHA256_TEXT_BYTES - 1) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected NUMBER:HASH as `weir audit verify` prints it, got "
-                              "\"%.90s\"",
-                              option, text);
-    }
-    *pin = (struct weir_chain_pin){.number = number, .hash = end + 1};
-    *out = pin;
-    return WEIR_OK;
-}
-
 /* A state folder, or a backup of one, which holds it as state/. */
 static weir_status verify_folder(struct cli_call *call, const char *folder, json_t **out,
                                  struct weir_error *err)
@@ -61,8 +39,14 @@ static weir_status verify_folder(struct cli_call *call, const char *folder, json
     if (!weir_path_exists(path)) {
         path = weir_arena_printf(call->arena, "%s/weir.db", folder);
     }
-    WEIR_TRY(read_pin(options->acts, "--acts", &acts, &pins[WEIR_TRAIL_ACTS], err));
-    WEIR_TRY(read_pin(options->accesses, "--accesses", &accesses, &pins[WEIR_TRAIL_ACCESSES], err));
+    if (options->acts != NULL) {
+        WEIR_TRY(weir_chain_pin_parse("--acts", options->acts, &acts, err));
+        pins[WEIR_TRAIL_ACTS] = &acts;
+    }
+    if (options->accesses != NULL) {
+        WEIR_TRY(weir_chain_pin_parse("--accesses", options->accesses, &accesses, err));
+        pins[WEIR_TRAIL_ACCESSES] = &accesses;
+    }
     WEIR_TRY(weir_chain_verify_file(path, pins, reports, err));
     *out = weir_chain_reports_json(reports);
     return WEIR_OK;

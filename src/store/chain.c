@@ -5,6 +5,7 @@
 #include "base/buf.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX_BYTES ((size_t)64 << 20) /* of one row's canonical text */
@@ -29,6 +30,23 @@ const char *weir_trail_text(enum weir_trail trail)
 {
     static const char *const texts[WEIR_N_TRAILS] = {"none", "acts", "accesses"};
     return texts[trail];
+}
+
+weir_status weir_chain_pin_parse(const char *what, const char *text, struct weir_chain_pin *out,
+                                 struct weir_error *err)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    if (end == text || *end != ':' || number <= 0 ||
+        strspn(end + 1, "0123456789abcdef") != WEIR_SHA256_TEXT_BYTES - 1 ||
+        strlen(end + 1) != WEIR_SHA256_TEXT_BYTES - 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: expected NUMBER:HASH as `weir audit verify` prints it, got "
+                              "\"%.90s\"",
+                              what, text);
+    }
+    *out = (struct weir_chain_pin){.number = number, .hash = end + 1};
+    return WEIR_OK;
 }
 
 /* ---- the hash -------------------------------------------------------------------------------- */
@@ -157,6 +175,8 @@ static const char sql_chain[] =
     " cut_first_ms, cut_last_ms FROM audit_chains WHERE trail = :trail";
 static const char sql_n_before[] =
     "SELECT count(*) FROM events WHERE " WEIR_TRAIL_SQL " = :trail AND seq <= :begins_after";
+static const char sql_in_cut[] = "SELECT seq FROM events WHERE " WEIR_TRAIL_SQL
+                                 " = :trail AND seq <= :last ORDER BY seq LIMIT 1";
 static const char sql_rows[] =
     "SELECT seq, time_ms, topic, kind, subject, actor, message, data, chain, hash FROM events"
     " WHERE " WEIR_TRAIL_SQL " = :trail AND seq > :after ORDER BY seq LIMIT :n";
@@ -213,6 +233,29 @@ static weir_status read_chain(struct weir_txn *txn, struct walk *walk, struct we
 static bool pin_differs(const struct walk *walk, int64_t number, const char *hash)
 {
     return walk->pin != NULL && walk->pin->number == number && strcmp(walk->pin->hash, hash) != 0;
+}
+
+/* Retention left no row of the trail up to the cut: what stands there was put in. */
+static weir_status check_cut(struct weir_txn *txn, struct walk *walk, struct weir_error *err)
+{
+    const struct weir_chain_report *report = walk->report;
+    int64_t seq;
+    char text[320];
+    if (report->n_cut == 0 || !report->is_whole) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_query_int(txn, sql_in_cut,
+                                WEIR_BINDS(WEIR_BIND_INT("trail", report->trail),
+                                           WEIR_BIND_INT("last", report->cut_last_seq)),
+                                0, &seq, err));
+    if (seq != 0) {
+        (void)snprintf(text, sizeof text,
+                       "Event %" PRId64 " was put in: retention cut all rows of the chain up to "
+                       "event %" PRId64 ".",
+                       seq, report->cut_last_seq);
+        find(walk, "inserted", seq, 0, text);
+    }
+    return WEIR_OK;
 }
 
 /* Does the row follow from the one before? If not, say how it differs. */
@@ -347,6 +390,7 @@ weir_status weir_chain_verify(struct weir_txn *txn, enum weir_trail trail,
         find(&walk, "not the noted one", report.cut_last_seq, report.n_cut,
              "The row before the cut has another hash than the one that was noted.");
     }
+    WEIR_TRY(check_cut(txn, &walk, err));
     weir_buf_init(&walk.buf, TEXT_MAX_BYTES);
     while (status == WEIR_OK && has_more && report.is_whole) {
         status = check_some(txn, &walk, &has_more, err);
@@ -364,16 +408,22 @@ weir_status weir_chain_verify(struct weir_txn *txn, enum weir_trail trail,
 
 static const char sql_has_chains[] =
     "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'audit_chains'";
+static const char sql_newest[] = "SELECT max(version) FROM schema_migrations";
 
 static weir_status verify_all(struct weir_txn *txn, const struct weir_chain_pin *const *pins,
                               struct weir_chain_report *out, struct weir_error *err)
 {
-    int64_t has_chains;
+    int64_t has_chains, newest;
     WEIR_TRY(weir_txn_query_int(txn, sql_has_chains, WEIR_NO_BINDS, 0, &has_chains, err));
     if (has_chains == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "the audit of this database is not chained yet: it gets its chain "
                               "when this Weir's server opens it");
+    }
+    WEIR_TRY(weir_txn_query_int(txn, sql_newest, WEIR_NO_BINDS, 0, &newest, err));
+    if (newest > store_migrations[store_n_migrations - 1].version) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "a newer Weir wrote this database: verify it with that one");
     }
     for (int trail = WEIR_TRAIL_ACTS; trail < WEIR_N_TRAILS; trail++) {
         WEIR_TRY(weir_chain_verify(txn, (enum weir_trail)trail, pins != NULL ? pins[trail] : NULL,

@@ -14,7 +14,7 @@
  * weir_chain_pin).
  *
  * Retention cuts the old end (weir_chain_cut): number, hash, range and times of what went stay in the
- * chain's row of audit_chains, and the rest verifies from there. Events of before there were chains are
+ * chain's row of audit_chains, and the rest verifies from there; a row within the range was put in later. Events of before there were chains are
  * in none; each chain says behind which number it begins.
  *
  * Threads: as transactions. The one writer appends, so numbers have no gaps.
@@ -47,6 +47,15 @@ struct weir_chain_pin {
     int64_t number;
     const char *hash;
 };
+
+/**
+ * Read what people noted of a chain's end: "NUMBER:HASH", as `weir audit verify` prints it.
+ * @param what  What the text was given as, for the error: "--acts".
+ * @param out   Its hash is borrowed from the text.
+ * @return INVALID.
+ */
+weir_status weir_chain_pin_parse(const char *what, const char *text, struct weir_chain_pin *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
 
 struct weir_chain_report {
     enum weir_trail trail;
@@ -86,10 +95,12 @@ weir_status weir_chain_verify(struct weir_txn *txn, enum weir_trail trail,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * The same for the database file `path`, beside whoever has it open; nothing is written.
+ * The same for the database file `path`, beside whoever has it open. No row is written; SQLite makes its
+ * -wal and -shm files beside it if they are missing, and takes in the log that a killed server left.
  * @param out  WEIR_N_TRAILS reports; the first is not used.
  * @param pins By trail; NULL: none.
- * @return NOT_FOUND; UNSUPPORTED if its Weir knew no chains, or is newer than this one; CORRUPT.
+ * @return NOT_FOUND; UNSUPPORTED if it has no chains (its Weir knew none, or it is another program's), or
+ *         if a newer Weir than this one wrote it; CORRUPT; IO, DENIED as the file is.
  */
 weir_status weir_chain_verify_file(const char *path, const struct weir_chain_pin *const *pins,
                                    struct weir_chain_report *out,

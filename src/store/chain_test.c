@@ -78,6 +78,92 @@ static void exec(const char *sql)
     fixture_write(&fixture, exec_in, (void *)sql);
 }
 
+struct trail_case {
+    const char *topic, *kind;
+    enum weir_trail trail;
+};
+
+static weir_status trail_in_sql(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct trail_case *one = context;
+    int64_t trail;
+    MUST(weir_txn_query_int(
+        txn, "SELECT " WEIR_TRAIL_SQL " FROM (SELECT :topic AS topic, :kind AS kind)",
+        WEIR_BINDS(WEIR_BIND_TEXT("topic", one->topic), WEIR_BIND_TEXT("kind", one->kind)), -1,
+        &trail, err));
+    ck_assert_msg(trail == (int64_t)one->trail, "%s %s: %lld in SQL", one->topic, one->kind,
+                  (long long)trail);
+    return WEIR_OK;
+}
+
+START_TEST(the_trail_of_an_event_is_the_same_in_c_and_in_sql)
+{
+    static const struct trail_case cases[] = {
+        {"audit", "token_used", WEIR_TRAIL_ACCESSES},
+        {"audit", "login_link_made", WEIR_TRAIL_ACCESSES},
+        {"audit", "session_begun", WEIR_TRAIL_ACCESSES},
+        {"audit", "session_ended", WEIR_TRAIL_ACCESSES},
+        {"audit", "login_refused", WEIR_TRAIL_ACCESSES},
+        {"audit", "access_refused", WEIR_TRAIL_ACCESSES},
+        {"audit", "user_created", WEIR_TRAIL_ACTS},
+        {"audit", "ions_review", WEIR_TRAIL_ACTS},
+        {"audit", "token_use", WEIR_TRAIL_ACTS},
+        {"audit", "", WEIR_TRAIL_ACTS},
+        {"jobs", "token_used", WEIR_TRAIL_NONE},
+        {"jobs", "job_running", WEIR_TRAIL_NONE},
+        {"", "", WEIR_TRAIL_NONE},
+    };
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        ck_assert_msg(weir_trail_of(cases[i].topic, cases[i].kind) == cases[i].trail, "%s %s",
+                      cases[i].topic, cases[i].kind);
+        fixture_read(&fixture, trail_in_sql, (void *)&cases[i]);
+    }
+}
+
+END_TEST
+
+#define SOME_HASH "0febf2be3118e6bc20ffc1d558f969b02eaf894308c11b2d3dd2872a0a81b2a8"
+
+START_TEST(what_was_noted_of_an_end_is_read)
+{
+    static const char *const wrong[] = {"",
+                                        "17",
+                                        "17:",
+                                        ":" SOME_HASH,
+                                        "0:" SOME_HASH,
+                                        "-1:" SOME_HASH,
+                                        "17:" SOME_HASH "0",
+                                        "17 " SOME_HASH,
+                                        "17:0FEBF2BE3118E6BC20FFC1D558F969B02EAF894308C11B2D3DD28"
+                                        "72A0A81B2A8"};
+    struct weir_chain_pin pin = {0};
+    struct weir_error err;
+    ck_assert_int_eq(weir_chain_pin_parse("--acts", "17:" SOME_HASH, &pin, &err), WEIR_OK);
+    ck_assert_int_eq(pin.number, 17);
+    ck_assert_str_eq(pin.hash, SOME_HASH);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        ck_assert_int_eq(weir_chain_pin_parse("--acts", wrong[i], &pin, &err), WEIR_ERR_INVALID);
+        ck_assert_int_eq(strncmp(err.message, "--acts: ", 8), 0);
+    }
+    ck_assert_int_eq(pin.number, 17);
+}
+
+END_TEST
+
+START_TEST(a_file_of_a_newer_weir_is_refused)
+{
+    struct weir_chain_report reports[WEIR_N_TRAILS];
+    struct weir_error err;
+    exec("INSERT INTO schema_migrations SELECT 100000, name, sha256, applied_ms FROM "
+         "schema_migrations"
+         " LIMIT 1");
+    ck_assert_int_eq(weir_chain_verify_file(fixture.path, NULL, reports, &err),
+                     WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "newer Weir"));
+}
+
+END_TEST
+
 static weir_status two_rows(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct weir_event *events = context;
@@ -187,6 +273,36 @@ START_TEST(a_cut_leaves_its_range_and_the_rest_verifies)
 
 END_TEST
 
+/* Rows 1, 4 of the acts are cut. */
+static const struct {
+    const char *sql;
+    int64_t seq;
+} tampered_cut[] = {
+    {"INSERT INTO events (seq, time_ms, topic, kind, message, chain, hash) SELECT 1, time_ms, "
+     "topic,"
+     " kind, message, 1, hash FROM events WHERE seq = 7",
+     1},
+    {"INSERT INTO events (seq, time_ms, topic, kind, message, chain, hash) SELECT 4, time_ms, "
+     "topic,"
+     " kind, message, 2, hash FROM events WHERE seq = 7",
+     4},
+    {"UPDATE events SET topic = 'audit', kind = 'k', chain = 9 WHERE seq = 3", 3},
+    {"UPDATE events SET kind = 'user_created' WHERE seq = 2", 2},
+};
+
+START_TEST(a_row_put_in_where_retention_has_cut_is_found)
+{
+    int64_t cut = 4;
+    fixture_write(&fixture, cut_in, &cut);
+    exec(tampered_cut[_i].sql);
+    struct weir_chain_report report = verify(WEIR_TRAIL_ACTS, NULL);
+    ck_assert_msg(!report.is_whole, "%s", tampered_cut[_i].sql);
+    ck_assert_str_eq(report.finding, "inserted");
+    ck_assert_int_eq(report.bad_seq, tampered_cut[_i].seq);
+}
+
+END_TEST
+
 START_TEST(a_row_deleted_beside_the_cut_is_missing)
 {
     int64_t cut = 4;
@@ -286,7 +402,12 @@ int main(void)
     tcase_add_loop_test(tcase, what_was_altered_taken_out_or_put_in_is_found, 0,
                         (int)WEIR_ARRAY_LEN(tampered));
     tcase_add_test(tcase, a_cut_leaves_its_range_and_the_rest_verifies);
+    tcase_add_loop_test(tcase, a_row_put_in_where_retention_has_cut_is_found, 0,
+                        (int)WEIR_ARRAY_LEN(tampered_cut));
     tcase_add_test(tcase, a_row_deleted_beside_the_cut_is_missing);
+    tcase_add_test(tcase, the_trail_of_an_event_is_the_same_in_c_and_in_sql);
+    tcase_add_test(tcase, what_was_noted_of_an_end_is_read);
+    tcase_add_test(tcase, a_file_of_a_newer_weir_is_refused);
     tcase_add_test(tcase, a_chain_that_was_written_anew_differs_from_the_noted_hash);
     tcase_add_test(tcase, what_is_undone_leaves_no_gap);
     tcase_add_test(tcase, a_database_file_is_verified_beside_its_server);

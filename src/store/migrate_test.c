@@ -79,9 +79,9 @@ START_TEST(a_migration_that_fails_leaves_no_trace)
 
 END_TEST
 
-/* Numbers that are given away and whose files may not be there yet; one of before is applied all the
- * same (migrate looks for each). */
-static const int64_t reserved[] = {18, 23, 25, 27, 28, 29, 30, 31, 32, 33, 34, 37, 38};
+/* Numbers without a file: 25 was given away and never used, the others are given away, and their files may
+ * not be there yet. One of before is applied all the same (migrate looks for each). */
+static const int64_t absent[] = {25, 37, 38};
 
 START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
 {
@@ -89,8 +89,8 @@ START_TEST(the_migrations_of_this_build_apply_and_are_numbered_without_gaps)
     ck_assert_uint_ge(store_n_migrations, 4);
     int64_t expected = 1;
     for (size_t i = 0; i < store_n_migrations; i++, expected++) {
-        for (size_t k = 0; k < WEIR_ARRAY_LEN(reserved); k++) {
-            expected += expected == reserved[k] && store_migrations[i].version > reserved[k];
+        for (size_t k = 0; k < WEIR_ARRAY_LEN(absent); k++) {
+            expected += expected == absent[k] && store_migrations[i].version > absent[k];
         }
         ck_assert_int_eq(store_migrations[i].version, expected);
     }
