@@ -19,7 +19,14 @@ bool act_is_one(const struct api_call *call)
 bool act_is_wanted(const struct api_call *call)
 {
     return act_is_one(call) && ((call->route->flags & API_FLOW) == 0 ||
-                                audit_is_first(call->api->audit, call, act_subject(call)));
+                                !audit_has_flow(call->api->audit, call, act_subject(call)));
+}
+
+void act_is_kept(const struct api_call *call)
+{
+    if (call->is_audited && (call->route->flags & API_FLOW) != 0) {
+        audit_keep_flow(call->api->audit, call, act_subject(call));
+    }
 }
 
 /* "jobs" is about a job. Others are as they are: "retention", "session". */

@@ -4,9 +4,9 @@
  * as its kind ("ions_review"), in the transaction of the change.
  *
  * Two exceptions. Routes that take data in (API_FLOW: photos, metrics, figures) write the first of an
- * actor, an address and a subject in each minute: the rows themselves say who sent them. Routes that
- * delete files (API_ACT_FIRST) write before, since files have no transaction: the event is there even
- * if the act then failed. What agents and tasks report is no act: it is their node's or their job's.
+ * actor, an address and a subject in each minute: the rows themselves say who sent them. What is not done
+ * by a transaction is written before: the event is there even if the act then failed. So do routes that
+ * delete files (API_ACT_FIRST), and those that begin what goes on without them (api_act_first). What agents and tasks report is no act: it is their node's or their job's.
  */
 #ifndef WEIR_API_ACT_H
 #define WEIR_API_ACT_H
@@ -21,8 +21,11 @@ struct api_call;
 /** Is the call an act, as its route and its caller are? Pure. */
 bool act_is_one(const struct api_call *call);
 
-/** Should this one be written, or was one like it written in this minute? Asked once a call. */
+/** Should this one be written, or was one like it written in this minute? Asked once a turn. */
 bool act_is_wanted(const struct api_call *call);
+
+/** After the call: what it wrote, if anything, is durable. Others like it are not written in this minute. */
+void act_is_kept(const struct api_call *call);
 
 /** What it was done to, of its path and body: "job/ID", "dataset/NAME", "retention". In the arena. */
 const char *act_subject(const struct api_call *call);

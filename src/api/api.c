@@ -535,17 +535,19 @@ static weir_status nothing_in(struct weir_txn *txn, void *context, struct weir_e
     return WEIR_OK;
 }
 
+weir_status api_act_first(struct api_call *call, struct weir_error *err)
+{
+    return call->is_act && !call->is_audited ? api_write(call, nothing_in, NULL, err) : WEIR_OK;
+}
+
 /* Of a route without a transaction: what wrote nothing itself is in the audit all the same. */
 static weir_status run_alone(struct api_call *call, struct weir_error *err)
 {
-    if (call->is_act && (call->route->flags & API_ACT_FIRST)) {
-        WEIR_TRY(api_write(call, nothing_in, NULL, err));
+    if (call->route->flags & API_ACT_FIRST) {
+        WEIR_TRY(api_act_first(call, err));
     }
     WEIR_TRY(call->route->fn(call, NULL, err));
-    if (call->is_act && !call->is_audited && !weir_http_response_waits(call->response)) {
-        return api_write(call, nothing_in, NULL, err);
-    }
-    return WEIR_OK;
+    return weir_http_response_waits(call->response) ? WEIR_OK : api_act_first(call, err);
 }
 
 static weir_status run_in_transaction(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -555,9 +557,8 @@ static weir_status run_in_transaction(struct weir_txn *txn, void *context, struc
     return call->route->fn(call, txn, err);
 }
 
-static weir_status run_route(struct api_call *call, struct weir_error *err)
+static weir_status run_by_access(struct api_call *call, struct weir_error *err)
 {
-    call->is_act = act_is_wanted(call);
     switch (call->route->access) {
     case API_READ:
         WEIR_TRY(api_read(call, run_in_transaction, call, err));
@@ -567,6 +568,14 @@ static weir_status run_route(struct api_call *call, struct weir_error *err)
     default:
         return run_alone(call, err);
     }
+}
+
+static weir_status run_route(struct api_call *call, struct weir_error *err)
+{
+    call->is_act = act_is_wanted(call);
+    weir_status status = run_by_access(call, err);
+    act_is_kept(call);
+    return status;
 }
 
 static void send_published(struct api_call *call)
@@ -643,15 +652,11 @@ void api_note_for_audit(const struct api_call *call, weir_status status,
     }
 }
 
-/* Before the answer leaves: a change by a person may have been one of rights. Those of agents and tasks
- * never are, and files are none. */
+/* Before the answer leaves: an act may have changed rights. Files, and what flows in, never do. */
 static void forget_callers(const struct api_call *call)
 {
-    enum weir_role role = call->identity.role;
-    bool is_person = role != WEIR_ROLE_AGENT && role != WEIR_ROLE_WORKER;
-    if (call->api->gateway != NULL && call->route->access != API_READ && is_person &&
-        (call->route->flags & (API_UPLOAD | API_BYTES_IN)) == 0 &&
-        !method_fits(call->route, "GET")) {
+    if (call->api->gateway != NULL && call->is_act && call->route->access != API_READ &&
+        (call->route->flags & (API_UPLOAD | API_BYTES_IN | API_FLOW)) == 0) {
         weir_gateway_forget_callers(call->api->gateway);
     }
 }

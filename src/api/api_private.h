@@ -67,7 +67,8 @@ struct api_call {
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
     bool is_routine;      /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
-    bool is_act;          /**< To be in the audit (act.h). */
+    bool is_act;          /**< To be in the audit (act.h). A route says false if this turn of it is
+                               none: a dry run, or what an earlier turn has written. */
     bool is_audited;      /**< It is, by this turn of its transaction. */
     bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
@@ -361,6 +362,12 @@ weir_status api_read(struct api_call *call, weir_txn_fn fn, void *context,
                      struct weir_error *err) WEIR_MUST_CHECK;
 weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context,
                       struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Write the call's act, unless it is written, in a transaction of its own: before what has none is done.
+ * A later turn of the same request then sets is_act to false.
+ */
+weir_status api_act_first(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Wake requests and streams that wait. */
 void api_wake(struct weir_api *api);

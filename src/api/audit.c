@@ -252,27 +252,47 @@ static bool remember_use(struct audit *audit, const char *token, const char *add
     return true;
 }
 
-bool audit_is_first(struct audit *audit, const struct api_call *call, const char *subject)
+static uint64_t flow_hash(const struct api_call *call, const char *subject)
 {
     uint64_t hash = weir_hash_text(WEIR_HASH_BEGIN, call->actor);
-    int64_t minute = call->now_ms / AUDIT_WINDOW_MS;
-    bool is_known = false;
     hash = weir_hash_text(hash, "\n");
     hash = weir_hash_text(hash, call->request->remote);
     hash = weir_hash_text(hash, "\n");
-    hash = weir_hash_text(hash, subject);
-    pthread_mutex_lock(&audit->lock);
+    return weir_hash_text(hash, subject);
+}
+
+/* The lock is held. */
+static bool knows_flow(struct audit *audit, uint64_t hash, int64_t now_ms)
+{
+    int64_t minute = now_ms / AUDIT_WINDOW_MS;
     audit->n_flows = minute == audit->flows_minute ? audit->n_flows : 0;
     audit->flows_minute = minute;
-    for (size_t i = 0; i < WEIR_MIN(audit->n_flows, AUDIT_USES_KEPT) && !is_known; i++) {
-        is_known = audit->flows[i] == hash;
+    for (size_t i = 0; i < WEIR_MIN(audit->n_flows, AUDIT_USES_KEPT); i++) {
+        if (audit->flows[i] == hash) {
+            return true;
+        }
     }
-    if (!is_known) { /* beyond the bound the oldest are forgotten, and written again */
+    return false;
+}
+
+bool audit_has_flow(struct audit *audit, const struct api_call *call, const char *subject)
+{
+    pthread_mutex_lock(&audit->lock);
+    bool is_known = knows_flow(audit, flow_hash(call, subject), call->now_ms);
+    pthread_mutex_unlock(&audit->lock);
+    return is_known;
+}
+
+void audit_keep_flow(struct audit *audit, const struct api_call *call, const char *subject)
+{
+    uint64_t hash = flow_hash(call, subject);
+    pthread_mutex_lock(&audit->lock);
+    if (!knows_flow(audit, hash, call->now_ms)) {
+        /* beyond the bound the oldest are forgotten, and written again */
         audit->flows[audit->n_flows % AUDIT_USES_KEPT] = hash;
         audit->n_flows++;
     }
     pthread_mutex_unlock(&audit->lock);
-    return !is_known;
 }
 
 void audit_used(struct audit *audit, const struct api_call *call)

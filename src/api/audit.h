@@ -1,7 +1,7 @@
 /**
  * Audit: who made, used and ended users, tokens, login links and sessions, and who was refused, as
- * events of the topic "audit" with actor and address. Admins read them, with `topic=audit`; no
- * other list and no stream has them.
+ * events of the topic "audit" with actor and address. Who has the right to read the audit
+ * asks for them with `topic=audit`; no other list and no stream has them.
  *
  * An act is written in the transaction that does it. Refusals (401, 403, links that are no longer
  * good) can be made by anybody as often as they like, so they are counted: the first of an actor
@@ -48,11 +48,11 @@ weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *k
 void audit_refused(struct audit *audit, const struct api_call *call, const char *kind,
                    const char *why);
 
-/**
- * Is the call the first of its actor, address and subject in this minute, as far as is remembered? It
- * is remembered from then on.
- */
-bool audit_is_first(struct audit *audit, const struct api_call *call, const char *subject);
+/** Was an act of the call's actor, address and subject written in this minute, as far as is remembered? */
+bool audit_has_flow(struct audit *audit, const struct api_call *call, const char *subject);
+
+/** One was written, and is durable: remember it for this minute. */
+void audit_keep_flow(struct audit *audit, const struct api_call *call, const char *subject);
 
 /** The caller showed a good token. */
 void audit_used(struct audit *audit, const struct api_call *call);

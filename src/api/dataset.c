@@ -269,9 +269,11 @@ weir_status api_dataset_version_create(struct api_call *call, struct weir_txn *t
     struct weir_error why = {0};
     uint64_t *number = call->request->state; /* of this request's freeze, since its first turn */
     WEIR_TRY(api_query_int(call, "wait_s", FREEZE_WAIT_MAX_S, 0, FREEZE_WAIT_MAX_S, &wait_s, err));
+    call->is_act = call->is_act && number == NULL;
     if (number == NULL) {
         struct dataset_lookup lookup = {.call = call};
         WEIR_TRY(api_read(call, lookup_in, &lookup, err));
+        WEIR_TRY(api_act_first(call, err)); /* it goes on, whoever waits */
         number = WEIR_ARENA_NEW(call->request->arena, uint64_t);
         WEIR_TRY(freezer_start(call->api->freezer, &lookup.dataset, call->actor, number, err));
         call->request->state = number;

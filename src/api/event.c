@@ -11,7 +11,7 @@
 #define STREAM_BATCH              100
 #define STREAM_IDENTITY_MAX_BYTES ((size_t)1 << 16)
 
-/* The audit is for admins, and only where it is asked for. */
+/* The audit is for who may read it, and only where it is asked for. */
 weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *topic = weir_http_request_query(call->request, "topic");
@@ -19,7 +19,8 @@ weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct w
     const struct weir_filter no_audit = WEIR_FILTER_TEXT("topic", NE, AUDIT_TOPIC);
     if (wants_audit && (call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_AUDIT_READ)) == 0) {
         return weir_error_set(err, WEIR_ERR_DENIED,
-                              "the events of topic \"" AUDIT_TOPIC "\" need the role \"admin\"");
+                              "the events of topic \"" AUDIT_TOPIC
+                              "\" need the right to read audit on the platform");
     }
     return api_list_numbered_where(call, txn, &no_audit, wants_audit ? 0 : 1, err);
 }

@@ -363,7 +363,7 @@ const struct api_route api_routes[] = {
     {"POST", API "/snapshots/{name}/replay",
      "What would have been decided: by {document} or {revision}, with other thresholds of drift "
      "{false_alarm_rate, min_effect, window, confirm_k, confirm_n}",
-     R(IONS_READ), API_NONE, 0, NULL, NULL, NULL, 0, api_snapshot_replay},
+     R(IONS_READ), API_NONE, API_ASKS, NULL, NULL, NULL, 0, api_snapshot_replay},
     {"DELETE", API "/snapshots/{name}", "Delete a snapshot", R(SNAPSHOTS_CHANGE), API_NONE, 0, NULL,
      NULL, NULL, 0, api_snapshot_delete},
     {"GET", API "/decisions", "List decisions of a span of time, newest first, or from a number on",
@@ -417,8 +417,8 @@ const struct api_route api_routes[] = {
      R(DECISIONS_READ), API_READ, API_LIST, NULL, &weir_feedback_resource,
      "ion pipeline camera decided truth after limit cursor", 0, api_list_numbered},
     {"GET", API "/events",
-     "List events, newest first, or from a number on; topic=audit is for admins", R(EVENTS_READ),
-     API_READ, API_LIST, NULL, &weir_event_resource,
+     "List events, newest first, or from a number on; topic=audit needs the right to read audit",
+     R(EVENTS_READ), API_READ, API_LIST, NULL, &weir_event_resource,
      "after limit cursor subject topic kind severity actor", 0, api_event_list},
     {"POST", API "/people/{person}/forget",
      "Delete a person's photos, pictures of decisions and embeddings: {project, reason}, each "
