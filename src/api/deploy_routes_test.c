@@ -251,7 +251,9 @@ START_TEST(a_model_goes_with_all_its_versions_and_may_come_again)
     EXPECT(404, "GET " API "/models/digits/versions");
     EXPECT(200, "GET " API "/models");
     ck_assert_uint_eq(json_array_size(said("items")), 0);
-    EXPECT_ERROR(404, "", "PUT " API "/deployments/digits\n\n{\"model\":\"digits\"}");
+    EXPECT_ERROR(404, "weir get models",
+                 "PUT " API "/deployments/digits\n\n{\"model\":\"digits\"}");
+    EXPECT_ERROR(404, "weir get models", "PUT " API "/deployments/digits\n\n{\"model\":\"digit\"}");
     push("digits", 3, "");
     ck_assert_int_eq(json_integer_value(said("version")), 3);
     EXPECT(200, "GET " API "/models/digits");

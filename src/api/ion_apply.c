@@ -386,8 +386,7 @@ static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct
         }
         char *place = weir_arena_printf(arena, "$.links[%zu].from.model", i);
         WEIR_TRY(check_model(apply, place, name, &model,
-                             weir_txn_get(txn, &weir_model_resource, name, arena, &model, &ignored),
-                             err));
+                             weir_model_get(txn, name, arena, &model, &ignored), err));
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
             WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
             apply->models[apply->n_models++] =
@@ -415,8 +414,7 @@ static weir_status find_defaults(struct apply *apply, struct weir_txn *txn, stru
         }
         char *place = weir_arena_printf(arena, "$.links[%zu].default", i);
         WEIR_TRY(check_model(apply, place, name, &model,
-                             weir_txn_get(txn, &weir_model_resource, name, arena, &model, &ignored),
-                             err));
+                             weir_model_get(txn, name, arena, &model, &ignored), err));
         if (weir_model_version_get(txn, name, doc->links[i].default_version, arena, &version,
                                    &ignored) != WEIR_OK) {
             return weir_error_set(err, WEIR_ERR_INVALID, "%s: model \"%s\" has no version %lld",

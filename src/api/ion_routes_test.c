@@ -251,6 +251,24 @@ static int apply_to_model(const char *model, const char *gallery, const char *po
 #define TAKEN   "\"always-update\""
 #define GALLERY ",\"gallery\":{\"dataset\":\"staff\"}"
 
+START_TEST(a_link_begins_at_no_model_that_was_deleted)
+{
+    push(1, NULL);
+    EXPECT(204, "DELETE " API "/models/sorter");
+    ck_assert_int_eq(apply_to_model("sorter", "", TAKEN), 400);
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "no model \"sorter\""));
+    ck_assert_int_eq(
+        ask("POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":["
+            "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\",\"model\":"
+            "\"face-embed\"},{\"name\":\"see\",\"type\":\"prediction\",\"source\":{\"kind\":"
+            "\"http\"}" GALLERY "}],\"links\":[{\"from\":\"learn\",\"to\":\"see\",\"policy\":" TAKEN
+            ",\"default\":\"sorter@1\"}]}"),
+        400);
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "no model \"sorter\""));
+}
+
+END_TEST
+
 static const struct {
     const char *signature, *gallery, *said;
 } unfit[] = {
@@ -563,6 +581,7 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     decisions_are_listed_by_span_and_field, a_summary_counts_what_the_list_has,
                     decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
                     drift_raises_one_alert_until_it_is_gone,
+                    a_link_begins_at_no_model_that_was_deleted,
                     a_model_that_does_not_fit_its_pipeline_is_refused,
                     a_pushed_model_serves_with_its_signature,
                     a_default_serves_first_and_a_version_is_set_by_hand,

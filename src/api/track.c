@@ -13,12 +13,13 @@
 #define METRICS_PER_CALL 10000
 #define METRICS_PER_READ 20000
 
-/* The model version that a run made: {"model", "version"}, or null. */
+/* The model version that a run made: {"model", "version"}; null if there is none (any more). */
 static weir_status registered_view(struct api_call *call, struct weir_txn *txn, const char *run,
                                    json_t **out, struct weir_error *err)
 {
-    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, run)),
-                               .order_by = "created_ms", .is_descending = true, .limit = 1};
+    struct weir_query query = {
+        WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, run), WEIR_FILTER_INT("deleted_ms", EQ, 0)),
+        .order_by = "created_ms", .is_descending = true, .limit = 1};
     void *items;
     size_t n;
     WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,

@@ -146,6 +146,10 @@ START_TEST(a_model_version_is_registered_once)
     ck_assert_int_ge(json_integer_value(said("registered.version")), 1);
     EXPECT(200, "GET " API "/models/face/versions/1");
     ck_assert_str_eq(said_text("id"), ID_1);
+    EXPECT(204, "DELETE " API "/models/face/versions/1");
+    EXPECT(204, "DELETE " API "/models/face/versions/2");
+    EXPECT(200, "GET " RUN); /* no way leads to what was deleted */
+    ck_assert(json_is_null(said("registered")));
     EXPECT(404, "GET " API "/models/face/versions/3");
     EXPECT(400, "GET " API "/models/face/versions/0");
     EXPECT(400, "GET " API "/models/face/versions/one");

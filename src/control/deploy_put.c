@@ -68,7 +68,8 @@ static const struct weir_deploy_wanted defaults = {.replicas_min = 1,
 static weir_status no_model(struct weir_txn *txn, const char *model, struct weir_arena *arena,
                             struct weir_error *err)
 {
-    const struct weir_query query = {.limit = WEIR_QUERY_LIMIT_MAX};
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_INT("deleted_ms", EQ, 0)),
+                                     .limit = WEIR_QUERY_LIMIT_MAX};
     struct weir_nearest nearest = {0};
     void *items;
     size_t n;
