@@ -15,7 +15,9 @@ static json_t *floats_json(const float *values, size_t n)
     return list;
 }
 
-static void moments(const float *vectors, size_t n, size_t dim, struct weir_embedding *out)
+/* The sums of squares from the means, dim of them, which also give the deviations. */
+static void moments(const float *vectors, size_t n, size_t dim, struct weir_embedding *out,
+                    double *out_means, double *out_squares)
 {
     for (size_t d = 0; d < dim; d++) {
         double mean = 0, m2 = 0;
@@ -26,7 +28,25 @@ static void moments(const float *vectors, size_t n, size_t dim, struct weir_embe
         }
         out->mean[d] = (float)mean;
         out->inverse[d] = (float)(1 / fmax(sqrt(m2 / (double)(n - 1)), DEVIATION_MIN));
+        out_means[d] = mean;
+        out_squares[d] = m2;
     }
+}
+
+/* How far a vector lies from where all others lie: from itself too, it would seem nearer than live ones
+ * do. Without x the mean moves by (mean - x) / (n - 1), and the sum of squares by (x - mean)² n / (n - 1). */
+static double distance_from_others(const float *vector, size_t n, size_t dim, const double *means,
+                                   const double *squares)
+{
+    double sum = 0, others = (double)(n - 1);
+    for (size_t d = 0; d < dim; d++) {
+        double off = (double)vector[d] - means[d];
+        double left = squares[d] - off * off * (double)n / others;
+        double deviation = n > 2 ? sqrt(fmax(0, left) / (double)(n - 2)) : 0;
+        double z = off * (double)n / others / fmax(deviation, DEVIATION_MIN);
+        sum += z * z;
+    }
+    return sqrt(sum / (double)dim);
 }
 
 static weir_status allocate(struct weir_embedding *embedding, size_t dim)
@@ -55,14 +75,15 @@ double weir_embedding_distance(const struct weir_embedding *embedding, const flo
 
 static json_t *describe(struct weir_embedding *made, const float *vectors, size_t n)
 {
-    double *distances = calloc(n, sizeof *distances);
+    double *distances = calloc(n + 2 * made->dim, sizeof *distances);
     json_t *view = NULL;
     if (distances == NULL) {
         return NULL;
     }
-    moments(vectors, n, made->dim, made);
+    double *means = distances + n, *squares = means + made->dim;
+    moments(vectors, n, made->dim, made, means, squares);
     for (size_t i = 0; i < n; i++) {
-        distances[i] = weir_embedding_distance(made, vectors + i * made->dim);
+        distances[i] = distance_from_others(vectors + i * made->dim, n, made->dim, means, squares);
     }
     bool is_finite = weir_histogram_from_values(&made->distance, distances, n) == WEIR_OK &&
                      made->distance.n_nan == 0 && made->distance.n_infinite == 0;

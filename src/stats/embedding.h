@@ -4,6 +4,7 @@
  * diagonal covariance, by the root of the dimension: about 1 for a vector like training's.
  *
  * JSON: {"mean": [...], "stddev": [...], "n": count, "distance": HISTOGRAM of training's distances}.
+ * Each of those is the distance of a vector from all others, so that few vectors make no drift.
  */
 #ifndef WEIR_STATS_EMBEDDING_H
 #define WEIR_STATS_EMBEDDING_H
