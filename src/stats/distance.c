@@ -151,13 +151,13 @@ double weir_distance_chi2(const struct weir_histogram *p, const struct weir_hist
 
 // clang-format off: a table
 const struct weir_distance weir_distances[] = {
-    {"ks", "largest difference of the cumulative shares", false, weir_distance_ks},
-    {"chi2", "Pearson's chi-square", false, weir_distance_chi2},
-    {"psi", "population stability index", false, weir_distance_psi},
-    {"js", "Jensen-Shannon distance, root of bits", false, weir_distance_js},
-    {"wasserstein", "Wasserstein's of order 1, in deviations", false, weir_distance_wasserstein},
-    {"hellinger", "Hellinger's distance", false, weir_distance_hellinger},
-    {"mcenter", "MCenter's similarity: blind to collapse, to compare", true, weir_distance_mcenter},
+    {"ks", false, weir_distance_ks},
+    {"chi2", false, weir_distance_chi2},
+    {"psi", false, weir_distance_psi},
+    {"js", false, weir_distance_js},
+    {"wasserstein", false, weir_distance_wasserstein},
+    {"hellinger", false, weir_distance_hellinger},
+    {"mcenter", true, weir_distance_mcenter},
 };
 // clang-format on
 const size_t weir_n_distances = WEIR_ARRAY_LEN(weir_distances);

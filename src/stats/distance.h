@@ -39,7 +39,6 @@ double weir_distance_chi2(const struct weir_histogram *p, const struct weir_hist
 
 struct weir_distance {
     const char *name;
-    const char *doc;
     bool is_similarity; /**< Smaller is farther. */
     double (*of)(const struct weir_histogram *p, const struct weir_histogram *q);
 };
@@ -53,7 +52,7 @@ extern const size_t weir_n_distances;
  * why). For a similarity the lower one.
  *
  * @param rate  0.0001 to 0.5.
- * @return NaN if the distance is.
+ * @return NaN if the distance is, for another rate, and where memory is out.
  * Cost: about 1 us for each draw and distance.
  */
 double weir_distance_limit(const struct weir_distance *distance,

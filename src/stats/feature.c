@@ -417,12 +417,3 @@ weir_status weir_features_test(const struct weir_features *features, const json_
     *out_n = questions.n;
     return WEIR_OK;
 }
-
-json_t *weir_feature_number_json(const double *values, size_t n)
-{
-    struct weir_histogram hist;
-    if (weir_histogram_from_values(&hist, values, n) != WEIR_OK) {
-        return NULL;
-    }
-    return json_pack("{s:s,s:o}", "kind", "number", "histogram", weir_histogram_to_json(&hist));
-}

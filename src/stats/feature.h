@@ -92,8 +92,4 @@ weir_status weir_features_test(const struct weir_features *features, const json_
                                struct weir_finding **out, size_t *out_n,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The baseline's JSON of one column of numbers (NaN: missing): what a training writes. A new
- *  reference; NULL without a finite value. */
-json_t *weir_feature_number_json(const double *values, size_t n);
-
 #endif
