@@ -608,6 +608,8 @@ static const struct api_member drift_window_members[] = {
     ALWAYS("kind", "text", "location, spread, shape or none"),
     ALWAYS("drifted", "bool", "Does it differ?"),
     ALWAYS("confirmed", "bool", "Do enough of the last ones?"),
+    ALWAYS("level", "number", "How far what is too slow for a window has added up: 1 is an alarm"),
+    ALWAYS("alarm", "bool", "Is it drift, confirmed or added up?"),
 };
 static const struct api_member replayed_signal_members[] = {
     ALWAYS("pipeline", "text", "Pipeline"),

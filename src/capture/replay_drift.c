@@ -4,17 +4,14 @@
 #include "base/clock.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
-#include "stats/above.h"
+#include "stats/monitor.h"
 #include "track/track.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SIGNALS_MAX 512  /* of pipelines, replicas and model versions together */
-#define CAMERAS_MAX 1024 /* of a replica; the rest is not looked at, as in service */
-#define INTERVAL_MS 1000
-#define DRAWS_SEED  1 /* as in service */
+#define SIGNALS_MAX 512 /* of pipelines, replicas and model versions together */
 
 /* Which model version a pipeline's number means, and its baseline. */
 struct version {
@@ -25,10 +22,7 @@ struct version {
 
 /* A signal of a replica that serves one version. */
 struct signal {
-    const char *name;
-    bool is_watched;
-    double cut; /* only values above are counted */
-    struct weir_drift drift;
+    struct weir_monitor monitor;
     uint64_t n_values, n_windows;
     int64_t alarm_ms; /* first; 0: none */
     json_t *windows;
@@ -116,17 +110,14 @@ static const json_t *baseline_of(const struct detecting *detecting, const char *
 /* ---- detectors ------------------------------------------------------------------------------- */
 
 static weir_status watch(struct detecting *detecting, struct signal *signal, const char *name,
-                         const struct weir_histogram *baseline, double cut, struct weir_error *err)
+                         const struct weir_histogram *baseline, double threshold,
+                         struct weir_error *err)
 {
     struct weir_drift_config config = detecting->rules->drift;
-    config.seed = DRAWS_SEED;
-    *signal = (struct signal){.name = name, .cut = cut, .windows = json_array()};
-    if (baseline == NULL || baseline->n < WEIR_DRIFT_MIN_VALUES) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_drift_init(&signal->drift, baseline, &config, err));
-    signal->is_watched = true;
-    return WEIR_OK;
+    config.seed = WEIR_MONITOR_SEED;
+    *signal = (struct signal){.windows = json_array()};
+    return weir_monitor_init(&signal->monitor, weir_signal_find(name), baseline, threshold, &config,
+                             err);
 }
 
 static bool has_histogram(const json_t *baseline, const char *name, struct weir_histogram *out)
@@ -139,20 +130,14 @@ static bool has_histogram(const json_t *baseline, const char *name, struct weir_
 static weir_status begin_watching(struct detecting *detecting, struct watcher *watcher,
                                   struct weir_error *err)
 {
-    struct weir_histogram score, kept, brightness;
-    double cut = -INFINITY;
+    struct weir_histogram score, brightness;
     const json_t *baseline = baseline_of(detecting, watcher->pipeline, watcher->model_version);
     bool has_score = has_histogram(baseline, "score", &score);
     bool has_brightness = has_histogram(baseline, "brightness", &brightness);
-    if (has_score && watcher->has_gallery) {
-        has_score =
-            weir_histogram_above(&score, watcher->threshold, WEIR_DRIFT_MIN_VALUES, &kept, &cut);
-    } else if (has_score) {
-        kept = score;
-    }
-    WEIR_TRY(watch(detecting, &watcher->score, "score", has_score ? &kept : NULL, cut, err));
+    WEIR_TRY(watch(detecting, &watcher->score, "score", has_score ? &score : NULL,
+                   watcher->has_gallery ? watcher->threshold : NAN, err));
     return watch(detecting, &watcher->brightness, "brightness", has_brightness ? &brightness : NULL,
-                 -INFINITY, err);
+                 NAN, err);
 }
 
 /* A new one when the version or the threshold changes, as in service. */
@@ -180,7 +165,7 @@ static weir_status watcher_of(struct detecting *detecting, const struct weir_dec
     made->model_version = decision->model_version;
     made->threshold = decision->threshold;
     made->has_gallery = has_gallery;
-    made->cameras = WEIR_ARENA_ARRAY(detecting->arena, CAMERAS_MAX, struct camera);
+    made->cameras = WEIR_ARENA_ARRAY(detecting->arena, WEIR_MONITOR_CAMERAS_MAX, struct camera);
     *detecting->last = made;
     detecting->last = &made->next;
     detecting->n_watchers++;
@@ -191,19 +176,19 @@ static weir_status watcher_of(struct detecting *detecting, const struct weir_dec
 static bool is_camera_due(struct detecting *detecting, struct watcher *watcher,
                           const struct weir_decision *decision)
 {
-    int64_t interval_ms =
-        detecting->rules->interval_ms > 0 ? detecting->rules->interval_ms : INTERVAL_MS;
+    int64_t interval_ms = detecting->rules->interval_ms > 0 ? detecting->rules->interval_ms
+                                                            : WEIR_MONITOR_INTERVAL_MS;
     size_t i = 0;
     while (i < watcher->n_cameras && strcmp(watcher->cameras[i].name, decision->camera) != 0) {
         i++;
     }
-    if (i == CAMERAS_MAX) {
+    if (i == WEIR_MONITOR_CAMERAS_MAX) {
         return false;
     }
     if (i == watcher->n_cameras) {
         watcher->cameras[watcher->n_cameras++].name =
             weir_arena_strdup(detecting->arena, decision->camera);
-    } else if (decision->time_ms - watcher->cameras[i].time_ms < interval_ms) {
+    } else if (!weir_monitor_is_due(watcher->cameras[i].time_ms, decision->time_ms, interval_ms)) {
         return false;
     }
     watcher->cameras[i].time_ms = decision->time_ms;
@@ -212,26 +197,25 @@ static bool is_camera_due(struct detecting *detecting, struct watcher *watcher,
 
 static void add_value(struct signal *signal, double value, int64_t time_ms)
 {
-    struct weir_drift_report found;
+    struct weir_monitor_report found;
     char text[WEIR_TIME_TEXT_BYTES];
-    if (!signal->is_watched || !(value > signal->cut)) {
+    signal->n_values += weir_monitor_wants(&signal->monitor, value);
+    if (!weir_monitor_add(&signal->monitor, value, &found)) {
         return;
     }
-    signal->n_values++;
-    if (!weir_drift_add(&signal->drift, value, &found)) {
-        return;
-    }
+    const struct weir_drift_report *window = &found.window;
     signal->n_windows++;
-    signal->alarm_ms = signal->alarm_ms == 0 && found.is_confirmed ? time_ms : signal->alarm_ms;
+    signal->alarm_ms = signal->alarm_ms == 0 && found.is_drifted ? time_ms : signal->alarm_ms;
     if (json_array_size(signal->windows) < WEIR_REPLAY_WINDOWS_MAX) {
         weir_time_format(time_ms, text);
-        json_array_append_new(
-            signal->windows,
-            json_pack("{s:s,s:I,s:I,s:f,s:f,s:s,s:b,s:b}", "time_ms", text, "window",
-                      (json_int_t)found.i_window, "n_values", (json_int_t)found.n_values, "p_value",
-                      found.p_value, "effect", found.effect, "kind",
-                      weir_drift_kind_name(found.kind), "drifted", (int)found.is_drifted,
-                      "confirmed", (int)found.is_confirmed));
+        json_array_append_new(signal->windows,
+                              json_pack("{s:s,s:I,s:I,s:f,s:f,s:s,s:f,s:b,s:b,s:b}", "time_ms",
+                                        text, "window", (json_int_t)window->i_window, "n_values",
+                                        (json_int_t)window->n_values, "p_value", window->p_value,
+                                        "effect", window->effect, "kind",
+                                        weir_drift_kind_name(window->kind), "level", found.level,
+                                        "drifted", (int)window->is_drifted, "confirmed",
+                                        (int)window->is_confirmed, "alarm", (int)found.is_drifted));
     }
 }
 
@@ -291,10 +275,10 @@ static bool put_signal(struct detecting *detecting, const struct watcher *watche
 {
     int64_t reported_ms = json_integer_value(json_object_get(
         detecting->alarms, key_of(detecting->arena, watcher->pipeline, watcher->replica,
-                                  watcher->model_version, signal->name)));
-    bool differs = (reported_ms > 0) != (signal->alarm_ms > 0) && signal->is_watched;
-    const char *why = !signal->is_watched ? "the model version has no baseline of it"
-                      : !differs          ? NULL
+                                  watcher->model_version, signal->monitor.signal->name)));
+    bool differs = (reported_ms > 0) != (signal->alarm_ms > 0) && signal->monitor.is_watched;
+    const char *why = !signal->monitor.is_watched ? "the model version has no baseline of it"
+                      : !differs                  ? NULL
                       : signal->alarm_ms > 0
                           ? "these thresholds raise an alarm, then there was none"
                           : "there was an alarm, these thresholds raise none";
@@ -302,10 +286,10 @@ static bool put_signal(struct detecting *detecting, const struct watcher *watche
         signals,
         json_pack("{s:s,s:s,s:I,s:s,s:I,s:I,s:o,s:o,s:b,s:s?,s:O}", "pipeline", watcher->pipeline,
                   "replica", watcher->replica, "model_version", (json_int_t)watcher->model_version,
-                  "signal", signal->name, "n_values", (json_int_t)signal->n_values, "n_windows",
-                  (json_int_t)signal->n_windows, "recorded_alarm", time_or_null(reported_ms),
-                  "replayed_alarm", time_or_null(signal->alarm_ms), "differs", (int)differs, "why",
-                  why, "windows", signal->windows));
+                  "signal", signal->monitor.signal->name, "n_values", (json_int_t)signal->n_values,
+                  "n_windows", (json_int_t)signal->n_windows, "recorded_alarm",
+                  time_or_null(reported_ms), "replayed_alarm", time_or_null(signal->alarm_ms),
+                  "differs", (int)differs, "why", why, "windows", signal->windows));
     return differs;
 }
 
@@ -319,7 +303,8 @@ static json_t *answer(struct detecting *detecting, bool *out_differs)
         const struct signal *both[] = {&watcher->score, &watcher->brightness};
         for (size_t i = 0; i < WEIR_ARRAY_LEN(both); i++) {
             differs = put_signal(detecting, watcher, both[i], signals) || differs;
-            used = both[i]->is_watched ? both[i]->drift.config : used; /* with its defaults */
+            used = both[i]->monitor.is_watched ? both[i]->monitor.drift.config
+                                               : used; /* with its defaults */
         }
     }
     *out_differs = differs;

@@ -199,6 +199,17 @@ START_TEST(a_detector_sees_in_the_decisions_what_it_would_have_seen_live)
     ck_assert(json_is_true(json_object_get(signal, "differs")));
     ck_assert(json_is_null(json_object_get(signal_of(missed, "brightness"), "replayed_alarm")));
     ck_assert(!json_is_true(json_object_get(signal_of(missed, "brightness"), "differs")));
+    /* What no window confirms has added up all the same, as in service. */
+    const struct weir_replay_rules deaf = {
+        .drift = {.window = 100, .confirm_k = 32, .confirm_n = 32}};
+    json_t *slow = replay_with(&made, &deaf);
+    signal = signal_of(slow, "brightness");
+    windows = json_object_get(signal, "windows");
+    ck_assert(json_is_string(json_object_get(signal, "replayed_alarm")));
+    ck_assert(json_is_false(json_object_get(json_array_get(windows, 4), "alarm")));
+    ck_assert(json_is_true(json_object_get(json_array_get(windows, 7), "alarm")));
+    ck_assert(json_is_false(json_object_get(json_array_get(windows, 7), "confirmed")));
+    json_decref(slow);
     json_decref(found);
     json_decref(missed);
 }

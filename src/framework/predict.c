@@ -25,7 +25,7 @@ static const struct weir_option options[] = {
     WEIR_OPT_JSON(job_predict, sinks, "sinks", JSON, 0, NULL, 0, 0,
                   "Where decisions go: a list of sinks"),
     WEIR_OPT_JSON(job_predict, health, "health", JSON, 0, NULL, 0, 0,
-                  "Watching for drift: {window, interval_ms}"),
+                  "Watching for drift: {window, interval_ms, frozen_after_ms}"),
     WEIR_OPT_JSON(
         job_predict, sandbox, "sandbox", BOOL, 0, NULL, 0, 0,
         "Try it: decisions go to a folder of the job's own instead of the sinks, and frames "

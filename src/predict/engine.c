@@ -31,29 +31,36 @@ static void complain(struct engine *engine, const struct frame *frame, const cha
     engine->n_unsaid = 0;
 }
 
-/* What the monitor compares with training. A chain that put no picture to the model shows nothing. */
+/* What the monitor compares with training; of frames that it does not count no more than whether they
+ * are new. A chain that put no picture to the model shows nothing. */
 static void note_health(struct engine *engine, const struct stage_frame *at)
 {
     const struct decision *decision = at->decision;
     struct model *model = at->serving->model;
+    struct health *health = engine->config.health;
     struct health_values values = {.camera = at->frame->camera, .time_ms = at->frame->received_ms};
     for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
         values.of[i] = NAN;
     }
-    values.of[MODEL_SCORE] = decision->score;
-    values.of[MODEL_BRIGHTNESS] = decision->brightness;
-    if (!isnan(decision->brightness)) {
-        struct weir_look look;
-        model_look(model, 0, &look, &values.digest);
-        values.has_digest = true;
+    values.has_digest = !isnan(decision->brightness);
+    values.digest = values.has_digest ? model_digest(model, 0) : 0;
+    values.is_due = health_is_due(health, at->serving, values.camera, values.time_ms);
+    if (values.is_due) {
+        values.of[MODEL_SCORE] = decision->score;
+        values.of[MODEL_BRIGHTNESS] = decision->brightness;
+    }
+    if (values.is_due && values.has_digest &&
+        (model->has_baseline[MODEL_CONTRAST] || model->has_baseline[MODEL_SHARPNESS] ||
+         model->has_baseline[MODEL_ENTROPY])) {
+        struct weir_look look = model_look(model, 0);
         values.of[MODEL_CONTRAST] = look.contrast;
         values.of[MODEL_SHARPNESS] = look.sharpness;
         values.of[MODEL_ENTROPY] = look.entropy;
     }
-    if (at->embedding != NULL && model->has_baseline[MODEL_EMBEDDING]) {
+    if (values.is_due && at->embedding != NULL && model->has_baseline[MODEL_EMBEDDING]) {
         values.of[MODEL_EMBEDDING] = weir_embedding_distance(&model->embedding, at->embedding);
     }
-    health_note(engine->config.health, at->serving, &values);
+    health_note(health, at->serving, &values);
 }
 
 static void process(struct engine *engine, struct frame *frame, struct serving *serving)

@@ -1,26 +1,27 @@
 #include "predict/health.h"
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/log.h"
 #include "client/client.h"
+#include "predict/camera_watch.h"
 #include "predict/intake.h"
-#include "stats/above.h"
 #include "stats/stats.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAILBOX_MAX    1024
-#define CAMERAS_MAX    1024
 #define REPORT_GAP_NS  ((int64_t)10 * 1000 * 1000 * 1000)
 #define REPORT_WAIT_MS 5000
-#define DRAWS_SEED     1
 #define LIMIT_RATE     0.01 /* of a single window: what a report's limits are passed by */
-#define LOOK_EFFECT    0.3
-#define FAR_OUT        2.0  /* deviations of training's distances */
 #define DUPLICATES_MAX 0.01 /* share of frames that may come again */
 #define DUPLICATES_P   0.001
+#define SILENCES       10 /* times as long as it takes to be frozen */
+#define SILENT_MIN_MS  10000
+#define FORGET_GAP_MS  1000
 
 struct sample {
     struct serving *serving; /**< Counted. */
@@ -28,20 +29,8 @@ struct sample {
     struct health_values values; /**< Its camera is the one above. */
 };
 
-/** What is remembered of a camera. */
-struct camera {
-    char name[FRAME_CAMERA_BYTES];
-    int64_t time_ms; /**< When it last gave a value. */
-    struct weir_frozen frozen;
-    bool is_frozen;
-};
-
 struct signal {
-    const char *name;
-    bool is_watched, is_drifted;
-    double cut; /**< Only values above are counted. */
-    struct weir_drift drift;
-    struct weir_sequence sequence;
+    struct weir_monitor monitor;
     int64_t reported_ns; /**< 0: never. */
 };
 
@@ -67,62 +56,47 @@ struct health {
     struct serving *serving; /**< That the signals are for. */
     struct signal signals[MODEL_N_SIGNALS];
     struct duplicates duplicates;
-    struct camera *cameras;
-    size_t n_cameras;
+    struct camera_watch *cameras;
+    int64_t forgot_ms; /**< When silent cameras were looked for. */
+    /* The engine's thread's own. */
+    struct serving *due_serving; /**< That is counted for. */
+    struct camera_watch *due;
 };
 
-bool health_score_baseline(const struct weir_histogram *score, double threshold,
-                           struct weir_histogram *out, double *out_cut)
-{
-    return weir_histogram_above(score, threshold, WEIR_DRIFT_MIN_VALUES, out, out_cut);
-}
-
-static void watch(struct health *health, enum model_signal i, const struct weir_histogram *baseline,
-                  double cut)
+static void watch(struct health *health, enum model_signal i, double threshold)
 {
     struct weir_error err;
-    struct signal *signal = &health->signals[i];
-    bool is_look = i == MODEL_CONTRAST || i == MODEL_SHARPNESS || i == MODEL_ENTROPY;
+    const struct model *model = health->serving->model;
+    const struct weir_histogram *baseline = model->has_baseline[i] ? &model->baselines[i] : NULL;
+    const struct weir_signal *asked = weir_signal_find(model_signal_names[i]);
     const struct weir_drift_config config = {.window = (uint32_t)health->spec->health_window,
-                                             .min_effect = is_look ? LOOK_EFFECT : 0,
-                                             .seed = DRAWS_SEED};
-    *signal = (struct signal){.name = model_signal_names[i], .cut = cut};
-    if (baseline == NULL) {
-        return;
-    }
-    if (weir_drift_init(&signal->drift, baseline, &config, &err) != WEIR_OK ||
-        weir_sequence_init(&signal->sequence, baseline, 0, &err) != WEIR_OK) {
-        weir_log(WEIR_LOG_WARN, "health_signal_not_watched", WEIR_KV_STR("signal", signal->name),
+                                             .seed = WEIR_MONITOR_SEED};
+    struct signal *signal = &health->signals[i];
+    *signal = (struct signal){0};
+    if (weir_monitor_init(&signal->monitor, asked, baseline, threshold, &config, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "health_signal_not_watched", WEIR_KV_STR("signal", asked->name),
                  WEIR_KV_STR("reason", err.message));
-        return;
     }
-    signal->is_watched = true;
+}
+
+/* Do frames of both count for the same windows? */
+static bool is_same(const struct serving *a, const struct serving *b)
+{
+    return a != NULL && a->model == b->model && (a->gallery != NULL) == (b->gallery != NULL) &&
+           (a->gallery == NULL || serving_threshold(a) == serving_threshold(b));
 }
 
 static void begin_anew(struct health *health, struct serving *serving)
 {
-    struct weir_histogram kept;
-    double cut = 0;
-    const struct model *model = serving->model;
-    bool has_score = model->has_baseline[MODEL_SCORE];
-    if (has_score && serving->gallery == NULL) {
-        /* Labels: a picture that the model is unsure of is what is looked for. */
-        kept = model->baselines[MODEL_SCORE];
-        cut = -INFINITY;
-        has_score = kept.n >= WEIR_DRIFT_MIN_VALUES;
-    } else if (has_score) {
-        has_score = health_score_baseline(&model->baselines[MODEL_SCORE],
-                                          serving_threshold(serving), &kept, &cut);
-    }
     serving_unref(health->serving);
     health->serving = serving_ref(serving);
-    watch(health, MODEL_SCORE, has_score ? &kept : NULL, cut);
-    for (int i = MODEL_SCORE + 1; i < MODEL_N_SIGNALS; i++) {
-        bool is_known = model->has_baseline[i] && model->baselines[i].n >= WEIR_DRIFT_MIN_VALUES;
-        watch(health, (enum model_signal)i, is_known ? &model->baselines[i] : NULL, -INFINITY);
+    for (int i = 0; i < MODEL_N_SIGNALS; i++) {
+        /* Of labels all count: a picture that the model is unsure of is what is looked for. */
+        bool is_cut = i == MODEL_SCORE && serving->gallery != NULL;
+        watch(health, (enum model_signal)i, is_cut ? serving_threshold(serving) : NAN);
     }
     health->duplicates = (struct duplicates){0};
-    health->n_cameras = 0;
+    health->cameras->n = 0;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -169,7 +143,7 @@ static void add_distances(json_t *detail, const struct weir_histogram *baseline,
     for (size_t i = 0; i < weir_n_distances; i++) {
         const struct weir_distance *distance = &weir_distances[i];
         double value = distance->of(baseline, live);
-        double limit = weir_distance_limit(distance, baseline, live, LIMIT_RATE, DRAWS_SEED);
+        double limit = weir_distance_limit(distance, baseline, live, LIMIT_RATE, WEIR_MONITOR_SEED);
         if (isfinite(value) && isfinite(limit)) {
             json_object_set_new(values, distance->name, json_real(value));
             json_object_set_new(limits, distance->name, json_real(limit));
@@ -179,103 +153,69 @@ static void add_distances(json_t *detail, const struct weir_histogram *baseline,
     json_object_set_new(detail, "limits", limits);
 }
 
-static void report(struct health *health, const struct signal *signal,
-                   const struct weir_drift_report *found, const struct weir_histogram *live)
+static void report(struct health *health, const struct weir_monitor *monitor,
+                   const struct weir_monitor_report *found)
 {
-    bool is_slow = signal->is_drifted && !found->is_confirmed;
+    const struct weir_drift_report *window = &found->window;
+    const struct weir_histogram *baseline = &monitor->drift.baseline, *live = &monitor->drift.ended;
     json_t *detail = json_pack(
-        "{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)found->i_window, "effect",
-        found->effect, "live_mean", found->live_mean, "live_stddev", found->live_stddev,
-        "baseline_mean", found->baseline_mean, "baseline_stddev", found->baseline_stddev, "level",
-        weir_sequence_level(&signal->sequence), "live", weir_histogram_counts_json(live),
-        "baseline", weir_histogram_counts_json(&signal->drift.baseline));
-    add_distances(detail, &signal->drift.baseline, live);
-    tell(health, &(struct told){.signal = signal->name,
-                                .statistic = is_slow ? "slow" : weir_drift_kind_name(found->kind),
-                                .value = found->statistic,
+        "{s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:o}", "window", (json_int_t)window->i_window, "effect",
+        window->effect, "live_mean", window->live_mean, "live_stddev", window->live_stddev,
+        "baseline_mean", window->baseline_mean, "baseline_stddev", window->baseline_stddev, "level",
+        found->level, "live", weir_histogram_counts_json(live), "baseline",
+        weir_histogram_counts_json(baseline));
+    add_distances(detail, baseline, live);
+    tell(health, &(struct told){.signal = monitor->signal->name,
+                                .statistic = found->statistic,
+                                .value = found->value,
                                 .p_value = found->p_value,
-                                .is_drifted = signal->is_drifted,
-                                .n_values = found->n_values,
+                                .is_drifted = found->is_drifted,
+                                .n_values = window->n_values,
                                 .detail = detail});
 }
 
-/* May it be told, though nothing changed? */
-static bool is_due(int64_t *reported_ns)
+/* Is a report to be told? A change always is, others once in a while. */
+static bool is_due(int64_t *reported_ns, bool is_change)
 {
     int64_t now_ns = weir_mono_ns();
-    if (*reported_ns != 0 && now_ns - *reported_ns < REPORT_GAP_NS) {
+    if (!is_change && *reported_ns != 0 && now_ns - *reported_ns < REPORT_GAP_NS) {
         return false;
     }
     *reported_ns = now_ns;
     return true;
 }
 
-/* Vectors of few people lie otherwise than those of many: only far out is a drift. */
-static bool is_far_out(const struct signal *signal, const struct weir_drift_report *found)
-{
-    return found->live_mean - found->baseline_mean > FAR_OUT * found->baseline_stddev ||
-           signal->name != model_signal_names[MODEL_EMBEDDING];
-}
-
 static void add_value(struct health *health, struct signal *signal, double value)
 {
-    struct weir_drift_report found;
-    if (!signal->is_watched || !(value > signal->cut)) {
-        return;
-    }
-    struct weir_histogram live = signal->drift.live;
-    weir_histogram_add(&live, value);
-    bool is_slow = weir_sequence_add(&signal->sequence, value);
-    if (!weir_drift_add(&signal->drift, value, &found)) {
-        return;
-    }
-    bool is_drifted = (found.is_confirmed || is_slow) && is_far_out(signal, &found);
-    bool is_change = is_drifted != signal->is_drifted;
-    signal->is_drifted = is_drifted;
-    if (is_due(&signal->reported_ns) || is_change) {
-        report(health, signal, &found, &live);
+    struct weir_monitor_report found;
+    if (weir_monitor_add(&signal->monitor, value, &found) &&
+        is_due(&signal->reported_ns, found.is_change)) {
+        report(health, &signal->monitor, &found);
     }
 }
 
 /* ---- cameras --------------------------------------------------------------------------------- */
 
-/* Beyond CAMERAS_MAX cameras the rest is not looked at. */
-static struct camera *find_camera(struct health *health, const char *name)
-{
-    size_t i = 0;
-    while (i < health->n_cameras && strcmp(health->cameras[i].name, name) != 0) {
-        i++;
-    }
-    if (i == CAMERAS_MAX) {
-        return NULL;
-    }
-    if (i == health->n_cameras) {
-        health->cameras[i] = (struct camera){.time_ms = INT64_MIN};
-        (void)snprintf(health->cameras[i].name, sizeof health->cameras[i].name, "%s", name);
-        health->n_cameras++;
-    }
-    return &health->cameras[i];
-}
-
 static void report_frozen(struct health *health)
 {
     json_t *names = json_array();
     uint64_t n_equal = 0;
-    for (size_t i = 0; i < health->n_cameras; i++) {
-        const struct camera *camera = &health->cameras[i];
+    for (size_t i = 0; i < health->cameras->n; i++) {
+        const struct watched_camera *camera = &health->cameras->items[i];
         if (camera->is_frozen) {
             json_array_append_new(names, json_string(camera->name));
             n_equal = WEIR_MAX(n_equal, camera->frozen.n_equal);
         }
     }
     size_t n = json_array_size(names);
-    tell(health, &(struct told){.signal = "frozen",
-                                .statistic = "rate",
-                                .value = (double)n / (double)WEIR_MAX(health->n_cameras, (size_t)1),
-                                .p_value = n > 0 ? 0 : 1,
-                                .is_drifted = n > 0,
-                                .n_values = n_equal,
-                                .detail = json_pack("{s:o}", "cameras", names)});
+    tell(health,
+         &(struct told){.signal = "frozen",
+                        .statistic = "rate",
+                        .value = (double)n / (double)WEIR_MAX(health->cameras->n, (size_t)1),
+                        .p_value = n > 0 ? 0 : 1,
+                        .is_drifted = n > 0,
+                        .n_values = n_equal,
+                        .detail = json_pack("{s:o}", "cameras", names)});
 }
 
 /* A window of frames is over: were too many of them seen before? Twice in a row is a drift. */
@@ -287,7 +227,7 @@ static void end_duplicates(struct health *health)
     bool is_change = is_drifted != duplicates->is_drifted;
     duplicates->was_many = is_many;
     duplicates->is_drifted = is_drifted;
-    if (is_due(&duplicates->reported_ns) || is_change) {
+    if (is_due(&duplicates->reported_ns, is_change)) {
         tell(health, &(struct told){
                          .signal = "duplicate",
                          .statistic = "rate",
@@ -303,7 +243,7 @@ static void end_duplicates(struct health *health)
 }
 
 /* Every frame counts here: equal ones are looked for, not independent ones. */
-static void look_for_equal(struct health *health, struct camera *camera,
+static void look_for_equal(struct health *health, struct watched_camera *camera,
                            const struct health_values *values)
 {
     if (!values->has_digest) {
@@ -322,35 +262,67 @@ static void look_for_equal(struct health *health, struct camera *camera,
     }
 }
 
-/* One value per camera and interval. */
-static bool is_camera_due(const struct health *health, struct camera *camera, int64_t time_ms)
+static int64_t silent_ms(const struct health *health)
 {
-    if (camera->time_ms != INT64_MIN && time_ms >= camera->time_ms &&
-        time_ms - camera->time_ms < health->spec->health_interval_ms) {
-        return false;
+    return WEIR_MAX(SILENCES * health->spec->health_frozen_after_ms, (int64_t)SILENT_MIN_MS);
+}
+
+static struct watched_camera *see(const struct health *health, struct camera_watch *cameras,
+                                  const char *name)
+{
+    int64_t now_ms = weir_mono_ms();
+    struct watched_camera *camera = camera_watch_see(cameras, name, now_ms);
+    if (camera == NULL) {
+        (void)camera_watch_forget(cameras, now_ms, silent_ms(health));
+        camera = camera_watch_see(cameras, name, now_ms);
     }
-    camera->time_ms = time_ms;
-    return true;
+    return camera;
 }
 
 static void look_at(struct health *health, const struct sample *sample)
 {
-    const struct serving *now = health->serving;
-    if (now == NULL || now->model != sample->serving->model ||
-        (now->gallery != NULL) != (sample->serving->gallery != NULL) ||
-        (now->gallery != NULL && serving_threshold(now) != serving_threshold(sample->serving))) {
+    if (!is_same(health->serving, sample->serving)) {
         begin_anew(health, sample->serving);
     }
-    struct camera *camera = find_camera(health, sample->camera);
+    struct watched_camera *camera = see(health, health->cameras, sample->camera);
     if (camera == NULL) {
         return;
     }
     look_for_equal(health, camera, &sample->values);
-    if (is_camera_due(health, camera, sample->values.time_ms)) {
-        for (size_t i = 0; i < MODEL_N_SIGNALS; i++) {
-            add_value(health, &health->signals[i], sample->values.of[i]);
-        }
+    for (size_t i = 0; i < MODEL_N_SIGNALS && sample->values.is_due; i++) {
+        add_value(health, &health->signals[i], sample->values.of[i]);
     }
+}
+
+/* A camera that is there no more is not frozen, though no frame says so. */
+static void forget_silent(struct health *health)
+{
+    int64_t now_ms = weir_mono_ms();
+    if (now_ms - health->forgot_ms < FORGET_GAP_MS) {
+        return;
+    }
+    health->forgot_ms = now_ms;
+    if (camera_watch_forget(health->cameras, now_ms, silent_ms(health))) {
+        report_frozen(health);
+    }
+}
+
+bool health_is_due(struct health *health, struct serving *serving, const char *camera,
+                   int64_t time_ms)
+{
+    if (!is_same(health->due_serving, serving)) {
+        serving_unref(health->due_serving);
+        health->due_serving = serving_ref(serving);
+        health->due->n = 0;
+    }
+    struct watched_camera *seen = see(health, health->due, camera);
+    if (seen == NULL ||
+        (seen->due_ms != INT64_MIN &&
+         !weir_monitor_is_due(seen->due_ms, time_ms, health->spec->health_interval_ms))) {
+        return false;
+    }
+    seen->due_ms = time_ms;
+    return true;
 }
 
 /* ---- mailbox --------------------------------------------------------------------------------- */
@@ -368,29 +340,37 @@ void health_note(struct health *health, struct serving *serving, const struct he
     pthread_mutex_unlock(&health->lock);
 }
 
-static bool take(struct health *health, struct sample *out)
+/* Waits for a sample, FORGET_GAP_MS at most. @return false if the end has come. */
+static bool take(struct health *health, struct sample *out, bool *out_has_sample)
 {
+    struct timespec until = weir_deadline_after(FORGET_GAP_MS);
     pthread_mutex_lock(&health->lock);
-    while (health->n == 0 && !health->is_stopping) {
-        pthread_cond_wait(&health->changed, &health->lock);
+    int rc = 0;
+    while (health->n == 0 && !health->is_stopping && rc != ETIMEDOUT) {
+        rc = pthread_cond_timedwait(&health->changed, &health->lock, &until);
     }
-    bool has_sample = health->n > 0 && !health->is_stopping;
-    if (has_sample) {
+    bool is_stopping = health->is_stopping;
+    *out_has_sample = health->n > 0 && !is_stopping;
+    if (*out_has_sample) {
         *out = health->mailbox[health->i_first];
         health->i_first = (health->i_first + 1) % MAILBOX_MAX;
         health->n--;
     }
     pthread_mutex_unlock(&health->lock);
-    return has_sample;
+    return !is_stopping;
 }
 
 static void *health_main(void *context)
 {
     struct health *health = context;
     struct sample sample;
-    while (take(health, &sample)) {
-        look_at(health, &sample);
-        serving_unref(sample.serving);
+    bool has_sample;
+    while (take(health, &sample, &has_sample)) {
+        if (has_sample) {
+            look_at(health, &sample);
+            serving_unref(sample.serving);
+        }
+        forget_silent(health);
     }
     return NULL;
 }
@@ -401,6 +381,7 @@ static void health_free(struct health *health)
         serving_unref(health->mailbox[(health->i_first + i) % MAILBOX_MAX].serving);
     }
     serving_unref(health->serving);
+    serving_unref(health->due_serving);
     if (health->client != NULL) {
         weir_client_close(health->client);
     }
@@ -408,6 +389,7 @@ static void health_free(struct health *health)
     pthread_mutex_destroy(&health->lock);
     free(health->mailbox);
     free(health->cameras);
+    free(health->due);
     free(health);
 }
 
@@ -418,7 +400,9 @@ weir_status health_start(const struct predict_spec *spec, struct health **out,
     memset(health, 0, sizeof *health);
     health->spec = spec;
     health->mailbox = weir_xalloc(MAILBOX_MAX * sizeof *health->mailbox);
-    health->cameras = weir_xalloc(CAMERAS_MAX * sizeof *health->cameras);
+    health->cameras = weir_xalloc(sizeof *health->cameras);
+    health->due = weir_xalloc(sizeof *health->due);
+    health->cameras->n = health->due->n = 0;
     pthread_mutex_init(&health->lock, NULL);
     pthread_cond_init(&health->changed, NULL);
     weir_status status = WEIR_OK;

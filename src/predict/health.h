@@ -10,14 +10,13 @@
  * used, and a model from before a signal was known is not watched for it.
  *
  * The test takes values for independent, and frames of one person standing before a camera are not:
- * of each camera one value per interval is counted. Windows and confirmation are those of
- * stats/drift.h; a drift too slow for them is added up by stats/sequence.h, and reported as "slow". A
- * few people at one door have vectors and looks of their own kind, though nothing is wrong: contrast,
- * sharpness and entropy need an effect of 0.3, and embeddings to lie two deviations farther out.
+ * of each camera one value per interval is counted. What is drift says stats/monitor.h, window by
+ * window; one that is too slow for a window is reported as "slow".
  *
  * Every frame is also compared with those before it of its camera (stats/frozen.h): *frozen* drifts
  * while any camera shows the same picture all the time, *duplicate* while more of a window's frames
- * than one in a hundred were seen shortly before. Neither needs a baseline.
+ * than one in a hundred were seen shortly before. Neither needs a baseline. A camera that was silent
+ * for ten times as long as it takes to be called frozen (10 s at least) is forgotten.
  *
  * A report goes to the server when a drift begins or ends, and after every window, but of one signal
  * once in 10 s at most. Everything begins anew when model or threshold change.
@@ -41,20 +40,20 @@ void health_stop(struct health *health);
 struct health_values {
     const char *camera;
     int64_t time_ms;
-    double of[MODEL_N_SIGNALS]; /**< NaN: not known. */
+    double of[MODEL_N_SIGNALS]; /**< If is_due; NaN: not known. */
     uint64_t digest;            /**< Of the picture; if has_digest. */
-    bool has_digest;
+    bool has_digest, is_due;
 };
+
+/**
+ * Is a frame's value to be counted? If so, others of its camera are not until the interval is over.
+ * The engine's thread, once for each frame.
+ */
+bool health_is_due(struct health *health, struct serving *serving, const char *camera,
+                   int64_t time_ms);
 
 /** A frame was decided. The engine's thread; never waits. */
 void health_note(struct health *health, struct serving *serving,
                  const struct health_values *values);
-
-/**
- * The baseline of recognised scores: a copy of `score` without the bins below the cut. Pure.
- * @return false if too few values are left.
- */
-bool health_score_baseline(const struct weir_histogram *score, double threshold,
-                           struct weir_histogram *out, double *out_cut);
 
 #endif

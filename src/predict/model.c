@@ -293,7 +293,7 @@ static double brightness_of(const struct signature_picture *picture, const char 
     return sum / (double)n / picture->scale;
 }
 
-void model_look(struct model *model, size_t i, struct weir_look *out, uint64_t *out_digest)
+struct weir_look model_look(struct model *model, size_t i)
 {
     const struct signature_picture *picture = &model->signature.picture;
     const char *elems = (const char *)model->input->data + i * model->picture_bytes;
@@ -307,8 +307,13 @@ void model_look(struct model *model, size_t i, struct weir_look *out, uint64_t *
         }
         model->grey[k] = (float)(sum / ((double)channels * picture->scale));
     }
-    *out = weir_look_at(model->grey, (size_t)picture->height, (size_t)picture->width);
-    *out_digest = weir_frozen_digest(elems, model->picture_bytes);
+    return weir_look_at(model->grey, (size_t)picture->height, (size_t)picture->width);
+}
+
+uint64_t model_digest(const struct model *model, size_t i)
+{
+    const char *elems = (const char *)model->input->data + i * model->picture_bytes;
+    return weir_frozen_digest(elems, model->picture_bytes);
 }
 
 weir_status model_put(struct model *model, size_t i, const struct weir_image *image,

@@ -6,12 +6,13 @@
  *      "source": {"kind": "directory", "path": "/frames"}
  *              | {"kind": "http", "listen": "127.0.0.1:0", "token": "…"},
  *      "sinks": [{"kind": "jsonl", "path": "/…/decisions.jsonl"}],
- *      "health": {"window": 200, "interval_ms": 1000}}
+ *      "health": {"window": 200, "interval_ms": 1000, "frozen_after_ms": 30000}}
  *
  * "server" is what the server takes itself for; $WEIR_SERVER and $WEIR_CA_FILE, from the agent, who
  * knows the way to it, win (weir_predict_main). "ca_file" may be absent: the system's authorities.
  * "dir" is the replica's durable folder: outbox, last good deployment, pictures. "health" is
- * optional: values per window, and the least time between two values of one camera.
+ * optional: values per window, the least time between two values of one camera, and how long it shows
+ * the same picture before it counts as frozen.
  */
 #ifndef WEIR_PREDICT_SPEC_H
 #define WEIR_PREDICT_SPEC_H

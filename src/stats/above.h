@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /**
- * A copy of `histogram` without the bins below the first edge at or above the threshold. Pure.
+ * A copy of `histogram` without the bins below the first edge at or above the threshold, and without
+ * what is missing. Its mean and deviation are those of its bins' centres. Pure.
  * @param out_cut  That edge: values at or below it are not to be compared.
  * @return false if there is no such edge, or fewer than n_min values are left.
  */

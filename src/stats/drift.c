@@ -320,6 +320,7 @@ weir_status weir_drift_init(struct weir_drift *drift, const struct weir_histogra
     WEIR_TRY(check_baseline(baseline, err));
     made.baseline = *baseline;
     weir_histogram_init_like(&made.live, baseline);
+    made.ended = made.live;
     *drift = made;
     return WEIR_OK;
 }
@@ -336,6 +337,7 @@ bool weir_drift_add(struct weir_drift *drift, double value, struct weir_drift_re
     uint32_t mask = UINT32_MAX >> (32 - drift->config.confirm_n);
     out->is_confirmed = out->is_drifted && (uint32_t)__builtin_popcount(drift->history & mask) >=
                                                drift->config.confirm_k;
+    drift->ended = drift->live;
     weir_histogram_init_like(&drift->live, &drift->baseline);
     return true;
 }

@@ -83,10 +83,11 @@ weir_status weir_drift_test(const struct weir_histogram *baseline,
                             const struct weir_drift_config *config, uint64_t i_window,
                             struct weir_drift_report *out, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Detector of one signal. Fields are private; 2 KiB in caller memory. */
+/** Detector of one signal; 4 KiB in caller memory. Fields but `ended` are private. */
 struct weir_drift {
     struct weir_drift_config config; /**< With the defaults filled in. */
     struct weir_histogram baseline, live;
+    struct weir_histogram ended; /**< The last whole window. */
     uint64_t n_windows;
     uint32_t history; /**< Bit i: the window i windows ago differed. */
 };

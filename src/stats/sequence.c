@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define ALLOWANCE  0.25
+#define MARGIN     0.25
 #define LEVEL_MAX  2.0 /* in limits: so that an alarm ends soon after its cause */
 #define LEVEL_CALM 0.25
 #define VALUES_MIN 100.0
@@ -56,19 +56,22 @@ static double find_limit(double values_between, double k)
 }
 
 weir_status weir_sequence_init(struct weir_sequence *sequence,
-                               const struct weir_histogram *baseline, double values_between,
-                               struct weir_error *err)
+                               const struct weir_histogram *baseline, double shift_max,
+                               double values_between, struct weir_error *err)
 {
     values_between = values_between == 0 ? WEIR_SEQUENCE_VALUES : values_between;
-    if (baseline->n < WEIR_DRIFT_MIN_VALUES || !(values_between >= VALUES_MIN)) {
+    if (baseline->n < WEIR_DRIFT_MIN_VALUES || !(values_between >= VALUES_MIN) ||
+        !isfinite(shift_max)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "sequence: needs a baseline of %d values, and %g values or more "
                               "between false alarms",
                               WEIR_DRIFT_MIN_VALUES, VALUES_MIN);
     }
+    double margin = MARGIN + 1 / sqrt((double)baseline->n);
     *sequence = (struct weir_sequence){.baseline = *baseline,
-                                       .allowance = ALLOWANCE + 1 / sqrt((double)baseline->n)};
-    sequence->limit = find_limit(values_between, sequence->allowance);
+                                       .margin = margin,
+                                       .allowance = fmax(0, shift_max) + margin,
+                                       .limit = find_limit(values_between, margin)};
     make_scores(sequence);
     return WEIR_OK;
 }
@@ -82,7 +85,6 @@ bool weir_sequence_add(struct weir_sequence *sequence, double value)
     double most = LEVEL_MAX * sequence->limit;
     sequence->up = fmin(fmax(0, sequence->up + score - sequence->allowance), most);
     sequence->down = fmin(fmax(0, sequence->down - score - sequence->allowance), most);
-    sequence->n++;
     double level = weir_sequence_level(sequence);
     sequence->is_alarmed = level >= 1 || (sequence->is_alarmed && level > LEVEL_CALM);
     return sequence->is_alarmed;
@@ -91,4 +93,10 @@ bool weir_sequence_add(struct weir_sequence *sequence, double value)
 double weir_sequence_level(const struct weir_sequence *sequence)
 {
     return fmax(sequence->up, sequence->down) / sequence->limit;
+}
+
+double weir_sequence_p(const struct weir_sequence *sequence, uint64_t n)
+{
+    double sum = fmax(sequence->up, sequence->down);
+    return fmin(1, (double)n / values_until(sum, sequence->margin));
 }

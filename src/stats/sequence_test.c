@@ -26,7 +26,7 @@ static struct weir_sequence make(bool is_skewed, double values_between)
         values[i] = is_skewed ? skewed() : weir_rng_normal(&rng);
     }
     ck_assert_int_eq(weir_histogram_from_values(&baseline, values, N_BASELINE), WEIR_OK);
-    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, values_between, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 0, values_between, NULL), WEIR_OK);
     return sequence;
 }
 
@@ -91,21 +91,53 @@ START_TEST(both_directions_are_found_and_the_alarm_ends_with_its_cause)
 
 END_TEST
 
+/* By shifts below what matters it is not raised, however long they last. */
+START_TEST(a_shift_that_does_not_matter_is_not_added_up)
+{
+    static double values[N_BASELINE];
+    struct weir_histogram baseline;
+    struct weir_sequence all, large;
+    weir_rng_init(&rng, 10, 0);
+    for (size_t i = 0; i < N_BASELINE; i++) {
+        values[i] = weir_rng_normal(&rng);
+    }
+    ck_assert_int_eq(weir_histogram_from_values(&baseline, values, N_BASELINE), WEIR_OK);
+    ck_assert_int_eq(weir_sequence_init(&all, &baseline, 0.1, 0, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_sequence_init(&large, &baseline, 0.5, 0, NULL), WEIR_OK);
+    bool is_found = false;
+    for (int i = 0; i < 20000; i++) {
+        double value = 0.4 + weir_rng_normal(&rng);
+        is_found = weir_sequence_add(&all, value) || is_found;
+        ck_assert(!weir_sequence_add(&large, value));
+    }
+    ck_assert(is_found);
+    /* At its limit as often as asked; less often beyond. */
+    all.up = all.limit, all.down = 0;
+    ck_assert_double_eq_tol(weir_sequence_p(&all, 200) / (200 / WEIR_SEQUENCE_VALUES), 1, 1e-6);
+    all.up = 2 * all.limit;
+    ck_assert_double_lt(weir_sequence_p(&all, 200), 1e-6);
+    all.up = 0;
+    ck_assert_double_eq(weir_sequence_p(&all, 200), 1);
+}
+
+END_TEST
+
 START_TEST(unusable_questions_are_refused)
 {
     struct weir_histogram baseline;
     struct weir_sequence sequence;
     const double few[] = {1, 2, 3};
     ck_assert_int_eq(weir_histogram_from_values(&baseline, few, 3), WEIR_OK);
-    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 0, NULL), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 0, 0, NULL), WEIR_ERR_INVALID);
     baseline.n = 100;
-    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 5, NULL), WEIR_ERR_INVALID);
-    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, NAN, NULL), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 0, 5, NULL), WEIR_ERR_INVALID);
+    ck_assert_int_eq(weir_sequence_init(&sequence, &baseline, 0, NAN, NULL), WEIR_ERR_INVALID);
 }
 
 END_TEST
 
 WEIR_TEST_MAIN("sequence", without_drift_it_is_as_quiet_as_it_was_asked,
                a_slow_ramp_is_found_before_any_window_of_200_would_tell,
+               a_shift_that_does_not_matter_is_not_added_up,
                both_directions_are_found_and_the_alarm_ends_with_its_cause,
                unusable_questions_are_refused)

@@ -7,6 +7,7 @@
  *   quantile.h   exact on arrays; a sketch of bounded memory for latencies
  *   drift.h      does a window of live values differ from the training's baseline?
  *   sequence.h   the same for what is too slow or too small for a window
+ *   monitor.h    both, for one signal of a stream, and what is too small for a signal of its kind
  *   rate.h       exact tests of rates: missing, new, out of range
  *   frozen.h     does a camera still see?
  *   look.h       what can be said of any picture: light, contrast, focus, entropy
@@ -32,6 +33,7 @@
 #include "stats/frozen.h"
 #include "stats/histogram.h"
 #include "stats/look.h"
+#include "stats/monitor.h"
 #include "stats/quantile.h"
 #include "stats/rate.h"
 #include "stats/sequence.h"

@@ -1053,10 +1053,12 @@ export interface ReplayedVersion {
 }
 
 export interface ReplayedWindow {
+    alarm: boolean // Is it drift, confirmed or added up?
     confirmed: boolean // Do enough of the last ones?
     drifted: boolean // Does it differ?
     effect: number // How large the difference is
     kind: string // location, spread, shape or none
+    level: number // How far what is too slow for a window has added up: 1 is an alarm
     n_values: number // In it
     p_value: number // How often one like this comes if nothing has changed
     time_ms: Time // Of its last value
