@@ -365,10 +365,7 @@ weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struc
     WEIR_TRY(api_body_int(call, "version", 0, &event.version, err));
     WEIR_TRY(api_body_text(call, "note", &event.note, err));
     WEIR_TRY(api_ion_load(call, txn, &state, err));
-    const struct weir_ion_doc_link *link = NULL;
-    for (size_t i = 0; event.link != NULL && i < state.doc.n_links; i++) {
-        link = strcmp(state.doc.links[i].id, event.link) == 0 ? &state.doc.links[i] : link;
-    }
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&state.doc, event.link);
     if (event.link == NULL || event.version <= 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               event.link == NULL

@@ -83,17 +83,6 @@ static weir_status take_row(void *context, const void *record, struct weir_error
 
 /* ---- one decision ---------------------------------------------------------------------------- */
 
-static const struct weir_ion_doc_link *link_of(const struct replaying *replaying, const char *id)
-{
-    const struct weir_ion_doc *doc = replaying->rules->doc;
-    for (size_t i = 0; i < doc->n_links; i++) {
-        if (strcmp(doc->links[i].id, id) == 0) {
-            return &doc->links[i];
-        }
-    }
-    return NULL;
-}
-
 /* The policy of the chain that stands for one of that kind and place: at its place, else the first. */
 static bool find_policy(const struct weir_policy_chain *chain, const char *kind, int64_t position,
                         size_t *out)
@@ -193,7 +182,8 @@ static weir_status again(struct replaying *replaying, struct row *row, struct we
     const char *inputs = row->was->inputs;
     struct weir_error why;
     if (row->policy != NULL) {
-        const struct weir_ion_doc_link *link = link_of(replaying, row->was->link);
+        const struct weir_ion_doc_link *link =
+            weir_ion_doc_link(replaying->rules->doc, row->was->link);
         inputs = inputs_with(inputs, &link->policies, row->i_policy, false, replaying->arena);
     }
     weir_status status = inputs != NULL
@@ -222,7 +212,8 @@ static weir_status replay_row(struct replaying *replaying, struct row *row, stru
         return WEIR_OK;
     }
     if (replaying->rules->doc != NULL) {
-        const struct weir_ion_doc_link *link = link_of(replaying, row->was->link);
+        const struct weir_ion_doc_link *link =
+            weir_ion_doc_link(replaying->rules->doc, row->was->link);
         if (link == NULL) {
             nobody_asks(replaying, row, "the document has no such link");
         } else if (find_policy(&link->policies, row->was->policy, row->was->position,
@@ -313,7 +304,8 @@ static weir_status go_through(struct replaying *replaying, const struct weir_pol
 static weir_status add_candidate(struct replaying *replaying, const struct row *last,
                                  json_t *candidates, struct weir_error *err)
 {
-    const struct weir_ion_doc_link *link = link_of(replaying, last->was->link);
+    const struct weir_ion_doc_link *link =
+        weir_ion_doc_link(replaying->rules->doc, last->was->link);
     struct weir_policy_verdict told = {.verdict = NULL, .rule = "the document has no such link"};
     if (last->is_by_hand) {
         return WEIR_OK; /* a person's word stands */

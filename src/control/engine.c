@@ -9,6 +9,7 @@
 #include "control/deploy.h"
 #include "control/idle.h"
 #include "control/observe.h"
+#include "control/rollout.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
 #include "job/device.h"
@@ -64,7 +65,7 @@ struct work {
     const char *ion;                     /**< For ION work. */
     const char *deployment;              /**< For deployments' work. */
     const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
-    bool is_due;                         /**< Out. */
+    bool is_due;                         /**< Out: a deployment's tick; an ION's shift, again. */
     bool observes;                       /**< In this round triggers look at the store. */
     const struct weir_outbox *action;    /**< For outbox work. */
     struct weir_outbox *actions;
@@ -402,8 +403,12 @@ static weir_status list_ions(struct work *work, struct weir_txn *txn, struct wei
 static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_ion_state state;
+    work->is_due = false;
     WEIR_TRY(weir_ion_load(txn, work->ion, work->control.arena, &state, err));
     work->next_ms = weir_ion_next_tick_ms(&state, work->control.now_ms);
+    if (work->observes) {
+        WEIR_TRY(control_rollout_is_refused(&work->control, txn, &state, &work->is_due, err));
+    }
     if (work->observes && work->next_ms > work->control.now_ms) {
         bool is_due;
         WEIR_TRY(control_observe_is_due(&work->control, txn, &state, &is_due, err));
@@ -415,6 +420,24 @@ static weir_status peek_ion(struct work *work, struct weir_txn *txn, struct weir
 static weir_status tick_ion(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
     return control_ion_tick(&work->control, txn, work->ion, err);
+}
+
+static weir_status shift_again(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_rollout_again(&work->control, txn, work->ion, err);
+}
+
+static void run_ion(struct work *work)
+{
+    if (!take_unit(work, "ion", work->ion) || run_unit(work, peek_ion, false) != WEIR_OK) {
+        return;
+    }
+    if (work->is_due) {
+        (void)run_unit(work, shift_again, true);
+    }
+    if (work->next_ms <= work->control.now_ms) {
+        (void)run_unit(work, tick_ion, true);
+    }
 }
 
 static int64_t run_ions(struct work *work)
@@ -431,10 +454,7 @@ static int64_t run_ions(struct work *work)
     }
     for (size_t i = 0; i < work->n_ids; i++) {
         work->ion = work->ids[i];
-        if (take_unit(work, "ion", work->ion) && run_unit(work, peek_ion, false) == WEIR_OK &&
-            work->next_ms <= work->control.now_ms) {
-            (void)run_unit(work, tick_ion, true);
-        }
+        run_ion(work);
         next_ms = WEIR_MIN(next_ms, work->next_ms);
     }
     return next_ms;

@@ -485,13 +485,13 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     json_t *object;
     struct weir_ion_state state;
     WEIR_TRY(weir_json_parse(payload, strlen(payload), "outbox payload", &object, err));
-    if (strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0) {
-        weir_status status = control_deploy_execute(control, txn, kind, object, err);
-        json_decref(object);
-        return status;
-    }
-    if (strcmp(kind, "alert_action") == 0) {
-        weir_status status = control_alert_action(control, txn, object, err);
+    bool is_alert = strcmp(kind, "alert_action") == 0;
+    bool is_shift = strcmp(kind, "shift_deployment") == 0;
+    bool is_replica = strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0;
+    if (is_replica || is_alert || is_shift) {
+        weir_status status = is_replica ? control_deploy_execute(control, txn, kind, object, err)
+                             : is_alert ? control_alert_action(control, txn, object, err)
+                                        : control_rollout_shift(control, txn, object, err);
         json_decref(object);
         return status;
     }
@@ -509,9 +509,6 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     }
     if (strcmp(kind, "stop_training") == 0 || strcmp(kind, "stop_prediction") == 0) {
         return stop_job(control, txn, &action, "the ION no longer wants it", err);
-    }
-    if (strcmp(kind, "shift_deployment") == 0) {
-        return control_rollout_shift(control, txn, action.ion, action.pipeline, err);
     }
     WEIR_TRY(weir_ion_load(txn, action.ion, control->arena, &state, err));
     if (strcmp(kind, "start_training") == 0) {

@@ -42,12 +42,25 @@ weir_status control_rollout_look(struct control *control, struct weir_txn *txn,
                                  struct weir_ion_state *state, int64_t *next_ms,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Was what a link of the ION wants of its deployment refused, when it was asked for last? Reads only. */
+weir_status control_rollout_is_refused(struct control *control, struct weir_txn *txn,
+                                       const struct weir_ion_state *state, bool *out,
+                                       struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Ask for what was refused once more, by way of the outbox. */
+weir_status control_rollout_again(struct control *control, struct weir_txn *txn, const char *ion,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Carry out "shift_deployment": let the deployment of the link be as the link wants it now; make it if
  * it is not there. Where it cannot (it serves another model, or is another project's) an alert says
- * so, until it can.
+ * so, and control_rollout_is_refused, until it can. What a link that is gone gave to a trial goes back.
+ *
+ * @param payload  {ion, pipeline: the link}; of a link that is gone also {deployment, model, serving,
+ *                 trial}.
+ * @return LIMIT: more versions are loaded than can be; those that go will have gone in seconds.
  */
-weir_status control_rollout_shift(struct control *control, struct weir_txn *txn, const char *ion,
-                                  const char *link, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status control_rollout_shift(struct control *control, struct weir_txn *txn,
+                                  const json_t *payload, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -9,6 +9,7 @@
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_rollout.c  versions that are tried among the requests of a deployment
  *     ion_review.c   what people ask for: approve, reject, roll back
+ *     ion_sandbox.c  trials of the ION itself: its mode, trainings in a row, the way into production
  *     ion_deploy.c   what a replica must serve
  *     ion_replica.c  what replicas say of it
  *
@@ -122,9 +123,6 @@ struct asked_by {
     const char *rejected_by; /**< A person who rejects the candidate; NULL: nobody does. */
 };
 
-/** The document's link; NULL if it has none of that identifier. */
-const struct weir_ion_doc_link *engine_link(const struct engine *engine, const char *id);
-
 struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id);
 
 /** Is a serving candidate there? NULL if not. */
@@ -142,6 +140,10 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
 void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
                    const char *policy, const struct weir_policy_inputs *inputs,
                    const struct weir_policy_verdict *told, const char *actor);
+
+/** Its way ends: it is not tried and does not serve any more. Its decision has been recorded. */
+void engine_roll_back(struct engine *engine, struct weir_ion_candidate *candidate,
+                      const char *rule);
 
 /** Record one that no policy was asked for. */
 void engine_record_by_hand(struct engine *engine, const struct weir_ion_candidate *candidate,
@@ -195,6 +197,9 @@ char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candi
 /** It gets no requests any more. */
 void engine_end_trial(struct weir_ion_candidate *candidate);
 
+/** What is tried on the link is rolled back: nobody would watch it any more. */
+void engine_end_trials_of(struct engine *engine, const char *link, const char *why);
+
 /** It waits, and is tried as the verdict says; `before`: as it was. */
 void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
                 const struct weir_ion_candidate *before, const struct weir_policy_verdict *told);
@@ -206,7 +211,8 @@ bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
 /** What each link of the document wants of its deployment; in the arena. */
 struct weir_ion_wanted *engine_wanted(const struct engine *engine, const struct weir_ion_doc *doc);
 
-/** Ask deployments for what links want that wanted something else, or were not there, before. */
+/** Ask deployments for what links want that wanted something else, or were not there, before; and for
+ *  what links that are gone had given to a trial. */
 void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
                   const struct weir_ion_wanted *before);
 

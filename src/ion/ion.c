@@ -210,6 +210,13 @@ static weir_status save_outbox(struct weir_txn *txn, const struct weir_ion_state
     json_t *payload = json_pack("{s:s,s:s,s:I,s:s?,s:s?}", "ion", state->ion.name, "pipeline",
                                 action->pipeline, "training", (json_int_t)action->number, "job",
                                 action->job, "cause", is_start ? action->message : NULL);
+    if (payload != NULL && action->deployment != NULL) {
+        const struct weir_ion_wanted *wanted = &action->wanted;
+        json_object_set_new(payload, "deployment", json_string(action->deployment));
+        json_object_set_new(payload, "model", json_string(wanted->model));
+        json_object_set_new(payload, "serving", json_integer(wanted->serving));
+        json_object_set_new(payload, "trial", json_integer(wanted->trial));
+    }
     if (payload == NULL) {
         return weir_error_set(err, WEIR_ERR_INTERNAL, "action %s: its text is not UTF-8",
                               action->key);

@@ -19,16 +19,6 @@ static const struct weir_ion_dataset *find_dataset(const struct weir_ion_event *
     return NULL;
 }
 
-static const struct weir_ion_doc_link *link_in(const struct weir_ion_doc *doc, const char *id)
-{
-    for (size_t i = 0; i < doc->n_links; i++) {
-        if (strcmp(doc->links[i].id, id) == 0) {
-            return &doc->links[i];
-        }
-    }
-    return NULL;
-}
-
 /** Does the link lead into the pipeline? Names hold no colon. */
 static bool leads_into(const char *link, const char *pipeline)
 {
@@ -165,16 +155,22 @@ static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pi
 static void apply_links(struct engine *engine, const struct weir_ion_doc *old_doc)
 {
     const struct weir_ion_doc *doc = &engine->state->doc;
+    for (size_t i = 0; i < old_doc->n_links; i++) {
+        if (weir_ion_doc_link(doc, old_doc->links[i].id) == NULL) {
+            engine_end_trials_of(engine, old_doc->links[i].id,
+                                 "it was being tried, and its link is gone");
+        }
+    }
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
         /* The pipeline goes on serving it until the new link brings another. */
         if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING) &&
-            link_in(doc, candidate->link) == NULL) {
+            weir_ion_doc_link(doc, candidate->link) == NULL) {
             retire(engine, candidate);
         }
     }
     for (size_t i = 0; i < doc->n_links; i++) {
-        const struct weir_ion_doc_link *old = link_in(old_doc, doc->links[i].id);
+        const struct weir_ion_doc_link *old = weir_ion_doc_link(old_doc, doc->links[i].id);
         if (old == NULL || strcmp(old->policies.text, doc->links[i].policies.text) != 0) {
             engine_leave_chain(engine, doc->links[i].id);
         }
@@ -247,6 +243,10 @@ weir_status engine_on_deleted(struct engine *engine)
         if (!engine_is(state->pipelines[i].state, PIPELINE_REMOVED)) {
             remove_pipeline(engine, &state->pipelines[i]);
         }
+    }
+    for (size_t i = 0; i < state->doc.n_links; i++) {
+        engine_end_trials_of(engine, state->doc.links[i].id,
+                             "it was being tried, and its ION was deleted");
     }
     state->ion.state = "DELETED";
     state->ion.updated_ms = engine->now_ms;

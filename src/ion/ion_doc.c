@@ -478,6 +478,16 @@ const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_
     return NULL;
 }
 
+const struct weir_ion_doc_link *weir_ion_doc_link(const struct weir_ion_doc *doc, const char *id)
+{
+    for (size_t i = 0; id != NULL && i < doc->n_links; i++) {
+        if (strcmp(doc->links[i].id, id) == 0) {
+            return &doc->links[i];
+        }
+    }
+    return NULL;
+}
+
 const struct weir_ion_doc_link *weir_ion_doc_link_into(const struct weir_ion_doc *doc,
                                                        const char *to)
 {

@@ -98,6 +98,9 @@ weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
 const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
                                                           const char *name);
 
+/** The link of that identifier; NULL if there is none, or `id` is NULL. */
+const struct weir_ion_doc_link *weir_ion_doc_link(const struct weir_ion_doc *doc, const char *id);
+
 /** The link into a prediction pipeline. NULL if there is none. */
 const struct weir_ion_doc_link *weir_ion_doc_link_into(const struct weir_ion_doc *doc,
                                                        const char *to);

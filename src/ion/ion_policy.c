@@ -5,17 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-const struct weir_ion_doc_link *engine_link(const struct engine *engine, const char *id)
-{
-    const struct weir_ion_doc *doc = &engine->state->doc;
-    for (size_t i = 0; id != NULL && i < doc->n_links; i++) {
-        if (strcmp(doc->links[i].id, id) == 0) {
-            return &doc->links[i];
-        }
-    }
-    return NULL;
-}
-
 struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *id)
 {
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
@@ -132,7 +121,7 @@ static void set_state(struct engine *engine, struct weir_ion_candidate *candidat
 void engine_serve(struct engine *engine, struct weir_ion_candidate *candidate, char *old_state,
                   const char *kind)
 {
-    const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&engine->state->doc, candidate->link);
     struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
     struct weir_ion_pipeline *pipeline = engine_pipeline(engine, link->to);
     char *instead = "";
@@ -202,14 +191,19 @@ static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
     }
 }
 
+void engine_roll_back(struct engine *engine, struct weir_ion_candidate *candidate, const char *rule)
+{
+    tell_of(engine, "model_rolled_back", candidate,
+            weir_arena_printf(engine->arena, "was rolled back (%s)", rule));
+    set_state(engine, candidate, WEIR_CANDIDATE_ROLLED_BACK);
+}
+
 /** Its way ends: a policy or a person refused it, or it is passed over. */
 static void end(struct engine *engine, struct weir_ion_candidate *candidate,
                 const struct weir_policy_verdict *told)
 {
     if (is_verdict(told, WEIR_VERDICT_ROLLBACK)) {
-        tell_of(engine, "model_rolled_back", candidate,
-                weir_arena_printf(engine->arena, "was rolled back (%s)", told->rule));
-        set_state(engine, candidate, WEIR_CANDIDATE_ROLLED_BACK);
+        engine_roll_back(engine, candidate, told->rule);
         return;
     }
     if (is_verdict(told, WEIR_VERDICT_REJECT)) {
@@ -463,7 +457,8 @@ void engine_tick_policies(struct engine *engine)
 {
     for (size_t i = engine->state->n_candidates; i > 0; i--) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i - 1];
-        const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
+        const struct weir_ion_doc_link *link =
+            weir_ion_doc_link(&engine->state->doc, candidate->link);
         if (link == NULL || !engine_is_standing(candidate) ||
             (due_ms(&link->policies, candidate) > engine->now_ms &&
              weir_ion_watching(engine->state, candidate) == NULL)) {

@@ -371,23 +371,15 @@ struct history {
     size_t n;
 };
 
-static const struct weir_ion_doc_link *link_of(const struct weir_ion_doc *doc, const char *id)
-{
-    for (size_t i = 0; i < doc->n_links; i++) {
-        if (strcmp(doc->links[i].id, id) == 0) {
-            return &doc->links[i];
-        }
-    }
-    return NULL;
-}
-
 /** Where a link's chain is another one by now, what was said before counts no more. */
 static void forget_old_chains(struct history *history, const struct weir_ion_state *before,
                               const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < history->n; i++) {
-        const struct weir_ion_doc_link *old = link_of(&before->doc, history->items[i].link),
-                                       *now = link_of(&state->doc, history->items[i].link);
+        const struct weir_ion_doc_link *old =
+                                           weir_ion_doc_link(&before->doc, history->items[i].link),
+                                       *now =
+                                           weir_ion_doc_link(&state->doc, history->items[i].link);
         history->is_void[i] =
             history->is_void[i] ||
             (now != NULL && (old == NULL || strcmp(old->policies.text, now->policies.text) != 0));
@@ -484,7 +476,7 @@ static void check_decisions(const struct weir_ion_state *before, const struct we
         REQUIRE(history->n < WEIR_ARRAY_LEN(history->items));
         history->items[history->n++] = *decision;
         if (is_promoted) {
-            const struct weir_ion_doc_link *link = link_of(&state->doc, decision->link);
+            const struct weir_ion_doc_link *link = weir_ion_doc_link(&state->doc, decision->link);
             check_all_passed(history, &link->policies, decision->candidate);
             check_gates(before, &link->policies, decision->link, now_ms);
         }
@@ -496,7 +488,7 @@ static void check_nothing_is_forgotten(const struct weir_ion_state *state, int64
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
-        const struct weir_ion_doc_link *link = link_of(&state->doc, candidate->link);
+        const struct weir_ion_doc_link *link = weir_ion_doc_link(&state->doc, candidate->link);
         if (candidate->waits_for == NULL || link == NULL ||
             strcmp(state->ion.state, "ACTIVE") != 0) {
             continue;

@@ -8,7 +8,7 @@
 static weir_status check_link(const struct engine *engine)
 {
     const char *id = engine->event->link;
-    if (id != NULL && engine_link(engine, id) == NULL) {
+    if (id != NULL && weir_ion_doc_link(&engine->state->doc, id) == NULL) {
         return weir_error_set(engine->err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no link \"%s\"",
                               engine->state->ion.name, id);
     }
@@ -19,7 +19,7 @@ static weir_status check_link(const struct engine *engine)
 static bool is_meant(const struct engine *engine, const struct weir_ion_candidate *candidate)
 {
     const char *id = engine->event->link;
-    return engine_link(engine, candidate->link) != NULL &&
+    return weir_ion_doc_link(&engine->state->doc, candidate->link) != NULL &&
            (id == NULL || strcmp(candidate->link, id) == 0);
 }
 
@@ -102,7 +102,7 @@ static char *with_approval(struct engine *engine, const struct weir_ion_candidat
 static weir_status admit(struct engine *engine, const struct weir_ion_candidate *candidate,
                          const struct weir_policy_person *person)
 {
-    const struct weir_ion_doc_link *link = engine_link(engine, candidate->link);
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&engine->state->doc, candidate->link);
     size_t i_policy = (size_t)candidate->position;
     struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_policy);
     return weir_policy_admit(&link->policies.items[i_policy], &inputs, person, engine->err);
@@ -121,7 +121,7 @@ static void approve(struct engine *engine, struct weir_ion_candidate *candidate,
                     const struct weir_policy_person *person)
 {
     candidate->approvals = with_approval(engine, candidate, person);
-    engine_advance(engine, engine_link(engine, candidate->link), candidate,
+    engine_advance(engine, weir_ion_doc_link(&engine->state->doc, candidate->link), candidate,
                    &(struct asked_by){.actor = person->name});
 }
 
@@ -144,7 +144,8 @@ weir_status engine_on_review(struct engine *engine)
         if (is_approved) {
             approve(engine, candidate, &person);
         } else {
-            engine_advance(engine, engine_link(engine, candidate->link), candidate,
+            engine_advance(engine, weir_ion_doc_link(&engine->state->doc, candidate->link),
+                           candidate,
                            &(struct asked_by){.actor = person.name, .rejected_by = person.name});
         }
     }
@@ -229,7 +230,8 @@ weir_status engine_on_set(struct engine *engine)
 {
     const struct weir_ion_model *model = &engine->event->models[0];
     WEIR_TRY(check_link(engine));
-    const struct weir_ion_doc_link *link = engine_link(engine, engine->event->link);
+    const struct weir_ion_doc_link *link =
+        weir_ion_doc_link(&engine->state->doc, engine->event->link);
     if (link == NULL) {
         return weir_error_set(engine->err, WEIR_ERR_INVALID, "say on which link");
     }

@@ -76,6 +76,18 @@ void engine_end_trial(struct weir_ion_candidate *candidate)
     candidate->base = NULL;
 }
 
+void engine_end_trials_of(struct engine *engine, const char *link, const char *why)
+{
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        if (strcmp(candidate->link, link) == 0 && is_tried(candidate)) {
+            engine_record_by_hand(engine, candidate, WEIR_VERDICT_ROLLBACK, why,
+                                  engine_actor(engine));
+            engine_roll_back(engine, candidate, why);
+        }
+    }
+}
+
 void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
                 const struct weir_ion_candidate *before, const struct weir_policy_verdict *told)
 {
@@ -108,15 +120,11 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
                                             const struct weir_ion_candidate *candidate)
 {
     bool is_held = is_tried(candidate) || engine_is(candidate->state, WEIR_CANDIDATE_WAITING);
-    for (size_t i = 0; i < state->doc.n_links && is_held; i++) {
-        const struct weir_ion_doc_link *link = &state->doc.links[i];
-        size_t position = (size_t)candidate->position;
-        if (strcmp(link->id, candidate->link) == 0 && position < link->policies.n &&
-            weir_policy_ops(&link->policies.items[position])->watches) {
-            return &link->policies.items[position];
-        }
-    }
-    return NULL;
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&state->doc, candidate->link);
+    size_t position = (size_t)candidate->position;
+    bool watches = is_held && link != NULL && position < link->policies.n &&
+                   weir_policy_ops(&link->policies.items[position])->watches;
+    return watches ? &link->policies.items[position] : NULL;
 }
 
 struct weir_ion_wanted weir_ion_wanted_of(const struct weir_ion_state *state,
@@ -164,28 +172,57 @@ static bool is_same_wanted(const struct weir_ion_wanted *a, const struct weir_io
            a->trial_ppm == b->trial_ppm && a->mirror == b->mirror;
 }
 
+/** Every change of it has a decision, or comes with another document or mode: so has the key. */
+static void shift(struct engine *engine, struct weir_ion_action action)
+{
+    const struct weir_ion *ion = &engine->state->ion;
+    action.type = WEIR_ION_ACTION_SHIFT;
+    action.key =
+        weir_arena_printf(engine->arena, "shift_deployment:%s:%s:%" PRId64 ":%" PRId64 ":%s",
+                          ion->name, action.pipeline, ion->n_decisions, ion->revision, ion->mode);
+    engine_act(engine, action);
+}
+
+/** The link is gone: what it gave to a trial goes back to what it served, and nothing is wanted. */
+static void give_back(struct engine *engine, const struct weir_ion_doc_link *link,
+                      const struct weir_ion_wanted *before)
+{
+    if (link->deployment == NULL) {
+        return;
+    }
+    if (before->trial != 0) {
+        shift(engine, (struct weir_ion_action){.pipeline = link->id,
+                                               .deployment = link->deployment,
+                                               .wanted = {.model = before->model,
+                                                          .serving = before->serving,
+                                                          .trial = before->trial}});
+    }
+    engine_act(engine, (struct weir_ion_action){
+                           .type = WEIR_ION_ACTION_RESOLVE,
+                           .key = weir_arena_printf(engine->arena, WEIR_ION_SHIFT_ALERT,
+                                                    engine->state->ion.name, link->id)});
+}
+
 void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
                   const struct weir_ion_wanted *before)
 {
-    const struct weir_ion *ion = &engine->state->ion;
-    for (size_t i = 0; i < engine->state->doc.n_links; i++) {
-        const struct weir_ion_doc_link *link = &engine->state->doc.links[i];
+    const struct weir_ion_doc *now = &engine->state->doc;
+    bool is_deleted = engine_is(engine->state->ion.state, "DELETED");
+    for (size_t i = 0; i < doc->n_links; i++) {
+        if (is_deleted || weir_ion_doc_link(now, doc->links[i].id) == NULL) {
+            give_back(engine, &doc->links[i], &before[i]);
+        }
+    }
+    if (is_deleted) {
+        return;
+    }
+    for (size_t i = 0; i < now->n_links; i++) {
+        const struct weir_ion_doc_link *link = &now->links[i],
+                                       *old = weir_ion_doc_link(doc, link->id);
         struct weir_ion_wanted wanted = weir_ion_wanted_of(engine->state, link);
-        bool is_same = false;
-        for (size_t k = 0; k < doc->n_links && !is_same; k++) {
-            is_same =
-                strcmp(doc->links[k].id, link->id) == 0 && is_same_wanted(&before[k], &wanted);
+        bool is_same = old != NULL && is_same_wanted(&before[old - doc->links], &wanted);
+        if (wanted.model != NULL && !is_same) {
+            shift(engine, (struct weir_ion_action){.pipeline = link->id});
         }
-        if (wanted.model == NULL || is_same) {
-            continue;
-        }
-        /* Every change of it has a decision, or comes with another document or mode. */
-        engine_act(engine,
-                   (struct weir_ion_action){
-                       .type = WEIR_ION_ACTION_SHIFT,
-                       .key = weir_arena_printf(
-                           engine->arena, "shift_deployment:%s:%s:%" PRId64 ":%" PRId64 ":%s",
-                           ion->name, link->id, ion->n_decisions, ion->revision, ion->mode),
-                       .pipeline = link->id});
     }
 }

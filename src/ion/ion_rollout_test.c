@@ -75,6 +75,21 @@ static struct weir_ion_candidate *candidate_of(int64_t version)
     return NULL;
 }
 
+/** Link t2:deployment/d in place of the one of before. */
+static void apply_another_link(void)
+{
+    char *text;
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc =
+        doc_from_yaml(&arena,
+                      "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+                      " {name: t2, type: training, dataset: faces, model: m}],"
+                      " links: [{from: t2, to: {deployment: d}, policy: always-update}]}",
+                      &text);
+    event.document = text;
+    must(event);
+}
+
 static void tick_of(int64_t version, int64_t after_ms)
 {
     now_ms += after_ms;
@@ -265,6 +280,61 @@ START_TEST(a_sandbox_and_a_link_that_serves_nothing_try_nothing)
 
 END_TEST
 
+/** The only shift that the last event asked for: what it says of a link that is gone, or not at all. */
+static const struct weir_ion_action *only_shift(void)
+{
+    const struct weir_ion_action *found = NULL;
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+    for (size_t i = 0; i < actions.n; i++) {
+        found = actions.items[i].type == WEIR_ION_ACTION_SHIFT ? &actions.items[i] : found;
+    }
+    return found;
+}
+
+START_TEST(a_trial_ends_with_its_ion_or_its_link)
+{
+    try_second(CANARY);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    char *key_before = weir_arena_printf(
+        &arena, "shift_deployment:x:" LINK ":%" PRId64 ":1:production", state.ion.n_decisions);
+    now_ms += 1000;
+    if (_i == 0) {
+        must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
+    } else {
+        apply_another_link();
+    }
+    const struct weir_ion_action *shift = only_shift();
+    ck_assert_str_eq(shift->pipeline, LINK);
+    ck_assert_str_eq(shift->deployment, "d");
+    ck_assert_str_eq(shift->wanted.model, "x.t");
+    ck_assert_int_eq(shift->wanted.serving, 1);
+    ck_assert_int_eq(shift->wanted.trial, 2);
+    ck_assert_int_eq(shift->wanted.trial_ppm, 0);
+    ck_assert_int_eq(shift->wanted.mirror, 0);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_RESOLVE),
+                      _i == 0 ? 2 : 1); /* of t, too */
+    ck_assert_str_ne(only_shift()->key, key_before);
+    said("it was being tried");
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+    ck_assert_int_eq(candidate_of(2)->share_ppm, 0);
+    ck_assert_int_eq(candidate_of(2)->updated_ms, now_ms);
+    ck_assert_ptr_null(weir_ion_watching(&state, candidate_of(2)));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_DECIDED), 1);
+}
+
+END_TEST
+
+START_TEST(a_link_that_goes_without_a_trial_leaves_its_deployment_alone)
+{
+    apply_to(CANARY, NULL);
+    must(model(&arena, "t", 1));
+    apply_another_link();
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
+}
+
+END_TEST
+
 #define SHADOW                                                                                     \
     "{kind: shadow, min_requests: 100, max_disagreement: 0.1, max_latency_ratio: 2, timeout_s: "   \
     "60}"
@@ -377,6 +447,8 @@ int main(void)
     tcase_add_test(tcase, figures_of_another_server_count_from_its_start);
     tcase_add_test(tcase, one_is_tried_at_a_time_and_a_person_can_end_it);
     tcase_add_test(tcase, a_sandbox_and_a_link_that_serves_nothing_try_nothing);
+    tcase_add_loop_test(tcase, a_trial_ends_with_its_ion_or_its_link, 0, 2);
+    tcase_add_test(tcase, a_link_that_goes_without_a_trial_leaves_its_deployment_alone);
     tcase_add_loop_test(tcase, a_shadow_compares_answers_and_judges_once, 0,
                         (int)WEIR_ARRAY_LEN(shadows));
     tcase_add_test(tcase, a_shadow_that_sees_too_little_is_rejected);

@@ -13,7 +13,7 @@
  *                    → APPROVED → SERVING → RETIRED (another one serves)
  *                    ↘ REJECTED           ↘ ROLLED_BACK
  * A policy that tries versions among the requests of a deployment has SHADOW and CANARY in place of
- * WAITING; a canary that fails is ROLLED_BACK.
+ * WAITING; a canary that fails is ROLLED_BACK, and so is what is tried when its link or ION goes.
  * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
  * it there, else it serves in the same step. At most one candidate of a link is SERVING. Every
  * promotion has the decisions of each policy of the chain. A document with another chain puts what
@@ -283,7 +283,9 @@ enum weir_ion_action_type {
     WEIR_ION_ACTION_DEPLOYED, /**< pipeline, number = new deployment revision (already in the
                                  state). */
     WEIR_ION_ACTION_SHIFT,    /**< key, pipeline = the link: what it wants of its deployment is
-                                 another thing than before (weir_ion_wanted_of). */
+                                 another thing than before (weir_ion_wanted_of). Of a link that is
+                                 gone, with its ION or from its document: deployment, and wanted as
+                                 it leaves it: `trial`, which was tried, gets nothing any more. */
     WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
     WEIR_ION_ACTION_FIRED,    /**< firing: to be stored. */
     WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
@@ -301,6 +303,8 @@ struct weir_ion_action {
     const char *severity;
     const char *message;
     const char *actor;
+    const char *deployment;        /**< NULL: the document says which. */
+    struct weir_ion_wanted wanted; /**< Of `deployment`. */
     struct weir_policy_decision decision;
     struct weir_trigger_firing firing;
 };
@@ -360,6 +364,9 @@ struct weir_ion_wanted weir_ion_wanted_of(const struct weir_ion_state *state,
  */
 const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
                                             const struct weir_ion_candidate *candidate);
+
+/** Key of the alert that a deployment cannot be as a link wants it: ION, link. */
+#define WEIR_ION_SHIFT_ALERT "deployment_failed:%s:%s"
 
 /** Candidate states. */
 #define WEIR_CANDIDATE_PENDING_REVIEW "PENDING_REVIEW"
