@@ -203,12 +203,37 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
 struct shipment {
     struct weir_decision *decisions;
     size_t n, n_stored;
+    struct weir_arena *arena;
+    struct weir_decision_picture *erased;
+    size_t n_erased;
 };
 
 static weir_status store_shipment(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct shipment *shipment = context;
-    return weir_decisions_store(txn, shipment->decisions, shipment->n, &shipment->n_stored, err);
+    return weir_decisions_store(txn, shipment->decisions, shipment->n, shipment->erased,
+                                shipment->n_erased, &shipment->n_stored, err);
+}
+
+static weir_status find_replaced(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct shipment *shipment = context;
+    return weir_decisions_replaced(txn, shipment->decisions, shipment->n, shipment->arena,
+                                   &shipment->erased, &shipment->n_erased, err);
+}
+
+/* The pictures of what was only tried go before their rows do: killed in between, a row says that its
+ * picture is no longer kept. */
+static weir_status erase_replaced(struct api_call *call, struct shipment *shipment,
+                                  struct weir_error *err)
+{
+    WEIR_TRY(api_read(call, find_replaced, shipment, err));
+    for (size_t i = 0; i < shipment->n_erased; i++) {
+        const struct weir_decision_picture *picture = &shipment->erased[i];
+        const struct weir_pack_place place = {picture->pack, picture->offset, picture->bytes};
+        WEIR_TRY(weir_packs_erase(call->api->pictures, picture->id, &place, err));
+    }
+    return WEIR_OK;
 }
 
 /* Pictures first: they are no part of the transaction, which may run twice. */
@@ -223,7 +248,10 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
         return weir_error_set(err, WEIR_ERR_INVALID, "$.decisions: expected an array of at most %d",
                               DECISIONS_PER_CALL);
     }
-    struct shipment shipment = {WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision), n, 0};
+    struct shipment shipment = {.decisions =
+                                    WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_decision),
+                                .n = n,
+                                .arena = call->arena};
     json_array_foreach(list, i, item)
     {
         struct weir_error wrong = {0};
@@ -232,6 +260,7 @@ weir_status api_decisions_put(struct api_call *call, struct weir_txn *txn, struc
             return weir_error_set(err, status, "$.decisions[%zu]%s", i, wrong.message);
         }
     }
+    WEIR_TRY(erase_replaced(call, &shipment, err));
     WEIR_TRY(api_write(call, store_shipment, &shipment, err));
     api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)shipment.n_stored, "duplicates",
                                (json_int_t)(n - shipment.n_stored)));

@@ -32,7 +32,7 @@ static weir_status store_in(struct weir_txn *txn, void *context, struct weir_err
         decided("d5", "south", "label", "cat")};
     size_t n_stored;
     (void)context;
-    return weir_decisions_store(txn, decisions, WEIR_ARRAY_LEN(decisions), &n_stored, err);
+    return weir_decisions_store(txn, decisions, WEIR_ARRAY_LEN(decisions), NULL, 0, &n_stored, err);
 }
 
 static void set_up(void)

@@ -117,7 +117,7 @@ static inline weir_status capture_add_rows(struct weir_txn *txn, void *context,
                                                   .n_samples = 200,
                                                   .time_ms = time_ms};
         size_t n;
-        WEIR_TRY(weir_decisions_store(txn, &decision, 1, &n, err));
+        WEIR_TRY(weir_decisions_store(txn, &decision, 1, NULL, 0, &n, err));
         WEIR_TRY(weir_health_report_store(txn, &report, err));
     }
     const struct weir_run run = {.id = "r1",

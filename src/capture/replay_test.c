@@ -157,7 +157,7 @@ static weir_status add_values(struct weir_txn *txn, void *context, struct weir_e
                                                .brightness =
                                                    0.5 + moved + 0.08 * weir_rng_normal(&rng)};
         size_t n;
-        WEIR_TRY(weir_decisions_store(txn, &decision, 1, &n, err));
+        WEIR_TRY(weir_decisions_store(txn, &decision, 1, NULL, 0, &n, err));
     }
     return WEIR_OK;
 }

@@ -28,7 +28,7 @@ static const struct weir_field decision_fields[] = {
     WEIR_FIELD(weir_decision, durable_us,      INT,  0, "us", "From frame to decision on disk"),
     WEIR_FIELD(weir_decision, brightness,      F64,  0, "", "Mean brightness of the frame"),
     WEIR_FIELD_SIZED(weir_decision, error, TEXT, 0, 1024, "", "What went wrong"),
-    WEIR_FIELD(weir_decision, is_sandbox,      BOOL, WEIR_FIELD_READ_ONLY, "", "The ION was a sandbox then: it had no effect"),
+    WEIR_FIELD(weir_decision, is_sandbox,      BOOL, 0, "", "It was made in the sandbox: it had no effect"),
     WEIR_FIELD(weir_decision, image,           TEXT, 0, "", "SHA-256 of the face"),
     WEIR_FIELD(weir_decision, pack,            INT,  WEIR_FIELD_SECRET, "", "Pack that holds the face"),
     WEIR_FIELD(weir_decision, pack_offset,     INT,  WEIR_FIELD_SECRET, "bytes", "Where in it"),
@@ -57,13 +57,18 @@ const struct weir_resource weir_decision_resource =
 const struct weir_resource weir_health_report_resource =
     WEIR_RESOURCE("health report", "health_reports", weir_health_report, health_report_fields);
 
-static const char sql_has_frame[] =
-    "SELECT count(*) FROM decisions WHERE ion = :ion AND camera = :camera AND frame = :frame";
+#define OF_FRAME " WHERE ion = :ion AND camera = :camera AND frame = :frame"
+
+static const char sql_has_frame[] = "SELECT count(*) FROM decisions" OF_FRAME;
+static const char sql_tried_picture[] =
+    "SELECT id, pack, pack_offset, pack_bytes FROM decisions" OF_FRAME
+    " AND is_sandbox = 1 AND pack <> 0";
+static const char sql_forget_picture[] =
+    "UPDATE decisions SET image = NULL, pack = 0, pack_offset = 0, pack_bytes = 0 WHERE id = :id";
+static const char sql_count_tried[] =
+    "SELECT count(*) FROM decisions" OF_FRAME " AND is_sandbox = 1";
 static const char sql_drop_tried[] =
-    "DELETE FROM decisions WHERE ion = :ion AND camera = :camera AND frame = :frame"
-    " AND is_sandbox = 1";
-static const char sql_is_sandbox[] =
-    "SELECT count(*) FROM ions WHERE name = :ion AND mode = 'sandbox'";
+    "DELETE FROM decisions" OF_FRAME " AND is_sandbox = 1 AND pack = 0";
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
 /* Two texts each, because either index is the right one only for its own bound. */
 #define SUMMED                                                                                     \
@@ -81,32 +86,75 @@ static const char sql_count_since[] =
     COUNTED " AND time_ms >= :from AND time_ms < :until LIMIT :max)";
 static const char sql_has_older[] = COUNTED " AND time_ms < :from LIMIT :max)";
 
+#define FRAME_BINDS(decision)                                                                      \
+    WEIR_BINDS(WEIR_BIND_TEXT("ion", (decision)->ion),                                             \
+               WEIR_BIND_TEXT("camera", (decision)->camera),                                       \
+               WEIR_BIND_INT("frame", (decision)->frame))
+
+/* At most one row has the frame. */
+static weir_status find_replaced(struct weir_txn *txn, const struct weir_decision *decision,
+                                 struct weir_arena *arena, struct weir_decision_picture *out,
+                                 bool *out_is_there, struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    WEIR_TRY(weir_stmt_open(txn, sql_tried_picture, FRAME_BINDS(decision), &stmt, err));
+    weir_status status = weir_stmt_step(stmt, out_is_there, err);
+    if (status == WEIR_OK && *out_is_there) {
+        *out = (struct weir_decision_picture){.id = weir_stmt_text(stmt, 0, arena),
+                                              .pack = weir_stmt_int(stmt, 1),
+                                              .offset = weir_stmt_int(stmt, 2),
+                                              .bytes = weir_stmt_int(stmt, 3)};
+    }
+    weir_stmt_close(stmt);
+    return status;
+}
+
+weir_status weir_decisions_replaced(struct weir_txn *txn, const struct weir_decision *decisions,
+                                    size_t n, struct weir_arena *arena,
+                                    struct weir_decision_picture **out, size_t *out_n,
+                                    struct weir_error *err)
+{
+    struct weir_decision_picture *pictures =
+        WEIR_ARENA_ARRAY(arena, n + 1, struct weir_decision_picture);
+    size_t n_found = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_there = false;
+        if (!decisions[i].is_sandbox) {
+            WEIR_TRY(find_replaced(txn, &decisions[i], arena, &pictures[n_found], &is_there, err));
+        }
+        n_found += is_there;
+    }
+    *out = pictures;
+    *out_n = n_found;
+    return WEIR_OK;
+}
+
+/* A frame that was only tried, and has now been decided: what had an effect counts. */
+static weir_status drop_tried(struct weir_txn *txn, const struct weir_decision *decision,
+                              int64_t *out_n, struct weir_error *err)
+{
+    int64_t n_tried;
+    WEIR_TRY(weir_txn_query_int(txn, sql_count_tried, FRAME_BINDS(decision), 0, &n_tried, err));
+    WEIR_TRY(weir_txn_exec(txn, sql_drop_tried, FRAME_BINDS(decision), out_n, err));
+    return *out_n == n_tried
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "frame %lld of %s was tried meanwhile: ship its decision again",
+                                (long long)decision->frame, decision->camera);
+}
+
 static weir_status store_one(struct weir_txn *txn, const struct weir_decision *decision,
                              size_t *n_stored, struct weir_error *err)
 {
-    int64_t n_there;
-    WEIR_TRY(weir_txn_query_int(txn, sql_has_frame,
-                                WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion),
-                                           WEIR_BIND_TEXT("camera", decision->camera),
-                                           WEIR_BIND_INT("frame", decision->frame)),
-                                0, &n_there, err));
-    int64_t n_sandboxes, n_dropped = 0;
-    WEIR_TRY(weir_txn_query_int(txn, sql_is_sandbox,
-                                WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion)), 0, &n_sandboxes,
-                                err));
-    if (n_there > 0 && n_sandboxes == 0) {
-        /* A frame that was only tried, and has now been decided: what had an effect counts. */
-        WEIR_TRY(weir_txn_exec(txn, sql_drop_tried,
-                               WEIR_BINDS(WEIR_BIND_TEXT("ion", decision->ion),
-                                          WEIR_BIND_TEXT("camera", decision->camera),
-                                          WEIR_BIND_INT("frame", decision->frame)),
-                               &n_dropped, err));
+    int64_t n_there, n_dropped = 0;
+    WEIR_TRY(weir_txn_query_int(txn, sql_has_frame, FRAME_BINDS(decision), 0, &n_there, err));
+    if (n_there > 0 && !decision->is_sandbox) {
+        WEIR_TRY(drop_tried(txn, decision, &n_dropped, err));
     }
     if (n_there > n_dropped) {
         return WEIR_OK;
     }
     struct weir_decision numbered = *decision;
-    numbered.is_sandbox = n_sandboxes > 0;
     WEIR_TRY(weir_txn_next(txn, "decisions", &numbered.seq, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_decision_resource, &numbered, err));
     (*n_stored)++;
@@ -114,9 +162,14 @@ static weir_status store_one(struct weir_txn *txn, const struct weir_decision *d
 }
 
 weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decision *decisions,
-                                 size_t n, size_t *out_stored, struct weir_error *err)
+                                 size_t n, const struct weir_decision_picture *erased,
+                                 size_t n_erased, size_t *out_stored, struct weir_error *err)
 {
     size_t n_stored = 0;
+    for (size_t i = 0; i < n_erased; i++) {
+        WEIR_TRY(weir_txn_exec(txn, sql_forget_picture,
+                               WEIR_BINDS(WEIR_BIND_TEXT("id", erased[i].id)), NULL, err));
+    }
     for (size_t i = 0; i < n; i++) {
         WEIR_TRY(store_one(txn, &decisions[i], &n_stored, err));
     }

@@ -34,7 +34,7 @@ struct weir_decision {
     int64_t durable_us;
     double brightness;
     char *error;
-    bool is_sandbox; /**< The ION was a sandbox: it had no effect. Set when it is stored. */
+    bool is_sandbox; /**< The replica only tried it: it had no effect. */
     char *image;     /**< SHA-256 of the face, or NULL. */
     int64_t pack;    /**< Where the face lies (blob/pack.h); 0: in a blob, or nowhere. */
     int64_t pack_offset;
@@ -61,10 +61,31 @@ struct weir_health_report {
 extern const struct weir_resource weir_decision_resource;
 extern const struct weir_resource weir_health_report_resource;
 
-/** Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. One of an ION in
- *  production takes the place of one that was made while it was a sandbox. */
+/** A picture that lies in a pack (blob/pack.h). */
+struct weir_decision_picture {
+    char *id; /**< Of the decision. */
+    int64_t pack, offset, bytes;
+};
+
+/**
+ * The pictures of decisions that were only tried, and whose frames these decide with an effect. Erase
+ * them, then store: what is dropped takes no picture with it, and nothing would find it any more.
+ */
+weir_status weir_decisions_replaced(struct weir_txn *txn, const struct weir_decision *decisions,
+                                    size_t n, struct weir_arena *arena,
+                                    struct weir_decision_picture **out, size_t *out_n,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Store decisions that are not there yet by (ion, camera, frame); `seq` is not read. One that had an
+ * effect takes the place of one that was only tried.
+ *
+ * @param erased  Of weir_decisions_replaced; their pictures are gone.
+ * @return CONFLICT: such a one came meanwhile, with a picture: begin again.
+ */
 weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decision *decisions,
-                                 size_t n, size_t *out_stored,
+                                 size_t n, const struct weir_decision_picture *erased,
+                                 size_t n_erased, size_t *out_stored,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Store a report; seq is not read. The same id again: no effect. */

@@ -133,11 +133,11 @@ static weir_status store_and_sum(struct weir_txn *txn, void *context, struct wei
 {
     (void)context;
     size_t n_stored;
-    MUST(weir_decisions_store(txn, decisions, 300, &n_stored, err));
+    MUST(weir_decisions_store(txn, decisions, 300, NULL, 0, &n_stored, err));
     ck_assert_uint_eq(n_stored, 300);
     /* The same again, with more: only what is new is stored; the identifier does not matter. */
     decisions[5].id = "another";
-    MUST(weir_decisions_store(txn, decisions, N_DECISIONS, &n_stored, err));
+    MUST(weir_decisions_store(txn, decisions, N_DECISIONS, NULL, 0, &n_stored, err));
     ck_assert_uint_eq(n_stored, N_DECISIONS - 300);
     int64_t n;
     MUST(weir_txn_count(txn, &weir_decision_resource, NULL, &n, err));

@@ -143,17 +143,44 @@ static weir_status put_ion(struct weir_txn *txn, void *context, struct weir_erro
     return weir_txn_upsert(txn, &weir_ion_resource, &ion, err);
 }
 
+/** A decision of the only frame, and what was erased before it is stored. */
+struct shipped {
+    struct weir_decision decision;
+    struct weir_decision_picture *erased;
+    size_t n_erased;
+    weir_status status;
+};
+
+static struct shipped made(const char *id, bool is_sandbox, int64_t pack)
+{
+    return (struct shipped){.decision = {.id = (char *)id,
+                                         .ion = "x",
+                                         .pipeline = "p",
+                                         .camera = "c",
+                                         .frame = 7,
+                                         .time_ms = 1,
+                                         .verdict = "grant",
+                                         .is_sandbox = is_sandbox,
+                                         .image = pack != 0 ? "5ha" : NULL,
+                                         .pack = pack,
+                                         .pack_offset = pack * 10,
+                                         .pack_bytes = pack * 100}};
+}
+
 static weir_status put_decision(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct weir_decision decision = {.id = context,
-                                     .ion = "x",
-                                     .pipeline = "p",
-                                     .camera = "c",
-                                     .frame = 7,
-                                     .time_ms = 1,
-                                     .verdict = "grant"};
+    struct shipped *shipped = context;
     size_t n_stored;
-    return weir_decisions_store(txn, &decision, 1, &n_stored, err);
+    shipped->status = weir_decisions_store(txn, &shipped->decision, 1, shipped->erased,
+                                           shipped->n_erased, &n_stored, err);
+    return WEIR_OK;
+}
+
+static weir_status find_replaced(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct shipped *shipped = context;
+    return weir_decisions_replaced(txn, &shipped->decision, 1, &arena, &shipped->erased,
+                                   &shipped->n_erased, err);
 }
 
 static weir_status count(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -163,23 +190,68 @@ static weir_status count(struct weir_txn *txn, void *context, struct weir_error 
         WEIR_NO_BINDS, -1, context, err);
 }
 
-static int64_t stored(const char *id)
+/** Decisions × 100 + tried ones × 10 + whether d1 is there, after this one. */
+static int64_t stored(const char *id, bool is_sandbox)
 {
     int64_t found;
-    fixture_write(&fixture, put_decision, (void *)id);
+    struct shipped shipped = made(id, is_sandbox, 0);
+    fixture_write(&fixture, put_decision, &shipped);
+    ck_assert_int_eq(shipped.status, WEIR_OK);
     fixture_read(&fixture, count, &found);
     return found;
 }
 
+/* Whatever the ION is by the time that it comes: the replica knows what it did. */
 START_TEST(a_decision_says_whether_it_was_tried_and_one_with_an_effect_counts_more)
 {
     fixture_make(&fixture, NULL);
     fixture_write(&fixture, put_ion, "sandbox");
-    ck_assert_int_eq(stored("d1"), 111);
-    ck_assert_int_eq(stored("d2"), 111); /* the same frame again */
+    ck_assert_int_eq(stored("d1", true), 111);
+    ck_assert_int_eq(stored("d2", true), 111); /* the same frame again */
     fixture_write(&fixture, put_ion, "production");
-    ck_assert_int_eq(stored("d3"), 100);
-    ck_assert_int_eq(stored("d1"), 100);
+    ck_assert_int_eq(stored("d2", true), 111); /* late */
+    ck_assert_int_eq(stored("d3", false), 100);
+    ck_assert_int_eq(stored("d1", true), 100); /* later still */
+    ck_assert_int_eq(stored("d4", false), 100);
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
+START_TEST(a_late_decision_of_the_sandbox_stays_one_that_was_tried)
+{
+    fixture_make(&fixture, NULL);
+    fixture_write(&fixture, put_ion, "sandbox");
+    fixture_write(&fixture, put_ion, "production");
+    ck_assert_int_eq(stored("d1", true), 111);
+    ck_assert_int_eq(stored("d2", false), 100);
+    fixture_fini(&fixture);
+}
+
+END_TEST
+
+START_TEST(a_picture_of_what_was_tried_is_erased_before_its_row_goes)
+{
+    int64_t found;
+    struct shipped tried = made("d1", true, 3), real = made("d2", false, 4);
+    fixture_make(&fixture, NULL);
+    fixture_write(&fixture, put_decision, &tried);
+    fixture_read(&fixture, find_replaced, &tried);
+    ck_assert_uint_eq(tried.n_erased, 0);
+    fixture_write(&fixture, put_decision, &real);
+    ck_assert_int_eq(real.status, WEIR_ERR_CONFLICT);
+    fixture_read(&fixture, find_replaced, &real);
+    ck_assert_uint_eq(real.n_erased, 1);
+    ck_assert_str_eq(real.erased[0].id, "d1");
+    ck_assert_int_eq(real.erased[0].pack, 3);
+    ck_assert_int_eq(real.erased[0].offset, 30);
+    ck_assert_int_eq(real.erased[0].bytes, 300);
+    fixture_write(&fixture, put_decision, &real);
+    ck_assert_int_eq(real.status, WEIR_OK);
+    fixture_read(&fixture, count, &found);
+    ck_assert_int_eq(found, 100);
+    fixture_read(&fixture, find_replaced, &real);
+    ck_assert_uint_eq(real.n_erased, 0);
     fixture_fini(&fixture);
 }
 
@@ -193,6 +265,8 @@ int main(void)
         a_row_ends_with_one_that_fails_or_is_cancelled,
         the_revision_that_was_tried_goes_on_in_production,
         a_decision_says_whether_it_was_tried_and_one_with_an_effect_counts_more,
+        a_late_decision_of_the_sandbox_stays_one_that_was_tried,
+        a_picture_of_what_was_tried_is_erased_before_its_row_goes,
     };
     return weir_test_run(
         weir_test_suite_with("ion sandbox", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));

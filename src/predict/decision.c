@@ -40,6 +40,7 @@ json_t *decision_to_json(struct decision *decision)
     json_object_set_new(json, "latency_us", json_integer(decision->latency_us));
     json_object_set_new(json, "brightness", number(decision->brightness));
     json_object_set_new(json, "error", text(decision->error));
+    json_object_set_new(json, "is_sandbox", json_boolean(decision->is_sandbox));
     json_object_set_new(json, "image", json_null());
     return json;
 }

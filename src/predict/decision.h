@@ -6,6 +6,7 @@
 #include "base/uuid.h"
 #include "predict/decide.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct decision {
@@ -23,6 +24,7 @@ struct decision {
         latency_us;    /**< From the frame's last byte to the decision's hand-over to the outbox. */
     double brightness; /**< NaN: none. */
     const char *error; /**< Of a frame that cannot be decided. */
+    bool is_sandbox;   /**< It is tried: the decision has no effect. */
 };
 
 /**

@@ -80,6 +80,7 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
         .model_version = serving->model->version,
         .gallery_version = serving->gallery != NULL ? serving->gallery->version : 0,
         .list_revision = serving->list_revision,
+        .is_sandbox = spec->sandbox_dir != NULL,
     };
     struct stage_frame at = {.frame = frame, .serving = serving, .decision = &decision};
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {

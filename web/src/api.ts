@@ -231,7 +231,7 @@ export interface Decision {
     id: string // Identifier, made by the replica
     image: string | null // SHA-256 of the face
     ion: string // ION
-    is_sandbox: boolean // The ION was a sandbox then: it had no effect
+    is_sandbox: boolean // It was made in the sandbox: it had no effect
     label: string | null // What a classifier took it for
     labels: unknown // The likeliest labels, [{label, score}]; null unless asked for
     latency_us: number // From frame to decision (us)
