@@ -314,3 +314,31 @@ json_t *weir_record_to_json(const struct weir_resource *resource, const void *re
     }
     return object;
 }
+
+char *weir_record_text(const struct weir_resource *resource, const void *record,
+                       struct weir_arena *arena)
+{
+    json_t *json = weir_record_to_json(resource, record);
+    char *text = weir_json_text(json, arena);
+    json_decref(json);
+    return text;
+}
+
+#define TIME_MAX_MS ((int64_t)253402300799999) /* the last of year 9999 */
+
+weir_status weir_record_check_times(const struct weir_resource *resource, const void *record,
+                                    struct weir_error *err)
+{
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        if (field->type != WEIR_FIELD_TYPE_INT || strcmp(field->unit, "ms") != 0) {
+            continue;
+        }
+        int64_t time_ms = *(const int64_t *)weir_field_cptr(field, record);
+        if (time_ms < 0 || time_ms > TIME_MAX_MS) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.%s: not a time from 1970 to before year 10000", field->name);
+        }
+    }
+    return WEIR_OK;
+}

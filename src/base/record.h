@@ -145,6 +145,17 @@ weir_status weir_record_from_json(const struct weir_resource *resource, const js
  *  are masked. Aborts if no memory. */
 json_t *weir_record_to_json(const struct weir_resource *resource, const void *record);
 
+/** The same as compact text in the arena. */
+char *weir_record_text(const struct weir_resource *resource, const void *record,
+                       struct weir_arena *arena);
+
+/**
+ * Is each INT field whose unit is "ms" a time that a row can have: from 1970 to before year 10000? For
+ * records of outside, whose times are added to. @return INVALID with the field's name.
+ */
+weir_status weir_record_check_times(const struct weir_resource *resource, const void *record,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
 /** About the most memory, in bytes, that weir_record_to_json and its text take for this record. */
 size_t weir_record_weight(const struct weir_resource *resource, const void *record);
 

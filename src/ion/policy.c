@@ -1,9 +1,9 @@
 #include "ion/policy.h"
 
+#include "ion/policy_trial.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-#define TIME_MAX_MS ((int64_t)253402300799999) /* the last of year 9999 */
 
 static const struct weir_kind *const policies[] = {
 #define WEIR_KIND(name) &weir_policy_##name,
@@ -166,23 +166,7 @@ weir_status weir_policy_admit(const struct weir_policy *policy,
 
 char *weir_policy_inputs_text(const struct weir_policy_inputs *inputs, struct weir_arena *arena)
 {
-    json_t *json = weir_record_to_json(&weir_policy_inputs_resource, inputs);
-    char *text = weir_json_text(json, arena);
-    json_decref(json);
-    return text;
-}
-
-/** Policies add to times: one that no row of a store can have is refused. */
-static weir_status check_times(const struct weir_policy_inputs *inputs, struct weir_error *err)
-{
-    const int64_t times_ms[] = {inputs->now_ms, inputs->created_ms, inputs->since_ms,
-                                inputs->last_served_ms};
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(times_ms); i++) {
-        if (times_ms[i] < 0 || times_ms[i] > TIME_MAX_MS) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "inputs: a time is not before year 10000");
-        }
-    }
-    return WEIR_OK;
+    return weir_record_text(&weir_policy_inputs_resource, inputs, arena);
 }
 
 static weir_status replay(const json_t *json, struct weir_arena *arena,
@@ -192,7 +176,10 @@ static weir_status replay(const json_t *json, struct weir_arena *arena,
     struct weir_policy policy;
     WEIR_TRY(weir_record_from_json(&weir_policy_inputs_resource, json, WEIR_RECORD_REPORT, arena,
                                    &inputs, err));
-    WEIR_TRY(check_times(&inputs, err));
+    WEIR_TRY(weir_record_check_times(&weir_policy_inputs_resource, &inputs, err));
+    if (inputs.trial != NULL) {
+        WEIR_TRY(weir_policy_trial_check(inputs.trial, arena, err));
+    }
     WEIR_TRY(read_policy(json_object_get(json, "policy"), "$.policy", arena, &policy, err));
     struct weir_policy_verdict told = weir_policy_decide(&policy, &inputs, arena);
     if (inputs.is_last && strcmp(told.verdict, WEIR_VERDICT_PASS) == 0) {

@@ -183,7 +183,43 @@ START_TEST(a_freeze_window_waits_until_its_end)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("policy", {policies_keep_the_laws_of_registries, 0},
+static const struct {
+    const char *trial, *message; /**< NULL: it can be made again. */
+} trials[] = {
+    {"{\"step\":0,\"step_ms\":5,\"begun_ms\":6,\"n_requests\":3}", NULL},
+    {"{\"step_ms\":9223372036854775807}", "step_ms"},
+    {"{\"step_ms\":1,\"begun_ms\":9223372036854775807}", "begun_ms"},
+    {"{\"step_ms\":-1}", "step_ms"},
+    {"{\"step_ms\":\"soon\"}", "step_ms"},
+    {"{\"colour\":1}", "colour"},
+    {"[]", "expected an object"},
+};
+
+/* Rows are imported, too: what they say of a trial is read as what comes from outside. */
+START_TEST(a_trial_that_no_row_has_is_refused)
+{
+    struct weir_arena arena;
+    struct weir_policy_verdict told;
+    struct weir_error err = {0};
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; i < 2; i++) {
+        char *text = weir_arena_printf(&arena,
+                                       "{\"policy\":{\"kind\":\"%s\"},\"now_ms\":9,"
+                                       "\"candidate_version\":2,\"serving_version\":1,"
+                                       "\"candidate_state\":\"CANARY\",\"trial\":%s}",
+                                       i == 0 ? "canary" : "shadow", trials[_i].trial);
+        weir_status status = weir_policy_replay(text, &arena, &told, &err);
+        ck_assert_msg(status == (trials[_i].message == NULL ? WEIR_OK : WEIR_ERR_INVALID), "%s: %s",
+                      text, err.message);
+        ck_assert(trials[_i].message == NULL || strstr(err.message, trials[_i].message) != NULL);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_LOOPS_MAIN("policy", {a_trial_that_no_row_has_is_refused, WEIR_ARRAY_LEN(trials)},
+                     {policies_keep_the_laws_of_registries, 0},
                      {each_policy_gives_a_verdict_and_says_why, 0},
                      {a_policy_is_a_name_an_object_or_a_list, WEIR_ARRAY_LEN(forms)},
                      {a_freeze_window_waits_until_its_end, WEIR_ARRAY_LEN(windows)})

@@ -40,15 +40,6 @@ const struct weir_resource weir_ion_figures_resource =
 const struct weir_resource weir_policy_trial_resource =
     WEIR_RESOURCE("trial", "policy_trial", weir_policy_trial, trial_fields);
 
-static char *text_of(const struct weir_resource *resource, const void *record,
-                     struct weir_arena *arena)
-{
-    json_t *json = weir_record_to_json(resource, record);
-    char *text = weir_json_text(json, arena);
-    json_decref(json);
-    return text;
-}
-
 /** Is the text a record of that form? */
 static bool read_text(const struct weir_resource *resource, const char *text,
                       struct weir_arena *arena, void *out)
@@ -62,7 +53,20 @@ static bool read_text(const struct weir_resource *resource, const char *text,
 
 char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena)
 {
-    return text_of(&weir_policy_trial_resource, trial, arena);
+    return weir_record_text(&weir_policy_trial_resource, trial, arena);
+}
+
+weir_status weir_policy_trial_check(const char *text, struct weir_arena *arena,
+                                    struct weir_error *err)
+{
+    struct weir_policy_trial trial = {0};
+    json_t *json;
+    WEIR_TRY(weir_json_parse(text, strlen(text), "trial", &json, err));
+    weir_status status = weir_record_from_json(&weir_policy_trial_resource, json,
+                                               WEIR_RECORD_REPORT, arena, &trial, err);
+    json_decref(json);
+    WEIR_TRY(status);
+    return weir_record_check_times(&weir_policy_trial_resource, &trial, err);
 }
 
 struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
@@ -104,7 +108,7 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
 
 char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena)
 {
-    return text_of(&weir_ion_figures_resource, figures, arena);
+    return weir_record_text(&weir_ion_figures_resource, figures, arena);
 }
 
 /** Counters that went back are of a version that had left the deployment, and count from 0. */

@@ -43,6 +43,11 @@ extern const struct weir_resource weir_policy_trial_resource;
 /** As JSON in the arena. */
 char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena);
 
+/** Is the text a trial, whole and with times that a row can have? For inputs that come from outside.
+ *  @return INVALID. */
+weir_status weir_policy_trial_check(const char *text, struct weir_arena *arena,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Of the inputs; zeros if they have none, or of another form. */
 struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena);

@@ -144,10 +144,7 @@ struct weir_trigger_verdict weir_trigger_decide(const struct weir_trigger *trigg
 
 char *weir_trigger_inputs_text(const struct weir_trigger_inputs *inputs, struct weir_arena *arena)
 {
-    json_t *json = weir_record_to_json(&weir_trigger_inputs_resource, inputs);
-    char *text = weir_json_text(json, arena);
-    json_decref(json);
-    return text;
+    return weir_record_text(&weir_trigger_inputs_resource, inputs, arena);
 }
 
 static weir_status replay(const json_t *json, struct weir_arena *arena,
@@ -157,6 +154,7 @@ static weir_status replay(const json_t *json, struct weir_arena *arena,
     struct weir_trigger trigger;
     WEIR_TRY(weir_record_from_json(&weir_trigger_inputs_resource, json, WEIR_RECORD_REPORT, arena,
                                    &inputs, err));
+    WEIR_TRY(weir_record_check_times(&weir_trigger_inputs_resource, &inputs, err));
     WEIR_TRY(read_trigger(json_object_get(json, "trigger"), "$.trigger", arena, &trigger, err));
     *out = weir_trigger_decide(&trigger, &inputs, arena);
     return WEIR_OK;

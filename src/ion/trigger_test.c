@@ -272,6 +272,30 @@ START_TEST(each_kind_fires_when_a_brute_force_model_says_so)
 
 END_TEST
 
+/** Each followed by a time that no row has. */
+static const char *const wrong_times[] = {
+    "{\"trigger\":{\"kind\":\"model-age\",\"max_age_s\":9},\"now_ms\":9,\"model_ms\":",
+    "{\"trigger\":{\"kind\":\"manual\",\"least_interval_s\":9},\"by\":\"a\",\"now_ms\":9,"
+    "\"started_ms\":",
+    "{\"trigger\":{\"kind\":\"manual\"},\"now_ms\":",
+};
+
+START_TEST(inputs_with_times_that_no_row_has_are_refused)
+{
+    static const int64_t times_ms[] = {INT64_MAX, INT64_MIN, -1, 253402300800000};
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(times_ms); i++) {
+        struct weir_trigger_verdict told;
+        struct weir_error err = {0};
+        char *text = weir_arena_printf(&arena, "%s%" PRId64 "}", wrong_times[_i], times_ms[i]);
+        ck_assert_int_eq(weir_trigger_replay(text, &arena, &told, &err), WEIR_ERR_INVALID);
+        ck_assert_ptr_nonnull(strstr(err.message, "not a time"));
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 /* ---- the engine: a year of ticks, data, ends and people, beside a model of seconds ----------------- */
 
 #define SCHEDULE_S 600
@@ -449,6 +473,7 @@ END_TEST
 WEIR_TEST_LOOPS_MAIN("trigger", {triggers_keep_the_laws_of_registries, 0},
                      {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
                      {every_list_has_a_manual_trigger, 0},
+                     {inputs_with_times_that_no_row_has_are_refused, WEIR_ARRAY_LEN(wrong_times)},
                      {each_kind_fires_when_a_brute_force_model_says_so, 7},
                      {the_engine_starts_what_a_model_of_seconds_starts, 0},
                      {what_was_observed_fires_once_and_not_behind_a_run, 0})
