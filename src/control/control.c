@@ -44,18 +44,25 @@ weir_status control_log(struct control *control, struct weir_txn *txn, const cha
     return weir_event_append(txn, &event, NULL, err);
 }
 
+weir_status control_ion_step(struct control *control, struct weir_txn *txn,
+                             struct weir_ion_state *state, const struct weir_ion_event *event,
+                             struct weir_error *err)
+{
+    struct weir_ion_actions actions = {0};
+    WEIR_TRY(weir_ion_step(state, event, control->now_ms, control->arena, &actions, err));
+    WEIR_TRY(weir_ion_save(txn, state, &actions, control->now_ms, err));
+    if (actions.n > 0) {
+        control_publish(control, "ions", json_pack("{s:s}", "name", state->ion.name));
+    }
+    return WEIR_OK;
+}
+
 weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
                               const struct weir_ion_event *event, struct weir_error *err)
 {
     struct weir_ion_state state;
-    struct weir_ion_actions actions = {0};
     WEIR_TRY(weir_ion_load(txn, ion, control->arena, &state, err));
-    WEIR_TRY(weir_ion_step(&state, event, control->now_ms, control->arena, &actions, err));
-    WEIR_TRY(weir_ion_save(txn, &state, &actions, control->now_ms, err));
-    if (actions.n > 0) {
-        control_publish(control, "ions", json_pack("{s:s}", "name", ion));
-    }
-    return WEIR_OK;
+    return control_ion_step(control, txn, &state, event, err);
 }
 
 /* A job is over: its run ends, and its ION or its deployment learns of it, which tells a failure; that

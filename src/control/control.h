@@ -81,6 +81,11 @@ weir_status control_job_evict(struct control *control, struct weir_txn *txn, con
                               int64_t revision, const struct weir_job_event *event,
                               bool *out_is_done, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Apply an event to an ION that is loaded. */
+weir_status control_ion_step(struct control *control, struct weir_txn *txn,
+                             struct weir_ion_state *state, const struct weir_ion_event *event,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Apply an event to an ION. */
 weir_status control_ion_event(struct control *control, struct weir_txn *txn, const char *ion,
                               const struct weir_ion_event *event,

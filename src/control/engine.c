@@ -30,7 +30,7 @@
 #define IDLE_MAX_MS        1000
 #define EXPIRE_EVERY_MS    600000
 #define IDLE_LOOK_EVERY_MS 10000               /* for jobs that use nothing of what they have */
-#define OBSERVE_EVERY_MS   1000                /* what triggers of IONs look at */
+#define OBSERVE_EVERY_MS   30000               /* what triggers of IONs look at */
 #define COUNT_EVERY_MS     2000                /* what tasks that wait ask for */
 #define UNIT_MAX_BYTES     ((size_t)256 << 20) /* of one job or ION in memory */
 

@@ -50,23 +50,30 @@ static weir_status see_windows(struct observing *observing)
 {
     const struct weir_trigger_drift *drift = observing->trigger->options;
     struct weir_arena *arena = observing->control->arena;
-    int64_t since_ms = weir_trigger_since_ms(observing->inputs);
-    const struct weir_query query = {
-        WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, observing->state->ion.name),
-                     WEIR_FILTER_INT("time_ms", GT, since_ms)),
-        .order_by = "seq", .is_descending = true, .limit = OBSERVE_WINDOWS_MAX};
+    struct weir_filter filters[4] = {
+        WEIR_FILTER_TEXT("ion", EQ, observing->state->ion.name),
+        WEIR_FILTER_INT("time_ms", GT, weir_trigger_since_ms(observing->inputs))};
+    size_t n, n_filters = 2;
+    if (drift->signal != NULL) {
+        filters[n_filters++] = WEIR_FILTER_TEXT("signal", EQ, drift->signal);
+    }
+    if (drift->pipeline != NULL) {
+        filters[n_filters++] = WEIR_FILTER_TEXT("pipeline", EQ, drift->pipeline);
+    }
+    /* By their time, as health_reports_by_time has them: nothing older is read. */
+    const struct weir_query query = {.filters = filters,
+                                     .n_filters = n_filters,
+                                     .order_by = "time_ms",
+                                     .is_descending = true,
+                                     .limit = OBSERVE_WINDOWS_MAX};
     void *items;
-    size_t n;
     WEIR_TRY(weir_txn_list(observing->txn, &weir_health_report_resource, &query, arena, &items, &n,
                            NULL, observing->err));
     const struct weir_health_report *reports = items;
     json_t *all = json_array();
     for (size_t i = 0; i < n; i++) {
-        bool is_meant =
-            (drift->signal == NULL || strcmp(drift->signal, reports[i].signal) == 0) &&
-            (drift->pipeline == NULL || strcmp(drift->pipeline, reports[i].pipeline) == 0);
-        json_t *windows = is_meant ? windows_of(all, &reports[i]) : NULL;
-        if (windows != NULL && (int64_t)json_array_size(windows) < drift->n) {
+        json_t *windows = windows_of(all, &reports[i]);
+        if ((int64_t)json_array_size(windows) < drift->n) {
             json_array_append_new(windows, json_boolean(reports[i].drifted));
         }
     }
@@ -110,30 +117,41 @@ static weir_status see_accuracy(struct observing *observing,
     return WEIR_OK;
 }
 
-/** The last value of a metric of the pipeline's last run that ended well. */
+/** The pipeline's last run that ended well; NULL: none did. */
+static weir_status find_run(struct observing *observing, char **out_id, int64_t *out_finished_ms)
+{
+    static const char sql[] =
+        "SELECT id, finished_ms FROM runs WHERE ion = :ion AND pipeline = :pipeline AND status = "
+        "'FINISHED' ORDER BY finished_ms DESC, id DESC LIMIT 1";
+    struct weir_stmt *stmt;
+    bool has_row;
+    *out_id = NULL;
+    WEIR_TRY(weir_stmt_open(observing->txn, sql,
+                            WEIR_BINDS(WEIR_BIND_TEXT("ion", observing->state->ion.name),
+                                       WEIR_BIND_TEXT("pipeline", observing->row->pipeline)),
+                            &stmt, observing->err));
+    weir_status status = weir_stmt_step(stmt, &has_row, observing->err);
+    if (status == WEIR_OK && has_row) {
+        *out_id = weir_stmt_text(stmt, 0, observing->control->arena);
+        *out_finished_ms = weir_stmt_int(stmt, 1);
+    }
+    weir_stmt_close(stmt);
+    return status;
+}
+
+/** The last value of a metric of that run. */
 static weir_status see_run(struct observing *observing, const char *name)
 {
-    static const char sql_run[] =
-        "SELECT id FROM runs WHERE ion = :ion AND pipeline = :pipeline AND status = 'FINISHED' "
-        "ORDER BY finished_ms DESC, id DESC LIMIT 1";
-    struct weir_run run;
-    struct weir_metric *metrics;
-    char **ids;
-    size_t n;
-    struct weir_arena *arena = observing->control->arena;
-    WEIR_TRY(weir_txn_query_texts(observing->txn, sql_run,
-                                  WEIR_BINDS(WEIR_BIND_TEXT("ion", observing->state->ion.name),
-                                             WEIR_BIND_TEXT("pipeline", observing->row->pipeline)),
-                                  arena, &ids, &n, observing->err));
-    if (n == 0) {
+    char *run;
+    int64_t finished_ms;
+    double value;
+    WEIR_TRY(find_run(observing, &run, &finished_ms));
+    if (run == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_txn_get(observing->txn, &weir_run_resource, ids[0], arena, &run, observing->err));
-    WEIR_TRY(weir_metrics_latest(observing->txn, run.id, arena, &metrics, &n, observing->err));
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(metrics[i].key, name) == 0 && isfinite(metrics[i].value)) {
-            see_value(observing, metrics[i].value, run.finished_ms, 1);
-        }
+    WEIR_TRY(weir_metric_last(observing->txn, run, name, &value, observing->err));
+    if (isfinite(value)) {
+        see_value(observing, value, finished_ms, 1);
     }
     return WEIR_OK;
 }
@@ -150,40 +168,36 @@ static weir_status see_figure(struct observing *observing)
 
 static weir_status see_alert(struct observing *observing)
 {
+    static const char sql[] =
+        "SELECT message, last_ms FROM alerts WHERE subject = :subject AND state <> 'resolved'"
+        " AND kind = :kind ORDER BY last_ms DESC, id DESC LIMIT 1";
     const struct weir_trigger_alert *wanted = observing->trigger->options;
     struct weir_arena *arena = observing->control->arena;
     char *subject = weir_arena_printf(arena, "ion/%s", observing->state->ion.name);
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("kind", EQ, wanted->alert),
-                                                  WEIR_FILTER_TEXT("subject", EQ, subject),
-                                                  WEIR_FILTER_TEXT("state", NE, "resolved")),
-                                     .order_by = "last_ms", .is_descending = true, .limit = 1};
-    void *items;
-    size_t n;
-    WEIR_TRY(weir_txn_list(observing->txn, &weir_alert_resource, &query, arena, &items, &n, NULL,
-                           observing->err));
-    if (n > 0) {
-        const struct weir_alert *alert = items;
-        observing->inputs->alert = alert->message;
-        observing->inputs->alert_ms = alert->last_ms;
+    struct weir_stmt *stmt;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(
+        observing->txn, sql,
+        WEIR_BINDS(WEIR_BIND_TEXT("subject", subject), WEIR_BIND_TEXT("kind", wanted->alert)),
+        &stmt, observing->err));
+    weir_status status = weir_stmt_step(stmt, &has_row, observing->err);
+    if (status == WEIR_OK && has_row) {
+        observing->inputs->alert = weir_stmt_text(stmt, 0, arena);
+        observing->inputs->alert_ms = weir_stmt_int(stmt, 1);
     }
-    return WEIR_OK;
+    weir_stmt_close(stmt);
+    return status;
 }
 
+/** Its time alone: a version's record can weigh megabytes. */
 static weir_status see_model(struct observing *observing)
 {
-    struct weir_arena *arena = observing->control->arena;
-    char *model =
-        weir_arena_printf(arena, "%s.%s", observing->state->ion.name, observing->row->pipeline);
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("model", EQ, model)),
-                                     .order_by = "version", .is_descending = true, .limit = 1};
-    void *items;
-    size_t n;
-    WEIR_TRY(weir_txn_list(observing->txn, &weir_model_version_resource, &query, arena, &items, &n,
-                           NULL, observing->err));
-    if (n > 0) {
-        observing->inputs->model_ms = ((const struct weir_model_version *)items)->created_ms;
-    }
-    return WEIR_OK;
+    static const char sql[] = "SELECT created_ms FROM model_versions WHERE model = :model"
+                              " AND deleted_ms = 0 ORDER BY version DESC LIMIT 1";
+    char *model = weir_arena_printf(observing->control->arena, "%s.%s", observing->state->ion.name,
+                                    observing->row->pipeline);
+    return weir_txn_query_int(observing->txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model)), 0,
+                              &observing->inputs->model_ms, observing->err);
 }
 
 static weir_status see(struct observing *observing)
@@ -210,16 +224,12 @@ static bool is_asked(const struct weir_ion_state *state, const struct weir_ion_t
     if (trigger == NULL || weir_trigger_ops(trigger)->sees == WEIR_TRIGGER_SEES_OWN) {
         return false;
     }
-    const struct weir_trigger_common *common = trigger->options;
-    int64_t started_ms = weir_trigger_past_ms(inputs, inputs->started_ms);
-    int64_t until_ms = started_ms + common->least_interval_s * 1000;
-    bool is_early = started_ms > 0 && until_ms > inputs->now_ms;
     bool is_idle = false;
     for (size_t i = 0; i < state->n_pipelines; i++) {
         is_idle = is_idle || (strcmp(state->pipelines[i].name, row->pipeline) == 0 &&
                               strcmp(state->pipelines[i].state, "IDLE") == 0);
     }
-    return is_idle && !is_early;
+    return is_idle && weir_trigger_until_ms(trigger, inputs) == 0;
 }
 
 weir_status control_observe(struct control *control, struct weir_txn *txn,
@@ -279,5 +289,5 @@ weir_status control_ion_tick(struct control *control, struct weir_txn *txn, cons
     struct weir_ion_event tick = {
         .type = WEIR_ION_EVENT_TICK, .actor = "system", .observed = observed, .n_observed = n};
     WEIR_TRY(control_rollout_gather(control, txn, &state, &tick, err));
-    return control_ion_event(control, txn, ion, &tick, err);
+    return control_ion_step(control, txn, &state, &tick, err);
 }

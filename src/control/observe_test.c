@@ -189,6 +189,34 @@ START_TEST(a_figure_on_the_wrong_side_trains_and_is_then_used_up)
 
 END_TEST
 
+static weir_status metric_in(struct control *control, struct weir_txn *txn, void *context,
+                             struct weir_error *err)
+{
+    const struct weir_metric metrics[] = {
+        {.key = "accuracy", .step = 1, .value = 0.99, .time_ms = control->now_ms},
+        {.key = "accuracy", .step = 9, .value = 0.5, .time_ms = control->now_ms},
+        {.key = "loss", .step = 10, .value = 7, .time_ms = control->now_ms}};
+    return weir_metrics_put(txn, context, metrics, WEIR_ARRAY_LEN(metrics), err);
+}
+
+START_TEST(the_last_value_of_a_metric_of_the_last_run_is_looked_at)
+{
+    apply_with("[{kind: metric, of: run, name: accuracy, when: below, threshold: 0.6,"
+               " least_interval_s: 0}]");
+    ck_assert_int_eq(after(1), 0);
+    trigger(&fixture);
+    (void)carry_out(&fixture, 1);
+    turn(&fixture, metric_in, pipeline_record(&fixture, "t").run);
+    ck_assert_int_eq(after(1), 1); /* by hand; it runs */
+    end_training();
+    ck_assert_int_eq(after(1), 2);
+    ck_assert_str_eq(newest_firing().reason, "run accuracy 0.5 is below 0.6");
+    end_training();
+    ck_assert_int_eq(after(1), 2); /* that run measured nothing */
+}
+
+END_TEST
+
 static weir_status alert_in(struct control *control, struct weir_txn *txn, void *context,
                             struct weir_error *err)
 {
@@ -233,7 +261,49 @@ START_TEST(a_model_that_has_grown_old_is_trained_again)
 
 END_TEST
 
+static weir_status delete_version_in(struct control *control, struct weir_txn *txn, void *context,
+                                     struct weir_error *err)
+{
+    return weir_model_version_delete(txn, context, "ann", control->now_ms, err);
+}
+
+START_TEST(a_version_that_was_deleted_is_no_model)
+{
+    apply_with("[{kind: model-age, max_age_s: 1000, least_interval_s: 200}]");
+    trigger(&fixture);
+    (void)carry_out(&fixture, 1);
+    struct weir_ion_pipeline pipeline = pipeline_record(&fixture, "t");
+    struct registration made = {.id = "v1", .run = pipeline.run};
+    turn(&fixture, register_in, &made);
+    end_training();
+    turn(&fixture, delete_version_in, (void *)"v1");
+    ck_assert_int_eq(after(5000), 1);
+}
+
+END_TEST
+
+/** With no least interval either: a training that brings nothing younger is one training. */
+START_TEST(a_training_that_brings_no_model_is_not_begun_again_at_once)
+{
+    apply_with("[{kind: model-age, max_age_s: 1000, least_interval_s: 0}]");
+    trigger(&fixture);
+    (void)carry_out(&fixture, 1);
+    struct weir_ion_pipeline pipeline = pipeline_record(&fixture, "t");
+    struct registration made = {.id = "v1", .run = pipeline.run};
+    turn(&fixture, register_in, &made);
+    end_training();
+    ck_assert_int_eq(after(1001), 2);
+    end_training();
+    ck_assert_int_eq(after(100), 2);
+    ck_assert_int_eq(after(900), 3);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("observe", set_up, tear_down,
                     k_of_n_drifted_windows_train_once_within_the_least_interval,
                     a_figure_on_the_wrong_side_trains_and_is_then_used_up,
-                    an_alert_about_this_ion_trains, a_model_that_has_grown_old_is_trained_again)
+                    an_alert_about_this_ion_trains, a_model_that_has_grown_old_is_trained_again,
+                    the_last_value_of_a_metric_of_the_last_run_is_looked_at,
+                    a_version_that_was_deleted_is_no_model,
+                    a_training_that_brings_no_model_is_not_begun_again_at_once)

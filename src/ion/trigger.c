@@ -123,6 +123,15 @@ weir_status weir_triggers_read(const json_t *list, const char *where, struct wei
     return WEIR_OK;
 }
 
+int64_t weir_trigger_until_ms(const struct weir_trigger *trigger,
+                              const struct weir_trigger_inputs *inputs)
+{
+    const struct weir_trigger_common *common = trigger->options;
+    int64_t started_ms = weir_trigger_past_ms(inputs, inputs->started_ms);
+    int64_t until_ms = started_ms + common->least_interval_s * 1000;
+    return started_ms > 0 && until_ms > inputs->now_ms ? until_ms : 0;
+}
+
 struct weir_trigger_verdict weir_trigger_decide(const struct weir_trigger *trigger,
                                                 const struct weir_trigger_inputs *inputs,
                                                 struct weir_arena *arena)
@@ -130,9 +139,8 @@ struct weir_trigger_verdict weir_trigger_decide(const struct weir_trigger *trigg
     const struct weir_trigger_common *common = trigger->options;
     struct weir_trigger_verdict told =
         weir_trigger_ops(trigger)->decide(inputs, trigger->options, arena);
-    int64_t started_ms = weir_trigger_past_ms(inputs, inputs->started_ms);
-    int64_t until_ms = started_ms + common->least_interval_s * 1000;
-    if (!told.fires || started_ms == 0 || until_ms <= inputs->now_ms) {
+    int64_t until_ms = weir_trigger_until_ms(trigger, inputs);
+    if (!told.fires || until_ms == 0) {
         return told;
     }
     return (struct weir_trigger_verdict){

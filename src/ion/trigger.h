@@ -153,6 +153,10 @@ static inline int64_t weir_trigger_since_ms(const struct weir_trigger_inputs *in
                     weir_trigger_past_ms(inputs, inputs->started_ms));
 }
 
+/** When the least interval since the last run is over; 0: it is. */
+int64_t weir_trigger_until_ms(const struct weir_trigger *trigger,
+                              const struct weir_trigger_inputs *inputs);
+
 static inline const struct weir_trigger_ops *weir_trigger_ops(const struct weir_trigger *trigger)
 {
     return trigger->kind->ops;

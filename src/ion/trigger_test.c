@@ -208,7 +208,8 @@ static bool oracle_wants(const char *kind, const struct drawn *d)
         return d->has_value && d->value_ms > since && d->n_values >= d->min_values &&
                (d->above ? d->value_10 > d->threshold_10 : d->value_10 < d->threshold_10);
     }
-    return d->model != 0 && d->now - d->model >= d->age;
+    int64_t last = d->model > started ? d->model : started;
+    return d->model != 0 && d->now - last >= d->age;
 }
 
 static struct weir_trigger_inputs inputs_of(const struct weir_trigger *trigger,

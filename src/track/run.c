@@ -3,6 +3,7 @@
 #include "store/stmt.h"
 #include "store/table.h"
 
+#include <math.h>
 #include <string.h>
 
 // clang-format off
@@ -50,6 +51,9 @@ static const char sql_latest[] =
     "SELECT key, step, value, time_ms FROM metrics AS m WHERE run = :run AND step ="
     " (SELECT max(step) FROM metrics WHERE run = m.run AND key = m.key) ORDER BY key"
     " LIMIT 256";
+
+static const char sql_last[] =
+    "SELECT value FROM metrics WHERE run = :run AND key = :key ORDER BY step DESC LIMIT 1";
 
 #define METRICS_MAX 1000000
 
@@ -126,6 +130,19 @@ weir_status weir_metrics_list(struct weir_txn *txn, const char *run, const char 
                                 &stmt, err));
     }
     return read_all(stmt, run, arena, out, out_n, err);
+}
+
+weir_status weir_metric_last(struct weir_txn *txn, const char *run, const char *key, double *out,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_last,
+                            WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_TEXT("key", key)),
+                            &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    *out = has_row ? weir_stmt_f64(stmt, 0) : NAN;
+    return WEIR_OK;
 }
 
 weir_status weir_metrics_latest(struct weir_txn *txn, const char *run, struct weir_arena *arena,

@@ -139,6 +139,10 @@ weir_status weir_metrics_list(struct weir_txn *txn, const char *run, const char 
                               struct weir_metric **out, size_t *out_n,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The last measurement (greatest step) of a key of a run; NaN if there is none. */
+weir_status weir_metric_last(struct weir_txn *txn, const char *run, const char *key, double *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The last measurement (greatest step) of every key of a run. */
 weir_status weir_metrics_latest(struct weir_txn *txn, const char *run, struct weir_arena *arena,
                                 struct weir_metric **out, size_t *out_n,

@@ -11,14 +11,17 @@ static struct weir_trigger_verdict decide(const struct weir_trigger_inputs *inpu
                                           const void *options, struct weir_arena *arena)
 {
     const struct trigger_model_age *age = options;
-    int64_t until_ms = inputs->model_ms + age->max_age_s * 1000;
+    /* A run that brought nothing younger is not begun again at once: it counts as a model. */
+    int64_t since_ms = WEIR_MAX(inputs->model_ms, weir_trigger_past_ms(inputs, inputs->started_ms));
+    int64_t until_ms = since_ms + age->max_age_s * 1000;
     if (inputs->model_ms == 0) {
         return (struct weir_trigger_verdict){false, "there is no model yet", INT64_MAX};
     }
     if (until_ms > inputs->now_ms) {
         return (struct weir_trigger_verdict){
             false,
-            weir_arena_printf(arena, "the model is younger than %" PRId64 " s", age->max_age_s),
+            weir_arena_printf(arena, "the model, or the last run, is younger than %" PRId64 " s",
+                              age->max_age_s),
             until_ms};
     }
     return (struct weir_trigger_verdict){
@@ -35,7 +38,8 @@ static const struct weir_trigger_ops ops = {.sees = WEIR_TRIGGER_SEES_MODEL, .de
 
 const struct weir_kind weir_trigger_kind_model_age = {
     .name = "model-age",
-    .doc = "The newest version of the pipeline's model is older than max_age_s.",
+    .doc = "The newest version of the pipeline's model is older than max_age_s, and so is the "
+           "beginning of its last run.",
     WEIR_KIND_OPTIONS(trigger_model_age, options_of),
     .ops = &ops,
 };
