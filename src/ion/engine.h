@@ -37,7 +37,7 @@ struct engine {
     struct weir_error *err;
 };
 
-/** Is `text` this state? */
+/** Is `text` (NULL: it is none) this state? */
 bool engine_is(const char *text, const char *state);
 
 void engine_act(struct engine *engine, struct weir_ion_action action);
@@ -85,8 +85,21 @@ void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)
 
 /* ion_trigger.c */
 
-/** Bring the rows of triggers in line with the document: new ones are armed now. */
+/** Bring the rows of triggers in line with the document: new ones are armed now. The state gets copies
+ *  of its pipelines and triggers before one of them changes. */
 void engine_arm_triggers(struct engine *engine);
+
+/** The pipeline's manual trigger, asked for who caused the event; NULL: it has none. Changes nothing. */
+struct weir_ion_trigger *engine_ask_by_hand(struct engine *engine,
+                                            const struct weir_ion_pipeline *pipeline,
+                                            struct weir_trigger_inputs *inputs,
+                                            struct weir_trigger_verdict *told);
+
+/** It fired: the firing is recorded, and the pipeline runs, now or after the run that is in progress.
+ *  @param cause  What the run says of it. */
+void engine_fire(struct engine *engine, struct weir_ion_trigger *row,
+                 struct weir_ion_pipeline *pipeline, const struct weir_trigger_inputs *inputs,
+                 const char *reason, const char *cause);
 
 /** The pipeline has another dataset: nothing of that was seen. */
 void engine_forget_dataset(struct engine *engine, struct weir_ion_pipeline *pipeline);

@@ -274,6 +274,20 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
     return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown action %d", (int)action->type);
 }
 
+/** One that no document has any more goes; it may never have been stored. */
+static weir_status save_trigger(struct weir_txn *txn, const struct weir_ion_trigger *trigger,
+                                int64_t now_ms, struct weir_error *err)
+{
+    if (trigger->updated_ms != now_ms) {
+        return WEIR_OK;
+    }
+    if (strcmp(trigger->state, "REMOVED") != 0) {
+        return weir_txn_upsert(txn, &weir_ion_trigger_resource, trigger, err);
+    }
+    weir_status status = weir_txn_delete(txn, &weir_ion_trigger_resource, trigger->id, err);
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
 weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *state,
                           const struct weir_ion_actions *actions, int64_t now_ms,
                           struct weir_error *err)
@@ -285,9 +299,7 @@ weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *sta
     }
     WEIR_TRY(save_candidates(txn, state, now_ms, err));
     for (size_t i = 0; i < state->n_triggers; i++) {
-        if (state->triggers[i].updated_ms == now_ms) {
-            WEIR_TRY(weir_txn_upsert(txn, &weir_ion_trigger_resource, &state->triggers[i], err));
-        }
+        WEIR_TRY(save_trigger(txn, &state->triggers[i], now_ms, err));
     }
     struct weir_arena arena;
     weir_arena_init(&arena, 0);

@@ -22,31 +22,57 @@ static char *cause_of(struct engine *engine, int64_t n_left)
                              engine_actor(engine), n_left);
 }
 
+/** A training that is there; who caused the event wants it to run `times` times. Those that an earlier
+ *  wish has left follow, too. *out_told: whether it may. */
+static void run_one(struct engine *engine, struct weir_ion_pipeline *pipeline, bool is_done,
+                    struct weir_trigger_verdict *out_told)
+{
+    struct weir_trigger_inputs inputs;
+    int64_t times = engine->event->times;
+    struct weir_ion_trigger *row = engine_ask_by_hand(engine, pipeline, &inputs, out_told);
+    if (row == NULL) {
+        *out_told = (struct weir_trigger_verdict){.reason = "it has no manual trigger"};
+    } else if (out_told->fires && is_done) {
+        pipeline->runs_left = WEIR_MIN(pipeline->runs_left + times - 1, (int64_t)WEIR_ION_RUNS_MAX);
+        pipeline->updated_ms = engine->now_ms;
+        engine_fire(engine, row, pipeline, &inputs, out_told->reason, cause_of(engine, times - 1));
+    }
+}
+
+/** Those of the trainings that may, run, or only would. @return How many; 0: *out_why says why one may
+ *  not. */
+static size_t run_all(struct engine *engine, bool is_done, const char **out_why)
+{
+    size_t n = 0;
+    *out_why = "it has no training";
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        struct weir_trigger_verdict told = {0};
+        if (engine_is(pipeline->type, "training") &&
+            !engine_is(pipeline->state, PIPELINE_REMOVED)) {
+            run_one(engine, pipeline, is_done, &told);
+            *out_why = told.fires ? *out_why : told.reason;
+            n += told.fires;
+        }
+    }
+    return n;
+}
+
 weir_status engine_on_run(struct engine *engine)
 {
     int64_t times = engine->event->times;
-    size_t n_started = 0;
+    const char *why;
     if (times < 1 || times > WEIR_ION_RUNS_MAX) {
         return weir_error_set(engine->err, WEIR_ERR_INVALID,
                               "a training may be run 1 to %d times at once", WEIR_ION_RUNS_MAX);
     }
-    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
-        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
-        const struct weir_ion_doc_pipeline *doc =
-            weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-        if (engine_is(pipeline->state, PIPELINE_REMOVED) || doc == NULL ||
-            doc->type != WEIR_PIPELINE_TRAINING || !doc->on_manual) {
-            continue;
-        }
-        pipeline->runs_left = times - 1;
-        pipeline->updated_ms = engine->now_ms;
-        engine_trigger(engine, pipeline, cause_of(engine, times - 1));
-        n_started++;
+    if (run_all(engine, false, &why) == 0) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                              "ION \"%s\" has no training that may be started by hand: %s",
+                              engine->state->ion.name, why);
     }
-    return n_started > 0 ? WEIR_OK
-                         : weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                                          "ION \"%s\" has no training that may be started by hand",
-                                          engine->state->ion.name);
+    (void)run_all(engine, true, &why);
+    return WEIR_OK;
 }
 
 void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)

@@ -82,6 +82,70 @@ START_TEST(trainings_run_in_a_row_and_name_who_wanted_them)
 
 END_TEST
 
+/** The last event's firings of triggers, each of which its row makes again. */
+static size_t n_firings(void)
+{
+    for (size_t i = 0; i < actions.n; i++) {
+        struct weir_trigger_verdict again;
+        if (actions.items[i].type == WEIR_ION_ACTION_FIRED) {
+            ck_assert_int_eq(
+                weir_trigger_replay(actions.items[i].firing.inputs, &arena, &again, NULL), WEIR_OK);
+            ck_assert(again.fires);
+            ck_assert_str_eq(again.reason, actions.items[i].firing.reason);
+            ck_assert_str_eq(actions.items[i].firing.actor, "bob");
+        }
+    }
+    return n_actions(&actions, WEIR_ION_ACTION_FIRED);
+}
+
+START_TEST(a_row_is_a_firing_of_the_manual_trigger_and_keeps_its_interval)
+{
+    struct weir_ion_event event =
+        applied(&arena, "always-update", "[{kind: manual, least_interval_s: 3600}]", 1);
+    ck_assert_int_eq(step(event), WEIR_OK);
+    ck_assert_int_eq(step(run_times(2)), WEIR_OK);
+    ck_assert_uint_eq(n_firings(), 1);
+    ck_assert_int_eq(step(run_times(2)), WEIR_ERR_CONFLICT);
+    ck_assert_uint_eq(actions.n, 0);
+    ck_assert_int_eq(step(ended(WEIR_ION_EVENT_FINISHED)), WEIR_OK); /* the second was asked for */
+    ck_assert_str_eq(pipeline_of(&state, "t")->state, "TRAINING");
+    now_ms += 3600000;
+    ck_assert_int_eq(step(run_times(1)), WEIR_OK);
+}
+
+END_TEST
+
+START_TEST(a_row_that_is_asked_for_while_one_runs_comes_after_it)
+{
+    ck_assert_int_eq(step(apply_as(NULL, 1)), WEIR_OK);
+    ck_assert_int_eq(step(run_times(3)), WEIR_OK);
+    ck_assert_int_eq(step(run_times(2)), WEIR_OK);
+    int64_t n = 1;
+    for (; n < 20 && strcmp(pipeline_of(&state, "t")->state, "TRAINING") == 0; n++) {
+        ck_assert_int_eq(pipeline_of(&state, "t")->training, n);
+        ck_assert_int_eq(step(ended(WEIR_ION_EVENT_FINISHED)), WEIR_OK);
+    }
+    ck_assert_int_eq(n - 1, 5);
+    for (int i = 0; i < 3; i++) { /* however often somebody asks */
+        ck_assert_int_eq(step(run_times(100)), WEIR_OK);
+        ck_assert_int_le(pipeline_of(&state, "t")->runs_left, WEIR_ION_RUNS_MAX);
+    }
+}
+
+END_TEST
+
+START_TEST(an_ion_that_is_deleted_runs_and_promotes_nothing)
+{
+    ck_assert_int_eq(step(apply_as("sandbox", 1)), WEIR_OK);
+    ck_assert_int_eq(step((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED}), WEIR_OK);
+    ck_assert_int_eq(step(run_times(1)), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(step((struct weir_ion_event){.type = WEIR_ION_EVENT_PROMOTED}),
+                     WEIR_ERR_CONFLICT);
+    ck_assert_str_eq(state.ion.mode, "sandbox");
+}
+
+END_TEST
+
 START_TEST(a_row_ends_with_one_that_fails_or_is_cancelled)
 {
     static const enum weir_ion_event_type ends[] = {WEIR_ION_EVENT_FAILED,
@@ -262,6 +326,9 @@ int main(void)
     const TTest *const tests[] = {
         an_ion_keeps_the_mode_that_it_began_with,
         trainings_run_in_a_row_and_name_who_wanted_them,
+        a_row_is_a_firing_of_the_manual_trigger_and_keeps_its_interval,
+        a_row_that_is_asked_for_while_one_runs_comes_after_it,
+        an_ion_that_is_deleted_runs_and_promotes_nothing,
         a_row_ends_with_one_that_fails_or_is_cancelled,
         the_revision_that_was_tried_goes_on_in_production,
         a_decision_says_whether_it_was_tried_and_one_with_an_effect_counts_more,

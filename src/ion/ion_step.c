@@ -141,7 +141,8 @@ static bool is_asked_by_a_person(enum weir_ion_event_type type)
 {
     return type == WEIR_ION_EVENT_DELETED || type == WEIR_ION_EVENT_TRIGGER ||
            type == WEIR_ION_EVENT_APPROVE || type == WEIR_ION_EVENT_REJECT ||
-           type == WEIR_ION_EVENT_ROLLBACK || type == WEIR_ION_EVENT_SET;
+           type == WEIR_ION_EVENT_ROLLBACK || type == WEIR_ION_EVENT_SET ||
+           type == WEIR_ION_EVENT_RUN || type == WEIR_ION_EVENT_PROMOTED;
 }
 
 static weir_status dispatch(struct engine *engine)
@@ -198,7 +199,7 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
                           struct weir_ion_actions *actions, struct weir_error *err)
 {
     struct engine engine = {state, event, now_ms, arena, actions, err};
-    engine_arm_triggers(&engine);
+    const struct weir_ion_state before = *state;
     if (engine_is(state->ion.state, "DELETED") && event->type != WEIR_ION_EVENT_APPLIED) {
         if (is_asked_by_a_person(event->type)) {
             return weir_error_set(err, WEIR_ERR_CONFLICT, "ION \"%s\" is deleted: apply it again",
@@ -206,10 +207,14 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
         }
         return WEIR_OK;
     }
-    const struct weir_ion_doc doc = state->doc;
-    const struct weir_ion_wanted *wanted = engine_wanted(&engine, &doc);
-    WEIR_TRY(dispatch(&engine));
-    engine_shift(&engine, &doc, wanted);
+    engine_arm_triggers(&engine);
+    const struct weir_ion_wanted *wanted = engine_wanted(&engine, &before.doc);
+    weir_status status = dispatch(&engine);
+    if (status != WEIR_OK) {
+        *state = before; /* Its rows are as they were: what was armed are copies. */
+        return status;
+    }
+    engine_shift(&engine, &before.doc, wanted);
     return WEIR_OK;
 }
 

@@ -83,7 +83,8 @@ struct weir_ion_pipeline {
     char *cause_by;      /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
     char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
     char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
-    int64_t runs_left;   /**< Trainings that follow this one, as a person asked for. */
+    int64_t runs_left;   /**< Trainings that follow this one, as people asked for; at most
+                            WEIR_ION_RUNS_MAX. */
     int64_t dataset_version; /**< Latest version seen. */
     int64_t next_fire_ms;    /**< The nearest time of its schedules; 0 = none. */
     /* Prediction. */

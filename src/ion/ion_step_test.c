@@ -327,6 +327,30 @@ START_TEST(a_schedule_that_seemed_over_comes_back_with_the_clock)
 
 END_TEST
 
+/** As a server of before left it: triggers had no rows. */
+START_TEST(a_time_that_passed_before_triggers_had_rows_still_fires)
+{
+    const int64_t hour_ms = 3600000;
+    now_ms = 0;
+    must_apply("manual", "{schedule: '0 0 3 * * ?'}");
+    int64_t next_ms = pipeline_of(&state, "t")->next_fire_ms;
+    ck_assert_int_eq(next_ms, 3 * hour_ms);
+    state.triggers = NULL;
+    state.n_triggers = 0;
+    struct weir_ion_event trigger = asked(WEIR_ION_EVENT_TRIGGER, 0);
+    trigger.pipeline = "none";
+    now_ms = 5 * hour_ms;
+    char *before = dump_state(&state, &arena);
+    ck_assert_int_eq(step(trigger), WEIR_ERR_NOT_FOUND);
+    ck_assert_str_eq(dump_state(&state, &arena), before);
+    ck_assert_int_eq(weir_ion_next_tick_ms(&state, now_ms), now_ms);
+    ck_assert_uint_eq(ticks_at(now_ms), 1);
+    ck_assert_int_eq(pipeline_of(&state, "t")->next_fire_ms, 27 * hour_ms);
+    ck_assert_uint_eq(ticks_at(now_ms), 0);
+}
+
+END_TEST
+
 START_TEST(data_that_is_there_when_the_document_is_applied_starts_the_first_training)
 {
     static const struct weir_ion_dataset datasets[] = {{"faces", 4, "/faces", "d", "b", 0, 0, 0},
@@ -604,6 +628,7 @@ WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_
                     a_schedule_fires_and_missed_times_are_one_trigger,
                     a_schedule_keeps_its_times_when_the_clock_is_set_back,
                     a_schedule_that_seemed_over_comes_back_with_the_clock,
+                    a_time_that_passed_before_triggers_had_rows_still_fires,
                     data_that_is_there_when_the_document_is_applied_starts_the_first_training,
                     a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
                     a_new_version_of_the_impostors_is_a_new_deployment,

@@ -105,11 +105,24 @@ static void show_next(struct engine *engine, struct weir_ion_pipeline *pipeline)
     }
 }
 
-/** A row that was made before triggers had rows takes over what the pipeline knows. */
+static bool has_rows(const struct weir_ion_state *state, const char *pipeline)
+{
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        if (strcmp(state->triggers[i].pipeline, pipeline) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** A pipeline that was made before triggers had rows knows what they would: the dataset's version, and
+ *  when its schedule fires, which may have passed while the server was down. */
 static struct weir_ion_trigger armed(struct engine *engine,
                                      const struct weir_ion_pipeline *pipeline, size_t position,
                                      const struct weir_trigger *trigger)
 {
+    bool is_older = weir_trigger_cron(trigger) != NULL && pipeline->next_fire_ms > 0 &&
+                    !has_rows(engine->state, pipeline->name);
     return (struct weir_ion_trigger){
         .id = id_of(engine->arena, engine->state->ion.name, pipeline->name, position),
         .ion = engine->state->ion.name,
@@ -119,7 +132,7 @@ static struct weir_ion_trigger armed(struct engine *engine,
         .text = trigger->text,
         .state = TRIGGER_ARMED,
         .armed_ms = engine->now_ms,
-        .next_ms = next_of(trigger, engine->now_ms),
+        .next_ms = is_older ? pipeline->next_fire_ms : next_of(trigger, engine->now_ms),
         .version = pipeline->dataset_version,
         .used_version = pipeline->dataset_version,
         .updated_ms = engine->now_ms,
@@ -196,9 +209,43 @@ static const struct weir_ion_doc_pipeline *doc_of(const struct weir_ion_state *s
     return runs ? doc : NULL;
 }
 
+/** Does a row differ from what the document says? */
+static bool is_out_of_line(const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *doc = doc_of(state, &state->pipelines[i]);
+        if (doc != NULL && !is_armed(state, doc)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        if (engine_is(state->triggers[i].state, TRIGGER_ARMED) &&
+            weir_ion_trigger_of(state, &state->triggers[i]) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void *copy_of(struct weir_arena *arena, const void *items, size_t n, size_t size)
+{
+    void *copy = weir_arena_calloc(arena, n + 1, size);
+    if (n > 0) {
+        memcpy(copy, items, n * size);
+    }
+    return copy;
+}
+
 void engine_arm_triggers(struct engine *engine)
 {
     struct weir_ion_state *state = engine->state;
+    if (!is_out_of_line(state)) {
+        return;
+    }
+    state->pipelines =
+        copy_of(engine->arena, state->pipelines, state->n_pipelines, sizeof *state->pipelines);
+    state->triggers =
+        copy_of(engine->arena, state->triggers, state->n_triggers, sizeof *state->triggers);
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *doc = doc_of(state, &state->pipelines[i]);
         if (doc != NULL && !is_armed(state, doc)) {
@@ -259,30 +306,34 @@ static void record(struct engine *engine, const struct weir_ion_trigger *row,
                                       .time_ms = engine->now_ms}});
 }
 
-/** Ask a trigger; if it fires, the pipeline runs, now or after the run that is in progress. */
-static struct weir_trigger_verdict ask(struct engine *engine, struct weir_ion_trigger *row,
-                                       struct weir_ion_pipeline *pipeline,
-                                       const struct weir_trigger_inputs *inputs)
+void engine_fire(struct engine *engine, struct weir_ion_trigger *row,
+                 struct weir_ion_pipeline *pipeline, const struct weir_trigger_inputs *inputs,
+                 const char *reason, const char *cause)
 {
     const struct weir_trigger *trigger = weir_ion_trigger_of(engine->state, row);
-    struct weir_trigger_verdict told = weir_trigger_decide(trigger, inputs, engine->arena);
-    if (!told.fires) {
-        return told;
-    }
-    char *reason = weir_arena_strdup(engine->arena, told.reason);
     row->n_fired++;
     row->fired_ms = engine->now_ms;
-    row->reason = reason;
+    row->reason = weir_arena_strdup(engine->arena, reason);
     row->updated_ms = engine->now_ms;
     if (weir_trigger_cron(trigger) != NULL) {
         /* Times that were missed while the server was down are one firing. */
         row->next_ms = next_of(trigger, engine->now_ms);
         show_next(engine, pipeline);
     }
-    record(engine, row, pipeline, inputs, reason);
+    record(engine, row, pipeline, inputs, row->reason);
     use_data(engine, row);
-    engine_trigger(engine, pipeline, reason);
-    return told;
+    engine_trigger(engine, pipeline, cause);
+}
+
+/** Ask a trigger; if it fires, the pipeline runs. */
+static void ask(struct engine *engine, struct weir_ion_trigger *row,
+                struct weir_ion_pipeline *pipeline, const struct weir_trigger_inputs *inputs)
+{
+    const struct weir_trigger *trigger = weir_ion_trigger_of(engine->state, row);
+    struct weir_trigger_verdict told = weir_trigger_decide(trigger, inputs, engine->arena);
+    if (told.fires) {
+        engine_fire(engine, row, pipeline, inputs, told.reason, told.reason);
+    }
 }
 
 static void see(struct engine *engine, struct weir_ion_trigger *row,
@@ -344,9 +395,28 @@ void engine_see_dataset(struct engine *engine, struct weir_ion_pipeline *pipelin
             weir_ion_trigger_of(engine->state, row) != NULL) {
             struct weir_trigger_inputs inputs =
                 weir_ion_trigger_inputs(engine->state, row, engine->now_ms);
-            (void)ask(engine, row, pipeline, &inputs);
+            ask(engine, row, pipeline, &inputs);
         }
     }
+}
+
+struct weir_ion_trigger *engine_ask_by_hand(struct engine *engine,
+                                            const struct weir_ion_pipeline *pipeline,
+                                            struct weir_trigger_inputs *inputs,
+                                            struct weir_trigger_verdict *told)
+{
+    for (size_t i = 0; i < engine->state->n_triggers; i++) {
+        struct weir_ion_trigger *row = &engine->state->triggers[i];
+        const struct weir_trigger *trigger = weir_ion_trigger_of(engine->state, row);
+        if (trigger != NULL && trigger->kind == &weir_trigger_kind_manual &&
+            strcmp(row->pipeline, pipeline->name) == 0) {
+            *inputs = weir_ion_trigger_inputs(engine->state, row, engine->now_ms);
+            inputs->by = weir_arena_strdup(engine->arena, engine_actor(engine));
+            *told = weir_trigger_decide(trigger, inputs, engine->arena);
+            return row;
+        }
+    }
+    return NULL;
 }
 
 weir_status engine_on_trigger(struct engine *engine)
@@ -362,23 +432,19 @@ weir_status engine_on_trigger(struct engine *engine)
         return weir_error_set(engine->err, WEIR_ERR_INVALID, "pipeline \"%s\" does not train",
                               name);
     }
-    for (size_t i = 0; i < engine->state->n_triggers; i++) {
-        struct weir_ion_trigger *row = &engine->state->triggers[i];
-        if (strcmp(row->pipeline, name) != 0 || !engine_is(row->kind, "manual") ||
-            weir_ion_trigger_of(engine->state, row) == NULL) {
-            continue;
-        }
-        struct weir_trigger_inputs inputs =
-            weir_ion_trigger_inputs(engine->state, row, engine->now_ms);
-        inputs.by = weir_arena_strdup(engine->arena, engine_actor(engine));
-        struct weir_trigger_verdict told = ask(engine, row, pipeline, &inputs);
-        return told.fires ? WEIR_OK
-                          : weir_error_set(engine->err, WEIR_ERR_CONFLICT,
-                                           "pipeline \"%s\" may not be started by hand: %s", name,
-                                           told.reason);
+    struct weir_trigger_inputs inputs;
+    struct weir_trigger_verdict told;
+    struct weir_ion_trigger *row = engine_ask_by_hand(engine, pipeline, &inputs, &told);
+    if (row == NULL) {
+        return weir_error_set(engine->err, WEIR_ERR_INTERNAL,
+                              "pipeline \"%s\" has no manual trigger", name);
     }
-    return weir_error_set(engine->err, WEIR_ERR_INTERNAL, "pipeline \"%s\" has no manual trigger",
-                          name);
+    if (!told.fires) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                              "pipeline \"%s\" may not be started by hand: %s", name, told.reason);
+    }
+    engine_fire(engine, row, pipeline, &inputs, told.reason, told.reason);
+    return WEIR_OK;
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -430,7 +496,7 @@ static void tick(struct engine *engine, struct weir_ion_trigger *row,
     inputs.now_ms = own.now_ms;
     inputs.armed_ms = own.armed_ms;
     inputs.started_ms = own.started_ms;
-    (void)ask(engine, row, pipeline, &inputs);
+    ask(engine, row, pipeline, &inputs);
 }
 
 void engine_tick_triggers(struct engine *engine)
@@ -449,7 +515,7 @@ static int64_t tick_ms_of(const struct weir_ion_state *state, const struct weir_
 {
     const struct weir_trigger *trigger = weir_ion_trigger_of(state, row);
     if (trigger == NULL) {
-        return engine_is(row->state, TRIGGER_ARMED) ? now_ms : INT64_MAX;
+        return INT64_MAX;
     }
     if (is_put_off(trigger, row, now_ms)) {
         return now_ms;
@@ -466,13 +532,10 @@ int64_t engine_triggers_tick_ms(const struct weir_ion_state *state, int64_t now_
 {
     int64_t next_ms = INT64_MAX;
     struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        const struct weir_ion_doc_pipeline *doc = doc_of(state, &state->pipelines[i]);
-        if (doc != NULL && !is_armed(state, doc)) {
-            next_ms = now_ms;
-        }
+    if (is_out_of_line(state)) {
+        return now_ms;
     }
+    weir_arena_init(&arena, 0);
     for (size_t i = 0; i < state->n_triggers; i++) {
         next_ms = WEIR_MIN(next_ms, tick_ms_of(state, &state->triggers[i], &arena, now_ms));
     }
