@@ -15,6 +15,26 @@
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
+/** The schedule of the first trigger that has one; NULL: none has. */
+static const char *schedule_of(const struct weir_ion_doc_pipeline *doc)
+{
+    const char *cron = NULL;
+    for (size_t i = 0; i < doc->triggers.n && cron == NULL; i++) {
+        cron = weir_trigger_cron(&doc->triggers.items[i]);
+    }
+    return cron;
+}
+
+static bool fires_on_new_data(const struct weir_ion_doc_pipeline *doc)
+{
+    for (size_t i = 0; i < doc->triggers.n; i++) {
+        if (doc->triggers.items[i].kind == &weir_trigger_kind_new_data) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
                              const struct weir_ion_doc_pipeline *doc)
 {
@@ -22,14 +42,15 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     if (doc == NULL) {
         return view;
     }
-    json_t *more = json_pack(
-        "{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
-        doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset, "model",
-        doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
-        (json_int_t)doc->parameter_servers, "schedule", doc->schedule, "new_data", doc->on_new_data,
-        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
-        doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
-        doc->false_deny_rate, "gallery_default", doc->gallery_default);
+    json_t *more =
+        json_pack("{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
+                  doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset,
+                  "model", doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
+                  (json_int_t)doc->parameter_servers, "schedule", schedule_of(doc), "new_data",
+                  fires_on_new_data(doc), "replicas", (json_int_t)doc->replicas, "gallery_dataset",
+                  doc->gallery_dataset, "impostors", doc->impostors, "false_accept_rate",
+                  doc->false_accept_rate, "false_deny_rate", doc->false_deny_rate,
+                  "gallery_default", doc->gallery_default);
     json_object_update(view, more);
     json_decref(more);
     if (doc->source != NULL) {

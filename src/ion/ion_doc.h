@@ -31,9 +31,6 @@ struct weir_ion_doc_pipeline {
     int64_t max_restarts;
     char *parameters; /**< JSON object for the training spec. */
     struct weir_trigger_list triggers;
-    bool on_manual;       /**< What triggers say: a person may start it. */
-    bool on_new_data;     /**< One of them fires on new data. */
-    const char *schedule; /**< Of the first that has one; NULL: none. */
     /* Prediction. */
     int64_t replicas;
     char *source;          /**< JSON object with "kind". */

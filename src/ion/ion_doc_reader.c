@@ -76,20 +76,6 @@ static weir_status list_of_object(const struct doc_reader *reader, const json_t 
     return WEIR_OK;
 }
 
-/** What the list says of what the old form could say. */
-static void sum_up(struct weir_ion_doc_pipeline *out, struct weir_arena *arena)
-{
-    for (size_t i = 0; i < out->triggers.n; i++) {
-        const struct weir_trigger *trigger = &out->triggers.items[i];
-        const struct weir_trigger_inputs wanted = {.by = (char *)"anybody"};
-        const char *cron = weir_trigger_cron(trigger);
-        out->on_manual = out->on_manual || (trigger->kind == &weir_trigger_kind_manual &&
-                                            weir_trigger_decide(trigger, &wanted, arena).fires);
-        out->on_new_data = out->on_new_data || trigger->kind == &weir_trigger_kind_new_data;
-        out->schedule = out->schedule != NULL ? out->schedule : cron;
-    }
-}
-
 weir_status doc_read_triggers(const struct doc_reader *parent, const json_t *json,
                               struct weir_ion_doc_pipeline *out)
 {
@@ -101,7 +87,5 @@ weir_status doc_read_triggers(const struct doc_reader *parent, const json_t *jso
     weir_status status = weir_triggers_read(made != NULL ? made : json, reader.path, reader.arena,
                                             &out->triggers, reader.err);
     json_decref(made);
-    WEIR_TRY(status);
-    sum_up(out, reader.arena);
-    return WEIR_OK;
+    return status;
 }

@@ -89,10 +89,16 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     ck_assert_int_eq(training->workers, 2);
     ck_assert_int_eq(training->parameter_servers, 1);
     ck_assert_ptr_nonnull(strstr(training->parameters, "\"batch_size\""));
-    ck_assert(training->on_manual && training->on_new_data);
     ck_assert_uint_eq(training->triggers.n, 3); /* The old form is a list of the same. */
+    ck_assert_str_eq(training->triggers.items[0].text, "{\"kind\":\"manual\"}");
     ck_assert_str_eq(training->triggers.items[1].text, "{\"kind\":\"new-data\"}");
     ck_assert_str_eq(training->triggers.items[2].kind->name, "schedule");
+    struct weir_cron cron;
+    int64_t next_ms;
+    ck_assert_int_eq(weir_cron_parse(weir_trigger_cron(&training->triggers.items[2]), &cron, NULL),
+                     WEIR_OK);
+    ck_assert_int_eq(weir_cron_next(&cron, 0, &next_ms), WEIR_OK);
+    ck_assert_int_eq(next_ms, 3 * 3600000);
     const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
     ck_assert_int_eq(entrance->replicas, 2);
     ck_assert_str_eq(entrance->gallery_dataset, "people");
@@ -117,9 +123,9 @@ START_TEST(what_is_left_out_has_its_default)
     ck_assert_msg(parse(DOC(TRAINING ", " PREDICTION, LINK), &doc) == WEIR_OK, "%s", err.message);
     ck_assert_str_eq(doc.project, "default");
     ck_assert_int_eq(doc.pipelines[0].workers, 1);
-    ck_assert(doc.pipelines[0].on_manual && !doc.pipelines[0].on_new_data);
     ck_assert_str_eq(doc.pipelines[0].parameters, "{}");
-    ck_assert_ptr_null(doc.pipelines[0].schedule);
+    ck_assert_uint_eq(doc.pipelines[0].triggers.n, 1);
+    ck_assert_str_eq(doc.pipelines[0].triggers.items[0].text, "{\"kind\":\"manual\"}");
     ck_assert_int_eq(doc.pipelines[1].replicas, 1);
     ck_assert_str_eq(doc.pipelines[1].sinks, "[]");
     ck_assert_ptr_null(doc.pipelines[1].gallery_dataset);
@@ -205,6 +211,10 @@ static const struct {
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, LINK ", " LINK), "$.links[1].to: two links lead into \"p\"",
      WEIR_ERR_INVALID},
+    {DOC(TRAINING, "{from: t, to: {deployment: d}}, {from: {model: m}, to: {deployment: d}}"),
+     "$.links[1].to: two links lead into \"deployment/d\"", WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: canary}"),
+     "$.links[0].policy: canary is for a link that leads to a deployment", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, default: base}"),
      "$.links[0].default: expected MODEL@VERSION", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, default: base@0}"),
