@@ -51,47 +51,76 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
     return WEIR_OK;
 }
 
-static const char *default_of(const struct weir_ion_doc *doc, const char *model, int64_t version)
+static bool is_among(int64_t version, const int64_t *versions, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (versions[i] == version) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The link whose default is one of the versions; NULL: none. */
+static const struct weir_ion_doc_link *
+find_default(const struct weir_ion_doc *doc, const char *model, const int64_t *versions, size_t n)
 {
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_link *link = &doc->links[i];
         if (link->default_model != NULL && strcmp(link->default_model, model) == 0 &&
-            link->default_version == version) {
-            return link->id;
+            is_among(link->default_version, versions, n)) {
+            return link;
         }
     }
     return NULL;
 }
 
 /* An ION that cannot be read has its alert, and hinders nothing. */
-static weir_status check_defaults(struct control *control, struct weir_txn *txn, const char *model,
-                                  int64_t version, struct weir_error *err)
+static weir_status check_default(struct weir_txn *txn, const char *ion, const char *model,
+                                 const int64_t *versions, size_t n, struct weir_arena *arena,
+                                 struct weir_error *err)
 {
-    char **names;
-    size_t n;
-    WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        struct weir_ion_state state;
-        struct weir_error ignored;
-        const char *link = weir_ion_load(txn, names[i], control->arena, &state, &ignored) == WEIR_OK
-                               ? default_of(&state.doc, model, version)
-                               : NULL;
-        if (link != NULL) {
-            return weir_error_set(err, WEIR_ERR_CONFLICT,
-                                  "version %" PRId64
-                                  " of %s is not deleted: it is the default of link %s of ION %s",
-                                  version, model, link, names[i]);
-        }
+    struct weir_ion row;
+    struct weir_ion_doc doc;
+    struct weir_error reason;
+    weir_status status = weir_ion_load_doc(txn, ion, arena, &row, &doc, &reason);
+    if (status == WEIR_ERR_CORRUPT) {
+        return WEIR_OK;
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", reason.message);
+    }
+    const struct weir_ion_doc_link *link = find_default(&doc, model, versions, n);
+    return link == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "version %" PRId64
+                                " of %s is not deleted: it is the default of link %s of ION %s",
+                                link->default_version, model, link->id, ion);
+}
+
+/* No default of an ION may be among the versions. Each document is read once, and alone. */
+static weir_status check_defaults(struct control *control, struct weir_txn *txn, const char *model,
+                                  const int64_t *versions, size_t n, struct weir_error *err)
+{
+    char **ions;
+    size_t n_ions;
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &ions, &n_ions, err));
+    for (size_t i = 0; i < n_ions; i++) {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        weir_status status = check_default(txn, ions[i], model, versions, n, &arena, err);
+        weir_arena_fini(&arena);
+        WEIR_TRY(status);
     }
     return WEIR_OK;
 }
 
-/* Candidates keep their row; without a file none can serve again (ion_review.c). */
+/* Candidates keep their row; without a file none can serve again (ion_policy.c, ion_review.c). */
 static weir_status delete_one(struct control *control, struct weir_txn *txn,
                               const struct weir_model_version *version, struct weir_error *err)
 {
     WEIR_TRY(check_uses(control, txn, version->model, version->version, err));
-    WEIR_TRY(check_defaults(control, txn, version->model, version->version, err));
     WEIR_TRY(weir_model_version_delete(txn, version->id, control->actor, control->now_ms, err));
     WEIR_TRY(weir_txn_exec(txn, "UPDATE ion_candidates SET blob = '' WHERE model_version = :id",
                            WEIR_BINDS(WEIR_BIND_TEXT("id", version->id)), NULL, err));
@@ -111,6 +140,7 @@ weir_status control_model_version_delete(struct control *control, struct weir_tx
 {
     struct weir_model_version found;
     WEIR_TRY(weir_model_version_get(txn, model, version, control->arena, &found, err));
+    WEIR_TRY(check_defaults(control, txn, model, &version, 1, err));
     return delete_one(control, txn, &found, err);
 }
 
@@ -124,9 +154,15 @@ weir_status control_model_delete(struct control *control, struct weir_txn *txn, 
     WEIR_TRY(weir_txn_query_texts(
         txn, "SELECT version FROM model_versions WHERE model = :model AND deleted_ms = 0",
         WEIR_BINDS(WEIR_BIND_TEXT("model", name)), control->arena, &numbers, &n, err));
+    int64_t *versions = WEIR_ARENA_ARRAY(control->arena, n + 1, int64_t);
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(
-            control_model_version_delete(control, txn, name, strtoll(numbers[i], NULL, 10), err));
+        versions[i] = strtoll(numbers[i], NULL, 10);
+    }
+    WEIR_TRY(check_defaults(control, txn, name, versions, n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_model_version found;
+        WEIR_TRY(weir_model_version_get(txn, name, versions[i], control->arena, &found, err));
+        WEIR_TRY(delete_one(control, txn, &found, err));
     }
     model.deleted_ms = control->now_ms;
     WEIR_TRY(weir_txn_update(txn, &weir_model_resource, &model, WEIR_FIELDS("deleted_ms"), err));

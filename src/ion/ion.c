@@ -149,24 +149,31 @@ static weir_status load_all(struct weir_txn *txn, const struct weir_resource *re
     return weir_txn_list(txn, resource, &query, arena, out, out_n, NULL, err);
 }
 
+weir_status weir_ion_load_doc(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                              struct weir_ion *out_ion, struct weir_ion_doc *out,
+                              struct weir_error *err)
+{
+    json_t *document = NULL;
+    WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, out_ion, err));
+    const char *text = out_ion->document != NULL ? out_ion->document : "";
+    struct weir_error reason;
+    weir_status status = weir_json_parse(text, strlen(text), name, &document, &reason);
+    if (status == WEIR_OK) {
+        status = weir_ion_doc_parse(document, arena, out, &reason);
+    }
+    json_decref(document);
+    return status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "the stored document of ION \"%s\": %s",
+                                name, reason.message);
+}
+
 weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_arena *arena,
                           struct weir_ion_state *out, struct weir_error *err)
 {
     struct weir_ion_state state = {0};
     void *pipelines, *candidates, *members, *replicas, *triggers;
-    json_t *document = NULL;
-    WEIR_TRY(weir_txn_get(txn, &weir_ion_resource, name, arena, &state.ion, err));
-    const char *text = state.ion.document != NULL ? state.ion.document : "";
-    struct weir_error reason;
-    weir_status status = weir_json_parse(text, strlen(text), name, &document, &reason);
-    if (status == WEIR_OK) {
-        status = weir_ion_doc_parse(document, arena, &state.doc, &reason);
-    }
-    json_decref(document);
-    if (status != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "the stored document of ION \"%s\": %s", name,
-                              reason.message);
-    }
+    WEIR_TRY(weir_ion_load_doc(txn, name, arena, &state.ion, &state.doc, err));
     WEIR_TRY(load_all(txn, &weir_ion_pipeline_resource, name, NULL, arena, &pipelines,
                       &state.n_pipelines, err));
     WEIR_TRY(load_all(txn, &weir_ion_candidate_resource, name, "created_ms", arena, &candidates,

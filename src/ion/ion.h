@@ -35,12 +35,18 @@ void weir_ion_state_new(const char *name, struct weir_arena *arena, struct weir_
 weir_status weir_ion_load(struct weir_txn *txn, const char *name, struct weir_arena *arena,
                           struct weir_ion_state *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Its row and its document alone. @return NOT_FOUND; CORRUPT: the document cannot be read. */
+weir_status weir_ion_load_doc(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                              struct weir_ion *out_ion, struct weir_ion_doc *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Write state and actions: ION, pipelines and candidates; policy decisions; events and alerts; and
- * the START and STOP actions as outbox entries of kind "start_training", "stop_training",
- * "start_prediction" or "stop_prediction" with payload
- * {"ion","pipeline","training","job","cause"}. The deployment needs no action: it is in the
- * pipeline.
+ * the START, STOP and SHIFT actions as outbox entries of kind "start_training", "stop_training",
+ * "start_prediction", "stop_prediction" or "shift_deployment" with payload
+ * {"ion","pipeline","training","job","cause"}, and of a link that is gone
+ * {"deployment","model","serving","trial"}. The deployment of a pipeline needs no action: it is in
+ * its row.
  */
 weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *state,
                           const struct weir_ion_actions *actions, int64_t now_ms,

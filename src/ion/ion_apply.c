@@ -163,9 +163,10 @@ static void apply_links(struct engine *engine, const struct weir_ion_doc *old_do
     }
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
-        /* The pipeline goes on serving it until the new link brings another. */
+        /* The pipeline goes on serving it until the new link brings another. While the ION was deleted
+           a version may have been, too. */
         if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING) &&
-            weir_ion_doc_link(doc, candidate->link) == NULL) {
+            (weir_ion_doc_link(doc, candidate->link) == NULL || candidate->blob[0] == '\0')) {
             retire(engine, candidate);
         }
     }

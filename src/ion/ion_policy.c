@@ -335,6 +335,13 @@ void engine_advance(struct engine *engine, const struct weir_ion_doc_link *link,
                     struct weir_ion_candidate *candidate, const struct asked_by *by)
 {
     static const struct asked_by policy = {.actor = WEIR_ACTOR_POLICY};
+    if (candidate->blob[0] == '\0') {
+        const struct weir_policy_verdict gone = {.verdict = WEIR_VERDICT_REJECT,
+                                                 .rule = "its version was deleted"};
+        engine_record_by_hand(engine, candidate, gone.verdict, gone.rule, by->actor);
+        end(engine, candidate, &gone);
+        return;
+    }
     if (engine_is(candidate->state, WEIR_CANDIDATE_APPROVED)) {
         ask_gates(engine, link, candidate, by);
         return;

@@ -168,7 +168,9 @@ struct weir_ion_wanted *engine_wanted(const struct engine *engine, const struct 
 
 static bool is_same_wanted(const struct weir_ion_wanted *a, const struct weir_ion_wanted *b)
 {
-    return engine_is(a->model, b->model) && a->serving == b->serving && a->trial == b->trial &&
+    bool is_same_model =
+        a->model == NULL || b->model == NULL ? a->model == b->model : engine_is(a->model, b->model);
+    return is_same_model && a->serving == b->serving && a->trial == b->trial &&
            a->trial_ppm == b->trial_ppm && a->mirror == b->mirror;
 }
 

@@ -335,6 +335,34 @@ START_TEST(a_link_that_goes_without_a_trial_leaves_its_deployment_alone)
 
 END_TEST
 
+START_TEST(a_trial_without_its_file_is_over)
+{
+    apply_to("[manual, " CANARY "]", NULL);
+    must(model(&arena, "t", 2));
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
+    is_in(2, WEIR_CANDIDATE_SERVING);
+    must(model(&arena, "t", 3));
+    candidate_of(3)->blob = ""; /* deleted while the ION was */
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .version = 3, .actor = "ann"});
+    said("its version was deleted");
+    is_in(3, WEIR_CANDIDATE_REJECTED);
+    wants(2, 0, 0, 0);
+}
+
+END_TEST
+
+START_TEST(an_ion_that_comes_back_as_a_sandbox_asks_for_nothing)
+{
+    try_second(CANARY);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
+    candidate_of(1)->blob = "";
+    apply_to(CANARY, WEIR_ION_SANDBOX);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
+    is_in(1, WEIR_CANDIDATE_RETIRED); /* its version was deleted meanwhile */
+}
+
+END_TEST
+
 #define SHADOW                                                                                     \
     "{kind: shadow, min_requests: 100, max_disagreement: 0.1, max_latency_ratio: 2, timeout_s: "   \
     "60}"
@@ -444,6 +472,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_guard_that_trips_gives_all_requests_back_at_once, 0,
                         (int)WEIR_ARRAY_LEN(guards));
     tcase_add_loop_test(tcase, what_does_not_load_or_takes_too_long_is_rolled_back, 0, 2);
+    tcase_add_test(tcase, a_trial_without_its_file_is_over);
+    tcase_add_test(tcase, an_ion_that_comes_back_as_a_sandbox_asks_for_nothing);
     tcase_add_test(tcase, figures_of_another_server_count_from_its_start);
     tcase_add_test(tcase, one_is_tried_at_a_time_and_a_person_can_end_it);
     tcase_add_test(tcase, a_sandbox_and_a_link_that_serves_nothing_try_nothing);
