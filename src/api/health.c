@@ -58,7 +58,7 @@ weir_status api_health_summary(struct api_call *call, struct weir_txn *txn, stru
     struct weir_alert *alerts;
     size_t n;
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n, err));
-    WEIR_TRY(weir_watch_leave_sandboxes(txn, call->arena, alerts, &n, err));
+    WEIR_TRY(weir_watch_leave_sandboxes(txn, alerts, &n, err));
     struct weir_health health = weir_watch_health(alerts, n);
     json_t *view = api_health_view(&health);
     json_object_set_new(view, "reasons", reasons_view(alerts, n));

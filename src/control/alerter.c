@@ -11,27 +11,16 @@
 #define LOOK_MAX_BYTES ((size_t)256 << 20)
 
 struct looking {
-    const struct alerter *alerter;
     struct weir_arena *arena;
     struct weir_notify_look look;
     bool is_due;
 };
 
-/* An ION that is a sandbox has a mode that says so. */
 static weir_status is_sandbox(struct weir_txn *txn, const char *subject, struct weir_arena *arena,
                               bool *out, struct weir_error *err)
 {
-    const struct weir_field *mode = weir_resource_field(&weir_ion_resource, "mode");
-    struct weir_ion ion;
-    struct weir_error missing;
-    (void)err;
-    *out = false;
-    if (mode != NULL && strncmp(subject, "ion/", 4) == 0 &&
-        weir_txn_get(txn, &weir_ion_resource, subject + 4, arena, &ion, &missing) == WEIR_OK) {
-        const char *text = *(char *const *)weir_field_cptr(mode, &ion);
-        *out = text != NULL && strcmp(text, "sandbox") == 0;
-    }
-    return WEIR_OK;
+    (void)arena;
+    return weir_ion_is_sandbox(txn, subject, out, err);
 }
 
 /* What is decided twice is done once: the key is of the rule and the alert. */
@@ -65,8 +54,7 @@ static weir_status look_once(const struct alerter *alerter, int64_t now_ms, bool
                              struct weir_error *err)
 {
     struct weir_arena arena;
-    struct looking looking = {.alerter = alerter,
-                              .arena = &arena,
+    struct looking looking = {.arena = &arena,
                               .look = {.now_ms = now_ms,
                                        .server_url = alerter->server_url,
                                        .is_sandbox = is_sandbox,

@@ -127,6 +127,8 @@ const struct weir_resource weir_ion_member_resource =
     WEIR_RESOURCE("member", "ion_members", weir_ion_member, member_fields);
 
 static const char sql_active[] = "SELECT name FROM ions WHERE state = 'ACTIVE' ORDER BY name";
+static const char sql_sandbox[] =
+    "SELECT count(*) FROM ions WHERE name = :name AND mode = '" WEIR_ION_SANDBOX "'";
 static const char sql_abandon[] =
     "UPDATE ions SET state = 'DELETED', updated_ms = :now WHERE name = :name AND state = 'ACTIVE'";
 static const char sql_lists_changed[] =
@@ -369,6 +371,25 @@ weir_status weir_ion_abandon(struct weir_txn *txn, const char *name, int64_t now
                            &n_changed, err));
     return n_changed > 0 ? WEIR_OK
                          : weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no ION \"%s\"", name);
+}
+
+weir_status weir_ion_is_sandbox(struct weir_txn *txn, const char *subject, bool *out,
+                                struct weir_error *err)
+{
+    const char *name = subject != NULL && strncmp(subject, "ion/", 4) == 0 ? subject + 4 : "";
+    char text[WEIR_FIELD_NAME_MAX_BYTES + 1];
+    int64_t n = 0;
+    size_t len = strcspn(name, "/");
+    *out = false;
+    if (len == 0 || len >= sizeof text) {
+        return WEIR_OK;
+    }
+    memcpy(text, name, len);
+    text[len] = '\0';
+    WEIR_TRY(
+        weir_txn_query_int(txn, sql_sandbox, WEIR_BINDS(WEIR_BIND_TEXT("name", text)), 0, &n, err));
+    *out = n > 0;
+    return WEIR_OK;
 }
 
 weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,

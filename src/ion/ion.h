@@ -62,6 +62,11 @@ weir_status weir_ion_member_set(struct weir_txn *txn, const char *ion, const cha
 weir_status weir_ion_abandon(struct weir_txn *txn, const char *name, int64_t now_ms,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Is an alert's subject ("ion/NAME", "ion/NAME/…") an ION that is a sandbox? One that is not there is
+ *  none. */
+weir_status weir_ion_is_sandbox(struct weir_txn *txn, const char *subject, bool *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Names of the IONs that are not deleted, in order. */
 weir_status weir_ion_list_active(struct weir_txn *txn, struct weir_arena *arena, char ***out_names,
                                  size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;

@@ -18,7 +18,6 @@ static const char sql_restarting[] =
 static const char sql_failing[] =
     "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed')"
     " AND state <> 'resolved' AND count >= :n ORDER BY key";
-static const char sql_sandboxes[] = "SELECT 'ion/' || name FROM ions WHERE mode = 'sandbox'";
 static const char sql_old_failures[] =
     "UPDATE alerts SET state = 'resolved', resolved_ms = :now, looked = 0"
     " WHERE kind = 'job_failed' AND state <> 'resolved' AND last_ms < :before";
@@ -111,20 +110,13 @@ weir_status weir_watch_alerts(struct weir_txn *txn, struct weir_arena *arena,
     return WEIR_OK;
 }
 
-weir_status weir_watch_leave_sandboxes(struct weir_txn *txn, struct weir_arena *arena,
-                                       struct weir_alert *alerts, size_t *n_alerts,
-                                       struct weir_error *err)
+weir_status weir_watch_leave_sandboxes(struct weir_txn *txn, struct weir_alert *alerts,
+                                       size_t *n_alerts, struct weir_error *err)
 {
-    char **subjects;
-    size_t n, n_left = 0;
-    WEIR_TRY(weir_txn_query_texts(txn, sql_sandboxes, WEIR_NO_BINDS, arena, &subjects, &n, err));
+    size_t n_left = 0;
     for (size_t i = 0; i < *n_alerts; i++) {
-        bool is_tried = false;
-        for (size_t k = 0; k < n && alerts[i].subject != NULL && !is_tried; k++) {
-            size_t len = strlen(subjects[k]);
-            is_tried = strncmp(alerts[i].subject, subjects[k], len) == 0 &&
-                       (alerts[i].subject[len] == '\0' || alerts[i].subject[len] == '/');
-        }
+        bool is_tried;
+        WEIR_TRY(weir_ion_is_sandbox(txn, alerts[i].subject, &is_tried, err));
         if (!is_tried) {
             alerts[n_left++] = alerts[i];
         }

@@ -115,9 +115,8 @@ weir_status weir_watch_alerts(struct weir_txn *txn, struct weir_arena *arena,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Take those out that are about IONs in a sandbox: they say nothing of what is real. */
-weir_status weir_watch_leave_sandboxes(struct weir_txn *txn, struct weir_arena *arena,
-                                       struct weir_alert *alerts, size_t *n_alerts,
-                                       struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_watch_leave_sandboxes(struct weir_txn *txn, struct weir_alert *alerts,
+                                       size_t *n_alerts, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** How an ION is, by the alerts about it. Pure. */
 struct weir_health weir_watch_ion_health(const struct weir_ion_state *ion,

@@ -486,7 +486,7 @@ static weir_status leave_sandboxes(struct weir_txn *txn, void *context, struct w
     size_t n = WEIR_ARRAY_LEN(alerts);
     struct weir_arena own;
     weir_arena_init(&own, 0);
-    weir_status status = weir_watch_leave_sandboxes(txn, &own, alerts, &n, err);
+    weir_status status = weir_watch_leave_sandboxes(txn, alerts, &n, err);
     weir_arena_fini(&own);
     *(bool *)context = n == 4 && strcmp(alerts[0].subject, "ion/real") == 0 &&
                        strcmp(alerts[1].subject, "ion/tried2") == 0;
