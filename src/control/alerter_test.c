@@ -60,7 +60,7 @@ static const char *outcome(void)
     return copy;
 }
 
-/* "x" with a link from its own model, whose first version is its default; versions 1 and 2 came. */
+/* "x" with a link from its own model, whose first version is its default; versions 1 to 3 came. */
 static void apply_with_default(void)
 {
     struct weir_arena *arena = &fixture.store.arena;
@@ -79,8 +79,10 @@ static void apply_with_default(void)
     fixture.now_ms += 1000;
     (void)register_model(&fixture, "m2", NULL);
     fixture.now_ms += 1000;
+    (void)register_model(&fixture, "m3", NULL);
+    fixture.now_ms += 1000;
     struct weir_ion_state state = ion_state(&fixture);
-    ck_assert_str_eq(serving(&state, "model/x.t:p")->model_version, "m2");
+    ck_assert_str_eq(serving(&state, "model/x.t:p")->model_version, "m3");
 }
 
 static const char *now_serves(void)
@@ -101,12 +103,16 @@ static void decided_by_rule(void)
 START_TEST(it_rolls_back_once)
 {
     apply_with_default();
+    size_t n = count_records(&fixture, &weir_policy_decision_resource);
     alert_with("[{\"kind\":\"roll-back\"}]");
-    ck_assert_str_eq(now_serves(), "m1");
+    ck_assert_str_eq(now_serves(), "m2");
     ck_assert_str_eq(outcome(), "done");
     decided_by_rule();
+    ck_assert_uint_eq(count_records(&fixture, &weir_policy_decision_resource), n + 1);
+    fixture.now_ms += 1000;
     alert_with("[{\"kind\":\"roll-back\"}]"); /* raised again: the same alert */
-    ck_assert_str_eq(now_serves(), "m1");
+    ck_assert_str_eq(now_serves(), "m2");
+    ck_assert_uint_eq(count_records(&fixture, &weir_policy_decision_resource), n + 1);
 }
 
 END_TEST
@@ -156,7 +162,7 @@ START_TEST(a_sandbox_is_left_alone)
     apply_with_default();
     fixture_write(&fixture.store, make_sandbox_in, NULL);
     alert_with("[{\"kind\":\"roll-back\"}]");
-    ck_assert_str_eq(now_serves(), "m2");
+    ck_assert_str_eq(now_serves(), "m3");
     void *items;
     ck_assert_uint_eq(list_records(&fixture, &weir_alert_resource, &items), 1);
     ck_assert(((const struct weir_alert *)items)->is_sandbox);
