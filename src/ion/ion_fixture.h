@@ -122,6 +122,11 @@ static inline char *dump_state(const struct weir_ion_state *state, struct weir_a
     for (size_t i = 0; i < state->n_candidates; i++) {
         dump_record(&buf, &weir_ion_candidate_resource, &state->candidates[i]);
     }
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        if (strcmp(state->triggers[i].state, "REMOVED") != 0) { /* the store has none of those */
+            dump_record(&buf, &weir_ion_trigger_resource, &state->triggers[i]);
+        }
+    }
     char *text = weir_arena_strdup(arena, buf.data);
     REQUIRE(buf.status == WEIR_OK);
     weir_buf_fini(&buf);
@@ -143,6 +148,9 @@ static inline char *dump_actions(const struct weir_ion_actions *actions, struct 
                         action->message != NULL ? action->message : "-");
         if (action->type == WEIR_ION_ACTION_DECIDED) {
             dump_record(&buf, &weir_policy_decision_resource, &action->decision);
+        }
+        if (action->type == WEIR_ION_ACTION_FIRED) {
+            dump_record(&buf, &weir_trigger_firing_resource, &action->firing);
         }
     }
     char *text = weir_arena_strdup(arena, buf.data);

@@ -15,6 +15,10 @@ static struct weir_arena arena;
 #define RATE_LIMIT_S "9000"
 #define MAX_AGE_S    "20000"
 
+#define CANARY                                                                                     \
+    "{kind: canary, steps: [10, 100], hold_s: 0, min_requests: 10, min_judged: 5,"                 \
+    " timeout_s: 90000, max_error_rate: 0.1, max_disagreement: 0.5}"
+
 #define DOC_OF_CHAINS(to_p, to_q)                                                                  \
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"                   \
     " {name: u, type: training, dataset: people, model: m},"                                       \
@@ -52,6 +56,19 @@ static const char *const documents[] = {
                   " max_age_s: " MAX_AGE_S "}]"),
     DOC_OF_CHAINS("[{kind: rate-limit, min_interval_s: " RATE_LIMIT_S "}, manual]",
                   "always-reject"),
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
+    " triggers: [{kind: metric, of: kpi, name: k, when: above, threshold: 5,"
+    " least_interval_s: 4000}]},"
+    " {name: u, type: training, dataset: people, model: m, triggers: {schedule: '0 0 * * * ?'}},"
+    " {name: p, type: prediction, source: {kind: http}}],"
+    " links: [{from: t, to: {deployment: d},"
+    " policy: [{kind: shadow, min_requests: 20, timeout_s: 90000}, " CANARY "]},"
+    " {from: u, to: p, policy: always-update}]}",
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
+    " triggers: [{kind: manual, least_interval_s: 5000}]}],"
+    " links: [{from: {model: free}, to: {deployment: d}, policy: [{kind: rate-limit,"
+    " min_interval_s: " RATE_LIMIT_S "}, " CANARY "]},"
+    " {from: t, to: {deployment: e}, policy: " CANARY "}]}",
 };
 
 /** A model that no training makes; its number is the last of the world's. */
@@ -79,8 +96,12 @@ static struct weir_ion_event random_apply(struct world *world)
 {
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     char *text;
-    event.doc = doc_from_yaml(
-        &arena, documents[weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents))], &text);
+    /* Half of them with a deployment, where versions are tried. */
+    size_t i_doc = weir_rng_below(&world->rng, 2) == 0
+                       ? WEIR_ARRAY_LEN(documents) - 1 - weir_rng_below(&world->rng, 2)
+                       : weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents));
+    event.mode = weir_rng_below(&world->rng, 4) == 0 ? WEIR_ION_SANDBOX : NULL;
+    event.doc = doc_from_yaml(&arena, documents[i_doc], &text);
     event.document = text;
     struct weir_ion_dataset *datasets = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_dataset);
     datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b", 0, 0, 0};
@@ -128,6 +149,50 @@ static struct weir_ion_event random_reports(struct world *world, struct weir_ion
     return (struct weir_ion_event){.type = WEIR_ION_EVENT_REPLICA, .pipeline = pipeline->name};
 }
 
+/** How those do that are watched, and what triggers see: sometimes nothing is known. */
+static struct weir_ion_event random_tick(struct world *world, const struct weir_ion_state *state)
+{
+    struct weir_rng *rng = &world->rng;
+    struct weir_ion_event tick = {.type = WEIR_ION_EVENT_TICK, .actor = "system"};
+    struct weir_ion_traffic *traffic =
+        WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_traffic);
+    struct weir_ion_observed *observed =
+        WEIR_ARENA_ARRAY(&arena, state->n_triggers + 1, struct weir_ion_observed);
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        if (weir_ion_watching(state, candidate) == NULL || weir_rng_below(rng, 8) == 0) {
+            continue;
+        }
+        traffic[tick.n_traffic++] = (struct weir_ion_traffic){
+            .candidate = candidate->id,
+            .live_ppm = weir_rng_below(rng, 4) == 0 ? 0 : candidate->share_ppm,
+            .is_ready = weir_rng_below(rng, 4) != 0,
+            .problem = weir_rng_below(rng, 30) == 0 ? "no such file" : NULL,
+            .figures = {.server_ms = 1 + (int64_t)(weir_rng_below(rng, 10) == 0),
+                        .n_requests = (int64_t)weir_rng_below(rng, 300),
+                        .n_failed = (int64_t)weir_rng_below(rng, 20),
+                        .n_compared = (int64_t)weir_rng_below(rng, 300),
+                        .n_disagreed = (int64_t)weir_rng_below(rng, 20),
+                        .compared_us = 100,
+                        .copies_us = 100}};
+    }
+    for (size_t i = 0; i < state->n_triggers; i++) {
+        const struct weir_trigger *trigger = weir_ion_trigger_of(state, &state->triggers[i]);
+        if (trigger != NULL && weir_trigger_ops(trigger)->sees != WEIR_TRIGGER_SEES_OWN) {
+            struct weir_ion_observed *one = &observed[tick.n_observed++];
+            *one = (struct weir_ion_observed){
+                state->triggers[i].id,
+                weir_ion_trigger_inputs(state, &state->triggers[i], world->now_ms)};
+            one->inputs.has_value = weir_rng_below(rng, 4) != 0;
+            one->inputs.value = (double)weir_rng_below(rng, 10);
+            one->inputs.value_ms = world->now_ms - (int64_t)weir_rng_below(rng, 3000000);
+        }
+    }
+    tick.traffic = traffic;
+    tick.observed = observed;
+    return tick;
+}
+
 /* The dataset of a training, most often with a version more. */
 static struct weir_ion_dataset *next_dataset(struct world *world, size_t i_training)
 {
@@ -146,7 +211,8 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     struct weir_rng *rng = &world->rng;
     static const char *const trainings[] = {"t", "u"},
                              *const pipelines[] = {"t", "u", "p", "q", "z"},
-                             *const links[] = {NULL, NULL, "t:p", "u:p", "u:q", "model/free:p"};
+                             *const links[] = {NULL,  NULL,           "t:p",           "u:p",
+                                               "u:q", "model/free:p", "t:deployment/d"};
     size_t i_training = weir_rng_below(rng, 2);
     const struct weir_ion_pipeline *pipeline =
         state->n_pipelines > 0 ? &state->pipelines[weir_rng_below(rng, state->n_pipelines)] : NULL;
@@ -157,7 +223,7 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         .actor = people[weir_rng_below(rng, 3)],
         .roles = roles[weir_rng_below(rng, 2)],
         .note = "note",
-        .link = links[weir_rng_below(rng, 6)],
+        .link = links[weir_rng_below(rng, 7)],
         .version = weir_rng_below(rng, 2) == 0 ? 0 : (int64_t)weir_rng_below(rng, 12),
         .pipeline = pipeline != NULL ? pipeline->name : "t",
         .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
@@ -198,6 +264,15 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         set.link = event.link;
         return set;
     }
+    if (dice >= 88 && dice < 96) {
+        return random_tick(world, state);
+    }
+    if (weir_rng_below(rng, 20) == 0) {
+        event.type = weir_rng_below(rng, 2) == 0 ? WEIR_ION_EVENT_RUN : WEIR_ION_EVENT_PROMOTED;
+        event.times = weir_rng_below(rng, 5) == 0 ? (int64_t)weir_rng_below(rng, 200)
+                                                  : 1 + (int64_t)weir_rng_below(rng, 3);
+        return event;
+    }
     event.type = dice < 54   ? WEIR_ION_EVENT_APPROVE
                  : dice < 58 ? WEIR_ION_EVENT_REJECT
                  : dice < 66 ? WEIR_ION_EVENT_ROLLBACK
@@ -205,8 +280,7 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
                  : dice < 80 ? WEIR_ION_EVENT_FINISHED
                  : dice < 82 ? WEIR_ION_EVENT_FAILED
                  : dice < 84 ? WEIR_ION_EVENT_CANCELLED
-                 : dice < 90 ? WEIR_ION_EVENT_TRIGGER
-                 : dice < 96 ? WEIR_ION_EVENT_TICK
+                 : dice < 88 ? WEIR_ION_EVENT_TRIGGER
                  : dice < 98 ? WEIR_ION_EVENT_LISTS
                              : WEIR_ION_EVENT_DELETED;
     if (event.type == WEIR_ION_EVENT_TRIGGER) {
@@ -245,7 +319,8 @@ static const char *state_in(const struct weir_ion_state *state, const char *id)
     return "";
 }
 
-static size_t n_promotions(const struct weir_ion_actions *actions, const char *candidate)
+/** Decisions by which the candidate serves, or is given up after it was tried. */
+static size_t n_decided(const struct weir_ion_actions *actions, const char *candidate)
 {
     size_t n = 0;
     for (size_t i = 0; i < actions->n; i++) {
@@ -258,30 +333,103 @@ static size_t n_promotions(const struct weir_ion_actions *actions, const char *c
     return n;
 }
 
+static bool is_tried(const char *state)
+{
+    return strcmp(state, "SHADOW") == 0 || strcmp(state, "CANARY") == 0;
+}
+
+/** Only what is tried is given requests; its ION is there, and its link, at the policy that tries it. */
+static void check_trial(const struct weir_ion_state *state,
+                        const struct weir_ion_candidate *candidate)
+{
+    if (!is_tried(candidate->state)) {
+        REQUIRE(candidate->share_ppm == 0 && !candidate->is_mirrored && candidate->step == 0 &&
+                candidate->step_ms == 0 && candidate->begun_ms == 0 && candidate->base == NULL);
+        return;
+    }
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&state->doc, candidate->link);
+    const struct weir_policy *policy = weir_ion_watching(state, candidate);
+    REQUIRE(strcmp(state->ion.state, "ACTIVE") == 0);
+    REQUIRE(strcmp(state->ion.mode, "production") == 0);
+    REQUIRE(link != NULL && link->deployment != NULL);
+    REQUIRE(policy != NULL && strcmp(policy->kind->name, candidate->waits_for) == 0);
+    REQUIRE(candidate->step_ms > 0);
+    REQUIRE((strcmp(candidate->state, "CANARY") == 0) == (candidate->share_ppm > 0));
+}
+
 static void check_candidates(const struct weir_ion_state *before,
                              const struct weir_ion_state *state,
                              const struct weir_ion_actions *actions)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
+        const char *was = state_in(before, candidate->id);
         bool is_serving = strcmp(candidate->state, "SERVING") == 0;
-        bool has_served = strcmp(state_in(before, candidate->id), "SERVING") == 0;
+        bool has_served = strcmp(was, "SERVING") == 0;
+        bool is_given_up = is_tried(was) && strcmp(candidate->state, "ROLLED_BACK") == 0;
         bool is_standing = strcmp(candidate->state, "PENDING_REVIEW") == 0 ||
                            strcmp(candidate->state, "WAITING") == 0 ||
-                           strcmp(candidate->state, "APPROVED") == 0;
+                           strcmp(candidate->state, "APPROVED") == 0 || is_tried(candidate->state);
         REQUIRE(is_standing == (candidate->waits_for != NULL && candidate->waits_why != NULL));
         REQUIRE(is_standing || candidate->until_ms == 0);
         REQUIRE(candidate->position >= 0);
         REQUIRE(!is_serving || candidate->served_seq > 0);
-        /* Each promotion has exactly one decision, and each such decision promotes. */
-        REQUIRE(n_promotions(actions, candidate->id) == (is_serving && !has_served ? 1u : 0u));
+        check_trial(state, candidate);
+        /* Each promotion has exactly one decision, as has the end of a trial; and each such decision
+           has that effect. */
+        REQUIRE(n_decided(actions, candidate->id) ==
+                (is_serving && !has_served ? 1u : 0u) + (is_given_up ? 1u : 0u));
         for (size_t k = i + 1; k < state->n_candidates; k++) {
             const struct weir_ion_candidate *other = &state->candidates[k];
+            bool is_same_link = strcmp(candidate->link, other->link) == 0;
             REQUIRE(strcmp(candidate->id, other->id) != 0);
             REQUIRE(candidate->served_seq == 0 || candidate->served_seq != other->served_seq);
-            REQUIRE(!(is_serving && strcmp(other->state, "SERVING") == 0 &&
-                      strcmp(candidate->link, other->link) == 0));
+            REQUIRE(!(is_serving && strcmp(other->state, "SERVING") == 0 && is_same_link));
+            REQUIRE(!(is_tried(candidate->state) && is_tried(other->state) && is_same_link));
         }
+    }
+}
+
+/** What deployments d and e have, by the shifts so far. */
+struct deployed {
+    struct weir_ion_wanted of[2];
+};
+
+/** A shift is carried out at once, as control/rollout.c says. */
+static void carry_out(struct deployed *deployed, const struct weir_ion_state *state,
+                      const struct weir_ion_action *action)
+{
+    const struct weir_ion_doc_link *link = weir_ion_doc_link(&state->doc, action->pipeline);
+    const char *name = action->deployment != NULL ? action->deployment : link->deployment;
+    struct weir_ion_wanted *now = &deployed->of[name[0] == 'e'];
+    if (action->deployment == NULL) {
+        *now = weir_ion_wanted_of(state, link);
+    } else if (now->model != NULL && strcmp(now->model, action->wanted.model) == 0 &&
+               now->trial == action->wanted.trial) {
+        *now = action->wanted;
+        now->trial = 0;
+    }
+}
+
+static bool is_same_wanted(const struct weir_ion_wanted *a, const struct weir_ion_wanted *b)
+{
+    return a->model != NULL && b->model != NULL && strcmp(a->model, b->model) == 0 &&
+           a->serving == b->serving && a->trial == b->trial && a->trial_ppm == b->trial_ppm &&
+           a->mirror == b->mirror;
+}
+
+/** A deployment has what the link into it wants; and nothing is left with a trial that nobody watches. */
+static void check_deployed(const struct deployed *deployed, const struct weir_ion_state *state)
+{
+    static const char *const names[] = {"deployment/d", "deployment/e"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct weir_ion_doc_link *link = weir_ion_doc_link_into(&state->doc, names[i]);
+        bool is_active = strcmp(state->ion.state, "ACTIVE") == 0;
+        struct weir_ion_wanted wanted = link != NULL && is_active ? weir_ion_wanted_of(state, link)
+                                                                  : (struct weir_ion_wanted){0};
+        REQUIRE(wanted.model == NULL || is_same_wanted(&wanted, &deployed->of[i]));
+        REQUIRE(wanted.model != NULL ||
+                (deployed->of[i].trial == 0 && deployed->of[i].trial_ppm == 0));
     }
 }
 
@@ -345,6 +493,10 @@ static struct weir_ion_state copy_state(const struct weir_ion_state *state)
     struct weir_ion_state copy = *state;
     copy.pipelines = WEIR_ARENA_ARRAY(&arena, state->n_pipelines + 1, struct weir_ion_pipeline);
     copy.candidates = WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_candidate);
+    copy.triggers = WEIR_ARENA_ARRAY(&arena, state->n_triggers + 1, struct weir_ion_trigger);
+    if (state->n_triggers > 0) {
+        memcpy(copy.triggers, state->triggers, state->n_triggers * sizeof(*copy.triggers));
+    }
     if (state->n_pipelines > 0) {
         memcpy(copy.pipelines, state->pipelines, state->n_pipelines * sizeof(*copy.pipelines));
     }
@@ -496,7 +648,8 @@ static void check_nothing_is_forgotten(const struct weir_ion_state *state, int64
         int64_t tick_ms = weir_ion_next_tick_ms(state, now_ms);
         REQUIRE(candidate->until_ms == 0 || candidate->until_ms > now_ms);
         REQUIRE(candidate->until_ms == 0 || tick_ms <= candidate->until_ms);
-        REQUIRE(candidate->until_ms > 0 || strcmp(candidate->waits_for, "manual") == 0);
+        REQUIRE(candidate->until_ms > 0 || strcmp(candidate->waits_for, "manual") == 0 ||
+                weir_ion_watching(state, candidate) != NULL);
         if (strstr(link->policies.names, "expiry") != NULL) {
             REQUIRE(candidate->created_ms + 1000 * atoll(MAX_AGE_S) > now_ms);
             REQUIRE(tick_ms <= candidate->created_ms + 1000 * atoll(MAX_AGE_S));
@@ -504,14 +657,49 @@ static void check_nothing_is_forgotten(const struct weir_ion_state *state, int64
     }
 }
 
+/** Recorded inputs fire again, for the same reason. */
+static void check_firing(const struct weir_trigger_firing *firing)
+{
+    struct weir_trigger_verdict again;
+    REQUIRE(weir_trigger_replay(firing->inputs, &arena, &again, NULL) == WEIR_OK);
+    REQUIRE(again.fires && strcmp(again.reason, firing->reason) == 0);
+}
+
+/** Told again it changes nothing; only that a trial may begin when another has ended. */
+static void check_told_again(const struct weir_ion_state *state, const struct weir_ion_event *event,
+                             int64_t now_ms)
+{
+    struct weir_error err;
+    struct weir_ion_state copy = copy_state(state);
+    size_t n_watched = 0, n = 0;
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        n_watched += weir_ion_watching(state, &state->candidates[i]) != NULL;
+    }
+    for (;; n++) {
+        struct weir_ion_actions again = {0};
+        REQUIRE(weir_ion_step(&copy, event, now_ms, &arena, &again, &err) == WEIR_OK);
+        if (again.n == 0) {
+            return;
+        }
+        REQUIRE(event->type == WEIR_ION_EVENT_TICK && n < 4 * n_watched);
+    }
+}
+
+/** All that a step is checked by, over a history. */
+struct checks {
+    struct keys keys;
+    struct history history;
+    struct deployed deployed;
+};
+
 static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_event *event,
-                            int64_t now_ms, struct keys *keys, struct history *history,
+                            int64_t now_ms, struct checks *checks, const char *text_before,
                             char **out_actions)
 {
-    struct weir_ion_actions actions = {0}, again = {0};
+    struct keys *keys = &checks->keys;
+    struct weir_ion_actions actions = {0};
     struct weir_error err = {0};
     struct weir_ion_state before = copy_state(state);
-    char *text_before = dump_state(state, &arena);
     weir_status status = weir_ion_step(state, event, now_ms, &arena, &actions, &err);
     *out_actions = dump_actions(&actions, &arena);
     if (status != WEIR_OK) {
@@ -522,7 +710,7 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
     }
     check_candidates(&before, state, &actions);
     check_pipelines(&before, state);
-    check_decisions(&before, state, &actions, now_ms, history);
+    check_decisions(&before, state, &actions, now_ms, &checks->history);
     if (event->type == WEIR_ION_EVENT_TICK) {
         check_nothing_is_forgotten(state, now_ms);
     }
@@ -530,17 +718,39 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
         const struct weir_ion_action *action = &actions.items[i];
         if (action->type == WEIR_ION_ACTION_START_TRAINING ||
             action->type == WEIR_ION_ACTION_START_PREDICTION ||
-            action->type == WEIR_ION_ACTION_STOP_PREDICTION) {
+            action->type == WEIR_ION_ACTION_STOP_PREDICTION ||
+            action->type == WEIR_ION_ACTION_SHIFT) {
             remember(keys, action->key);
         } else if (action->type == WEIR_ION_ACTION_DECIDED) {
             remember(keys, action->decision.id);
+        } else if (action->type == WEIR_ION_ACTION_FIRED) {
+            remember(keys, weir_arena_printf(&arena, "firing:%s", action->firing.id));
+            check_firing(&action->firing);
+        }
+        if (action->type == WEIR_ION_ACTION_SHIFT) {
+            carry_out(&checks->deployed, state, action);
         }
     }
+    check_deployed(&checks->deployed, state);
     if (is_idempotent(event->type)) {
-        REQUIRE(weir_ion_step(state, event, now_ms, &arena, &again, &err) == WEIR_OK);
-        REQUIRE(again.n == 0);
+        check_told_again(state, event, now_ms);
     }
     return WEIR_OK;
+}
+
+/** How often histories came to what they are there for. */
+static int n_shadows, n_canaries, n_sandboxes, n_rows;
+
+static void count_states(const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        n_shadows += strcmp(state->candidates[i].state, "SHADOW") == 0;
+        n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
+    }
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        n_rows += state->pipelines[i].runs_left > 0;
+    }
+    n_sandboxes += state->ion.mode != NULL && strcmp(state->ion.mode, "sandbox") == 0;
 }
 
 static void play(uint64_t seed)
@@ -557,15 +767,16 @@ static void play(uint64_t seed)
     int64_t times[N_STEPS];
     char *texts[N_STEPS], *acts[N_STEPS];
     weir_status statuses[N_STEPS];
-    struct keys *keys = WEIR_ARENA_NEW(&arena, struct keys);
-    struct history *history = WEIR_ARENA_NEW(&arena, struct history);
+    struct checks *checks = WEIR_ARENA_NEW(&arena, struct checks);
     for (int i = 0; i < N_STEPS; i++) {
         world.now_ms += (int64_t)weir_rng_below(&world.rng, 3000000);
         events[i] = i == 0 ? random_apply(&world) : random_event(&world, &state);
         times[i] = world.now_ms;
         given[i] = state;
-        statuses[i] = play_one(&state, &events[i], times[i], keys, history, &acts[i]);
+        statuses[i] = play_one(&state, &events[i], times[i], checks,
+                               i > 0 ? texts[i - 1] : dump_state(&state, &arena), &acts[i]);
         texts[i] = dump_state(&state, &arena);
+        count_states(&state);
     }
     for (int i = 0; i < N_STEPS; i++) {
         struct weir_ion_actions actions = {0};
@@ -587,6 +798,12 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
         play(seed);
         weir_arena_fini(&arena);
     }
+    printf("%d shadows, %d canaries, %d sandboxes, %d rows of trainings\n", n_shadows, n_canaries,
+           n_sandboxes, n_rows);
+    ck_assert_int_gt(n_shadows, 20);
+    ck_assert_int_gt(n_canaries, 20);
+    ck_assert_int_gt(n_sandboxes, 20);
+    ck_assert_int_gt(n_rows, 20);
 }
 
 END_TEST
