@@ -452,10 +452,11 @@ weir_status api_health_store(struct api_call *call, struct weir_txn *txn,
         bool is_new;
         WEIR_TRY(weir_alert_raise(txn, &alert, call->now_ms, &is_new, err));
         control_publish(&control, "alerts", json_pack("{s:s,s:b}", "kind", "drift", "new", is_new));
-    } else {
-        WEIR_TRY(weir_alert_resolve(txn, key, call->now_ms, err));
+        return WEIR_OK;
     }
-    return WEIR_OK;
+    bool is_elsewhere;
+    WEIR_TRY(weir_health_drifts_elsewhere(txn, &report, &is_elsewhere, err));
+    return is_elsewhere ? WEIR_OK : weir_alert_resolve(txn, key, call->now_ms, err);
 }
 
 weir_status api_health_report(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

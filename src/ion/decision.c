@@ -70,6 +70,11 @@ static const char sql_count_tried[] =
 static const char sql_drop_tried[] =
     "DELETE FROM decisions" OF_FRAME " AND is_sandbox = 1 AND pack = 0";
 static const char sql_has_report[] = "SELECT count(*) FROM health_reports WHERE id = :id";
+static const char sql_drifts_elsewhere[] =
+    "SELECT count(*) FROM ion_replicas r WHERE r.ion = :ion AND r.pipeline = :pipeline"
+    " AND r.replica IS NOT :replica AND (SELECT drifted FROM health_reports h WHERE h.ion = :ion"
+    " AND h.pipeline = :pipeline AND h.signal = :signal AND h.replica = r.replica"
+    " ORDER BY h.seq DESC LIMIT 1) = 1";
 /* Two texts each, because either index is the right one only for its own bound. */
 #define SUMMED                                                                                     \
     "SELECT CASE verdict WHEN 'grant' THEN 0 WHEN 'deny' THEN 1 WHEN 'unknown' THEN 2 "            \
@@ -189,6 +194,21 @@ weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_hea
     struct weir_health_report numbered = *report;
     WEIR_TRY(weir_txn_next(txn, "health_reports", &numbered.seq, err));
     return weir_txn_insert(txn, &weir_health_report_resource, &numbered, err);
+}
+
+weir_status weir_health_drifts_elsewhere(struct weir_txn *txn,
+                                         const struct weir_health_report *report, bool *out,
+                                         struct weir_error *err)
+{
+    int64_t n;
+    WEIR_TRY(weir_txn_query_int(txn, sql_drifts_elsewhere,
+                                WEIR_BINDS(WEIR_BIND_TEXT("ion", report->ion),
+                                           WEIR_BIND_TEXT("pipeline", report->pipeline),
+                                           WEIR_BIND_TEXT("signal", report->signal),
+                                           WEIR_BIND_TEXT("replica", report->replica)),
+                                0, &n, err));
+    *out = n > 0;
+    return WEIR_OK;
 }
 
 static int compare_times(const void *a, const void *b)

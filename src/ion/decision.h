@@ -92,6 +92,12 @@ weir_status weir_decisions_store(struct weir_txn *txn, const struct weir_decisio
 weir_status weir_health_report_store(struct weir_txn *txn, const struct weir_health_report *report,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Does another replica's last report say that the same signal of the pipeline has drifted? Of the
+ *  replicas that report now (ion/replica.h); one that is gone says nothing. */
+weir_status weir_health_drifts_elsewhere(struct weir_txn *txn,
+                                         const struct weir_health_report *report, bool *out,
+                                         struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Which of an ION's decisions are summed up: those after a number, not before a time, before
  * another. */
 struct weir_decision_window {
