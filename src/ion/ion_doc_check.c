@@ -56,8 +56,26 @@ static weir_status check_endpoints(const struct weir_ion_doc_pipeline *pipeline,
     return status;
 }
 
+/** Policies in an order in which they do what they are for. */
+static weir_status check_chain(const struct weir_policy_chain *chain, size_t i_link,
+                               struct weir_error *err)
+{
+    for (size_t i = 0; i + 1 < chain->n; i++) {
+        if (weir_policy_ops(&chain->items[i])->ends_chain) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.links[%zu].policy[%zu]: %s must be the last: while a version "
+                                  "waits behind it, the one before would get all requests again",
+                                  i_link, i, chain->items[i].kind->name);
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error *err)
 {
+    for (size_t i = 0; i < doc->n_links; i++) {
+        WEIR_TRY(check_chain(&doc->links[i].policies, i, err));
+    }
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
         if (pipeline->type != WEIR_PIPELINE_PREDICTION) {

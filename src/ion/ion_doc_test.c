@@ -330,6 +330,32 @@ START_TEST(a_path_that_means_something_else_on_a_node_is_refused)
 
 END_TEST
 
+static const struct {
+    const char *policy;
+    const char *said; /**< NULL: it is fine. */
+} chains[] = {
+    {"[{kind: shadow}, manual, canary]", NULL},
+    {"[canary, manual]", "$.links[0].policy[0]: canary must be the last"},
+    {"[manual, canary, {kind: rate-limit, min_interval_s: 9}]",
+     "$.links[0].policy[1]: canary must be the last"},
+};
+
+START_TEST(what_would_wait_behind_a_canary_is_refused_when_it_is_applied)
+{
+    struct weir_ion_doc doc;
+    char text[1024];
+    (void)snprintf(text, sizeof text, DOC(TRAINING, "{from: t, to: {deployment: d}, policy: %s}"),
+                   chains[_i].policy);
+    ck_assert_int_eq(parse(text, &doc), WEIR_OK); /* a stored one is read as it is */
+    weir_status status = weir_ion_doc_check(&doc, &err);
+    ck_assert_int_eq(status, chains[_i].said == NULL ? WEIR_OK : WEIR_ERR_INVALID);
+    if (chains[_i].said != NULL) {
+        ck_assert_msg(strstr(err.message, chains[_i].said) != NULL, "%s", err.message);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ion_doc");
@@ -342,6 +368,8 @@ int main(void)
     tcase_add_test(tcase, a_link_may_begin_at_a_registered_model);
     tcase_add_loop_test(tcase, a_path_that_means_something_else_on_a_node_is_refused, 0,
                         sizeof(paths) / sizeof(paths[0]));
+    tcase_add_loop_test(tcase, what_would_wait_behind_a_canary_is_refused_when_it_is_applied, 0,
+                        sizeof(chains) / sizeof(chains[0]));
     tcase_add_loop_test(tcase, what_is_wrong_is_named_by_its_place, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     suite_add_tcase(suite, tcase);

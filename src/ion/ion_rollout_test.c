@@ -192,9 +192,17 @@ static const struct {
     struct weir_ion_figures figures;
     const char *words;
 } guards[] = {
-    {{.server_ms = 1, .n_requests = 20, .n_failed = 3}, "3 of 20 requests failed"},
-    {{.server_ms = 1, .n_requests = 100, .n_slow = 2}, "2 of 100 requests took longer than 200 ms"},
-    {{.server_ms = 1, .n_compared = 20, .n_disagreed = 5}, "5 of 20 answers were not those"},
+    {{.server_ms = 1, .n_requests = 20, .n_failed = 6}, "6 of 20 requests failed"},
+    {{.server_ms = 1, .n_requests = 100, .n_slow = 4}, "4 of 100 requests took longer than 200 ms"},
+    {{.server_ms = 1, .n_compared = 20, .n_disagreed = 9}, "9 of 20 answers were not those"},
+};
+
+/** Above the limits by chance: Wilson's interval (95 %) of the share still holds the limit. */
+static const struct weir_ion_figures by_chance[] = {
+    {.server_ms = 1, .n_requests = 20, .n_failed = 4},
+    {.server_ms = 1, .n_requests = 20, .n_slow = 1},
+    {.server_ms = 1, .n_requests = 99, .n_slow = 2},
+    {.server_ms = 1, .n_compared = 20, .n_disagreed = 7},
 };
 
 START_TEST(a_guard_that_trips_gives_all_requests_back_at_once)
@@ -211,6 +219,35 @@ START_TEST(a_guard_that_trips_gives_all_requests_back_at_once)
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
     tick_of(2, 200);
     ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+START_TEST(what_a_few_requests_show_by_chance_trips_no_guard)
+{
+    try_second(CANARY);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    traffic.figures = by_chance[_i];
+    tick_of(2, 200);
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    ck_assert_uint_eq(actions.n, 0);
+}
+
+END_TEST
+
+START_TEST(one_failure_of_99_is_no_breach_but_where_none_may_be)
+{
+    bool is_strict = _i == 1;
+    try_second(is_strict ? "{kind: canary, max_error_rate: 0}" : "canary");
+    traffic.live_ppm = 10000;
+    tick_of(2, 200);
+    traffic.figures = (struct weir_ion_figures){.server_ms = 1, .n_requests = 99};
+    tick_of(2, 200);
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    traffic.figures.n_failed = 1;
+    tick_of(2, 200);
+    is_in(2, is_strict ? WEIR_CANDIDATE_ROLLED_BACK : WEIR_CANDIDATE_CANARY);
 }
 
 END_TEST
@@ -471,6 +508,9 @@ int main(void)
     tcase_add_test(tcase, a_canary_goes_step_by_step_and_then_serves);
     tcase_add_loop_test(tcase, a_guard_that_trips_gives_all_requests_back_at_once, 0,
                         (int)WEIR_ARRAY_LEN(guards));
+    tcase_add_loop_test(tcase, what_a_few_requests_show_by_chance_trips_no_guard, 0,
+                        (int)WEIR_ARRAY_LEN(by_chance));
+    tcase_add_loop_test(tcase, one_failure_of_99_is_no_breach_but_where_none_may_be, 0, 2);
     tcase_add_loop_test(tcase, what_does_not_load_or_takes_too_long_is_rolled_back, 0, 2);
     tcase_add_test(tcase, a_trial_without_its_file_is_over);
     tcase_add_test(tcase, an_ion_that_comes_back_as_a_sandbox_asks_for_nothing);

@@ -89,6 +89,8 @@ struct weir_policy_ops {
         watches; /**< While a candidate waits here it is asked again with every tick; what it says is
                      recorded if it is another thing than before. */
     bool tries;  /**< Its candidates get requests of a deployment: the link must end in one. */
+    bool ends_chain; /**< It must be the last of its chain: what waits behind it would give the
+                         requests back to the version before. */
     /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */
     int64_t (*slow_us)(const void *options);
     bool is_limit; /**< It holds wherever the candidate stands: while it waits at another policy, a

@@ -1,3 +1,4 @@
+#include "ion/feedback.h"
 #include "ion/ion_step.h"
 #include "ion/policy_trial.h"
 
@@ -76,31 +77,38 @@ static struct weir_policy_verdict roll_back(const char *rule)
     return (struct weir_policy_verdict){.verdict = WEIR_VERDICT_ROLLBACK, .rule = rule};
 }
 
+/** Is more than this share of all answers of the kind that k of the n seen were? Surely: by the lower
+ *  end of Wilson's interval, so that one failure of a few says little, and one where none may be says all. */
+static bool is_surely_above(int64_t k, int64_t n, double share)
+{
+    return k > 0 && weir_accuracy_of(n, k).low > share;
+}
+
 /** The guard that trips, in words; NULL: none does. */
 static const char *tripped(const struct weir_policy_canary *canary,
                            const struct weir_policy_trial *trial, struct weir_arena *arena)
 {
-    double n = (double)WEIR_MAX(trial->n_requests, (int64_t)1);
-    double errors = (double)trial->n_failed / n, slow = (double)trial->n_slow / n;
-    double disagreement =
-        (double)trial->n_disagreed / (double)WEIR_MAX(trial->n_compared, (int64_t)1);
     bool is_judged = trial->n_requests >= canary->min_judged;
-    if (is_judged && errors > canary->max_error_rate) {
+    if (is_judged && is_surely_above(trial->n_failed, trial->n_requests, canary->max_error_rate)) {
+        return weir_arena_printf(arena,
+                                 "canary: %" PRId64 " of %" PRId64
+                                 " requests failed, surely more than a share of %g",
+                                 trial->n_failed, trial->n_requests, canary->max_error_rate);
+    }
+    if (is_judged && canary->max_p99_ms > 0 &&
+        is_surely_above(trial->n_slow, trial->n_requests, 0.01)) {
         return weir_arena_printf(
-            arena, "canary: %" PRId64 " of %" PRId64 " requests failed, more than a share of %g",
-            trial->n_failed, trial->n_requests, canary->max_error_rate);
+            arena,
+            "canary: %" PRId64 " of %" PRId64
+            " requests took longer than %g ms: surely so does the 99th percentile",
+            trial->n_slow, trial->n_requests, canary->max_p99_ms);
     }
-    if (is_judged && canary->max_p99_ms > 0 && slow > 0.01) {
+    if (trial->n_compared >= canary->min_judged &&
+        is_surely_above(trial->n_disagreed, trial->n_compared, canary->max_disagreement)) {
         return weir_arena_printf(arena,
                                  "canary: %" PRId64 " of %" PRId64
-                                 " requests took longer than %g ms: so does the 99th percentile",
-                                 trial->n_slow, trial->n_requests, canary->max_p99_ms);
-    }
-    if (trial->n_compared >= canary->min_judged && disagreement > canary->max_disagreement) {
-        return weir_arena_printf(arena,
-                                 "canary: %" PRId64 " of %" PRId64
-                                 " answers were not those of the version that serves, more than a "
-                                 "share of %g",
+                                 " answers were not those of the version that serves, surely more "
+                                 "than a share of %g",
                                  trial->n_disagreed, trial->n_compared, canary->max_disagreement);
     }
     return NULL;
@@ -190,21 +198,25 @@ static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_policy_canary, hold_s, "hold-s", INT, 0, "60", 0, 31536000, "How long each step lasts at least, from when its share is in effect"),
     WEIR_OPT_JSON(weir_policy_canary, min_requests, "min-requests", INT, 0, "100", 0, 1e12, "How many requests the version must have answered in a step"),
     WEIR_OPT_JSON(weir_policy_canary, timeout_s, "timeout-s", INT, 0, "86400", 1, 31536000, "How long a step may last: then the version goes back"),
-    WEIR_OPT_JSON(weir_policy_canary, min_judged, "min-judged", INT, 0, "20", 1, 1e12, "How many requests of a step a guard must have seen before it trips"),
+    WEIR_OPT_JSON(weir_policy_canary, min_judged, "min-judged", INT, 0, "20", 1, 1e12, "How many requests of a step a guard must have seen before it trips; it trips when the share is surely above its limit (95 % interval)"),
     WEIR_OPT_JSON(weir_policy_canary, max_error_rate, "max-error-rate", F64, 0, "0.01", 0, 1, "Guard: the share of its answers that may be failures (5xx, or none); 1: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_p99_ms, "max-p99-ms", F64, 0, NULL, 0, 1e9, "Guard: what 99 of 100 of its answers must not take longer than; 0: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_disagreement, "max-disagreement", F64, 0, "1", 0, 1, "Guard: the share of requests, answered by both versions, whose answers may differ; 1: no guard"),
 };
 // clang-format on
 
-static const struct weir_policy_ops ops = {
-    .check = check, .decide = decide, .watches = true, .tries = true, .slow_us = slow_us};
+static const struct weir_policy_ops ops = {.check = check,
+                                           .decide = decide,
+                                           .watches = true,
+                                           .tries = true,
+                                           .ends_chain = true,
+                                           .slow_us = slow_us};
 
 const struct weir_kind weir_policy_canary = {
     .name = "canary",
-    .doc = "A version answers a growing share of a deployment's requests. A guard that trips gives "
-           "all "
-           "of them back to the version before at once, and the version is rolled back.",
+    .doc = "A version answers a growing share of a deployment's requests. A guard that trips "
+           "gives all of them back to the version before at once, and the version is rolled back. "
+           "The last of its chain.",
     WEIR_KIND_OPTIONS(weir_policy_canary, options_of),
     .ops = &ops,
 };
