@@ -1,6 +1,9 @@
 #include "ion/decision.h"
 
 #include "base/rng.h"
+#include "ion/ion.h"
+#include "ion/replica.h"
+#include "store/identity.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 
@@ -201,6 +204,65 @@ START_TEST(a_health_report_is_stored_once)
 
 END_TEST
 
+static weir_status report_of(struct weir_txn *txn, const char *replica, const char *signal,
+                             bool drifted, bool *out_is_elsewhere, struct weir_error *err)
+{
+    static int n;
+    struct weir_health_report report = {.id = weir_arena_printf(&fixture.arena, "r%d", n++),
+                                        .ion = "x",
+                                        .pipeline = "p",
+                                        .replica = (char *)replica,
+                                        .signal = (char *)signal,
+                                        .statistic = "ks",
+                                        .drifted = drifted,
+                                        .n_samples = 50,
+                                        .time_ms = 9};
+    WEIR_TRY(weir_health_report_store(txn, &report, err));
+    return weir_health_drifts_elsewhere(txn, &report, out_is_elsewhere, err);
+}
+
+static weir_status reports_of_two(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const replicas[] = {"j-0", "j-1"};
+    bool is_elsewhere;
+    (void)context;
+    const struct weir_ion ion = {
+        .name = "x", .project = "p", .state = "ACTIVE", .mode = "production", .document = "{}"};
+    MUST(weir_txn_insert(txn, &weir_project_resource, &(struct weir_project){.name = "p"}, err));
+    MUST(weir_txn_insert(txn, &weir_ion_resource, &ion, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(replicas); i++) {
+        const struct weir_ion_replica row = {.id = (char *)replicas[i],
+                                             .ion = "x",
+                                             .pipeline = "p",
+                                             .replica = (char *)replicas[i],
+                                             .state = "STARTING"};
+        MUST(weir_txn_insert(txn, &weir_ion_replica_resource, &row, err));
+    }
+    MUST(report_of(txn, "j-0", "score", true, &is_elsewhere, err));
+    ck_assert(!is_elsewhere); /* its own counts for nothing */
+    MUST(report_of(txn, "j-1", "score", false, &is_elsewhere, err));
+    ck_assert(is_elsewhere);
+    MUST(report_of(txn, "j-1", "brightness", false, &is_elsewhere, err));
+    ck_assert(!is_elsewhere);
+    MUST(report_of(txn, NULL, "score", false, &is_elsewhere, err));
+    ck_assert(is_elsewhere);
+    MUST(report_of(txn, "j-0", "score", false, &is_elsewhere, err));
+    MUST(report_of(txn, "j-1", "score", false, &is_elsewhere, err));
+    ck_assert(!is_elsewhere); /* the last one counts */
+    MUST(report_of(txn, "k-0", "score", true, &is_elsewhere, err));
+    MUST(report_of(txn, "j-1", "score", false, &is_elsewhere, err));
+    ck_assert(!is_elsewhere); /* that replica is gone */
+    return WEIR_OK;
+}
+
+START_TEST(a_signal_that_drifts_at_another_replica_is_known)
+{
+    fixture_write(&fixture, reports_of_two, NULL);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("decision", set_up, tear_down,
                     a_frame_is_decided_once_and_sums_equal_a_sorted_array,
-                    a_health_report_is_stored_once)
+                    a_health_report_is_stored_once,
+                    a_signal_that_drifts_at_another_replica_is_known)
