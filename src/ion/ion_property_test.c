@@ -206,14 +206,43 @@ static struct weir_ion_dataset *next_dataset(struct world *world, size_t i_train
     return dataset;
 }
 
+/** A model or data comes, or a person sets a model, as `event` says on which link. */
+static struct weir_ion_event random_model(struct world *world, const struct weir_ion_event *event,
+                                          uint64_t dice)
+{
+    static const char *const trainings[] = {"t", "u"};
+    struct weir_rng *rng = &world->rng;
+    size_t i_training = weir_rng_below(rng, 2);
+    if (dice < 12) {
+        world->models[I_FREE] += world->models[I_FREE] == 0 || weir_rng_below(rng, 3) != 0;
+        return free_model(world->models[I_FREE]);
+    }
+    if (dice < 36) {
+        bool is_again = weir_rng_below(rng, 4) == 0 && world->models[i_training] > 0;
+        return model(&arena, trainings[i_training],
+                     is_again
+                         ? 1 + (int64_t)weir_rng_below(rng, (uint64_t)world->models[i_training])
+                         : ++world->models[i_training]);
+    }
+    if (dice < 44) {
+        return (struct weir_ion_event){.type = WEIR_ION_EVENT_DATASET,
+                                       .datasets = next_dataset(world, i_training),
+                                       .n_datasets = 1};
+    }
+    struct weir_ion_event set =
+        model(&arena, trainings[i_training], 1 + (int64_t)weir_rng_below(rng, 12));
+    set.type = WEIR_ION_EVENT_SET;
+    set.actor = event->actor;
+    set.link = event->link;
+    return set;
+}
+
 static struct weir_ion_event random_event(struct world *world, struct weir_ion_state *state)
 {
     struct weir_rng *rng = &world->rng;
-    static const char *const trainings[] = {"t", "u"},
-                             *const pipelines[] = {"t", "u", "p", "q", "z"},
+    static const char *const pipelines[] = {"t", "u", "p", "q", "z"},
                              *const links[] = {NULL,  NULL,           "t:p",           "u:p",
                                                "u:q", "model/free:p", "t:deployment/d"};
-    size_t i_training = weir_rng_below(rng, 2);
     const struct weir_ion_pipeline *pipeline =
         state->n_pipelines > 0 ? &state->pipelines[weir_rng_below(rng, state->n_pipelines)] : NULL;
     static const char *const people[] = {"ann", "bob", "cat"}, *const roles[][2] = {
@@ -235,34 +264,12 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     if (dice < 6) {
         return random_apply(world);
     }
-    if (dice < 12) {
-        world->models[I_FREE] += world->models[I_FREE] == 0 || weir_rng_below(rng, 3) != 0;
-        return free_model(world->models[I_FREE]);
-    }
-    if (dice < 36) {
-        bool is_again = weir_rng_below(rng, 4) == 0 && world->models[i_training] > 0;
-        return model(&arena, trainings[i_training],
-                     is_again
-                         ? 1 + (int64_t)weir_rng_below(rng, (uint64_t)world->models[i_training])
-                         : ++world->models[i_training]);
-    }
-    if (dice < 44) {
-        event.type = WEIR_ION_EVENT_DATASET;
-        event.datasets = next_dataset(world, i_training);
-        event.n_datasets = 1;
-        return event;
+    if (dice <= 44) {
+        return random_model(world, &event, dice);
     }
     event.job = weir_arena_printf(&arena, "j%" PRId64, ++world->n_jobs);
     if (pipeline != NULL && weir_rng_below(rng, 2) == 0) {
         event.job = pipeline->job;
-    }
-    if (dice == 44) {
-        struct weir_ion_event set =
-            model(&arena, trainings[i_training], 1 + (int64_t)weir_rng_below(rng, 12));
-        set.type = WEIR_ION_EVENT_SET;
-        set.actor = event.actor;
-        set.link = event.link;
-        return set;
     }
     if (dice >= 88 && dice < 96) {
         return random_tick(world, state);

@@ -276,8 +276,7 @@ END_TEST
 /** Each followed by a time that no row has. */
 static const char *const wrong_times[] = {
     "{\"trigger\":{\"kind\":\"model-age\",\"max_age_s\":9},\"now_ms\":9,\"model_ms\":",
-    "{\"trigger\":{\"kind\":\"manual\",\"least_interval_s\":9},\"by\":\"a\",\"now_ms\":9,"
-    "\"started_ms\":",
+    "{\"trigger\":{\"kind\":\"manual\",\"least_interval_s\":9},\"now_ms\":9,\"started_ms\":",
     "{\"trigger\":{\"kind\":\"manual\"},\"now_ms\":",
 };
 
