@@ -497,15 +497,10 @@ weir_status api_deployment_get(struct api_call *call, struct weir_txn *txn, stru
 {
     int64_t after, wait_s;
     struct weir_ion_state state;
-    const struct weir_ion_pipeline *pipeline = NULL;
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, DEPLOYMENT_WAIT_MAX_S, &wait_s, err));
     WEIR_TRY(weir_ion_load(txn, call->params[0], call->arena, &state, err));
-    for (size_t i = 0; i < state.n_pipelines; i++) {
-        if (strcmp(state.pipelines[i].name, call->params[1]) == 0) {
-            pipeline = &state.pipelines[i];
-        }
-    }
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(&state, call->params[1]);
     if (pipeline == NULL || strcmp(pipeline->type, "prediction") != 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "ion \"%s\" has no prediction pipeline \"%s\"", call->params[0],

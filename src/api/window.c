@@ -221,13 +221,10 @@ static weir_status store_finding(struct testing *testing, struct weir_txn *txn,
 static weir_status check_pipeline(const struct weir_ion_state *state, const char *name,
                                   struct weir_error *err)
 {
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        if (strcmp(state->pipelines[i].name, name) == 0) {
-            return WEIR_OK;
-        }
-    }
-    return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ion \"%s\" has no pipeline \"%.63s\"",
-                          state->ion.name, name);
+    return weir_ion_pipeline_of(state, name) != NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND, "ion \"%s\" has no pipeline \"%.63s\"",
+                                state->ion.name, name);
 }
 
 static weir_status read_in(struct weir_txn *txn, void *context, struct weir_error *err)

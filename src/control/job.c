@@ -319,17 +319,6 @@ struct ion_action {
     int64_t training;
 };
 
-static const struct weir_ion_pipeline *find_pipeline(const struct weir_ion_state *state,
-                                                     const char *name)
-{
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        if (strcmp(state->pipelines[i].name, name) == 0) {
-            return &state->pipelines[i];
-        }
-    }
-    return NULL;
-}
-
 static weir_status report_started(struct control *control, struct weir_txn *txn,
                                   const struct ion_action *action, const struct weir_job *job,
                                   struct weir_error *err)
@@ -378,7 +367,7 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
                                   const struct ion_action *action, struct weir_error *err)
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
-    const struct weir_ion_pipeline *pipeline = find_pipeline(state, action->pipeline);
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
     if (doc == NULL || pipeline == NULL || pipeline->training != action->training ||
         strcmp(pipeline->state, "TRAINING") != 0 || pipeline->job != NULL) {
         return WEIR_OK; /* removed, superseded or started before */
@@ -429,7 +418,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
                                     const struct ion_action *action, struct weir_error *err)
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
-    const struct weir_ion_pipeline *pipeline = find_pipeline(state, action->pipeline);
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
     if (doc == NULL || pipeline == NULL || pipeline->job != NULL ||
         strcmp(pipeline->state, "REMOVED") == 0) {
         return WEIR_OK;

@@ -224,12 +224,9 @@ static bool is_asked(const struct weir_ion_state *state, const struct weir_ion_t
     if (trigger == NULL || weir_trigger_ops(trigger)->sees == WEIR_TRIGGER_SEES_OWN) {
         return false;
     }
-    bool is_idle = false;
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        is_idle = is_idle || (strcmp(state->pipelines[i].name, row->pipeline) == 0 &&
-                              strcmp(state->pipelines[i].state, "IDLE") == 0);
-    }
-    return is_idle && weir_trigger_until_ms(trigger, inputs) == 0;
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, row->pipeline);
+    return pipeline != NULL && strcmp(pipeline->state, "IDLE") == 0 &&
+           weir_trigger_until_ms(trigger, inputs) == 0;
 }
 
 weir_status control_observe(struct control *control, struct weir_txn *txn,

@@ -51,9 +51,6 @@ const char *engine_actor(const struct engine *engine);
 /** The pipeline of that name that is not removed; NULL if there is none. */
 struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name);
 
-/** Also a removed one. */
-struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char *name);
-
 /** Add a row in its place; earlier pointers into the array are void. */
 struct weir_ion_pipeline *engine_add_pipeline(struct engine *engine,
                                               struct weir_ion_pipeline pipeline);

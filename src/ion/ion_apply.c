@@ -88,7 +88,7 @@ static struct weir_ion_pipeline *
 ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, bool *out_is_new)
 {
     bool is_training = doc->type == WEIR_PIPELINE_TRAINING;
-    struct weir_ion_pipeline *pipeline = engine_any_pipeline(engine, doc->name);
+    struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(engine->state, doc->name);
     *out_is_new = pipeline == NULL || engine_is(pipeline->state, PIPELINE_REMOVED);
     if (pipeline == NULL) {
         pipeline = engine_add_pipeline(

@@ -53,11 +53,11 @@ void engine_tell(struct engine *engine, const char *kind, const char *message)
                                                 .actor = engine_actor(engine)});
 }
 
-struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char *name)
+struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *state, const char *name)
 {
-    for (size_t i = 0; name != NULL && i < engine->state->n_pipelines; i++) {
-        if (strcmp(engine->state->pipelines[i].name, name) == 0) {
-            return &engine->state->pipelines[i];
+    for (size_t i = 0; name != NULL && i < state->n_pipelines; i++) {
+        if (strcmp(state->pipelines[i].name, name) == 0) {
+            return &state->pipelines[i];
         }
     }
     return NULL;
@@ -65,7 +65,7 @@ struct weir_ion_pipeline *engine_any_pipeline(struct engine *engine, const char 
 
 struct weir_ion_pipeline *engine_pipeline(struct engine *engine, const char *name)
 {
-    struct weir_ion_pipeline *pipeline = engine_any_pipeline(engine, name);
+    struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(engine->state, name);
     return pipeline != NULL && !engine_is(pipeline->state, PIPELINE_REMOVED) ? pipeline : NULL;
 }
 

@@ -344,6 +344,10 @@ struct weir_trigger_inputs weir_ion_trigger_inputs(const struct weir_ion_state *
                                                    const struct weir_ion_trigger *trigger,
                                                    int64_t now_ms);
 
+/** The row of the pipeline of that name, whatever its state; NULL if there is none, or `name` is NULL. */
+struct weir_ion_pipeline *weir_ion_pipeline_of(const struct weir_ion_state *state,
+                                               const char *name);
+
 /** The document's trigger of a row; NULL: the document has another, or none. */
 const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *state,
                                                const struct weir_ion_trigger *trigger);

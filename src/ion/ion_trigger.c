@@ -26,22 +26,11 @@ static struct weir_ion_trigger *find_row(const struct weir_ion_state *state, con
     return NULL;
 }
 
-static const struct weir_ion_pipeline *find_pipeline(const struct weir_ion_state *state,
-                                                     const char *name)
-{
-    for (size_t i = 0; i < state->n_pipelines; i++) {
-        if (strcmp(state->pipelines[i].name, name) == 0) {
-            return &state->pipelines[i];
-        }
-    }
-    return NULL;
-}
-
 const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *state,
                                                const struct weir_ion_trigger *trigger)
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, trigger->pipeline);
-    const struct weir_ion_pipeline *pipeline = find_pipeline(state, trigger->pipeline);
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, trigger->pipeline);
     size_t position = (size_t)trigger->position;
     bool is_there = doc != NULL && pipeline != NULL && position < doc->triggers.n &&
                     !engine_is(pipeline->state, PIPELINE_REMOVED) &&
@@ -55,7 +44,7 @@ struct weir_trigger_inputs weir_ion_trigger_inputs(const struct weir_ion_state *
                                                    int64_t now_ms)
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, trigger->pipeline);
-    const struct weir_ion_pipeline *pipeline = find_pipeline(state, trigger->pipeline);
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, trigger->pipeline);
     return (struct weir_trigger_inputs){
         .trigger = trigger->text,
         .now_ms = now_ms,
