@@ -94,15 +94,22 @@ void *exchange_begin(void *context, const char *uri, struct MHD_Connection *conn
     return x;
 }
 
-static void exchange_destroy(struct http_exchange *x)
+void exchange_drop_upload(struct http_exchange *x)
 {
-    body_release(x);
     if (x->upload_fd >= 0) {
         close(x->upload_fd);
+        x->upload_fd = -1;
     }
     if (x->upload_path != NULL) {
         (void)unlink(x->upload_path); /* gone already if the handler renamed it */
+        x->upload_path = NULL;
     }
+}
+
+static void exchange_destroy(struct http_exchange *x)
+{
+    body_release(x);
+    exchange_drop_upload(x);
     response_fini(&x->response);
     weir_buf_fini(&x->body);
     weir_buf_fini(&x->pending);

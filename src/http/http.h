@@ -77,7 +77,7 @@ struct weir_http_request {
     const char *body;   /**< body_len bytes and a NUL; "" if there is none or it went to a file. */
     size_t body_len;
     const char *body_file; /**< Temporary file with the body (rule.to_file), else NULL. The handler
-                              may rename it away; otherwise it is unlinked after the response. */
+                              may rename it away; otherwise it is unlinked before the answer. */
     uint64_t body_file_bytes;
     const char *body_file_sha256; /**< Of its bytes, taken as they came. */
     const char *remote;           /**< Address of the other side, "127.0.0.1". */

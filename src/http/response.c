@@ -265,6 +265,7 @@ void weir_http_response_events(struct weir_http_response *response, uint64_t top
 enum MHD_Result response_queue(struct http_exchange *x)
 {
     struct weir_http_response *response = &x->response;
+    exchange_drop_upload(x);
     if (response->has_bad_header) {
         response->has_bad_header = false;
         free_headers(response);

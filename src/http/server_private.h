@@ -229,6 +229,8 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
                         enum MHD_RequestTerminationCode why);
 void connection_notify(void *server, struct MHD_Connection *connection, void **watch,
                        enum MHD_ConnectionNotificationCode code);
+/** The handler is done: what of the body's file it has not taken is removed. */
+void exchange_drop_upload(struct http_exchange *x);
 
 /* request.c */
 /** Fill method, path, segments, query, headers from the connection. INVALID: a malformed target. */
