@@ -183,6 +183,7 @@ START_TEST(what_only_running_processes_need_stays_behind)
 {
     static const char *const left_out[] = {"server.json",  "server.lock",      "uploads/u1",
                                            "rendezvous/r", "agent/agent.sock", "a.tmp"};
+    ck_assert_int_eq(weir_dir_make(in("state/datasets"), 0700, &err), WEIR_OK);
     char *before = listing(in("state"), "");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(left_out); i++) {
         put(weir_arena_printf(&arena, "%s/state/%s", root, left_out[i]), "x", 1);
@@ -213,7 +214,7 @@ START_TEST(a_backup_that_differs_anywhere_is_not_restored)
     char *bytes;
     size_t len;
     ck_assert_int_eq(weir_file_read(path, 1 << 20, &arena, &bytes, &len, &err), WEIR_OK);
-    char *damaged = weir_arena_memdup(&arena, bytes, len);
+    char *damaged = weir_arena_memdup(&arena, bytes, len + 1); /* with its NUL */
     size_t at = len > 0 ? weir_rng_below(&rng, len) : 0;
     damaged[at] ^= 1;
     put(path, damaged, len > 0 ? len : 1);
