@@ -397,7 +397,7 @@ static weir_status fail_in(struct weir_txn *txn, void *context, struct weir_erro
 static weir_status sent_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct tried *tried = context;
-    return notify_queue_sent(txn, &tried->delivery, now_ms, err);
+    return notify_queue_sent(txn, &tried->delivery, now_ms, &fixture.arena, err);
 }
 
 START_TEST(a_message_that_never_goes_through_is_dead_and_raises_an_alert)
@@ -451,6 +451,43 @@ START_TEST(of_one_alert_they_go_in_order)
 
 END_TEST
 
+START_TEST(what_was_given_up_while_it_was_sent_stays_so)
+{
+    int n = 1;
+    struct tried tried = {0};
+    fixture_write(&fixture, fill_in, &n);
+    fixture_read(&fixture, list_in, &tried);
+    fixture_write(&fixture, take_in, &tried);
+    fixture_write(&fixture, delete_receiver_in, "hook");
+    fixture_write(&fixture, fail_in, &tried);
+    ck_assert_str_eq(ask_text("SELECT state FROM alert_deliveries"), "dead");
+    fixture_write(&fixture, sent_in, &tried);
+    ck_assert_str_eq(ask_text("SELECT state FROM alert_deliveries"), "dead");
+    tried.is_final = true;
+    fixture_write(&fixture, fail_in, &tried);
+    ck_assert_int_eq(ask("SELECT count(*) FROM alerts WHERE state <> 'resolved'"), 0);
+}
+
+END_TEST
+
+START_TEST(what_waits_for_another_try_is_not_taken)
+{
+    int n = 1;
+    struct tried tried = {0};
+    fixture_write(&fixture, fill_in, &n);
+    fixture_read(&fixture, list_in, &tried);
+    fixture_write(&fixture, take_in, &tried);
+    fixture_write(&fixture, fail_in, &tried);
+    /* a thread that listed before that */
+    ck_assert_int_eq(weir_store_write(fixture.store, take_in, &tried, &fixture.err),
+                     WEIR_ERR_NOT_FOUND);
+    now_ms += 1000;
+    fixture_write(&fixture, take_in, &tried);
+    ck_assert_int_eq(tried.delivery.attempts, 2);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("look", set_up_hooks, tear_down, an_alert_is_told_once_and_its_end_once,
                     a_rule_that_tells_no_end_tells_none_but_to_those_that_must_know,
                     one_that_ends_before_its_hold_time_tells_nobody,
@@ -464,4 +501,5 @@ WEIR_TEST_MAIN_WITH("look", set_up_hooks, tear_down, an_alert_is_told_once_and_i
                     what_is_deleted_tells_no_more, a_secret_is_kept_when_its_mask_comes_back,
                     a_full_queue_leaves_new_ones_out_and_says_so,
                     a_message_that_never_goes_through_is_dead_and_raises_an_alert,
-                    of_one_alert_they_go_in_order)
+                    of_one_alert_they_go_in_order, what_was_given_up_while_it_was_sent_stays_so,
+                    what_waits_for_another_try_is_not_taken)

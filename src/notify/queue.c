@@ -18,6 +18,13 @@ static const char sql_list[] =
     " alert_deliveries AS o WHERE o.receiver = d.receiver AND o.state = 'pending'"
     " AND o.alert = d.alert AND o.seq < d.seq) GROUP BY receiver ORDER BY due";
 static const char sql_id[] = "SELECT id FROM alert_deliveries WHERE seq = :seq";
+/* What was given up meanwhile, because its receiver was deleted, stays so. */
+static const char sql_sent[] =
+    "UPDATE alert_deliveries SET state = 'sent', error = NULL, done_ms = :now"
+    " WHERE seq = :seq AND state = 'pending'";
+static const char sql_failed[] =
+    "UPDATE alert_deliveries SET state = :state, error = :error, due_ms = :due, done_ms = :done"
+    " WHERE seq = :seq AND state = 'pending'";
 static const char sql_give_back[] =
     "UPDATE alert_deliveries SET due_ms = :now, attempts = attempts - 1"
     " WHERE seq = :seq AND state = 'pending'";
@@ -115,8 +122,10 @@ weir_status notify_queue_take(struct weir_txn *txn, int64_t seq, int64_t now_ms,
                                   &n, err));
     WEIR_TRY(
         weir_txn_get(txn, &weir_alert_delivery_resource, n > 0 ? ids[0] : "", arena, out, err));
-    if (strcmp(out->state, "pending") != 0) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "delivery \"%s\" is done", out->id);
+    bool is_due = out->due_ms <= now_ms || out->due_ms > now_ms + NOTIFY_RETRY_MAX_MS;
+    if (strcmp(out->state, "pending") != 0 || !is_due) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "delivery \"%s\" is done, or not due",
+                              out->id);
     }
     out->attempts++;
     out->due_ms = now_ms + NOTIFY_LEASE_MS;
@@ -125,19 +134,16 @@ weir_status notify_queue_take(struct weir_txn *txn, int64_t seq, int64_t now_ms,
 }
 
 weir_status notify_queue_sent(struct weir_txn *txn, const struct weir_alert_delivery *delivery,
-                              int64_t now_ms, struct weir_error *err)
+                              int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
 {
-    struct weir_alert_delivery sent = *delivery;
-    struct weir_arena arena;
-    sent.state = "sent";
-    sent.error = NULL;
-    sent.done_ms = now_ms;
-    WEIR_TRY(weir_txn_update(txn, &weir_alert_delivery_resource, &sent,
-                             WEIR_FIELDS("state", "error", "done_ms"), err));
-    weir_arena_init(&arena, 0);
-    weir_status status = weir_alert_resolve(txn, failing_key(sent.receiver, &arena), now_ms, err);
-    weir_arena_fini(&arena);
-    return status;
+    int64_t n_changed;
+    WEIR_TRY(
+        weir_txn_exec(txn, sql_sent,
+                      WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_INT("seq", delivery->seq)),
+                      &n_changed, err));
+    return n_changed == 1
+               ? weir_alert_resolve(txn, failing_key(delivery->receiver, arena), now_ms, err)
+               : WEIR_OK;
 }
 
 int64_t notify_retry_ms(int64_t attempts)
@@ -150,23 +156,23 @@ weir_status notify_queue_failed(struct weir_txn *txn, const struct weir_alert_de
                                 const char *error, bool is_final, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_error *err)
 {
-    struct weir_alert_delivery failed = *delivery;
     bool is_dead = is_final || delivery->attempts >= NOTIFY_TRIES_MAX;
-    failed.error = weir_arena_printf(arena, "%.*s", ERROR_MAX_BYTES, error);
-    failed.state = is_dead ? "dead" : "pending";
-    failed.due_ms = is_dead ? 0 : now_ms + notify_retry_ms(delivery->attempts);
-    failed.done_ms = is_dead ? now_ms : 0;
-    WEIR_TRY(weir_txn_update(txn, &weir_alert_delivery_resource, &failed,
-                             WEIR_FIELDS("state", "error", "due_ms", "done_ms"), err));
-    if (!is_dead && delivery->attempts < NOTIFY_TRIES_TOLD) {
+    const char *cut = weir_arena_printf(arena, "%.*s", ERROR_MAX_BYTES, error);
+    int64_t due_ms = is_dead ? 0 : now_ms + notify_retry_ms(delivery->attempts), n_changed;
+    WEIR_TRY(weir_txn_exec(txn, sql_failed,
+                           WEIR_BINDS(WEIR_BIND_TEXT("state", is_dead ? "dead" : "pending"),
+                                      WEIR_BIND_TEXT("error", cut), WEIR_BIND_INT("due", due_ms),
+                                      WEIR_BIND_INT("done", is_dead ? now_ms : 0),
+                                      WEIR_BIND_INT("seq", delivery->seq)),
+                           &n_changed, err));
+    if (n_changed == 0 || (!is_dead && delivery->attempts < NOTIFY_TRIES_TOLD)) {
         return WEIR_OK;
     }
     return raise_failing(
         txn, delivery->receiver,
-        weir_arena_printf(arena, "Receiver %s of alerts does not take messages: %s.%s",
-                          delivery->receiver, failed.error,
-                          is_dead ? " One was given up: `weir get alert-deliveries state=dead`."
-                                  : ""),
+        weir_arena_printf(
+            arena, "Receiver %s of alerts does not take messages: %s.%s", delivery->receiver, cut,
+            is_dead ? " One was given up: `weir get alert-deliveries state=dead`." : ""),
         now_ms, arena, err);
 }
 

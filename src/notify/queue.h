@@ -34,14 +34,18 @@ weir_status notify_queue_list(struct weir_txn *txn, int64_t now_ms, struct weir_
                               struct notify_waiting **out, size_t *out_n,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Begin a try: counted, and not to be tried again before its lease ends. @return NOT_FOUND. */
+/**
+ * Begin a try: counted, and not to be tried again before its lease ends.
+ * @return NOT_FOUND if it is done, gone, or not due.
+ */
 weir_status notify_queue_take(struct weir_txn *txn, int64_t seq, int64_t now_ms,
                               struct weir_arena *arena, struct weir_alert_delivery *out,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
-/** It went through. */
+/** It went through. One that was given up meanwhile (notify_queue_forget) stays so, here and below. */
 weir_status notify_queue_sent(struct weir_txn *txn, const struct weir_alert_delivery *delivery,
-                              int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
+                              int64_t now_ms, struct weir_arena *arena,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /** It did not. is_final: another try would be of no use. */
 weir_status notify_queue_failed(struct weir_txn *txn, const struct weir_alert_delivery *delivery,

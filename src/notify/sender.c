@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDLE_MAX_MS 5000
-#define TIMEOUT_MS  10000
+#define IDLE_MAX_MS        5000
+#define TIMEOUT_MS         10000
+#define STORE_RETRY_MAX_MS ((int64_t)60000) /* the database does not answer: not more seldom */
 
 /* One thread, and what it sends now. */
 struct worker {
@@ -22,6 +23,7 @@ struct worker {
     struct weir_http_client *client;
     struct weir_receiver_stop stop;
     char receiver[WEIR_FIELD_NAME_MAX_BYTES + 1]; /* "": none; under the sender's lock */
+    int64_t n_failed;                             /* turns on end that the database made fail */
     bool is_started;
 };
 
@@ -46,6 +48,7 @@ struct turn {
     int64_t seq;
     struct weir_alert_delivery delivery;
     struct weir_alert_receiver receiver;
+    bool is_taken;      /* there is a receiver to send it to */
     weir_status status; /* of the try */
     const char *error;
 };
@@ -59,9 +62,20 @@ static weir_status list_in(struct weir_txn *txn, void *context, struct weir_erro
 static weir_status take_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct turn *turn = context;
-    WEIR_TRY(notify_queue_take(txn, turn->seq, turn->now_ms, turn->arena, &turn->delivery, err));
-    return weir_txn_get(txn, &weir_alert_receiver_resource, turn->delivery.receiver, turn->arena,
-                        &turn->receiver, err);
+    turn->is_taken = false;
+    weir_status status =
+        notify_queue_take(txn, turn->seq, turn->now_ms, turn->arena, &turn->delivery, err);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return WEIR_OK; /* another thread was quicker */
+    }
+    WEIR_TRY(status);
+    status = weir_txn_get(txn, &weir_alert_receiver_resource, turn->delivery.receiver, turn->arena,
+                          &turn->receiver, err);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return notify_queue_forget(txn, turn->delivery.receiver, turn->now_ms, turn->arena, err);
+    }
+    turn->is_taken = status == WEIR_OK;
+    return status;
 }
 
 static weir_status note_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -69,7 +83,7 @@ static weir_status note_in(struct weir_txn *txn, void *context, struct weir_erro
     struct turn *turn = context;
     bool is_final = turn->status == WEIR_ERR_INVALID || turn->status == WEIR_ERR_UNSUPPORTED;
     if (turn->status == WEIR_OK) {
-        return notify_queue_sent(txn, &turn->delivery, turn->now_ms, err);
+        return notify_queue_sent(txn, &turn->delivery, turn->now_ms, turn->arena, err);
     }
     if (turn->status == WEIR_ERR_CANCELLED) {
         return notify_queue_give_back(txn, turn->delivery.seq, turn->now_ms, err);
@@ -124,22 +138,20 @@ static void tell(const struct turn *turn)
     }
 }
 
-static void send_one(struct turn *turn)
+/* @return What the database made of it: what the receiver said is noted there. */
+static weir_status send_one(struct turn *turn, struct weir_error *err)
 {
     struct weir_sender *sender = turn->worker->sender;
-    struct weir_error err = {0};
-    weir_status status = weir_store_write(sender->store, take_in, turn, &err);
-    if (status == WEIR_OK) {
-        turn->status = try_once(turn, &err);
-        turn->error = weir_arena_strdup(turn->arena, err.message);
-        turn->now_ms = weir_clock_now_ms(sender->clock);
-        tell(turn);
-        status = weir_store_write(sender->store, note_in, turn, &err);
+    struct weir_error try_err = {0};
+    WEIR_TRY(weir_store_write(sender->store, take_in, turn, err));
+    if (!turn->is_taken) {
+        return WEIR_OK;
     }
-    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
-        /* Its lease ends, and it is sent again. */
-        weir_log(WEIR_LOG_WARN, "alert_not_noted", WEIR_KV_STR("error", err.message));
-    }
+    turn->status = try_once(turn, &try_err);
+    turn->error = weir_arena_strdup(turn->arena, try_err.message);
+    turn->now_ms = weir_clock_now_ms(sender->clock);
+    tell(turn);
+    return weir_store_write(sender->store, note_in, turn, err); /* else its lease ends */
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -190,26 +202,31 @@ static void let_go(struct worker *worker)
     pthread_mutex_unlock(&sender->lock);
 }
 
-/* @return How long to wait; 0: look again at once. */
-static int64_t take_turn(struct worker *worker)
+/* @return How long to wait; 0: look again at once. With *out_is_failed it is to wait so long whatever
+ * changes: the database refused, and would again. */
+static int64_t take_turn(struct worker *worker, bool *out_is_failed)
 {
     struct weir_arena arena;
-    struct weir_error err;
+    struct weir_error err = {0};
     struct weir_sender *sender = worker->sender;
     struct turn turn = {
         .worker = worker, .arena = &arena, .now_ms = weir_clock_now_ms(sender->clock)};
-    int64_t next_ms = turn.now_ms + IDLE_MAX_MS;
+    int64_t began_ms = turn.now_ms, next_ms = turn.now_ms;
     weir_arena_init(&arena, 0);
-    bool has_one = false;
-    if (weir_store_read(sender->store, list_in, &turn, &err) == WEIR_OK) {
-        has_one = choose(&turn, &next_ms);
-    }
+    weir_status status = weir_store_read(sender->store, list_in, &turn, &err);
+    bool has_one = status == WEIR_OK && choose(&turn, &next_ms);
     if (has_one) {
-        send_one(&turn);
+        status = send_one(&turn, &err);
         let_go(worker);
     }
     weir_arena_fini(&arena);
-    return has_one ? 0 : WEIR_MAX(next_ms - turn.now_ms, (int64_t)1);
+    *out_is_failed = status != WEIR_OK;
+    worker->n_failed = status != WEIR_OK ? worker->n_failed + 1 : 0;
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "alerts_not_sent", WEIR_KV_STR("error", err.message));
+        return WEIR_MIN(notify_retry_ms(worker->n_failed), STORE_RETRY_MAX_MS);
+    }
+    return has_one ? 0 : WEIR_MAX(next_ms - began_ms, (int64_t)1);
 }
 
 static void *worker_main(void *argument)
@@ -217,6 +234,7 @@ static void *worker_main(void *argument)
     struct worker *worker = argument;
     struct weir_sender *sender = worker->sender;
     for (;;) {
+        bool is_failed;
         pthread_mutex_lock(&sender->lock);
         uint64_t seen = sender->generation;
         bool is_stopping = sender->is_stopping;
@@ -224,10 +242,10 @@ static void *worker_main(void *argument)
         if (is_stopping) {
             return NULL;
         }
-        int64_t wait_ms = take_turn(worker);
+        int64_t wait_ms = take_turn(worker, &is_failed);
         struct timespec until = weir_deadline_after(wait_ms);
         pthread_mutex_lock(&sender->lock);
-        while (wait_ms > 0 && sender->generation == seen && !sender->is_stopping &&
+        while (wait_ms > 0 && (is_failed || sender->generation == seen) && !sender->is_stopping &&
                pthread_cond_timedwait(&sender->changed, &sender->lock, &until) == 0) {
         }
         pthread_mutex_unlock(&sender->lock);

@@ -281,9 +281,88 @@ START_TEST(an_alertmanager_gets_labels_and_the_end)
 
 END_TEST
 
+static weir_status delete_hook_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_alert_receiver_delete(txn, "hook", weir_time_ms(), &fixture.arena, err);
+}
+
+static weir_status run_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_exec(txn, context, WEIR_NO_BINDS, NULL, err);
+}
+
+START_TEST(what_is_being_sent_to_a_receiver_that_is_deleted_is_not_sent_again)
+{
+    hook.answers[0] = -1;
+    struct weir_sender *sender = start(300);
+    fixture_write(&fixture, test_in, "hook");
+    weir_sender_notify(sender);
+    wait_for_calls(1);
+    fixture_write(&fixture, delete_hook_in, NULL);
+    /* another receiver's message goes after the first one's thread has noted what became of it */
+    add_receiver("hook", "webhook", url, NULL);
+    fixture_write(&fixture, test_in, "hook");
+    weir_sender_notify(sender);
+    wait_for(sent, 1);
+    end(sender);
+    ck_assert_int_eq(hook.n, 2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM alert_deliveries WHERE state = 'dead'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM alerts"), 0);
+}
+
+END_TEST
+
+START_TEST(what_waits_for_a_receiver_that_is_not_there_is_given_up)
+{
+    fixture_write(&fixture, test_in, "hook");
+    fixture_write(&fixture, run_in, "DELETE FROM alert_receivers");
+    struct weir_sender *sender = start(0);
+    wait_for("SELECT count(*) FROM alert_deliveries WHERE state = 'dead'", 1);
+    end(sender);
+    ck_assert_int_eq(hook.n, 0);
+}
+
+END_TEST
+
+/* A clock that counts how often it is asked: at least once a turn. */
+static int64_t count_now(const struct weir_clock *clock)
+{
+    (void)__atomic_add_fetch((int *)clock->context, 1, __ATOMIC_RELAXED);
+    return weir_time_ms();
+}
+
+START_TEST(a_database_that_refuses_is_not_asked_all_the_time)
+{
+    int n_asked = 0;
+    const struct weir_clock clock = {count_now, &n_asked};
+    const struct weir_sender_config config = {.store = fixture.store, .clock = &clock};
+    struct weir_sender *sender;
+    fixture_write(&fixture, test_in, "hook");
+    fixture_write(&fixture, run_in,
+                  "CREATE TRIGGER full BEFORE UPDATE ON alert_deliveries"
+                  " BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+    ck_assert_int_eq(weir_sender_start(&config, &sender, &fixture.err), WEIR_OK);
+    int64_t until_ms = weir_mono_ms() + 700;
+    while (weir_mono_ms() < until_ms) {
+        (void)weir_store_wait(fixture.store, weir_store_change(fixture.store), 50);
+        weir_sender_notify(sender); /* what changes meanwhile makes it no better */
+    }
+    /* once at the start, and once in each thread, or a little more on a slow machine */
+    ck_assert_int_le(__atomic_load_n(&n_asked, __ATOMIC_RELAXED), 1 + 3 * WEIR_SENDER_THREADS);
+    fixture_write(&fixture, run_in, "DROP TRIGGER full");
+    wait_for(sent, 1);
+    end(sender);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("sender", set_up_hook, tear_down_hook, a_message_arrives_signed,
                     what_fails_comes_again_with_the_same_identifier, what_is_refused_is_given_up,
                     who_does_not_answer_holds_up_nobody_else,
                     a_sender_that_ends_gives_its_message_back,
                     what_a_killed_server_was_sending_is_sent_at_the_next_start,
-                    an_alertmanager_gets_labels_and_the_end)
+                    an_alertmanager_gets_labels_and_the_end,
+                    what_is_being_sent_to_a_receiver_that_is_deleted_is_not_sent_again,
+                    what_waits_for_a_receiver_that_is_not_there_is_given_up,
+                    a_database_that_refuses_is_not_asked_all_the_time)
