@@ -49,10 +49,15 @@ weir_status control_ion_step(struct control *control, struct weir_txn *txn,
                              struct weir_error *err)
 {
     struct weir_ion_actions actions = {0};
+    const char *mode = state->ion.mode, *name = state->ion.name;
     WEIR_TRY(weir_ion_step(state, event, control->now_ms, control->arena, &actions, err));
     WEIR_TRY(weir_ion_save(txn, state, &actions, control->now_ms, err));
+    if (strcmp(mode, state->ion.mode) != 0) { /* what nobody was told of a sandbox counts now */
+        WEIR_TRY(
+            weir_alert_look_again(txn, weir_arena_printf(control->arena, "ion/%s", name), err));
+    }
     if (actions.n > 0) {
-        control_publish(control, "ions", json_pack("{s:s}", "name", state->ion.name));
+        control_publish(control, "ions", json_pack("{s:s}", "name", name));
     }
     return WEIR_OK;
 }

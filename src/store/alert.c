@@ -47,6 +47,9 @@ static const char sql_resolve[] =
 static const char sql_end[] =
     "UPDATE alerts SET state = 'resolved', resolved_ms = :now, resolved_by = :actor, looked = 0"
     " WHERE id = :id AND state <> 'resolved'";
+static const char sql_look_again[] =
+    "UPDATE alerts SET looked = 0 WHERE state <> 'resolved'"
+    " AND substr(subject || '/', 1, length(:subject) + 1) = :subject || '/'";
 static const char sql_is_there[] =
     "SELECT CASE WHEN state = 'resolved' THEN 2 ELSE 1 END FROM alerts WHERE id = :id";
 
@@ -145,5 +148,11 @@ weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t no
 {
     return weir_txn_exec(txn, sql_resolve,
                          WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("key", key)), NULL,
+                         err);
+}
+
+weir_status weir_alert_look_again(struct weir_txn *txn, const char *subject, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_look_again, WEIR_BINDS(WEIR_BIND_TEXT("subject", subject)), NULL,
                          err);
 }

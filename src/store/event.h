@@ -90,8 +90,9 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
                               int64_t *out_seq, struct weir_error *err) WEIR_MUST_CHECK;
 
 /*
- * Each change of an alert below is told to the rules of domain `notify` by a mark on its row, set in
- * the same transaction: column `looked` is 0 until they have looked.
+ * A new alert, and one that is acknowledged or resolved, is told to the rules of domain `notify` by a
+ * mark on its row, set in the same transaction: column `looked` is 0 until they have looked. What is
+ * raised again is only counted: nobody is told again.
  */
 
 /**
@@ -121,6 +122,13 @@ weir_status weir_alert_end(struct weir_txn *txn, const char *id, const char *act
 /** Resolve the alert with this key, if there is one: its cause is gone. */
 weir_status weir_alert_resolve(struct weir_txn *txn, const char *key, int64_t now_ms,
                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Have the rules look again at all alerts about the subject, or a part of it (SUBJECT/…), that are not
+ * resolved: what it is has changed.
+ */
+weir_status weir_alert_look_again(struct weir_txn *txn, const char *subject,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** No action is put off for longer. */
 #define WEIR_OUTBOX_DELAY_MAX_MS 60000

@@ -84,6 +84,11 @@ class Sandbox(unittest.TestCase):
         reasons = self.server.get("/health/summary")["reasons"]
         self.assertNotIn("ion/sorter", [one["subject"] for one in reasons])
         self.assertEqual(self.server.get("/ions/sorter")["pipelines"][0]["runs_left"], 0)  # the row has ended
+        # In production what is open counts.
+        self.server.weir("ion", "promote", "sorter")
+        wait_until(lambda: not alerts(), 30, "the rules to look at it again")
+        reasons = self.server.get("/health/summary")["reasons"]
+        self.assertIn("ion/sorter", [one["subject"] for one in reasons])
 
 
 if __name__ == "__main__":
