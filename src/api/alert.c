@@ -258,7 +258,7 @@ weir_status api_rule_delete(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_alert_rule rule;
     WEIR_TRY(
         weir_txn_get(txn, &weir_alert_rule_resource, call->params[0], call->arena, &rule, err));
-    WEIR_TRY(weir_alert_rule_delete(txn, call->params[0], call->now_ms, err));
+    WEIR_TRY(weir_alert_rule_delete(txn, call->params[0], err));
     WEIR_TRY(log_of(call, txn, rule.project, "alert_rule_deleted",
                     weir_arena_printf(call->arena, "Rule %s of alerts was deleted by %s.",
                                       rule.name, call->actor),

@@ -1,6 +1,5 @@
 #include "notify/decide.h"
 
-#include "notify/match.h"
 #include "notify/receiver.h"
 
 #include <string.h>
@@ -10,33 +9,31 @@ static bool is_same_project(const char *project, const char *alert_project)
     return project == NULL || (alert_project != NULL && strcmp(project, alert_project) == 0);
 }
 
-bool notify_rule_wants(const struct weir_alert_rule *rule, const struct weir_alert *alert,
-                       const char *alert_project)
+bool notify_rule_wants(const struct weir_alert_rule *rule, const struct notify_match *match,
+                       const struct weir_alert *alert, const char *alert_project)
 {
-    const struct notify_match match = {rule->kinds, rule->subjects, rule->severities};
     return !rule->is_disabled && is_same_project(rule->project, alert_project) &&
-           notify_matches(&match, alert);
+           notify_matches(match, alert);
 }
 
-bool notify_is_held_back(const struct weir_alert_silence *silence, const struct weir_alert *alert,
-                         const char *alert_project, int64_t now_ms)
+bool notify_is_held_back(const struct weir_alert_silence *silence, const struct notify_match *match,
+                         const struct weir_alert *alert, const char *alert_project, int64_t now_ms)
 {
-    const struct notify_match match = {silence->kinds, silence->subjects, silence->severities};
     return silence->ended_ms == 0 && silence->until_ms > now_ms &&
            is_same_project(silence->project, alert_project) &&
            (silence->alert == NULL || strcmp(silence->alert, alert->key) == 0) &&
-           notify_matches(&match, alert);
+           notify_matches(match, alert);
 }
 
-bool notify_shares(const struct weir_alert_rule *rule, const struct weir_alert_firing *a,
-                   const struct weir_alert_firing *b)
+const char *notify_group(const struct weir_alert_rule *rule, const struct weir_alert_firing *firing)
 {
-    if (strcmp(rule->group_by, "rule") == 0 || strcmp(a->id, b->id) == 0) {
-        return true;
+    if (strcmp(rule->group_by, "rule") == 0) {
+        return "";
     }
-    const char *subject_a = a->subject != NULL ? a->subject : "";
-    const char *subject_b = b->subject != NULL ? b->subject : "";
-    return strcmp(rule->group_by, "subject") == 0 && strcmp(subject_a, subject_b) == 0;
+    if (strcmp(rule->group_by, "subject") == 0) {
+        return firing->subject != NULL ? firing->subject : "";
+    }
+    return firing->id;
 }
 
 bool notify_may_act(const struct weir_alert_rule *rule, int64_t last_ms, int64_t now_ms)
@@ -54,10 +51,14 @@ static struct notify_decision decide_waiting(const struct weir_alert_rule *rule,
                                              const struct weir_alert *alert, int64_t now_ms)
 {
     int64_t ripe_ms = alert->raised_ms + rule->hold_ms;
-    if (ripe_ms > now_ms && alert->raised_ms <= now_ms) {
+    if (alert->raised_ms >
+        now_ms) { /* by a clock that was set back since: how long it waits is unknown */
+        return (struct notify_decision){NOTIFY_TELL, now_ms};
+    }
+    if (ripe_ms > now_ms) {
         return (struct notify_decision){NOTIFY_NOTHING, ripe_ms};
     }
-    return (struct notify_decision){NOTIFY_TELL, WEIR_MIN(ripe_ms, now_ms) + rule->group_ms};
+    return (struct notify_decision){NOTIFY_TELL, ripe_ms + rule->group_ms};
 }
 
 static struct notify_decision decide_told(const struct weir_alert_rule *rule,

@@ -10,6 +10,7 @@
 #ifndef WEIR_NOTIFY_DECIDE_H
 #define WEIR_NOTIFY_DECIDE_H
 
+#include "notify/match.h"
 #include "notify/notify.h"
 
 /** What is to be done now. */
@@ -30,23 +31,23 @@ struct notify_decision {
 
 /**
  * Decide. Pure.
- * @param rule  NULL: it was deleted, or is disabled.
+ * @param rule  NULL: it was deleted, is disabled, or does not want the alert any more.
  */
 struct notify_decision notify_decide(const struct weir_alert_rule *rule,
                                      const struct weir_alert *alert,
                                      const struct weir_alert_firing *firing, int64_t now_ms);
 
-/** Does the rule want this alert? Pure. alert_project NULL: of no project. */
-bool notify_rule_wants(const struct weir_alert_rule *rule, const struct weir_alert *alert,
-                       const char *alert_project);
+/** Does the rule want this alert? Pure. `match` is the rule's; alert_project NULL: of no project. */
+bool notify_rule_wants(const struct weir_alert_rule *rule, const struct notify_match *match,
+                       const struct weir_alert *alert, const char *alert_project);
 
-/** Does the silence hold the alert back at this time? Pure. */
-bool notify_is_held_back(const struct weir_alert_silence *silence, const struct weir_alert *alert,
-                         const char *alert_project, int64_t now_ms);
+/** Does the silence hold the alert back at this time? Pure. `match` is the silence's. */
+bool notify_is_held_back(const struct weir_alert_silence *silence, const struct notify_match *match,
+                         const struct weir_alert *alert, const char *alert_project, int64_t now_ms);
 
-/** Do two firings of one rule share a message? Pure. */
-bool notify_shares(const struct weir_alert_rule *rule, const struct weir_alert_firing *a,
-                   const struct weir_alert_firing *b);
+/** Firings of one rule share a message if this is the same text. Pure; borrowed of its arguments. */
+const char *notify_group(const struct weir_alert_rule *rule,
+                         const struct weir_alert_firing *firing);
 
 /** May the rule act on the subject, on which it acted at last_ms (0: never)? Pure. */
 bool notify_may_act(const struct weir_alert_rule *rule, int64_t last_ms, int64_t now_ms);

@@ -310,7 +310,7 @@ static weir_status delete_receiver_in(struct weir_txn *txn, void *context, struc
 
 static weir_status delete_rule_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    return weir_alert_rule_delete(txn, context, now_ms, err);
+    return weir_alert_rule_delete(txn, context, err);
 }
 
 START_TEST(what_is_deleted_tells_no_more)
@@ -340,6 +340,110 @@ START_TEST(a_secret_is_kept_when_its_mask_comes_back)
         .name = "new", .kind = "webhook", .options = "{\"url\":\"http://h/\",\"secret\":\"***\"}"};
     ck_assert_int_eq(weir_store_write(fixture.store, set_receiver_in, &fresh, &fixture.err),
                      WEIR_ERR_INVALID);
+}
+
+END_TEST
+
+START_TEST(what_is_held_back_does_not_take_the_place_of_what_is_due)
+{
+    struct weir_alert_silence silence = {
+        .subjects = "[\"node/s*\"]", .until_ms = now_ms + 1000000, .created_by = "ann"};
+    add_rule((struct weir_alert_rule){.name = "r", .receivers = "[\"hook\"]", .hold_ms = 1000});
+    fixture_write(&fixture, begin_in, &silence);
+    for (int i = 0; i <= WEIR_NOTIFY_ALERTS_MAX; i++) {
+        char id[16], subject[16];
+        (void)snprintf(id, sizeof id, "s%d", i);
+        (void)snprintf(subject, sizeof subject, "node/s%d", i);
+        raise_alert(id, "node_lost", subject);
+    }
+    now_ms += 10;
+    raise_alert("a1", "node_lost", "node/a");
+    ck_assert_uint_eq(look(), 0);
+    now_ms += 1000;
+    ck_assert_uint_eq(look(), 1);
+    ck_assert_str_eq(ask_text("SELECT alert FROM alert_deliveries"), "a1");
+}
+
+END_TEST
+
+START_TEST(one_that_escalates_when_it_is_to_be_repeated_is_repeated_too)
+{
+    add_rule((struct weir_alert_rule){.name = "r",
+                                      .receivers = "[\"prom\"]",
+                                      .escalate_ms = 300000,
+                                      .escalate_to = "[\"boss\"]"});
+    raise_alert("a1", "node_lost", "node/a");
+    (void)look();
+    now_ms += 300000;
+    (void)look();
+    ck_assert_str_eq(told(), "raised>prom escalated>boss repeated>prom");
+    now_ms += 300000;
+    ck_assert_uint_eq(look(), 1);
+}
+
+END_TEST
+
+START_TEST(a_rule_that_is_changed_lets_go_of_what_it_does_not_want)
+{
+    struct weir_alert_rule rule = {.name = "r", .receivers = "[\"hook\"]", .tells_end = true};
+    add_rule(rule);
+    raise_alert("a1", "node_lost", "node/a");
+    ck_assert_uint_eq(look(), 1);
+    rule.kinds = "[\"drift\"]";
+    add_rule(rule);
+    ck_assert_uint_eq(look(), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM alert_firings WHERE state = 'over'"), 1);
+    rule.kinds = NULL;
+    add_rule(rule);
+    ck_assert_uint_eq(look(), 1);
+    rule.kinds = "[\"drift\"]";
+    add_rule(rule);
+    (void)look();
+    resolve_alert("node_lost:node/a");
+    ck_assert_uint_eq(look(), 0);
+}
+
+END_TEST
+
+START_TEST(a_rule_that_is_enabled_again_tells_again_and_does_not_act_again)
+{
+    add_ion("door", "vision");
+    struct weir_alert_rule rule = {
+        .name = "r", .receivers = "[\"hook\"]", .actions = "[{\"kind\":\"retrain\"}]"};
+    add_rule(rule);
+    raise_alert("a1", "drift", "ion/door");
+    ck_assert_uint_eq(look(), 1);
+    rule.is_disabled = true;
+    add_rule(rule);
+    ck_assert_uint_eq(look(), 0);
+    rule.is_disabled = false;
+    add_rule(rule);
+    ck_assert_uint_eq(look(), 1);
+    ck_assert_int_eq(n_acted, 1);
+    ck_assert_str_eq(ask_text("SELECT state FROM alert_firings"), "told");
+}
+
+END_TEST
+
+static weir_status look_again_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_alert_look_again(txn, context, err);
+}
+
+START_TEST(what_was_a_sandbox_is_told_of_when_it_is_none_any_more)
+{
+    add_ion("door", "vision");
+    add_ion("doors", "vision");
+    add_rule((struct weir_alert_rule){.name = "r", .receivers = "[\"hook\"]", .group_by = "none"});
+    all_are_sandboxes = true;
+    raise_alert("a1", "drift", "ion/door");
+    raise_alert("a2", "drift", "ion/doors");
+    ck_assert_uint_eq(look(), 0);
+    all_are_sandboxes = false;
+    ck_assert_uint_eq(look(), 0);
+    fixture_write(&fixture, look_again_in, "ion/door");
+    ck_assert_uint_eq(look(), 1);
+    ck_assert_str_eq(ask_text("SELECT alert FROM alert_deliveries"), "a1");
 }
 
 END_TEST
@@ -488,18 +592,21 @@ START_TEST(what_waits_for_another_try_is_not_taken)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("look", set_up_hooks, tear_down, an_alert_is_told_once_and_its_end_once,
-                    a_rule_that_tells_no_end_tells_none_but_to_those_that_must_know,
-                    one_that_ends_before_its_hold_time_tells_nobody,
-                    one_that_comes_and_goes_between_two_looks_is_told, a_group_shares_a_message,
-                    without_a_group_each_has_its_own, silenced_until_a_time,
-                    a_silence_that_is_ended_early_lets_go_at_once, silences_are_checked,
-                    nobody_looks_so_others_are_told_once,
-                    an_alertmanager_is_told_again_while_it_lasts,
-                    a_rule_of_a_project_sees_its_alerts_alone, a_rule_sees_what_was_there_before_it,
-                    rules_are_checked, a_rule_acts_once_for_an_alert_and_not_too_often,
-                    what_is_deleted_tells_no_more, a_secret_is_kept_when_its_mask_comes_back,
-                    a_full_queue_leaves_new_ones_out_and_says_so,
-                    a_message_that_never_goes_through_is_dead_and_raises_an_alert,
-                    of_one_alert_they_go_in_order, what_was_given_up_while_it_was_sent_stays_so,
-                    what_waits_for_another_try_is_not_taken)
+WEIR_TEST_MAIN_WITH(
+    "look", set_up_hooks, tear_down, an_alert_is_told_once_and_its_end_once,
+    a_rule_that_tells_no_end_tells_none_but_to_those_that_must_know,
+    one_that_ends_before_its_hold_time_tells_nobody,
+    one_that_comes_and_goes_between_two_looks_is_told, a_group_shares_a_message,
+    without_a_group_each_has_its_own, silenced_until_a_time,
+    a_silence_that_is_ended_early_lets_go_at_once, silences_are_checked,
+    nobody_looks_so_others_are_told_once, an_alertmanager_is_told_again_while_it_lasts,
+    a_rule_of_a_project_sees_its_alerts_alone, a_rule_sees_what_was_there_before_it,
+    rules_are_checked, a_rule_acts_once_for_an_alert_and_not_too_often,
+    what_is_deleted_tells_no_more, what_is_held_back_does_not_take_the_place_of_what_is_due,
+    one_that_escalates_when_it_is_to_be_repeated_is_repeated_too,
+    a_rule_that_is_changed_lets_go_of_what_it_does_not_want,
+    a_rule_that_is_enabled_again_tells_again_and_does_not_act_again,
+    what_was_a_sandbox_is_told_of_when_it_is_none_any_more,
+    a_secret_is_kept_when_its_mask_comes_back, a_full_queue_leaves_new_ones_out_and_says_so,
+    a_message_that_never_goes_through_is_dead_and_raises_an_alert, of_one_alert_they_go_in_order,
+    what_was_given_up_while_it_was_sent_stays_so, what_waits_for_another_try_is_not_taken)

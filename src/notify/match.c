@@ -37,30 +37,60 @@ static bool is_equal(const char *pattern, const char *text)
     return strcmp(pattern, text) == 0;
 }
 
-static bool any(const char *list, const char *text, bool (*fits)(const char *, const char *))
+struct notify_words notify_words_read(const char *list, struct weir_arena *arena)
 {
-    json_t *items = json_loads(list, 0, NULL), *item;
-    bool is_any = false;
+    struct notify_words words = {.is_any = list == NULL};
+    json_t *items = list != NULL ? json_loads(list, 0, NULL) : NULL, *item;
     size_t i;
+    words.items = WEIR_ARENA_ARRAY(arena, json_array_size(items) + 1, const char *);
     json_array_foreach(items, i, item)
     {
-        is_any = is_any || (json_is_string(item) && fits(json_string_value(item), text));
+        if (json_is_string(item)) {
+            words.items[words.n++] = weir_arena_strdup(arena, json_string_value(item));
+        }
     }
     json_decref(items);
+    return words;
+}
+
+struct notify_match notify_match_read(const struct notify_lists *lists, struct weir_arena *arena)
+{
+    return (struct notify_match){.kinds = notify_words_read(lists->kinds, arena),
+                                 .subjects = notify_words_read(lists->subjects, arena),
+                                 .severities = notify_words_read(lists->severities, arena)};
+}
+
+static bool any(const struct notify_words *words, const char *text,
+                bool (*fits)(const char *, const char *))
+{
+    bool is_any = false;
+    for (size_t i = 0; i < words->n && !is_any; i++) {
+        is_any = fits(words->items[i], text);
+    }
     return is_any;
+}
+
+bool notify_words_name(const struct notify_words *words, const char *text)
+{
+    return any(words, text, is_equal);
 }
 
 bool notify_list_has(const char *list, const char *text)
 {
-    return list != NULL && any(list, text, is_equal);
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const struct notify_words words = notify_words_read(list, &arena);
+    bool has = notify_words_name(&words, text);
+    weir_arena_fini(&arena);
+    return has;
 }
 
 bool notify_matches(const struct notify_match *match, const struct weir_alert *alert)
 {
     const char *subject = alert->subject != NULL ? alert->subject : "";
-    return (match->kinds == NULL || any(match->kinds, alert->kind, is_equal)) &&
-           (match->subjects == NULL || any(match->subjects, subject, notify_glob)) &&
-           (match->severities == NULL || any(match->severities, alert->severity, is_equal));
+    return (match->kinds.is_any || any(&match->kinds, alert->kind, is_equal)) &&
+           (match->subjects.is_any || any(&match->subjects, subject, notify_glob)) &&
+           (match->severities.is_any || any(&match->severities, alert->severity, is_equal));
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */
@@ -107,12 +137,12 @@ static weir_status check_list(const char *name, const char *list, bool (*is_good
     return status;
 }
 
-weir_status notify_match_check(const struct notify_match *match, struct weir_error *err)
+weir_status notify_match_check(const struct notify_lists *lists, struct weir_error *err)
 {
-    WEIR_TRY(check_list("kinds", match->kinds, is_kind,
+    WEIR_TRY(check_list("kinds", lists->kinds, is_kind,
                         "a kind of alert (docs/reference/health.md lists them)", err));
-    WEIR_TRY(check_list("subjects", match->subjects, is_pattern,
+    WEIR_TRY(check_list("subjects", lists->subjects, is_pattern,
                         "a pattern of 1 to 200 bytes, as in ion/door*", err));
-    return check_list("severities", match->severities, is_severity, "info, warning or critical",
+    return check_list("severities", lists->severities, is_severity, "info, warning or critical",
                       err);
 }

@@ -7,7 +7,10 @@
  * platform and sees all. A *silence* holds alerts back until a time. A *firing* is what a rule makes
  * of one alert:
  *
- *     waiting (hold time, silence, group) → told → escalated → over (the alert is resolved)
+ *     waiting (hold time, silence, group) → told → escalated → over
+ *
+ * It is over when the alert is resolved, or when its rule does not want the alert any more: changed, or
+ * disabled. Wanted again, it begins anew, but what the rule did about the alert is not done again.
  *
  * Who changes an alert marks its row (store/event.h). weir_notify_look looks at marked alerts and at
  * firings whose time has come, decides by pure functions (decide.h), and writes firings, messages
@@ -157,7 +160,8 @@ weir_status weir_alert_receiver_delete(struct weir_txn *txn, const char *name, i
 bool weir_alert_receiver_serves(const struct weir_alert_receiver *receiver, const char *project);
 
 /**
- * Make a rule, or change one; it looks at the alerts that are there, too.
+ * Make a rule, or change one; it looks at the alerts that are there, too. Of what it does not want any
+ * more it lets go without a message.
  * @return INVALID with the place of what is wrong; NOT_FOUND for a receiver; DENIED for one that the
  *         project may not use; CONFLICT to change its project; LIMIT.
  */
@@ -165,7 +169,7 @@ weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *ru
                                 struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** @return NOT_FOUND. What it has begun ends without another message. */
-weir_status weir_alert_rule_delete(struct weir_txn *txn, const char *name, int64_t now_ms,
+weir_status weir_alert_rule_delete(struct weir_txn *txn, const char *name,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Begin a silence; its id is made here. @return INVALID, LIMIT; NOT_FOUND for its alert. */

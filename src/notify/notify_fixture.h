@@ -13,6 +13,7 @@
 static struct store_fixture fixture;
 static int64_t now_ms;
 static int n_acted;
+static bool all_are_sandboxes; /* what alerts are about */
 
 static inline weir_status populate_notify(struct weir_txn *txn, void *context,
                                           struct weir_error *err)
@@ -28,6 +29,7 @@ static inline void set_up(void)
 {
     now_ms = 1000000;
     n_acted = 0;
+    all_are_sandboxes = false;
     fixture_make(&fixture, populate_notify);
 }
 
@@ -116,6 +118,17 @@ static inline weir_status act_in(struct weir_txn *txn, const struct weir_notify_
     return WEIR_OK;
 }
 
+static inline weir_status is_sandbox_in(struct weir_txn *txn, const char *subject,
+                                        struct weir_arena *arena, bool *out, struct weir_error *err)
+{
+    (void)txn;
+    (void)subject;
+    (void)arena;
+    (void)err;
+    *out = all_are_sandboxes;
+    return WEIR_OK;
+}
+
 static inline weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     return weir_notify_look(txn, context, &fixture.arena, err);
@@ -132,7 +145,10 @@ static inline size_t look(void)
     size_t n = 0;
     bool is_due = true;
     for (int i = 0; i < 20 && is_due; i++) {
-        struct weir_notify_look one = {.now_ms = now_ms, .server_url = "http://h:1", .act = act_in};
+        struct weir_notify_look one = {.now_ms = now_ms,
+                                       .server_url = "http://h:1",
+                                       .is_sandbox = is_sandbox_in,
+                                       .act = act_in};
         fixture_read(&fixture, is_due_in, &is_due);
         if (is_due) {
             fixture_write(&fixture, look_in, &one);

@@ -44,6 +44,16 @@ static weir_status check_count(struct weir_txn *txn, const struct weir_resource 
                                     (int)max, resource->name);
 }
 
+/* The record as it is, if there is one. */
+static weir_status find(struct weir_txn *txn, const struct weir_resource *resource, const char *key,
+                        struct weir_arena *arena, void *out, bool *out_is_there,
+                        struct weir_error *err)
+{
+    weir_status status = weir_txn_get(txn, resource, key, arena, out, err);
+    *out_is_there = status == WEIR_OK;
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
 /* ---- receivers ------------------------------------------------------------------------------- */
 
 static weir_status read_options(struct weir_alert_receiver *receiver, const char *stored_text,
@@ -67,9 +77,9 @@ weir_status weir_alert_receiver_set(struct weir_txn *txn, struct weir_alert_rece
                                     struct weir_error *err)
 {
     struct weir_alert_receiver before;
-    struct weir_error missing;
-    bool is_there = weir_txn_get(txn, &weir_alert_receiver_resource, receiver->name, arena, &before,
-                                 &missing) == WEIR_OK;
+    bool is_there;
+    WEIR_TRY(
+        find(txn, &weir_alert_receiver_resource, receiver->name, arena, &before, &is_there, err));
     WEIR_TRY(check_texts("projects", receiver->projects, err));
     bool is_same_kind = is_there && strcmp(before.kind, receiver->kind) == 0;
     WEIR_TRY(read_options(receiver, is_same_kind ? before.options : NULL, arena, err));
@@ -160,8 +170,8 @@ static weir_status check_actions(const struct weir_alert_rule *rule, struct weir
 static weir_status check_rule(struct weir_txn *txn, const struct weir_alert_rule *rule,
                               struct weir_arena *arena, struct weir_error *err)
 {
-    const struct notify_match match = {rule->kinds, rule->subjects, rule->severities};
-    WEIR_TRY(notify_match_check(&match, err));
+    const struct notify_lists lists = {rule->kinds, rule->subjects, rule->severities};
+    WEIR_TRY(notify_match_check(&lists, err));
     WEIR_TRY(check_time("hold_ms", rule->hold_ms, err));
     WEIR_TRY(check_time("group_ms", rule->group_ms, err));
     WEIR_TRY(check_time("escalate_ms", rule->escalate_ms, err));
@@ -194,9 +204,8 @@ weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *ru
                                 struct weir_arena *arena, struct weir_error *err)
 {
     struct weir_alert_rule before;
-    struct weir_error missing;
-    bool is_there = weir_txn_get(txn, &weir_alert_rule_resource, rule->name, arena, &before,
-                                 &missing) == WEIR_OK;
+    bool is_there;
+    WEIR_TRY(find(txn, &weir_alert_rule_resource, rule->name, arena, &before, &is_there, err));
     WEIR_TRY(check_rule(txn, rule, arena, err));
     if (is_there && !is_same_text(before.project, rule->project)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
@@ -211,17 +220,11 @@ weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *ru
     rule->created_ms = is_there ? before.created_ms : now_ms;
     rule->updated_ms = now_ms;
     WEIR_TRY(weir_txn_upsert(txn, &weir_alert_rule_resource, rule, err));
-    if (rule->is_disabled) {
-        WEIR_TRY(weir_txn_exec(txn, sql_forget_firings,
-                               WEIR_BINDS(WEIR_BIND_TEXT("rule", rule->name)), NULL, err));
-    }
     return weir_txn_exec(txn, sql_look_again, WEIR_NO_BINDS, NULL, err);
 }
 
-weir_status weir_alert_rule_delete(struct weir_txn *txn, const char *name, int64_t now_ms,
-                                   struct weir_error *err)
+weir_status weir_alert_rule_delete(struct weir_txn *txn, const char *name, struct weir_error *err)
 {
-    (void)now_ms;
     WEIR_TRY(weir_txn_delete(txn, &weir_alert_rule_resource, name, err));
     return weir_txn_exec(txn, sql_forget_firings, WEIR_BINDS(WEIR_BIND_TEXT("rule", name)), NULL,
                          err);
@@ -249,13 +252,13 @@ weir_status weir_alert_silence_begin(struct weir_txn *txn, struct weir_alert_sil
                                      struct weir_error *err)
 {
     char id[WEIR_UUID_BYTES];
-    const struct notify_match match = {silence->kinds, silence->subjects, silence->severities};
+    const struct notify_lists lists = {silence->kinds, silence->subjects, silence->severities};
     if (silence->alert == NULL && silence->kinds == NULL && silence->subjects == NULL &&
         silence->severities == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$: say what to silence: alert, kinds, subjects or severities");
     }
-    WEIR_TRY(notify_match_check(&match, err));
+    WEIR_TRY(notify_match_check(&lists, err));
     if (silence->until_ms <= now_ms || silence->until_ms > now_ms + WEIR_ALERT_SILENCE_MAX_MS) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.until_ms: expected a time in the next 366 days");
