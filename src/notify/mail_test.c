@@ -143,6 +143,13 @@ START_TEST(options_that_would_go_wrong_are_refused)
     ck_assert_int_eq(
         check("webhook", json_pack("{s:s,s:s}", "url", "http://h/", "token", "a\r\nX: y")),
         WEIR_ERR_INVALID);
+    ck_assert_int_eq(check("alertmanager", json_pack("{s:s,s:s,s:s}", "url", "http://h/", "user",
+                                                     "u", "password_file", "/p")),
+                     WEIR_OK);
+    ck_assert_int_eq(
+        check("alertmanager", json_pack("{s:s,s:s,s:s,s:s}", "url", "http://h/", "user", "u",
+                                        "password_file", "/p", "token", "t")),
+        WEIR_ERR_INVALID);
     ck_assert_int_eq(check("pager", json_object()), WEIR_ERR_INVALID);
     ck_assert_int_eq(check("email", json_pack("{s:s,s:s,s:[s]}", "server", "smtp://h:25", "from",
                                               "a@h", "to", "b@h")),

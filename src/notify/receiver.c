@@ -1,14 +1,15 @@
 #include "notify/receiver.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "http/http_client.h"
 #include "notify/notify.h"
 
 #include <string.h>
 
-#define SECRET_MAX_BYTES ((size_t)4 << 10)
-#define ANSWER_MAX_BYTES ((size_t)64 << 10)
-#define ANSWER_SHOWN_MAX 200
+#define SECRET_MAX_BYTES  ((size_t)4 << 10)
+#define ANSWER_MAX_BYTES  ((size_t)64 << 10)
+#define ANSWER_LOGGED_MAX 500
 
 static const struct weir_kind *const kinds[] = {
 #define WEIR_KIND(name) &weir_receiver_##name,
@@ -64,37 +65,79 @@ weir_status receiver_check_url(const char *url, const char *place, struct weir_e
     return WEIR_OK;
 }
 
-weir_status receiver_read_secret(const char *path, struct weir_arena *arena, char **out,
-                                 struct weir_error *err)
+weir_status receiver_check_token(const char *token, struct weir_error *err)
+{
+    for (const char *p = token != NULL ? token : ""; *p != '\0'; p++) {
+        if (*p <= ' ' || *p >= 0x7f) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.options.token: expected a word of ASCII letters and signs");
+        }
+    }
+    return WEIR_OK;
+}
+
+void receiver_log(const struct weir_receiver_send *send, const char *text)
+{
+    weir_log(WEIR_LOG_DEBUG, "receiver_said", WEIR_KV_STR("delivery", send->delivery),
+             WEIR_KV_STR("text", text));
+}
+
+weir_status receiver_read_secret(const struct weir_receiver_send *send, const char *path,
+                                 char **out, struct weir_error *err)
 {
     char *text;
     size_t len;
-    WEIR_TRY(weir_file_read(path, SECRET_MAX_BYTES, arena, &text, &len, err));
+    weir_status status = weir_file_read(path, SECRET_MAX_BYTES, send->arena, &text, &len, err);
+    if (status != WEIR_OK) {
+        receiver_log(send, err->message);
+        return weir_error_set(err, status, "its password_file cannot be read");
+    }
     text[strcspn(text, "\r\n")] = '\0';
     if (text[0] == '\0') {
-        return weir_error_set(err, WEIR_ERR_IO, "%s: its first line is empty", path);
+        return weir_error_set(err, WEIR_ERR_IO, "the first line of its password_file is empty");
     }
     *out = text;
     return WEIR_OK;
 }
 
-/* What a receiver answered, cut, for a person. */
-static weir_status judge(const struct weir_http_reply *reply, struct weir_error *err)
+/* What a receiver answered. Its text is for the log alone: servers answer with the path that was asked
+ * for, and a path may be a secret. */
+static weir_status judge(const struct weir_receiver_send *send, const struct weir_http_reply *reply,
+                         struct weir_error *err)
 {
     int http = reply->http_status;
-    char text[ANSWER_SHOWN_MAX + 1];
-    size_t len = WEIR_MIN(reply->body.len, (size_t)ANSWER_SHOWN_MAX);
     if (http >= 200 && http < 300) {
         return WEIR_OK;
     }
-    memcpy(text, reply->body.data, len);
-    text[len] = '\0';
-    for (size_t i = 0; i < len; i++) {
-        text[i] = text[i] >= ' ' && text[i] < 0x7f ? text[i] : ' ';
-    }
+    int shown = (int)WEIR_MIN(reply->body.len, (size_t)ANSWER_LOGGED_MAX);
+    receiver_log(send, weir_arena_printf(send->arena, "%.*s", shown, reply->body.data));
     bool is_refusal = http >= 300 && http < 500 && http != 408 && http != 425 && http != 429;
     return weir_error_set(err, is_refusal ? WEIR_ERR_INVALID : WEIR_ERR_UNAVAILABLE,
-                          "it answered with HTTP status %d%s%s", http, len > 0 ? ": " : "", text);
+                          "it answered with HTTP status %d", http);
+}
+
+/* The client's sentence names the address. */
+static weir_status tell_failure(const struct weir_receiver_send *send, weir_status status,
+                                struct weir_error *err)
+{
+    receiver_log(send, err->message);
+    switch (status) {
+    case WEIR_ERR_UNAVAILABLE:
+        return weir_error_set(err, status, "nothing answers at its address");
+    case WEIR_ERR_TIMEOUT:
+        return weir_error_set(err, status, "it did not answer within %lld ms",
+                              (long long)send->timeout_ms);
+    case WEIR_ERR_PEER:
+        return weir_error_set(err, status, "the connection to it broke");
+    case WEIR_ERR_DENIED:
+        return weir_error_set(err, status, "its certificate is not trusted");
+    case WEIR_ERR_LIMIT: /* says nothing about the message */
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "its answer is too long");
+    case WEIR_ERR_INVALID:
+        return weir_error_set(err, status, "its address or a header is none that HTTP takes");
+    default:
+        return weir_error_set(err, status, "%s", weir_status_text(status));
+    }
 }
 
 bool receiver_is_stopping(struct weir_receiver_stop *stop)
@@ -133,10 +176,10 @@ weir_status receiver_post(const struct weir_receiver_send *send, struct weir_htt
     weir_status status = weir_http_client_call(client, call, &reply, err);
     set_current(send->stop, NULL);
     if (status == WEIR_OK) {
-        status = judge(&reply, err);
+        status = judge(send, &reply, err);
         weir_http_reply_fini(&reply);
-    } else if (status == WEIR_ERR_LIMIT) {
-        status = WEIR_ERR_UNAVAILABLE; /* a long answer says nothing about the message */
+    } else {
+        status = tell_failure(send, status, err);
     }
     weir_http_client_close(own);
     return status;

@@ -57,7 +57,8 @@ struct weir_receiver_ops {
     /**
      * Send, and wait for the answer.
      * @return INVALID or UNSUPPORTED where a second try of the same would fail, too; any other error
-     *         is tried again.
+     *         is tried again. All who may read alerts see its text: it must not say how the receiver is
+     *         reached (receiver_log may).
      */
     weir_status (*send)(const struct weir_receiver_send *send, struct weir_error *err);
     bool forgets; /**< It must be told again while an alert lasts, and when it is over. */
@@ -77,9 +78,15 @@ bool weir_receiver_forgets(const char *kind);
 weir_status receiver_check_url(const char *url, const char *place,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The first line of a file with a secret. @return IO, NOT_FOUND, LIMIT. */
-weir_status receiver_read_secret(const char *path, struct weir_arena *arena, char **out,
-                                 struct weir_error *err) WEIR_MUST_CHECK;
+/** A token goes into a header: nothing may end that. NULL is accepted. */
+weir_status receiver_check_token(const char *token, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The first line of a file with a secret, in the try's arena. @return IO, NOT_FOUND, LIMIT. */
+weir_status receiver_read_secret(const struct weir_receiver_send *send, const char *path,
+                                 char **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What only who reads the server's log may see, at level debug. */
+void receiver_log(const struct weir_receiver_send *send, const char *text);
 
 /** Is the try to be cut short? */
 bool receiver_is_stopping(struct weir_receiver_stop *stop);

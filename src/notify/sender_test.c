@@ -53,7 +53,8 @@ static void take(void *context, struct weir_http_request *request,
         pthread_cond_wait(&hook.changed, &hook.lock);
     }
     pthread_mutex_unlock(&hook.lock);
-    weir_http_response_json(response, answer > 0 ? answer : 200, json_object());
+    weir_http_response_json(response, answer > 0 ? answer : 200,
+                            json_pack("{s:s}", "no_such_path", request->path));
 }
 
 static char url[128];
@@ -189,6 +190,43 @@ START_TEST(what_is_refused_is_given_up)
     wait_for(sent, 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM alerts WHERE state <> 'resolved'"), 0);
     end(sender);
+}
+
+END_TEST
+
+START_TEST(an_error_does_not_say_how_a_receiver_is_reached)
+{
+    int port = weir_http_server_port(hook.server);
+    char options[160];
+    (void)snprintf(options, sizeof options, "{\"url\":\"http://127.0.0.1:%d/s3cr3t-path\"}", port);
+    add_receiver("hook", "webhook", options, NULL);
+    hook.answers[0] = 404; /* with the path in its body */
+    struct weir_sender *sender = start(300);
+    fixture_write(&fixture, test_in, "hook");
+    weir_sender_notify(sender);
+    wait_for("SELECT count(*) FROM alert_deliveries WHERE state = 'dead'", 1);
+    hook.answers[1] = -1;
+    fixture_write(&fixture, test_in, "hook");
+    weir_sender_notify(sender);
+    wait_for("SELECT count(*) FROM alert_deliveries WHERE error IS NOT NULL", 2);
+    add_receiver("gone", "webhook", "{\"url\":\"http://127.0.0.1:1/s3cr3t-path\"}", NULL);
+    fixture_write(&fixture, test_in, "gone");
+    weir_sender_notify(sender);
+    wait_for("SELECT count(*) FROM alert_deliveries WHERE error IS NOT NULL", 3);
+    add_receiver("letters", "alertmanager",
+                 "{\"url\":\"http://127.0.0.1:1\",\"user\":\"u\","
+                 "\"password_file\":\"/nowhere/s3cr3t-path\"}",
+                 NULL);
+    fixture_write(&fixture, test_in, "letters");
+    weir_sender_notify(sender);
+    wait_for("SELECT count(*) FROM alert_deliveries WHERE error IS NOT NULL", 4);
+    end(sender);
+    ck_assert_str_eq(ask_text("SELECT coalesce(max(error), '') FROM alert_deliveries"
+                              " WHERE error LIKE '%s3cr3t%' OR error LIKE '%127.0.0%'"),
+                     "");
+    ck_assert_str_eq(ask_text("SELECT coalesce(max(message), '') FROM alerts"
+                              " WHERE message LIKE '%s3cr3t%' OR message LIKE '%127.0.0%'"),
+                     "");
 }
 
 END_TEST
@@ -359,6 +397,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("sender", set_up_hook, tear_down_hook, a_message_arrives_signed,
                     what_fails_comes_again_with_the_same_identifier, what_is_refused_is_given_up,
+                    an_error_does_not_say_how_a_receiver_is_reached,
                     who_does_not_answer_holds_up_nobody_else,
                     a_sender_that_ends_gives_its_message_back,
                     what_a_killed_server_was_sending_is_sent_at_the_next_start,

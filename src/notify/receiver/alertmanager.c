@@ -30,15 +30,15 @@ static const struct weir_option options_of[] = {
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_alertmanager *manager = options;
-    for (const char *p = manager->token != NULL ? manager->token : ""; *p != '\0'; p++) {
-        if (*p <= ' ' || *p >= 0x7f) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "$.options.token: expected a word of ASCII letters and signs");
-        }
-    }
+    WEIR_TRY(receiver_check_token(manager->token, err));
     if ((manager->user != NULL) != (manager->password_file != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.options: user and password_file belong together");
+    }
+    if (manager->user != NULL && manager->token != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.options: a user or a token, not both: there is one header "
+                              "Authorization");
     }
     return receiver_check_url(manager->url, "$.options.url", err);
 }
@@ -77,7 +77,7 @@ static weir_status authorise(const struct weir_receiver_send *send,
     if (manager->user == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(receiver_read_secret(manager->password_file, send->arena, &password, err));
+    WEIR_TRY(receiver_read_secret(send, manager->password_file, &password, err));
     const char *pair = weir_arena_printf(send->arena, "%s:%s", manager->user, password);
     char *text = weir_arena_alloc(send->arena, WEIR_BASE64_TEXT_BYTES(strlen(pair)));
     headers[call->n_headers++] = weir_arena_printf(send->arena, "Authorization: Basic %s",

@@ -149,24 +149,38 @@ static void set_server(CURL *easy, const struct weir_receiver_email *email, cons
 }
 
 /* 5xx of the protocol is a refusal; what the network does may be better later. */
-static weir_status judge(CURL *easy, CURLcode code, const char *detail, struct weir_error *err)
+static weir_status judge(const struct weir_receiver_send *send, CURL *easy, CURLcode code,
+                         const char *detail, struct weir_error *err)
 {
     long answer = 0;
     if (code == CURLE_OK) {
         return WEIR_OK;
     }
+    receiver_log(send, detail[0] != '\0' ? detail : curl_easy_strerror(code));
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer);
-    bool is_login = code == CURLE_LOGIN_DENIED;
-    weir_status status = code == CURLE_PEER_FAILED_VERIFICATION || is_login ? WEIR_ERR_DENIED
-                         : code == CURLE_OPERATION_TIMEDOUT                 ? WEIR_ERR_TIMEOUT
-                         : answer >= 500 && answer < 600                    ? WEIR_ERR_INVALID
-                                                                            : WEIR_ERR_UNAVAILABLE;
-    if (is_login && answer >= 400 && answer < 500) {
-        status = WEIR_ERR_UNAVAILABLE;
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CONNECT_ERROR:
+        return weir_error_set(err, WEIR_ERR_DENIED, "its mail server's certificate is not trusted");
+    case CURLE_USE_SSL_FAILED:
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "its mail server offers no STARTTLS");
+    case CURLE_OPERATION_TIMEDOUT:
+        return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                              "its mail server did not answer within %lld ms",
+                              (long long)send->timeout_ms);
+    case CURLE_LOGIN_DENIED:
+        return weir_error_set(
+            err, answer >= 400 && answer < 500 ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_DENIED,
+            "its mail server refuses its user or password (%ld)", answer);
+    default:
+        break;
     }
-    const char *text = detail[0] != '\0' ? detail : curl_easy_strerror(code);
-    return answer > 0 ? weir_error_set(err, status, "%s (the mail server said %ld)", text, answer)
-                      : weir_error_set(err, status, "%s", text);
+    if (answer >= 400 && answer < 600) {
+        return weir_error_set(err, answer >= 500 ? WEIR_ERR_INVALID : WEIR_ERR_UNAVAILABLE,
+                              "its mail server did not take the letter (%ld)", answer);
+    }
+    return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "its mail server cannot be reached");
 }
 
 static weir_status send_to(const struct weir_receiver_send *send, struct weir_error *err)
@@ -178,7 +192,7 @@ static weir_status send_to(const struct weir_receiver_send *send, struct weir_er
     const json_t *address;
     size_t i;
     if (email->password_file != NULL) {
-        WEIR_TRY(receiver_read_secret(email->password_file, send->arena, &password, err));
+        WEIR_TRY(receiver_read_secret(send, email->password_file, &password, err));
     }
     struct letter letter = {.text = notify_mail_make(&mail, send->arena)};
     letter.len = strlen(letter.text);
@@ -200,7 +214,7 @@ static weir_status send_to(const struct weir_receiver_send *send, struct weir_er
     curl_easy_setopt(easy, CURLOPT_READDATA, &letter);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore_answer);
     curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-    weir_status status = judge(easy, curl_easy_perform(easy), detail, err);
+    weir_status status = judge(send, easy, curl_easy_perform(easy), detail, err);
     curl_slist_free_all(to);
     curl_easy_cleanup(easy);
     return status;

@@ -37,22 +37,10 @@ void notify_signature(const char *secret, const char *time, const char *body, si
     sodium_memzero(&state, sizeof state);
 }
 
-/* A token goes into a header: nothing may end that. */
-static weir_status check_token(const char *token, struct weir_error *err)
-{
-    for (const char *p = token != NULL ? token : ""; *p != '\0'; p++) {
-        if (*p <= ' ' || *p >= 0x7f) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "$.options.token: expected a word of ASCII letters and signs");
-        }
-    }
-    return WEIR_OK;
-}
-
 static weir_status check(const void *options, struct weir_error *err)
 {
     const struct weir_receiver_webhook *webhook = options;
-    WEIR_TRY(check_token(webhook->token, err));
+    WEIR_TRY(receiver_check_token(webhook->token, err));
     return receiver_check_url(webhook->url, "$.options.url", err);
 }
 
