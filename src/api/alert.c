@@ -322,24 +322,11 @@ static weir_status receiver_view(struct api_call *call, struct weir_txn *txn,
 {
     static const char waiting[] =
         "SELECT count(*) FROM alert_deliveries WHERE receiver = :name AND state = 'pending'";
-    static const char sent[] =
-        "SELECT max(done_ms) FROM alert_deliveries WHERE receiver = :name AND state = 'sent'";
-    static const char failing[] = "SELECT count(*) FROM alerts WHERE key = :key AND"
-                                  " state <> 'resolved'";
-    char sent_text[WEIR_TIME_TEXT_BYTES];
-    int64_t n, sent_ms, n_failing;
-    const char *key = weir_arena_printf(call->arena, "receiver_failing:%s", receiver->name);
+    int64_t n;
     WEIR_TRY(weir_txn_query_int(txn, waiting, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
                                 &n, err));
-    WEIR_TRY(weir_txn_query_int(txn, sent, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver->name)), 0,
-                                &sent_ms, err));
-    WEIR_TRY(weir_txn_query_int(txn, failing, WEIR_BINDS(WEIR_BIND_TEXT("key", key)), 0, &n_failing,
-                                err));
-    weir_time_format(sent_ms, sent_text);
     *out = receiver_record(call, receiver);
     json_object_set_new(*out, "n_waiting", json_integer(n));
-    json_object_set_new(*out, "is_failing", json_boolean(n_failing > 0));
-    json_object_set_new(*out, "last_sent_ms", sent_ms > 0 ? json_string(sent_text) : json_null());
     return WEIR_OK;
 }
 

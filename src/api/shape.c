@@ -502,8 +502,6 @@ static const struct api_member rule_members[] = {
 };
 static const struct api_member receiver_members[] = {
     ALWAYS("n_waiting", "integer", "Messages that wait for it"),
-    ALWAYS("is_failing", "bool", "It refused a message, or does not take any"),
-    OR_NULL("last_sent_ms", "time", "When it last took one"),
 };
 static const struct api_member alive_members[] = {
     ALWAYS("status", "text", "ok"),

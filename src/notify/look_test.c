@@ -520,6 +520,9 @@ START_TEST(a_message_that_never_goes_through_is_dead_and_raises_an_alert)
                          i >= NOTIFY_TRIES_TOLD);
     }
     ck_assert_str_eq(ask_text("SELECT state FROM alert_deliveries"), "dead");
+    ck_assert_str_eq(ask_text("SELECT name FROM alert_receivers WHERE is_failing = 1"), "hook");
+    add_receiver("hook", "webhook", hook, NULL); /* set anew, it is as it is */
+    ck_assert_int_eq(ask("SELECT count(*) FROM alert_receivers WHERE is_failing = 1"), 1);
     fixture_read(&fixture, list_in, &tried);
     ck_assert_uint_eq(tried.n_waiting, 0);
     fixture_write(&fixture, fill_in, &n);
@@ -527,6 +530,8 @@ START_TEST(a_message_that_never_goes_through_is_dead_and_raises_an_alert)
     fixture_write(&fixture, take_in, &tried);
     fixture_write(&fixture, sent_in, &tried);
     ck_assert_int_eq(ask("SELECT count(*) FROM alerts WHERE state <> 'resolved'"), 0);
+    ck_assert_int_eq(ask("SELECT sum(is_failing) FROM alert_receivers"), 0);
+    ck_assert_int_eq(ask("SELECT last_sent_ms FROM alert_receivers WHERE name = 'hook'"), now_ms);
 }
 
 END_TEST

@@ -54,6 +54,8 @@ struct weir_alert_receiver {
     char *created_by;
     int64_t created_ms;
     int64_t updated_ms;
+    bool is_failing;      /**< It refused a message, or does not take any (queue.h). */
+    int64_t last_sent_ms; /**< When it last took one; 0: it has not. */
 };
 
 struct weir_alert_rule {

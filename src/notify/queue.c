@@ -34,6 +34,10 @@ static const char sql_forget[] =
     "UPDATE alert_deliveries SET state = 'dead', done_ms = :now, error = 'its receiver was deleted'"
     " WHERE receiver = :receiver AND state = 'pending'";
 
+static const char sql_fails[] = "UPDATE alert_receivers SET is_failing = 1 WHERE name = :name";
+static const char sql_takes[] =
+    "UPDATE alert_receivers SET is_failing = 0, last_sent_ms = :now WHERE name = :name";
+
 static char *failing_key(const char *receiver, struct weir_arena *arena)
 {
     return weir_arena_printf(arena, "receiver_failing:%s", receiver);
@@ -49,6 +53,8 @@ static weir_status raise_failing(struct weir_txn *txn, const char *receiver, con
                                      .kind = "receiver_failing",
                                      .subject = "server/alerts",
                                      .message = (char *)message};
+    WEIR_TRY(
+        weir_txn_exec(txn, sql_fails, WEIR_BINDS(WEIR_BIND_TEXT("name", receiver)), NULL, err));
     return weir_alert_raise(txn, &alert, now_ms, NULL, err);
 }
 
@@ -141,9 +147,14 @@ weir_status notify_queue_sent(struct weir_txn *txn, const struct weir_alert_deli
         weir_txn_exec(txn, sql_sent,
                       WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_INT("seq", delivery->seq)),
                       &n_changed, err));
-    return n_changed == 1
-               ? weir_alert_resolve(txn, failing_key(delivery->receiver, arena), now_ms, err)
-               : WEIR_OK;
+    if (n_changed == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_txn_exec(
+        txn, sql_takes,
+        WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("name", delivery->receiver)), NULL,
+        err));
+    return weir_alert_resolve(txn, failing_key(delivery->receiver, arena), now_ms, err);
 }
 
 int64_t notify_retry_ms(int64_t attempts)

@@ -15,6 +15,8 @@ static const struct weir_field receiver_fields[] = {
     WEIR_FIELD(weir_alert_receiver, created_by, TEXT, RO, "", "Who made it"),
     WEIR_FIELD(weir_alert_receiver, created_ms, TIME, RO, "ms", "Creation"),
     WEIR_FIELD(weir_alert_receiver, updated_ms, TIME, RO, "ms", "Last change"),
+    WEIR_FIELD(weir_alert_receiver, is_failing, BOOL, RO, "", "It refused a message, or does not take any"),
+    WEIR_FIELD(weir_alert_receiver, last_sent_ms, TIME, RO, "ms", "When it last took one"),
 };
 static const struct weir_field rule_fields[] = {
     WEIR_FIELD(weir_alert_rule, name,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Name"),

@@ -90,6 +90,8 @@ weir_status weir_alert_receiver_set(struct weir_txn *txn, struct weir_alert_rece
     receiver->created_by = is_there ? before.created_by : receiver->created_by;
     receiver->created_ms = is_there ? before.created_ms : now_ms;
     receiver->updated_ms = now_ms;
+    receiver->is_failing = is_there && before.is_failing;
+    receiver->last_sent_ms = is_there ? before.last_sent_ms : 0;
     return weir_txn_upsert(txn, &weir_alert_receiver_resource, receiver, err);
 }
 
