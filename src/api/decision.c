@@ -16,8 +16,7 @@
 #define LABEL_MAX_BYTES    256
 #define CAMERAS_NAMED      8 /* in a sentence */
 
-/* Text that a person will read: no control characters, which could act on a terminal. */
-static bool is_plain(const char *text, size_t max_bytes)
+bool api_is_plain(const char *text, size_t max_bytes)
 {
     if (text == NULL) {
         return true;
@@ -60,7 +59,8 @@ static weir_status check_labels(const char *text, struct weir_error *err)
     {
         const char *label = json_string_value(json_object_get(one, "label"));
         is_good = is_good && json_object_size(one) == 2 && label != NULL &&
-                  is_plain(label, LABEL_MAX_BYTES) && json_is_number(json_object_get(one, "score"));
+                  api_is_plain(label, LABEL_MAX_BYTES) &&
+                  json_is_number(json_object_get(one, "score"));
     }
     json_decref(labels);
     return is_good ? WEIR_OK
@@ -88,7 +88,7 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     };
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
-        if (!is_plain(texts[i].text, texts[i].max_bytes)) {
+        if (!api_is_plain(texts[i].text, texts[i].max_bytes)) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "$.%s: expected at most %zu bytes without control characters",
                                   texts[i].name, texts[i].max_bytes);

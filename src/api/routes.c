@@ -407,7 +407,7 @@ const struct api_route api_routes[] = {
      "name kind pipeline job after limit cursor", 0, api_statistics_list},
     {"POST", API "/ions/{name}/told",
      "Tell that something is not well, which raises an alert, or that it is again: {about, title, "
-     "is_healthy}",
+     "is_healthy}; with a time_ms that is not after the last one told nothing changes",
      R(KPIS_ADD), API_WRITE, API_OWN_ION | API_NOTIFY, NULL, NULL, NULL, 0, api_ion_tell},
     {"POST", API "/feedback",
      "Say what a decision should have been: {decision, truth}, or {feedback: [...]} of them; "

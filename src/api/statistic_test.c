@@ -100,6 +100,77 @@ START_TEST(what_is_told_to_be_ill_is_an_alert_until_it_is_told_to_be_well)
 
 END_TEST
 
+START_TEST(an_identifier_says_something_within_its_ion_alone)
+{
+    static const char one[] = "POST " API "/ions/%s/statistics\n\n{\"statistics\":[{\"id\":\"a\","
+                              "\"name\":\"s\",\"kind\":\"number\",\"value\":1,"
+                              "\"time_ms\":null}]}";
+    EXPECT(200, "POST " API "/ions\n\n{\"name\":\"gate\",\"pipelines\":[{\"name\":\"learn\","
+                "\"type\":\"training\",\"dataset\":\"staff\",\"model\":\"face-embed\"}],"
+                "\"links\":[]}");
+    EXPECT(200, one, "door");
+    ck_assert_int_eq(json_integer_value(said("stored")), 1);
+    EXPECT(200, one, "gate");
+    ck_assert_int_eq(json_integer_value(said("stored")), 1);
+    EXPECT(200, one, "gate");
+    ck_assert_int_eq(json_integer_value(said("stored")), 0);
+}
+
+END_TEST
+
+static size_t n_open(void)
+{
+    EXPECT(200, "GET " API "/alerts?kind=told&state=open");
+    return json_array_size(said("items"));
+}
+
+START_TEST(what_is_told_again_or_late_changes_nothing)
+{
+    static const char at[] = "POST " DOOR "/told\n\n{\"about\":\"data\",\"title\":\"lens\","
+                             "\"is_healthy\":%s,\"time_ms\":%d}";
+    EXPECT(204, at, "false", 1000);
+    EXPECT(204, at, "false", 1000);
+    ck_assert_uint_eq(n_open(), 1);
+    ck_assert_int_eq(json_integer_value(said("items.0.count")), 1);
+    EXPECT(204, at, "true", 900); /* it was well before it was not */
+    ck_assert_uint_eq(n_open(), 1);
+    EXPECT(204, at, "true", 2000);
+    ck_assert_uint_eq(n_open(), 0);
+    EXPECT(204, at, "false", 1000);
+    EXPECT(204, at, "false", 1500);
+    EXPECT(204, at, "true", 2000);
+    ck_assert_uint_eq(n_open(), 0);
+    EXPECT(204, at, "false", 2001);
+    ck_assert_uint_eq(n_open(), 1);
+    EXPECT(204, "POST " DOOR "/told\n\n{\"about\":\"data\",\"title\":\"lens\","
+                "\"is_healthy\":true}");
+    ck_assert_uint_eq(n_open(), 0);
+    EXPECT(400, at, "false", -1);
+}
+
+END_TEST
+
+START_TEST(titles_are_plain_and_not_without_end)
+{
+    static const char told[] = "POST " DOOR "/told\n\n{\"about\":\"data\",\"title\":\"%s\","
+                               "\"is_healthy\":%s}";
+    char title[16];
+    EXPECT_ERROR(400, "control characters", told, "a\\u001b[31m", "false");
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(title, sizeof title, "t%d", i);
+        EXPECT(204, told, title, "false");
+    }
+    EXPECT(204, told, "t7", "false");
+    EXPECT_ERROR(413, "told and not over", told, "one more", "false");
+    EXPECT(204, told, "t7", "true");
+    EXPECT(204, told, "one more", "false");
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("statistic", set_up, callers_close, values_have_the_form_of_their_kind,
                     the_same_again_is_stored_once_and_a_wrong_one_leaves_none,
-                    what_is_told_to_be_ill_is_an_alert_until_it_is_told_to_be_well)
+                    what_is_told_to_be_ill_is_an_alert_until_it_is_told_to_be_well,
+                    an_identifier_says_something_within_its_ion_alone,
+                    what_is_told_again_or_late_changes_nothing,
+                    titles_are_plain_and_not_without_end)

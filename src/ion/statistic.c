@@ -157,37 +157,28 @@ static bool is_distribution(const json_t *value)
                                         json_array_size(edges) == json_array_size(counts) + 1;
 }
 
+/* What a value of a kind looks like. */
 static const struct kind {
-    struct weir_statistic_kind public;
+    const char *name, *doc;
     bool (*is_form)(const json_t *value);
 } kinds[] = {
-    {{"number", "a number"}, is_number},
-    {{"text", "a text"}, is_text},
-    {{"lines", "{NAME: number}, a point of each line"}, is_lines},
-    {{"bars", "{labels: [text], values: [number]}"}, is_bars},
-    {{"table", "{columns: [text], rows: [[…]]}"}, is_table},
-    {{"graph", "{x: [number], y: {NAME: [number]}}"}, is_graph},
-    {{"heat-map", "{rows: [text], columns: [text], cells: [[number]]}"}, is_heat_map},
-    {{"distribution", "{edges: [number], counts: [number]}, or {counts: {CATEGORY: number}}"},
+    {"number", "a number", is_number},
+    {"text", "a text", is_text},
+    {"lines", "{NAME: number}, a point of each line", is_lines},
+    {"bars", "{labels: [text], values: [number]}", is_bars},
+    {"table", "{columns: [text], rows: [[…]]}", is_table},
+    {"graph", "{x: [number], y: {NAME: [number]}}", is_graph},
+    {"heat-map", "{rows: [text], columns: [text], cells: [[number]]}", is_heat_map},
+    {"distribution", "{edges: [number], counts: [number]}, or {counts: {CATEGORY: number}}",
      is_distribution},
-    {{"opaque", "any JSON"}, is_any},
+    {"opaque", "any JSON", is_any},
 };
-
-const struct weir_statistic_kind *weir_statistic_kinds(size_t *out_n)
-{
-    static struct weir_statistic_kind list[WEIR_ARRAY_LEN(kinds)];
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
-        list[i] = kinds[i].public;
-    }
-    *out_n = WEIR_ARRAY_LEN(kinds);
-    return list;
-}
 
 static weir_status check_form(const struct weir_statistic *statistic, struct weir_error *err)
 {
     const struct kind *kind = NULL;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds) && kind == NULL; i++) {
-        kind = strcmp(kinds[i].public.name, statistic->kind) == 0 ? &kinds[i] : NULL;
+        kind = strcmp(kinds[i].name, statistic->kind) == 0 ? &kinds[i] : NULL;
     }
     if (kind == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -202,7 +193,7 @@ static weir_status check_form(const struct weir_statistic *statistic, struct wei
     return is_form
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID, "$.value: expected %s, as of kind \"%s\"",
-                                kind->public.doc, kind->public.name);
+                                kind->doc, kind->name);
 }
 
 /* ---- the store -------------------------------------------------------------------------------- */
@@ -217,8 +208,10 @@ weir_status weir_statistic_add(struct weir_txn *txn, struct weir_statistic *stat
                               "$.time_ms: expected a time after 1970 and not in the future");
     }
     WEIR_TRY(check_form(statistic, err));
-    WEIR_TRY(weir_txn_query_int(txn, "SELECT count(*) FROM statistics WHERE id = :id",
-                                WEIR_BINDS(WEIR_BIND_TEXT("id", statistic->id)), 0, &n_there, err));
+    WEIR_TRY(weir_txn_query_int(
+        txn, "SELECT count(*) FROM statistics WHERE ion = :ion AND id = :id",
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", statistic->ion), WEIR_BIND_TEXT("id", statistic->id)), 0,
+        &n_there, err));
     if (n_there > 0) {
         return WEIR_OK;
     }

@@ -15,7 +15,7 @@
 
 struct weir_statistic {
     int64_t seq; /**< Order of arrival; given by weir_statistic_add. */
-    char *id;    /**< Given by whoever tells it: the same again is stored once. */
+    char *id;    /**< Given by whoever tells it: the same again of its ION is stored once. */
     char *ion;
     char *pipeline; /**< NULL: of the whole ION. */
     char *job;      /**< Whose task told it; NULL: a person. */
@@ -29,15 +29,8 @@ struct weir_statistic {
 
 extern const struct weir_resource weir_statistic_resource;
 
-/** What a value of a kind looks like. */
-struct weir_statistic_kind {
-    const char *name, *doc;
-};
-
-const struct weir_statistic_kind *weir_statistic_kinds(size_t *out_n);
-
 /**
- * Store one; one whose id is there already changes nothing, and *out_is_new is false.
+ * Store one; one whose ION has its id already changes nothing, and *out_is_new is false.
  * @return INVALID: not a kind, or a value that has not its form; or a time that is not after 1970 and
  *         at most a day after now_ms. CONFLICT if there is no such ION.
  */

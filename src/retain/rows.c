@@ -209,7 +209,7 @@ static const struct rows {
     [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .n_entries = 3},
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .n_entries = 4},
     [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .n_entries = 4},
-    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 6},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 7},
     [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 6},
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},

@@ -55,7 +55,7 @@ export interface AlertReceiver {
     doc: string | null // What it is for
     is_failing: boolean // It refused a message, or does not take any
     kind: string // webhook, email or alertmanager
-    last_sent_ms: Time | null // When it last took one
+    last_sent_ms: Time | null // When it last took one (ms)
     n_waiting: number // Messages that wait for it
     name: string // What rules call it
     options: unknown // Options of its kind
