@@ -11,6 +11,7 @@
 #define LOOK_MAX_BYTES ((size_t)256 << 20)
 
 struct looking {
+    const struct weir_clock *clock;
     struct weir_arena *arena;
     struct weir_notify_look look;
     bool is_due;
@@ -47,15 +48,18 @@ static weir_status is_due_in(struct weir_txn *txn, void *context, struct weir_er
 static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct looking *looking = context;
+    /* Within the transaction: what it sees was raised before, and does not lie ahead. */
+    looking->look.now_ms = weir_clock_now_ms(looking->clock);
     return weir_notify_look(txn, &looking->look, looking->arena, err);
 }
 
-static weir_status look_once(const struct alerter *alerter, int64_t now_ms, bool *out_was_due,
+static weir_status look_once(const struct alerter *alerter, bool *out_was_due,
                              struct weir_error *err)
 {
     struct weir_arena arena;
-    struct looking looking = {.arena = &arena,
-                              .look = {.now_ms = now_ms,
+    struct looking looking = {.clock = alerter->clock,
+                              .arena = &arena,
+                              .look = {.now_ms = weir_clock_now_ms(alerter->clock),
                                        .server_url = alerter->server_url,
                                        .is_sandbox = is_sandbox,
                                        .act = enqueue}};
@@ -72,13 +76,13 @@ static weir_status look_once(const struct alerter *alerter, int64_t now_ms, bool
     return status;
 }
 
-void alerter_look(const struct alerter *alerter, int64_t now_ms)
+void alerter_look(const struct alerter *alerter)
 {
     struct weir_error err = {0};
     weir_status status = WEIR_OK;
     bool was_due = true, was_any = false;
     for (int i = 0; i < LOOKS_MAX && was_due && status == WEIR_OK; i++) {
-        status = look_once(alerter, now_ms, &was_due, &err);
+        status = look_once(alerter, &was_due, &err);
         was_any = was_any || was_due;
     }
     if (status != WEIR_OK) {

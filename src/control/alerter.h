@@ -5,13 +5,13 @@
 #ifndef WEIR_CONTROL_ALERTER_H
 #define WEIR_CONTROL_ALERTER_H
 
+#include "base/clock.h"
 #include "control/control.h"
 #include "store/store.h"
 
-#include <stdint.h>
-
 struct alerter {
     struct weir_store *store; /**< Borrowed, as the rest. */
+    const struct weir_clock *clock;
     struct control_listener listener;
     const char *server_url;
     void (*told)(void *context); /**< A message waits to be sent. May be NULL. */
@@ -19,7 +19,7 @@ struct alerter {
 };
 
 /** Look, if anything is due. Nothing is done if that fails; the next call tries again. */
-void alerter_look(const struct alerter *alerter, int64_t now_ms);
+void alerter_look(const struct alerter *alerter);
 
 /**
  * Carry out the outbox action "alert_action": the ION event that a person's command would send, with

@@ -17,6 +17,21 @@ static void tear_down(void)
     control_fixture_fini(&fixture);
 }
 
+/* As if a ms passes whenever somebody asks. */
+static int64_t ask_fixture(const struct weir_clock *asked)
+{
+    (void)asked;
+    return fixture.now_ms++;
+}
+
+static const struct weir_clock fixture_clock = {.now_ms = ask_fixture};
+
+static struct alerter the_alerter(void)
+{
+    return (struct alerter){
+        .store = fixture.store.store, .clock = &fixture_clock, .server_url = "http://h:1"};
+}
+
 static weir_status set_rule_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct weir_alert_rule rule = {.name = "r",
@@ -40,10 +55,10 @@ static weir_status raise_in(struct weir_txn *txn, void *context, struct weir_err
 /* The rule with these actions, and an alert that it wants. */
 static void alert_with(const char *actions)
 {
-    const struct alerter alerter = {.store = fixture.store.store, .server_url = "http://h:1"};
+    const struct alerter alerter = the_alerter();
     fixture_write(&fixture.store, set_rule_in, (void *)actions);
     fixture_write(&fixture.store, raise_in, "drift:x:p:score");
-    alerter_look(&alerter, fixture.now_ms);
+    alerter_look(&alerter);
     carry_out(&fixture, 1);
 }
 
@@ -170,6 +185,32 @@ START_TEST(a_sandbox_is_left_alone)
 
 END_TEST
 
+static weir_status hold_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_alert_rule rule = {
+        .name = "r", .group_by = "rule", .receivers = "[]", .hold_ms = 60000, .created_by = "ann"};
+    (void)context;
+    return weir_alert_rule_set(txn, &rule, fixture.now_ms, &fixture.store.arena, err);
+}
+
+/* The clock asked within the look: an alert of the same moment is held, too. */
+START_TEST(what_is_raised_as_it_looks_is_held_for_its_time)
+{
+    const struct alerter alerter = the_alerter();
+    void *items;
+    fixture_write(&fixture.store, hold_in, NULL);
+    fixture.now_ms++;
+    fixture_write(&fixture.store, raise_in, "drift:x:p:score");
+    fixture.now_ms--; /* the look began before it was raised, and sees it */
+    alerter_look(&alerter);
+    ck_assert_uint_eq(list_records(&fixture, &weir_alert_firing_resource, &items), 1);
+    const struct weir_alert_firing *firing = items;
+    ck_assert_str_eq(firing->state, WEIR_FIRING_WAITING);
+    ck_assert_int_gt(firing->due_ms, fixture.now_ms);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("alerter", set_up, tear_down, it_rolls_back_once, it_goes_to_the_default_model,
                     it_trains_again, what_the_ion_refuses_is_noted_and_not_tried_again,
-                    a_sandbox_is_left_alone)
+                    a_sandbox_is_left_alone, what_is_raised_as_it_looks_is_held_for_its_time)

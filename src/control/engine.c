@@ -565,7 +565,7 @@ static int64_t run_round(struct engine *engine)
     }
     engine->work = &work;
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
-    alerter_look(&engine->alerter, work.control.now_ms);
+    alerter_look(&engine->alerter);
     int64_t due = run_ions(&work);
     run_deployments(&work);
     int64_t outbox_due = run_outbox(&work);
@@ -636,6 +636,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                        .blobs = config->blobs,
                                        .state_dir = engine->state_dir};
     engine->alerter = (struct alerter){.store = config->store,
+                                       .clock = engine->config.clock,
                                        .listener = config->listener,
                                        .server_url = engine->server_url,
                                        .told = config->told,

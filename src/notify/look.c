@@ -118,7 +118,9 @@ static void see_new_firings(struct looking *l, const struct weir_alert *alert, c
     for (size_t i = 0; i < l->n_rules; i++) {
         const struct look_rule *rule = &l->rules[i];
         const struct weir_alert_rule *record = rule->record;
-        if (rule->seen == l->look->n_alerts ||
+        bool was_before = strcmp(alert->state, "resolved") == 0 &&
+                          alert->resolved_ms < record->created_ms; /* nobody had the rule then */
+        if (rule->seen == l->look->n_alerts || was_before ||
             !notify_rule_wants(record, &rule->match, alert, project)) {
             continue;
         }

@@ -86,6 +86,20 @@ START_TEST(one_that_comes_and_goes_between_two_looks_is_told)
 
 END_TEST
 
+START_TEST(one_that_was_over_before_there_was_a_rule_is_told_to_nobody)
+{
+    raise_alert("a1", "node_lost", "node/a");
+    resolve_alert("node_lost:node/a");
+    raise_alert("a2", "node_lost", "node/b");
+    now_ms += 1;
+    add_rule((struct weir_alert_rule){.name = "r", .receivers = "[\"hook\"]", .tells_end = true});
+    ck_assert_uint_eq(look(), 1);
+    ck_assert_str_eq(told(), "raised>hook");
+    ck_assert_int_eq(ask("SELECT count(*) FROM alert_firings WHERE alert = 'a2'"), 1);
+}
+
+END_TEST
+
 START_TEST(a_group_shares_a_message)
 {
     add_rule((struct weir_alert_rule){.name = "r", .receivers = "[\"hook\"]", .group_ms = 5000});
@@ -611,7 +625,8 @@ WEIR_TEST_MAIN_WITH(
     "look", set_up_hooks, tear_down, an_alert_is_told_once_and_its_end_once,
     a_rule_that_tells_no_end_tells_none_but_to_those_that_must_know,
     one_that_ends_before_its_hold_time_tells_nobody,
-    one_that_comes_and_goes_between_two_looks_is_told, a_group_shares_a_message,
+    one_that_comes_and_goes_between_two_looks_is_told,
+    one_that_was_over_before_there_was_a_rule_is_told_to_nobody, a_group_shares_a_message,
     without_a_group_each_has_its_own, silenced_until_a_time,
     a_silence_that_is_ended_early_lets_go_at_once, silences_are_checked,
     nobody_looks_so_others_are_told_once, an_alertmanager_is_told_again_while_it_lasts,
