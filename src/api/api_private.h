@@ -266,6 +266,8 @@ API_FN(api_ion_promote);
 API_FN(api_ion_approve);
 API_FN(api_ion_reject);
 API_FN(api_ion_rollback);
+API_FN(api_ion_pause);
+API_FN(api_ion_resume);
 API_FN(api_ion_set_model);
 API_FN(api_ion_candidates);
 API_FN(api_policy_decisions);

@@ -375,6 +375,26 @@ weir_status api_ion_rollback(struct api_call *call, struct weir_txn *txn, struct
     return review(call, txn, WEIR_ION_EVENT_ROLLBACK, err);
 }
 
+static weir_status pause_or_resume(struct api_call *call, struct weir_txn *txn,
+                                   enum weir_ion_event_type type, struct weir_error *err)
+{
+    static const char *const fields[] = {"pipeline", NULL};
+    struct weir_ion_event event = {.type = type, .actor = call->actor};
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "pipeline", &event.pipeline, err));
+    return step_and_answer(call, txn, &event, err);
+}
+
+weir_status api_ion_pause(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return pause_or_resume(call, txn, WEIR_ION_EVENT_PAUSE, err);
+}
+
+weir_status api_ion_resume(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return pause_or_resume(call, txn, WEIR_ION_EVENT_RESUME, err);
+}
+
 weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"link", "version", "note", NULL};

@@ -252,6 +252,8 @@ static const struct row {
     {.method = "POST", .pattern = API "/ions/{name}/reject", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/rollback", .least = OPERATOR},
     {.method = "POST", .pattern = API "/ions/{name}/set-model", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/pause", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/ions/{name}/resume", .least = OPERATOR},
     {.method = "GET", .pattern = API "/ions/{name}/revisions", .least = VIEWER},
     {.method = "GET",
      .pattern = API "/ions/{name}/candidates",

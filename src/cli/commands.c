@@ -30,6 +30,8 @@
     X(cli_reject) \
     X(cli_rollback) \
     X(cli_ion_set_model) \
+    X(cli_ion_pause) \
+    X(cli_ion_resume) \
     X(cli_trigger) \
     X(cli_ion_run) \
     X(cli_ion_promote) \

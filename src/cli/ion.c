@@ -229,6 +229,53 @@ const struct cli_command cli_rollback = {
     .run = run_review,
 };
 
+struct pause_options {
+    struct cli_common common;
+};
+
+static const struct weir_option pause_options[] = {CLI_COMMON_OPTIONS(pause_options)};
+
+static weir_status run_pause(struct cli_call *call, struct weir_error *err)
+{
+    bool is_pause = strcmp(call->command->name, "ion pause") == 0;
+    json_t *body = json_pack("{s:s*}", "pipeline", call->n_words > 1 ? call->words[1] : NULL);
+    json_t *answer;
+    weir_status status =
+        cli_rest(call, "POST",
+                 cli_path1(call, is_pause ? "/api/v1/ions/{}/pause" : "/api/v1/ions/{}/resume",
+                           call->words[0]),
+                 body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s %s\n", call->words[call->n_words - 1], is_pause ? "is paused" : "goes on");
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_ion_pause = {
+    .name = "ion pause",
+    .usage = "ION [PIPELINE]",
+    .summary = "Pause an ION or one of its pipelines: no training begins, replicas stop",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(pause_options, pause_options),
+    .run = run_pause,
+};
+
+const struct cli_command cli_ion_resume = {
+    .name = "ion resume",
+    .usage = "ION [PIPELINE]",
+    .summary = "Let what is paused go on; a training that was wanted meanwhile begins",
+    .min_words = 1,
+    .max_words = 2,
+    CLI_OPTIONS(pause_options, pause_options),
+    .run = run_pause,
+};
+
 struct set_model_options {
     struct cli_common common;
     char *note;

@@ -65,6 +65,15 @@ static weir_status act_roll_back(struct control *control, struct weir_txn *txn, 
     return control_ion_event(control, txn, ion, &event, err);
 }
 
+static weir_status act_pause(struct control *control, struct weir_txn *txn, const char *ion,
+                             const void *options, struct weir_error *err)
+{
+    const struct weir_alert_action_pause *action = options;
+    const struct weir_ion_event event = {
+        .type = WEIR_ION_EVENT_PAUSE, .actor = control->actor, .pipeline = action->pipeline};
+    return control_ion_event(control, txn, ion, &event, err);
+}
+
 /* The training that is meant: of that name, or the only one. */
 static weir_status act_retrain(struct control *control, struct weir_txn *txn, const char *ion,
                                const void *options, struct weir_error *err)

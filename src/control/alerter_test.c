@@ -155,6 +155,39 @@ START_TEST(it_trains_again)
 
 END_TEST
 
+static weir_status resume_in(struct control *control, struct weir_txn *txn, void *context,
+                             struct weir_error *err)
+{
+    const struct weir_ion_event event = {.type = WEIR_ION_EVENT_RESUME, .actor = "ann"};
+    (void)context;
+    return control_ion_event(control, txn, "x", &event, err);
+}
+
+START_TEST(it_pauses_until_somebody_lets_it_go_on)
+{
+    apply_with_default();
+    carry_out(&fixture, 0);
+    ck_assert_ptr_nonnull(pipeline_record(&fixture, "p").job);
+    alert_with("[{\"kind\":\"pause\"}]");
+    ck_assert_str_eq(outcome(), "done");
+    struct weir_ion_pipeline paused = pipeline_record(&fixture, "p");
+    ck_assert_str_eq(paused.paused_by, "rule/r");
+    ck_assert_str_eq(paused.state, "WAITING");
+    ck_assert_ptr_null(paused.job);
+    trigger(&fixture);
+    ck_assert_str_eq(pipeline_record(&fixture, "t").state, "IDLE");
+    (void)register_model(&fixture, "m3", NULL); /* it serves, but nothing starts */
+    ck_assert_uint_eq(carry_out(&fixture, 0), 0);
+    turn(&fixture, resume_in, NULL);
+    ck_assert_str_eq(pipeline_record(&fixture, "t").state, "TRAINING");
+    carry_out(&fixture, 0);
+    ck_assert_ptr_nonnull(pipeline_record(&fixture, "p").job);
+    ck_assert_ptr_null(pipeline_record(&fixture, "p").paused_by);
+    ck_assert_str_eq(now_serves(), "m3");
+}
+
+END_TEST
+
 START_TEST(what_the_ion_refuses_is_noted_and_not_tried_again)
 {
     apply(&fixture, "manual", 1);
@@ -212,5 +245,6 @@ START_TEST(what_is_raised_as_it_looks_is_held_for_its_time)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("alerter", set_up, tear_down, it_rolls_back_once, it_goes_to_the_default_model,
-                    it_trains_again, what_the_ion_refuses_is_noted_and_not_tried_again,
-                    a_sandbox_is_left_alone, what_is_raised_as_it_looks_is_held_for_its_time)
+                    it_trains_again, it_pauses_until_somebody_lets_it_go_on,
+                    what_the_ion_refuses_is_noted_and_not_tried_again, a_sandbox_is_left_alone,
+                    what_is_raised_as_it_looks_is_held_for_its_time)

@@ -419,7 +419,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
 {
     const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
     const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
-    if (doc == NULL || pipeline == NULL || pipeline->job != NULL ||
+    if (doc == NULL || pipeline == NULL || pipeline->job != NULL || pipeline->paused_by != NULL ||
         strcmp(pipeline->state, "REMOVED") == 0) {
         return WEIR_OK;
     }

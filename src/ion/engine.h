@@ -6,6 +6,7 @@
  *     ion_apply.c    the document: pipelines come, change and go
  *     ion_trigger.c  what makes a pipeline run
  *     ion_train.c    coalescing, ends of trainings
+ *     ion_pause.c    pipelines that are paused, and go on
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_rollout.c  versions that are tried among the requests of a deployment
  *     ion_review.c   what people ask for: approve, reject, roll back
@@ -67,6 +68,10 @@ weir_status engine_on_deleted(struct engine *engine);
 /** Start a training, or remember that a further one is wanted. */
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause);
 
+/** An idle training begins what is wanted of it: what triggered it meanwhile, else the next of a row.
+ *  Not while it is paused. */
+void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
 void engine_on_started(struct engine *engine);
 void engine_on_ended(struct engine *engine);
 
@@ -77,7 +82,8 @@ void engine_choose_mode(struct engine *engine);
 weir_status engine_on_run(struct engine *engine);
 weir_status engine_on_promoted(struct engine *engine);
 
-/** A training has ended, and none waits: start the next of those that were asked for at once. */
+/** A training has ended, or goes on after a pause, and none waits: start the next of those that were asked
+ *  for at once. */
 void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
 /* ion_trigger.c */
@@ -118,6 +124,13 @@ void engine_tick_triggers(struct engine *engine);
 int64_t engine_triggers_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
 
 weir_status engine_on_trigger(struct engine *engine);
+
+/* ion_pause.c */
+
+/** Why a pipeline that is paused does nothing; NULL: it is not paused. */
+char *engine_pause_reason(struct engine *engine, const struct weir_ion_pipeline *pipeline);
+weir_status engine_on_pause(struct engine *engine);
+weir_status engine_on_resume(struct engine *engine);
 
 /* ion_policy.c */
 

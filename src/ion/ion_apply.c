@@ -61,6 +61,8 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->run = NULL;
     pipeline->pending_cause = NULL;
     pipeline->pending_by = NULL;
+    pipeline->paused_by = NULL;
+    pipeline->paused_ms = 0;
     pipeline->runs_left = 0;
     pipeline->next_fire_ms = 0;
     pipeline->candidate = NULL;

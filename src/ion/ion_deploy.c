@@ -154,7 +154,7 @@ static bool deploy(struct engine *engine, struct weir_ion_pipeline *pipeline, bo
 
 void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    bool is_waiting = engine_is(pipeline->state, PIPELINE_WAITING);
+    bool is_waiting = engine_is(pipeline->state, PIPELINE_WAITING) && pipeline->paused_by == NULL;
     if (deploy(engine, pipeline, is_waiting) && is_waiting) {
         start_replicas(engine, pipeline);
     }

@@ -274,6 +274,11 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     if (dice >= 88 && dice < 96) {
         return random_tick(world, state);
     }
+    if (weir_rng_below(rng, 12) == 0) {
+        event.type = weir_rng_below(rng, 5) < 2 ? WEIR_ION_EVENT_PAUSE : WEIR_ION_EVENT_RESUME;
+        event.pipeline = weir_rng_below(rng, 2) == 0 ? NULL : event.pipeline;
+        return event;
+    }
     if (weir_rng_below(rng, 20) == 0) {
         event.type = weir_rng_below(rng, 2) == 0 ? WEIR_ION_EVENT_RUN : WEIR_ION_EVENT_PROMOTED;
         event.times = weir_rng_below(rng, 5) == 0 ? (int64_t)weir_rng_below(rng, 200)
@@ -449,7 +454,7 @@ static void check_served(const struct weir_ion_state *state,
     REQUIRE(!is_serving || (pipeline->served_revision > 0 && pipeline->job != NULL));
     REQUIRE(pipeline->served_revision <= pipeline->deployment_revision);
     REQUIRE(has_failed == (pipeline->state_reason != NULL) ||
-            strcmp(pipeline->state, "WAITING") == 0);
+            strcmp(pipeline->state, "WAITING") == 0 || pipeline->paused_by != NULL);
     REQUIRE(pipeline->served_candidate == NULL || pipeline->served_revision > 0);
     for (size_t i = 0; i < state->n_candidates; i++) {
         const struct weir_ion_candidate *candidate = &state->candidates[i];
@@ -460,7 +465,33 @@ static void check_served(const struct weir_ion_state *state,
     REQUIRE(is_shown == (pipeline->served_candidate != NULL));
 }
 
-static void check_pipelines(const struct weir_ion_state *before, const struct weir_ion_state *state)
+/** What is paused begins nothing; what is not has begun all that was wanted of it. */
+static void check_pause(const struct weir_ion_pipeline *old,
+                        const struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_actions *actions)
+{
+    bool is_paused = pipeline->paused_by != NULL;
+    bool is_training = strcmp(pipeline->type, "training") == 0;
+    REQUIRE(is_paused == (pipeline->paused_ms > 0));
+    REQUIRE(!is_paused || strcmp(pipeline->state, "REMOVED") != 0);
+    REQUIRE(!is_paused || is_training ||
+            (strcmp(pipeline->state, "WAITING") == 0 && pipeline->job == NULL &&
+             strstr(pipeline->state_reason, "paused by ") != NULL));
+    REQUIRE(!is_paused || old == NULL || old->paused_by == NULL ||
+            pipeline->training == old->training);
+    REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 ||
+            (pipeline->pending_cause == NULL && pipeline->runs_left == 0));
+    REQUIRE(is_paused || strcmp(pipeline->state, "WAITING") != 0 || pipeline->candidate == NULL ||
+            strstr(pipeline->state_reason, "have ended") != NULL);
+    for (size_t i = 0; i < actions->n; i++) {
+        bool starts = actions->items[i].type == WEIR_ION_ACTION_START_TRAINING ||
+                      actions->items[i].type == WEIR_ION_ACTION_START_PREDICTION;
+        REQUIRE(!is_paused || !starts || strcmp(actions->items[i].pipeline, pipeline->name) != 0);
+    }
+}
+
+static void check_pipelines(const struct weir_ion_state *before, const struct weir_ion_state *state,
+                            const struct weir_ion_actions *actions)
 {
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
@@ -468,6 +499,7 @@ static void check_pipelines(const struct weir_ion_state *before, const struct we
         REQUIRE(!is_removed || (pipeline->job == NULL && pipeline->candidate == NULL));
         REQUIRE(is_removed || weir_ion_doc_pipeline(&state->doc, pipeline->name) != NULL);
         REQUIRE(is_removed || strcmp(state->ion.state, "ACTIVE") == 0);
+        check_pause(weir_ion_pipeline_of(before, pipeline->name), pipeline, actions);
         for (size_t k = 0; k < before->n_pipelines; k++) {
             const struct weir_ion_pipeline *old = &before->pipelines[k];
             if (strcmp(old->id, pipeline->id) == 0) {
@@ -716,7 +748,7 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
         return status;
     }
     check_candidates(&before, state, &actions);
-    check_pipelines(&before, state);
+    check_pipelines(&before, state, &actions);
     check_decisions(&before, state, &actions, now_ms, &checks->history);
     if (event->type == WEIR_ION_EVENT_TICK) {
         check_nothing_is_forgotten(state, now_ms);
@@ -746,7 +778,7 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
 }
 
 /** How often histories came to what they are there for. */
-static int n_shadows, n_canaries, n_sandboxes, n_rows;
+static int n_shadows, n_canaries, n_sandboxes, n_rows, n_pauses;
 
 static void count_states(const struct weir_ion_state *state)
 {
@@ -756,6 +788,7 @@ static void count_states(const struct weir_ion_state *state)
     }
     for (size_t i = 0; i < state->n_pipelines; i++) {
         n_rows += state->pipelines[i].runs_left > 0;
+        n_pauses += state->pipelines[i].paused_by != NULL;
     }
     n_sandboxes += state->ion.mode != NULL && strcmp(state->ion.mode, "sandbox") == 0;
 }
@@ -805,12 +838,13 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
         play(seed);
         weir_arena_fini(&arena);
     }
-    printf("%d shadows, %d canaries, %d sandboxes, %d rows of trainings\n", n_shadows, n_canaries,
-           n_sandboxes, n_rows);
+    printf("%d shadows, %d canaries, %d sandboxes, %d rows of trainings, %d pauses\n", n_shadows,
+           n_canaries, n_sandboxes, n_rows, n_pauses);
     ck_assert_int_gt(n_shadows, 20);
     ck_assert_int_gt(n_canaries, 20);
     ck_assert_int_gt(n_sandboxes, 20);
     ck_assert_int_gt(n_rows, 20);
+    ck_assert_int_gt(n_pauses, 20);
 }
 
 END_TEST

@@ -143,8 +143,9 @@ const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
             return WEIR_CANDIDATE_SERVING;
         }
         if (engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
-            return engine_is(pipeline->state, PIPELINE_DEPLOY_FAILED) ? PIPELINE_DEPLOY_FAILED
-                                                                      : PIPELINE_DEPLOYING;
+            return pipeline->paused_by != NULL                          ? WEIR_CANDIDATE_PAUSED
+                   : engine_is(pipeline->state, PIPELINE_DEPLOY_FAILED) ? PIPELINE_DEPLOY_FAILED
+                                                                        : PIPELINE_DEPLOYING;
         }
     }
     return candidate->state;

@@ -80,9 +80,13 @@ void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)
     if (pipeline->runs_left <= 0) {
         return;
     }
-    if (engine->event->type != WEIR_ION_EVENT_FINISHED) {
+    if (engine->event->type != WEIR_ION_EVENT_FINISHED &&
+        engine->event->type != WEIR_ION_EVENT_RESUME) {
         pipeline->runs_left = 0; /* what failed would fail again; what a person ended is ended */
         return;
+    }
+    if (pipeline->paused_by != NULL) {
+        return; /* the row goes on when it is resumed */
     }
     char *by = pipeline->cause_by;
     pipeline->runs_left--;

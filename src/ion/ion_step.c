@@ -142,7 +142,8 @@ static bool is_asked_by_a_person(enum weir_ion_event_type type)
     return type == WEIR_ION_EVENT_DELETED || type == WEIR_ION_EVENT_TRIGGER ||
            type == WEIR_ION_EVENT_APPROVE || type == WEIR_ION_EVENT_REJECT ||
            type == WEIR_ION_EVENT_ROLLBACK || type == WEIR_ION_EVENT_SET ||
-           type == WEIR_ION_EVENT_RUN || type == WEIR_ION_EVENT_PROMOTED;
+           type == WEIR_ION_EVENT_RUN || type == WEIR_ION_EVENT_PROMOTED ||
+           type == WEIR_ION_EVENT_PAUSE || type == WEIR_ION_EVENT_RESUME;
 }
 
 static weir_status dispatch(struct engine *engine)
@@ -176,6 +177,10 @@ static weir_status dispatch(struct engine *engine)
         return engine_on_rollback(engine);
     case WEIR_ION_EVENT_SET:
         return engine_on_set(engine);
+    case WEIR_ION_EVENT_PAUSE:
+        return engine_on_pause(engine);
+    case WEIR_ION_EVENT_RESUME:
+        return engine_on_resume(engine);
     case WEIR_ION_EVENT_LISTS:
         engine_on_lists(engine);
         break;

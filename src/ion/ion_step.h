@@ -26,6 +26,10 @@
  * and weir_ion_candidate_shown says of a candidate what people are to be told.
  *
  * Triggers that come while a training runs are folded into one further training.
+ *
+ * A pipeline that is paused begins nothing: a training that runs goes on to its end, and what triggers the
+ * next is remembered; replicas stop (WAITING). Links choose as before. What of it was wanted meanwhile
+ * begins when it is resumed. Removed with its pipeline, or its ION, a pause is over.
  */
 #ifndef WEIR_ION_ION_STEP_H
 #define WEIR_ION_ION_STEP_H
@@ -74,8 +78,10 @@ struct weir_ion_pipeline {
                            replicas), DEPLOYING, SERVING, DEPLOY_FAILED. Removed: REMOVED. */
     char *state_reason; /**< Of DEPLOY_FAILED: what the replica said. */
     int64_t state_ms;   /**< Since when it is in this state. */
-    char *job; /**< Of the running training, or of the replicas; set by whoever starts it. */
-    char *run; /**< Of the running training. */
+    char *job;       /**< Of the running training, or of the replicas; set by whoever starts it. */
+    char *run;       /**< Of the running training. */
+    char *paused_by; /**< Who paused it: no training begins, replicas do not run; NULL: nobody. */
+    int64_t paused_ms; /**< When; 0: it is not paused. */
     /* Training. */
     int64_t training;    /**< Number of the running or last training; 0 = none yet. */
     int64_t started_ms;  /**< When it was started. */
@@ -239,7 +245,9 @@ enum weir_ion_event_type {
                                 actor, note. */
     WEIR_ION_EVENT_SET,      /**< link, models[0]: a version of any model serves there, unasked;
                                 actor, note. */
-    WEIR_ION_EVENT_LISTS,    /**< Members have changed (state->members are the new ones). */
+    WEIR_ION_EVENT_PAUSE,   /**< pipeline (NULL = all), actor: no training begins, replicas stop. */
+    WEIR_ION_EVENT_RESUME,  /**< The same: what was wanted meanwhile begins. */
+    WEIR_ION_EVENT_LISTS,   /**< Members have changed (state->members are the new ones). */
     WEIR_ION_EVENT_REPLICA, /**< pipeline: a replica reported (state->replicas are the new ones). */
     WEIR_ION_EVENT_STARTED, /**< pipeline, training (0 for replicas), job, run: the start was
                                carried out. */
@@ -353,8 +361,8 @@ const struct weir_trigger *weir_ion_trigger_of(const struct weir_ion_state *stat
                                                const struct weir_ion_trigger *trigger);
 
 /**
- * A candidate's state for people: SERVING if replicas serve it; DEPLOYING or DEPLOY_FAILED if the
- * link has chosen it and they do not (yet); else its own. Static or the candidate's text.
+ * A candidate's state for people: SERVING if replicas serve it; DEPLOYING, DEPLOY_FAILED or PAUSED if
+ * the link has chosen it and they do not (yet, or now); else its own. Static or the candidate's text.
  */
 const char *weir_ion_candidate_shown(const struct weir_ion_state *state,
                                      const struct weir_ion_candidate *candidate);
@@ -380,6 +388,7 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
 #define WEIR_CANDIDATE_SHADOW         "SHADOW"
 #define WEIR_CANDIDATE_CANARY         "CANARY"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
+#define WEIR_CANDIDATE_PAUSED         "PAUSED" /* shown only */
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"
 #define WEIR_CANDIDATE_REJECTED       "REJECTED"
 #define WEIR_CANDIDATE_ROLLED_BACK    "ROLLED_BACK"

@@ -62,7 +62,8 @@ void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, c
     bool is_by_hand =
         engine->event->type == WEIR_ION_EVENT_TRIGGER || engine->event->type == WEIR_ION_EVENT_RUN;
     char *by = is_by_hand ? weir_arena_strdup(engine->arena, engine_actor(engine)) : NULL;
-    if (!engine_is(pipeline->state, PIPELINE_TRAINING)) {
+    bool is_paused = pipeline->paused_by != NULL;
+    if (!engine_is(pipeline->state, PIPELINE_TRAINING) && !is_paused) {
         start(engine, pipeline, copy, by);
         return;
     }
@@ -73,10 +74,23 @@ void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, c
     pipeline->pending_cause = copy;
     pipeline->updated_ms = engine->now_ms;
     engine_tell(engine, "training_queued",
-                weir_arena_printf(engine->arena,
-                                  "Pipeline %s trains again when training %" PRId64
-                                  " has ended: %s.",
-                                  pipeline->name, pipeline->training, cause));
+                is_paused ? weir_arena_printf(engine->arena,
+                                              "Pipeline %s is paused, and trains when it goes on: "
+                                              "%s.",
+                                              pipeline->name, cause)
+                          : weir_arena_printf(engine->arena,
+                                              "Pipeline %s trains again when training %" PRId64
+                                              " has ended: %s.",
+                                              pipeline->name, pipeline->training, cause));
+}
+
+void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    if (pipeline->pending_cause == NULL) {
+        engine_run_again(engine, pipeline);
+    } else if (pipeline->paused_by == NULL) {
+        start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
+    }
 }
 
 void engine_on_started(struct engine *engine)
@@ -87,6 +101,9 @@ void engine_on_started(struct engine *engine)
         return;
     }
     bool is_training = engine_is(pipeline->type, "training");
+    if (!is_training && pipeline->paused_by != NULL) {
+        return;
+    }
     if (is_training &&
         (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training)) {
         return;
@@ -164,7 +181,7 @@ void engine_on_ended(struct engine *engine)
     if (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training) {
         return;
     }
-    engine_set_state(engine, pipeline, PIPELINE_IDLE, NULL);
+    engine_set_state(engine, pipeline, PIPELINE_IDLE, engine_pause_reason(engine, pipeline));
     pipeline->job = NULL;
     pipeline->run = NULL;
     pipeline->updated_ms = engine->now_ms;
@@ -175,9 +192,5 @@ void engine_on_ended(struct engine *engine)
     } else {
         tell_failed(engine, pipeline);
     }
-    if (pipeline->pending_cause != NULL) {
-        start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
-    } else {
-        engine_run_again(engine, pipeline);
-    }
+    engine_go_on(engine, pipeline);
 }

@@ -476,7 +476,8 @@ static void tick(struct engine *engine, struct weir_ion_trigger *row,
         row->updated_ms = engine->now_ms;
         show_next(engine, pipeline);
     }
-    if (observes && (seen == NULL || engine_is(pipeline->state, PIPELINE_TRAINING))) {
+    bool is_busy = engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->paused_by != NULL;
+    if (observes && (seen == NULL || is_busy)) {
         return; /* What is observed of the past does not start another run behind this one. */
     }
     struct weir_trigger_inputs own = weir_ion_trigger_inputs(engine->state, row, engine->now_ms);

@@ -198,7 +198,8 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
         struct door door = {.ion = ion, .pipeline = &ion->pipelines[i]};
         door.doc = weir_ion_doc_pipeline(&ion->doc, door.pipeline->name);
         if (strcmp(door.pipeline->type, "prediction") != 0 || door.doc == NULL ||
-            strcmp(door.pipeline->state, "REMOVED") == 0 || door.pipeline->candidate == NULL) {
+            strcmp(door.pipeline->state, "REMOVED") == 0 || door.pipeline->paused_by != NULL ||
+            door.pipeline->candidate == NULL) {
             continue;
         }
         hear(look, &door);
@@ -487,11 +488,13 @@ struct weir_health weir_watch_ion_health(const struct weir_ion_state *ion,
         bool is_waiting =
             strcmp(pipeline->state, "WAITING") == 0 || strcmp(pipeline->state, "DEPLOYING") == 0;
         if (strcmp(pipeline->type, "prediction") == 0 && is_waiting) {
-            health = (struct weir_health){.status = "waiting",
-                                          .reason = pipeline->candidate == NULL
-                                                        ? "No model has come through its link yet."
+            health = (struct weir_health){
+                .status = "waiting",
+                .reason = pipeline->paused_by != NULL   ? "It is paused: it decides nothing until "
+                                                          "somebody lets it go on."
+                          : pipeline->candidate == NULL ? "No model has come through its link yet."
                                                         : "A model is being deployed.",
-                                          .since_ms = pipeline->state_ms};
+                .since_ms = pipeline->state_ms};
         }
     }
     return health;

@@ -155,7 +155,7 @@ export interface Candidate {
     served_ms: Time | null // When it began to serve (ms)
     served_seq: number // Order of serving; 0 = never
     share_ppm: number // Share of the deployment's requests that it is to answer while it is tried, in millionths
-    /** PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, RETIRED, REJECTED or ROLLED_BACK */
+    /** PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK */
     state: string
     step: number // Step of the trial, from 0
     step_ms: Time | null // When that step was asked for (ms)
@@ -859,6 +859,8 @@ export interface Pipeline {
     new_data?: boolean | null // It trains whenever its dataset gets a new version
     next_fire_ms: Time | null // When a schedule of it fires next (ms)
     parameter_servers?: number | null // Parameter servers of a training
+    paused_by: string | null // Who paused it: no training begins, replicas do not run
+    paused_ms: Time | null // When they did (ms)
     pending_by: string | null // Who triggered the training after that by hand
     pending_cause: string | null // Why it will train again after that
     replicas?: number | null // Replicas of a prediction
@@ -871,7 +873,7 @@ export interface Pipeline {
     started_ms: Time | null // When that was started (ms)
     state: string // IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED
     state_ms: Time | null // Since when it is in this state (ms)
-    /** Why the deployment failed; else, until it serves, why its job waits, restarts or failed */
+    /** Why the deployment failed, or who paused it; else, until it serves, why its job waits, restarts or failed */
     state_reason: string | null
     threshold: Threshold | null // How a replica set the threshold last
     training: number // Number of the running or last training

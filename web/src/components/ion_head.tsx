@@ -8,7 +8,7 @@ import { pendingCandidates } from '../state/candidates'
 import { href, param } from '../state/route'
 import { ions, rate } from '../state/store'
 import { evidenceOf, isSandbox, sinceOf, verdictOf } from '../state/verdict'
-import { approveQuestion, canChange, promoteQuestion, rejectQuestion, triggerQuestion } from '../state/versions'
+import { approveQuestion, canChange, pauseQuestion, promoteQuestion, rejectQuestion, resumeQuestion, triggerQuestion } from '../state/versions'
 import { Ago, Count, Empty, Loaded, PageHead, Tabs, Version } from './basics'
 import { PolicyDiamond } from './diamond'
 import { ask } from './dialog'
@@ -93,6 +93,8 @@ function Reason({ ion }: { ion: Ion }) {
 
 const trainings = (ion: Ion) => ion.pipelines.filter((one) => one.type === 'training')
 
+const isPaused = (ion: Ion) => ion.pipelines.some((one) => one.paused_by)
+
 /** What a person may ask of an ION, on each of its tabs. */
 export function ionActions(args: Args): Action[] {
     const ion = (ions.data.value ?? []).find((one) => one.name === args['ion'])
@@ -101,6 +103,9 @@ export function ionActions(args: Args): Action[] {
     }
     return [
         ...trainings(ion).map((one) => ({ name: `Train ${one.name} of ${ion.name} now`, run: () => ask(triggerQuestion(ion.name, one.name)) })),
+        isPaused(ion)
+            ? { name: `Resume ${ion.name}`, run: () => ask(resumeQuestion(ion)) }
+            : { name: `Pause ${ion.name}`, run: () => ask(pauseQuestion(ion)) },
         ...pendingCandidates.value
             .filter((one) => one.ion === ion.name)
             .flatMap((one) => [
@@ -149,6 +154,11 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                 {isSandbox(ion) && (
                     <Act right="promote ions" project={ion.project} onClick={() => ask(promoteQuestion(ion))}>
                         To production…
+                    </Act>
+                )}
+                {canChange() && (
+                    <Act right="pause ions" project={ion.project} onClick={() => ask(isPaused(ion) ? resumeQuestion(ion) : pauseQuestion(ion))}>
+                        {isPaused(ion) ? 'Resume…' : 'Pause…'}
                     </Act>
                 )}
                 {canChange() &&

@@ -91,6 +91,39 @@ export function triggerQuestion(ion: string, pipeline: string): Question {
     }
 }
 
+/** Pause all of an ION, or let what is paused go on. */
+export function pauseQuestion(ion: Ion): Question {
+    return {
+        title: `Pause ${ion.name}?`,
+        text: (
+            <>
+                <p>Its replicas stop, so that it decides nothing, and no training begins. A training that runs goes on to its end.</p>
+                <p class="muted">Versions stay chosen, and what triggers a training is remembered, until it is resumed.</p>
+            </>
+        ),
+        confirm: 'Pause',
+        danger: true,
+        done: `${ion.name} is paused`,
+        act: () => pauseOrResume(ion, 'pause'),
+    }
+}
+
+export function resumeQuestion(ion: Ion): Question {
+    const by = [...new Set(ion.pipelines.map((one) => one.paused_by).filter(Boolean))].join(', ')
+    return {
+        title: `Let ${ion.name} go on?`,
+        text: <p>It was paused by {by}. Its replicas start, and a training that was wanted meanwhile begins.</p>,
+        confirm: 'Resume',
+        done: `${ion.name} goes on`,
+        act: () => pauseOrResume(ion, 'resume'),
+    }
+}
+
+async function pauseOrResume(ion: Ion, verb: 'pause' | 'resume'): Promise<void> {
+    await send('POST', `/ions/${segment(ion.name)}/${verb}`, {})
+    await ions.load()
+}
+
 export function promoteQuestion(ion: Ion): Question {
     return {
         title: `Take ${ion.name} into production?`,
