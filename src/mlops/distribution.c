@@ -41,24 +41,31 @@ static json_t *of_categories(const struct categories *categories)
     return json_pack("{s:o}", "counts", counts);
 }
 
-/* The outer edges are finite, as JSON's numbers are: at the least and the greatest value. */
-static json_t *of_bins(const double *values, size_t n, double mean, double stddev, double least,
-                       double greatest)
+/* Edges are finite, as JSON's numbers are. */
+static void add_edge(json_t *edges, double edge)
+{
+    json_array_append_new(edges, json_real(fmax(-DBL_MAX, fmin(DBL_MAX, edge))));
+}
+
+/* The outer edges are at the least and the greatest value. Mean and deviation are of values by `scale`, the
+ * greatest there is, for the squares of what they are themselves may be beyond all numbers. */
+static json_t *of_bins(const double *values, size_t n, double scale, double mean, double stddev,
+                       double least, double greatest)
 {
     double first = mean - 2 * stddev, width = 4 * stddev / INNER_BINS;
     int64_t counts[INNER_BINS + 2] = {0};
     for (size_t i = 0; i < n; i++) {
         if (isfinite(values[i])) {
-            double at = (values[i] - first) / width;
-            counts[at < 0 ? 0 : at >= INNER_BINS ? INNER_BINS + 1 : (size_t)at + 1]++;
+            double at = (values[i] / scale - first) / width;
+            counts[!(at >= 0) ? 0 : at >= INNER_BINS ? INNER_BINS + 1 : (size_t)at + 1]++;
         }
     }
     json_t *edges = json_array(), *list = json_array();
-    json_array_append_new(edges, json_real(fmin(least, first)));
+    add_edge(edges, fmin(least, scale * first));
     for (int i = 0; i <= INNER_BINS; i++) {
-        json_array_append_new(edges, json_real(first + i * width));
+        add_edge(edges, scale * (first + i * width));
     }
-    json_array_append_new(edges, json_real(fmax(greatest, first + INNER_BINS * width)));
+    add_edge(edges, fmax(greatest, scale * (first + INNER_BINS * width)));
     for (int i = 0; i < INNER_BINS + 2; i++) {
         json_array_append_new(list, json_integer(counts[i]));
     }
@@ -70,21 +77,28 @@ json_t *mlops_distribution(const double *values, size_t n)
     struct categories categories = {.n = 0};
     bool are_few = true;
     double mean = 0, squares = 0, least = DBL_MAX, greatest = -DBL_MAX;
-    size_t n_finite = 0;
+    size_t n_finite = 0, n_seen = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(values[i])) {
-            continue;
+        if (isfinite(values[i])) {
+            n_finite++;
+            are_few = are_few && count_category(&categories, values[i]);
+            least = fmin(least, values[i]);
+            greatest = fmax(greatest, values[i]);
         }
-        are_few = are_few && count_category(&categories, values[i]);
-        double before = values[i] - mean;
-        mean += before / (double)++n_finite;
-        squares += before * (values[i] - mean);
-        least = fmin(least, values[i]);
-        greatest = fmax(greatest, values[i]);
     }
     if (n_finite == 0) {
         return NULL;
     }
-    return are_few ? of_categories(&categories)
-                   : of_bins(values, n, mean, sqrt(squares / (double)n_finite), least, greatest);
+    if (are_few) {
+        return of_categories(&categories);
+    }
+    double scale = fmax(fabs(least), fabs(greatest));
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(values[i])) {
+            double value = values[i] / scale, before = value - mean;
+            mean += before / (double)++n_seen;
+            squares += before * (value - mean);
+        }
+    }
+    return of_bins(values, n, scale, mean, sqrt(squares / (double)n_finite), least, greatest);
 }

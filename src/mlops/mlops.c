@@ -266,9 +266,14 @@ int weir_mlops_alert(struct weir_mlops *mlops, const char *about, const char *ti
     if (!has_ion(mlops)) {
         return refuse(mlops, "alerts are of an ION: set WEIR_ION");
     }
+    /* Each later than the one before: told again, or after a later one, it changes nothing. */
+    (void)pthread_mutex_lock(&mlops->mutex);
+    int64_t time_ms = mlops->told_ms = WEIR_MAX(weir_time_ms(), mlops->told_ms + 1);
+    (void)pthread_mutex_unlock(&mlops->mutex);
     return mlops_tell(mlops, ion_path(mlops, "/api/v1/ions/{}/told"), NULL,
-                      json_pack("{s:s,s:s,s:b,s:s*}", "about", about, "title", title, "is_healthy",
-                                is_healthy, "message", message));
+                      json_pack("{s:s,s:s,s:b,s:s*,s:I}", "about", about, "title", title,
+                                "is_healthy", is_healthy, "message", message, "time_ms",
+                                (json_int_t)time_ms));
 }
 
 int weir_mlops_feedback(struct weir_mlops *mlops, const char *decision, const char *truth)

@@ -35,6 +35,7 @@ struct weir_mlops {
     size_t n, n_lost;
     bool is_stopping;
     int64_t stop_ms; /**< Monotonic: when a stopping thread gives up. */
+    int64_t told_ms; /**< Of the last alert. */
     struct weir_error error;
 };
 

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "base/test_main.h"
 
+#include <float.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -175,6 +176,66 @@ START_TEST(a_distribution_counts_every_finite_value_where_it_lies)
 
 END_TEST
 
+START_TEST(values_whose_squares_are_beyond_all_numbers_are_counted)
+{
+    double values[100];
+    for (int i = 0; i < 100; i++) {
+        values[i] = (i % 2 == 0 ? 1 : -1) * DBL_MAX * ((i + 1) / 100.0);
+    }
+    json_t *value = mlops_distribution(values, WEIR_ARRAY_LEN(values));
+    const json_t *edges = json_object_get(value, "edges"), *count;
+    json_int_t n = 0;
+    size_t i;
+    ck_assert_uint_eq(json_array_size(edges), 14);
+    for (i = 1; i < 14; i++) {
+        ck_assert_double_le(json_number_value(json_array_get(edges, i - 1)),
+                            json_number_value(json_array_get(edges, i)));
+    }
+    json_array_foreach(json_object_get(value, "counts"), i, count)
+    {
+        ck_assert_int_gt(json_integer_value(count), i == 0 || i == 12 ? -1 : 0);
+        n += json_integer_value(count);
+    }
+    ck_assert_int_eq(n, 100);
+    json_decref(value);
+}
+
+END_TEST
+
+/* A file may come from anywhere; what it is sent with may be an admin's token. */
+START_TEST(a_file_says_only_what_records_say)
+{
+    static const char *const wrong[] = {
+        "{\"path\":\"/api/v1/users\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions/x/delete\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions/x/../y/kpis\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions/../kpis\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions//kpis\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions/x/kpis?y\",\"item\":{}}",
+        "{\"path\":\"/api/v1/ions/x/kpis\"}",
+        "{\"path\":\"/api/v1/ions/x/statistics\",\"list\":\"users\",\"item\":{}}",
+        "[]"};
+    int fd;
+    char error[256];
+    size_t n;
+    const struct weir_mlops_options options = {
+        .file = file, .ion = "door", .server = away(&fd), .token = "t"};
+    struct weir_mlops *mlops = weir_mlops_open(&options);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        FILE *out = fopen(file, "w");
+        ck_assert_ptr_nonnull(out);
+        ck_assert_int_gt(fprintf(out, "%s\n", wrong[i]), 0);
+        ck_assert_int_eq(fclose(out), 0);
+        ck_assert_int_eq(weir_mlops_send_file(mlops, file, &n), WEIR_ERR_INVALID);
+        weir_mlops_error(mlops, error, sizeof error);
+        ck_assert_msg(strstr(error, "line 1: expected") != NULL, "%s: %s", wrong[i], error);
+    }
+    ck_assert_uint_eq(weir_mlops_close(mlops, 0), 0);
+    (void)close(fd);
+}
+
+END_TEST
+
 START_TEST(few_different_values_are_categories)
 {
     const double values[] = {1, 2, 2, -0.5, NAN, 2};
@@ -203,6 +264,8 @@ int main(void)
         tcase, what_a_server_that_is_away_was_not_told_is_in_the_file_and_a_full_queue_is_counted);
     tcase_add_test(tcase, a_folder_that_is_gone_loses_records_and_says_how_many);
     tcase_add_loop_test(tcase, a_distribution_counts_every_finite_value_where_it_lies, 0, 10);
+    tcase_add_test(tcase, values_whose_squares_are_beyond_all_numbers_are_counted);
+    tcase_add_test(tcase, a_file_says_only_what_records_say);
     tcase_add_test(tcase, few_different_values_are_categories);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -12,6 +12,9 @@
 
 #define BACKOFF_BASE_MS 200
 #define BACKOFF_MAX_MS  5000
+#define LINE_MAX_BYTES  (1 << 20) /* the server takes no longer request */
+
+static const char feedback_list[] = "feedback", feedback_path[] = "/api/v1/feedback";
 
 void mlops_record_free(struct mlops_record *record)
 {
@@ -204,41 +207,107 @@ size_t weir_mlops_flush(struct weir_mlops *mlops, int64_t timeout_ms)
 
 /* ---- what a file holds ------------------------------------------------------------------------- */
 
+/* What records are told as. */
+static const struct route {
+    const char *before, *after, *list; /* the name stands between the first two */
+    bool is_of_ion;
+} routes[] = {{"/api/v1/runs/", "/metrics", "metrics", false},
+              {"/api/v1/ions/", "/kpis", NULL, true},
+              {"/api/v1/ions/", "/statistics", "statistics", true},
+              {"/api/v1/ions/", "/told", NULL, true}};
+
+/* One segment of a path, as weir_client_path writes it. */
+static bool is_segment(const char *text, size_t len)
+{
+    static const char signs[] = "-._~%";
+    for (size_t i = 0; i < len; i++) {
+        bool is_letter = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z');
+        bool is_digit = text[i] >= '0' && text[i] <= '9';
+        if (!is_letter && !is_digit && memchr(signs, text[i], sizeof signs - 1) == NULL) {
+            return false;
+        }
+    }
+    return len > 0 && !(len <= 2 && strspn(text, ".") >= len);
+}
+
+static bool is_of(const struct route *route, const char *path)
+{
+    size_t len = strlen(path), n_before = strlen(route->before), n_after = strlen(route->after);
+    return len > n_before + n_after && strncmp(path, route->before, n_before) == 0 &&
+           strcmp(path + len - n_after, route->after) == 0 &&
+           is_segment(path + n_before, len - n_before - n_after);
+}
+
+/* Where a line's record is POSTed to, in the arena, and as what; NULL: it is none. A file may come from
+ * anywhere: it is sent nowhere else. */
+static const char *target_of(const struct weir_mlops *mlops, const char *path,
+                             struct weir_arena *arena, const char **out_list)
+{
+    *out_list = feedback_list;
+    if (strcmp(path, feedback_path) == 0) {
+        return feedback_path;
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(routes); i++) {
+        const struct route *route = &routes[i];
+        if (!is_of(route, path)) {
+            continue;
+        }
+        *out_list = route->list;
+        /* Told of no ION when it was written. */
+        bool is_of_none = route->is_of_ion && strncmp(path + strlen(route->before), "-/", 2) == 0;
+        return is_of_none && mlops->ion != NULL
+                   ? weir_client_path(
+                         arena, weir_arena_printf(arena, "%s{}%s", route->before, route->after),
+                         &mlops->ion, 1)
+                   : weir_arena_strdup(arena, path);
+    }
+    return NULL;
+}
+
 /* A line that was cut off, or that another program wrote, is an error; those before it are told. */
 static weir_status send_line(struct weir_mlops *mlops, const char *line, size_t len,
                              struct weir_error *err)
 {
+    static const char expected[] = "expected {path, list, item} as weir_mlops writes them";
     json_t *record = NULL;
+    struct weir_arena arena;
+    const char *list = NULL;
     WEIR_TRY(weir_json_parse(line, len, "line", &record, err));
+    weir_arena_init(&arena, 0);
     const char *path = json_string_value(json_object_get(record, "path"));
-    const char *list = json_string_value(json_object_get(record, "list"));
+    const char *told_list = json_string_value(json_object_get(record, "list"));
     json_t *item = json_object_get(record, "item");
+    const char *target = path != NULL ? target_of(mlops, path, &arena, &list) : NULL;
+    bool is_same_list =
+        told_list == NULL || list == NULL ? told_list == list : strcmp(told_list, list) == 0;
     weir_status status = WEIR_OK;
-    char own[512];
-    if (path == NULL || strncmp(path, "/api/v1/", 8) != 0 || item == NULL) {
-        status = weir_error_set(err, WEIR_ERR_INVALID, "expected {path, list, item}");
+    if (target == NULL || item == NULL || !is_same_list) {
+        status = weir_error_set(err, WEIR_ERR_INVALID, "%s", expected);
     } else {
-        /* Told of no ION when it was written. */
-        static const char none[] = "/api/v1/ions/-/";
-        if (strncmp(path, none, strlen(none)) == 0 && mlops->ion != NULL) {
-            (void)snprintf(own, sizeof own, "/api/v1/ions/%s/%s", mlops->ion, path + strlen(none));
-            path = own;
-        }
         json_t *body = list != NULL ? json_pack("{s:[O]}", list, item) : json_incref(item);
-        status = weir_client_call(mlops->asking, "POST", path, body, NULL, err);
+        status = weir_client_call(mlops->asking, "POST", target, body, NULL, err);
         json_decref(body);
     }
     json_decref(record);
+    weir_arena_fini(&arena);
     return status;
+}
+
+/* *out_len: 0 at the end. */
+static weir_status read_line(FILE *file, char *line, size_t *out_len, struct weir_error *err)
+{
+    *out_len = fgets(line, LINE_MAX_BYTES, file) != NULL ? strlen(line) : 0;
+    return *out_len + 1 < LINE_MAX_BYTES || line[*out_len - 1] == '\n'
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT, "the line is longer than %d bytes",
+                                LINE_MAX_BYTES);
 }
 
 int weir_mlops_send_file(struct weir_mlops *mlops, const char *path, size_t *out_n)
 {
     struct weir_error err = {0};
     weir_status status = WEIR_OK;
-    char *line = NULL;
-    size_t size = 0, n = 0;
-    ssize_t len;
+    size_t n = 0, len = 0;
     if (out_n != NULL) {
         *out_n = 0;
     }
@@ -251,10 +320,14 @@ int weir_mlops_send_file(struct weir_mlops *mlops, const char *path, size_t *out
         mlops_remember(mlops, &err);
         return (int)status;
     }
+    char *line = weir_xalloc(LINE_MAX_BYTES);
     (void)pthread_mutex_lock(&mlops->is_asking);
-    while (status == WEIR_OK && (len = getline(&line, &size, file)) > 0) {
-        status = send_line(mlops, line, (size_t)len, &err);
-        n += status == WEIR_OK;
+    while ((status = read_line(file, line, &len, &err)) == WEIR_OK && len > 0) {
+        status = send_line(mlops, line, len, &err);
+        if (status != WEIR_OK) {
+            break;
+        }
+        n++;
     }
     (void)pthread_mutex_unlock(&mlops->is_asking);
     free(line);
