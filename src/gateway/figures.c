@@ -105,6 +105,17 @@ int64_t figures_bucket_end(int bucket)
     return (FIGURES_PARTS + part + 1) << (octave - 4);
 }
 
+int64_t weir_gateway_figures_slow(const struct weir_gateway_figures *figures, int64_t us)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < figures->n_buckets; i++) {
+        int bucket = figures_bucket(figures->buckets[i].end_us - 1);
+        int64_t begin_us = bucket > 0 ? figures_bucket_end(bucket - 1) : 0;
+        n += begin_us >= us ? figures->buckets[i].n : 0;
+    }
+    return n;
+}
+
 void figures_add_us(struct figures *figures, int64_t us)
 {
     figures_add(&figures->buckets[figures_bucket(us)], 1);

@@ -45,6 +45,9 @@ typedef void (*weir_gateway_figures_fn)(void *context, const struct weir_gateway
 void weir_gateway_figures_each(struct weir_gateway *gateway, weir_gateway_figures_fn fn,
                                void *context);
 
+/** How many of its times were surely not below `us`: those of buckets that lie above it as a whole. */
+int64_t weir_gateway_figures_slow(const struct weir_gateway_figures *figures, int64_t us);
+
 /** How much a deployment has to do: what starting and stopping replicas goes by. */
 struct weir_gateway_load {
     int64_t n_in_flight, n_held; /**< Now. */

@@ -36,6 +36,23 @@ START_TEST(every_time_lies_in_its_bucket_which_is_narrow)
 
 END_TEST
 
+/* Of buckets as they are: those that begin at the limit, or above. */
+START_TEST(what_is_surely_slow_is_counted)
+{
+    struct weir_gateway_bucket buckets[FIGURES_BUCKETS];
+    const struct weir_gateway_figures figures = {.buckets = buckets, .n_buckets = FIGURES_BUCKETS};
+    for (int i = 0; i < FIGURES_BUCKETS; i++) {
+        buckets[i] = (struct weir_gateway_bucket){figures_bucket_end(i), 1};
+    }
+    for (int i = 0; i + 1 < FIGURES_BUCKETS; i++) {
+        int64_t end_us = figures_bucket_end(i);
+        ck_assert_int_eq(weir_gateway_figures_slow(&figures, end_us), FIGURES_BUCKETS - 1 - i);
+        ck_assert_int_eq(weir_gateway_figures_slow(&figures, end_us + 1), FIGURES_BUCKETS - 2 - i);
+    }
+}
+
+END_TEST
+
 static int compare(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -151,6 +168,7 @@ START_TEST(the_text_for_prometheus_is_escaped_and_adds_up)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("figures", set_up, tear_down, every_time_lies_in_its_bucket_which_is_narrow,
+                    what_is_surely_slow_is_counted,
                     quantiles_are_those_of_the_sorted_times_to_within_a_sixteenth,
                     buckets_told_hold_every_time_once,
                     the_same_names_give_the_same_figures_and_those_without_a_row_go,

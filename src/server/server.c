@@ -113,11 +113,7 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
     if (figures->version == of->version) {
         of->out->n_requests = figures->n_requests;
         of->out->n_failed = figures->n_failed;
-        for (size_t i = 0; i < figures->n_buckets && of->slow_us > 0; i++) {
-            /* A bucket is a 16th wide at most: all of this one lies above the limit. */
-            bool is_slow = figures->buckets[i].end_us / 17 * 16 >= of->slow_us;
-            of->out->n_slow += is_slow ? figures->buckets[i].n : 0;
-        }
+        of->out->n_slow = of->slow_us > 0 ? weir_gateway_figures_slow(figures, of->slow_us) : 0;
     }
     if (of->mirror > 0 && figures->version == of->mirror) {
         of->out->n_compared = figures->n_mirrored;
