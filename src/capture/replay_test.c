@@ -257,6 +257,55 @@ START_TEST(a_snapshot_shows_what_held_at_each_moment)
 
 END_TEST
 
+static weir_status decide_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+
+    static const struct {
+        int64_t version;
+        const char *policy, *verdict;
+        int64_t half_hours;
+    } told[] = {{8, "canary", "wait", 10},
+                {8, "canary", "rollback", 11},
+                {9, "canary", "wait", 12},
+                {9, "none", "rollback", 13}, /* its link went */
+                {1, "none", "rollback", 17}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(told); i++) {
+        const struct weir_policy_decision decision = {
+            .id = weir_arena_printf(&fixture.arena, "x:%zu", 100 + i),
+            .ion = "x",
+            .link = "t:p",
+            .candidate = "x:t:p:t-v3",
+            .model_version = "t-v3",
+            .version = told[i].version,
+            .policy = (char *)told[i].policy,
+            .inputs = "{}",
+            .rule = "a rule",
+            .verdict = (char *)told[i].verdict,
+            .actor = "policy",
+            .time_ms = BEGIN_MS + told[i].half_hours * HOUR_MS / 2};
+        WEIR_TRY(weir_txn_insert(txn, &weir_policy_decision_resource, &decision, err));
+    }
+    return WEIR_OK;
+}
+
+START_TEST(a_rollback_of_what_was_only_tried_leaves_what_serves)
+{
+    static const int64_t versions[][2] = {{10, 2}, {11, 2}, {13, 2}, {16, 2}, {17, 1}};
+    capture_history();
+    fixture_write(&fixture, decide_in, NULL);
+    struct weir_snapshot made = capture_make("monday", false);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(versions); i++) {
+        json_t *state = state_at(&made, BEGIN_MS + versions[i][0] * HOUR_MS / 2);
+        const json_t *link = json_array_get(json_object_get(state, "links"), 0);
+        ck_assert_int_eq(json_integer_value(json_object_get(link, "version")), versions[i][1]);
+        json_decref(state);
+    }
+}
+
+END_TEST
+
 START_TEST(a_moment_outside_of_the_span_is_refused)
 {
     json_t *out;
@@ -281,6 +330,7 @@ int main(void)
         another_chain_leads_each_version_elsewhere,
         a_detector_sees_in_the_decisions_what_it_would_have_seen_live,
         a_snapshot_shows_what_held_at_each_moment,
+        a_rollback_of_what_was_only_tried_leaves_what_serves,
         a_moment_outside_of_the_span_is_refused,
     };
     return weir_test_run(weir_test_suite_with("replay", capture_set_up, capture_tear_down, tests,

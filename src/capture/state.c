@@ -89,15 +89,19 @@ static struct link *link_of(struct moment *moment, const char *id)
     return link;
 }
 
-static void forget_waiting(json_t *view, int64_t version)
+/* @return Whether it waited. */
+static bool forget_waiting(json_t *view, int64_t version)
 {
+    bool has_waited = false;
     json_t *waiting = json_object_get(view, "waiting");
     for (size_t i = json_array_size(waiting); i > 0; i--) {
         json_t *one = json_array_get(waiting, i - 1);
         if (json_integer_value(json_object_get(one, "version")) == version) {
             json_array_remove(waiting, i - 1);
+            has_waited = true;
         }
     }
+    return has_waited;
 }
 
 static bool is_one_of(const char *verdict, const char *const *verdicts, size_t n)
@@ -110,10 +114,18 @@ static bool is_one_of(const char *verdict, const char *const *verdicts, size_t n
     return false;
 }
 
+/* By which a version serves. A rollback by which one that was tried is given up says nothing of what serves:
+ * it stood at a policy until then, and what a person goes back to does not. */
+static bool lets_serve(const struct weir_policy_decision *decision, bool has_waited)
+{
+    static const char *const serves[] = {WEIR_VERDICT_PROMOTE, WEIR_VERDICT_SET};
+    bool is_by_hand = decision->policy == NULL || strcmp(decision->policy, WEIR_POLICY_NONE) == 0;
+    return is_one_of(decision->verdict, serves, WEIR_ARRAY_LEN(serves)) ||
+           (strcmp(decision->verdict, WEIR_VERDICT_ROLLBACK) == 0 && is_by_hand && !has_waited);
+}
+
 static weir_status see_policy_decision(void *context, const void *record, struct weir_error *err)
 {
-    static const char *const serves[] = {WEIR_VERDICT_PROMOTE, WEIR_VERDICT_SET,
-                                         WEIR_VERDICT_ROLLBACK};
     struct moment *moment = context;
     const struct weir_policy_decision *decision = record;
     struct link *link =
@@ -124,8 +136,8 @@ static weir_status see_policy_decision(void *context, const void *record, struct
     if (link == NULL) {
         return WEIR_OK;
     }
-    forget_waiting(link->view, decision->version);
-    if (is_one_of(decision->verdict, serves, WEIR_ARRAY_LEN(serves))) {
+    bool has_waited = forget_waiting(link->view, decision->version);
+    if (lets_serve(decision, has_waited)) {
         json_object_set_new(link->view, "version", json_integer(decision->version));
         json_t *model = json_object_get(moment->candidates, decision->candidate);
         json_object_set(link->view, "model", model != NULL ? model : json_null());

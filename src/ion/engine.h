@@ -137,9 +137,6 @@ weir_status engine_on_resume(struct engine *engine);
 /** Whom a decision's row names if a policy made it. */
 #define WEIR_ACTOR_POLICY "policy"
 
-/** What the row names if no policy of the chain was asked. */
-#define WEIR_POLICY_NONE "none"
-
 /** Why a policy is asked. */
 struct asked_by {
     const char *actor;       /**< For the row. */

@@ -20,6 +20,9 @@
 #include "base/kind.h"
 #include "base/record.h"
 
+/** What a decision's row names if no policy of the chain was asked. */
+#define WEIR_POLICY_NONE "none"
+
 /** Verdicts, of policies and of people. */
 #define WEIR_VERDICT_PASS     "pass"     /**< It goes on to the next policy. */
 #define WEIR_VERDICT_PROMOTE  "promote"  /**< It has passed the last: it serves from now on. */
