@@ -36,6 +36,7 @@ struct making {
     struct api_call *call;
     struct weir_capture capture;
     struct weir_snapshot_wanted wanted;
+    struct weir_snapshot_taking *taking;
     struct weir_snapshot made;
     const char *kind;    /* of the event */
     const char *project; /* of one that is imported */
@@ -46,15 +47,17 @@ static weir_status take_in(struct weir_txn *txn, void *context, struct weir_erro
     struct making *making = context;
     struct weir_snapshot existing;
     /* Before all the work; the insertion decides. */
-    if (weir_txn_get(txn, &weir_snapshot_resource, making->wanted.name, making->call->arena,
-                     &existing, NULL) == WEIR_OK) {
+    weir_status status = weir_txn_get(txn, &weir_snapshot_resource, making->wanted.name,
+                                      making->call->arena, &existing, err);
+    if (status == WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_EXISTS,
-                              "there is a snapshot \"%s\" already: take "
-                              "another name",
+                              "there is a snapshot \"%s\" already: take another name",
                               making->wanted.name);
     }
-    return weir_snapshot_take(txn, &making->capture, &making->wanted, making->call->arena,
-                              &making->made, err);
+    return status == WEIR_ERR_NOT_FOUND
+               ? weir_snapshot_take(txn, &making->capture, &making->wanted, making->call->arena,
+                                    &making->taking, err)
+               : status;
 }
 
 static weir_status keep_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -62,10 +65,13 @@ static weir_status keep_in(struct weir_txn *txn, void *context, struct weir_erro
     struct making *making = context;
     struct control control = api_control(making->call);
     const struct weir_snapshot *made = &making->made;
-    struct weir_ion ion;
-    bool is_here = weir_txn_get(txn, &weir_ion_resource, made->ion, making->call->arena, &ion,
-                                NULL) == WEIR_OK;
     struct weir_arena *arena = making->call->arena;
+    struct weir_ion ion;
+    weir_status found = weir_txn_get(txn, &weir_ion_resource, made->ion, arena, &ion, err);
+    bool is_here = found == WEIR_OK;
+    if (!is_here && found != WEIR_ERR_NOT_FOUND) {
+        return found;
+    }
     WEIR_TRY(weir_txn_insert(txn, &weir_snapshot_resource, made, err));
     return control_log(&control, txn, "ions", making->kind,
                        is_here && !made->is_imported
@@ -104,7 +110,8 @@ static weir_status alone(struct making *making,
 
 static weir_status take(struct making *making, struct weir_error *err)
 {
-    return api_read(making->call, take_in, making, err);
+    WEIR_TRY(api_read(making->call, take_in, making, err));
+    return weir_snapshot_seal(making->taking, &making->made, err);
 }
 
 weir_status api_snapshot_take(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -261,17 +268,24 @@ static weir_status read_thresholds(const struct api_call *call, struct weir_drif
 static weir_status read_document(struct api_call *call, const struct weir_snapshot_file *file,
                                  struct weir_ion_doc **out, struct weir_error *err)
 {
-    json_t *document = json_incref(json_object_get(call->body, "document"));
+    json_t *given = json_object_get(call->body, "document"), *document = NULL;
+    bool is_given = given != NULL && !json_is_null(given);
     int64_t revision;
     weir_status status = WEIR_OK;
     WEIR_TRY(api_body_int(call, "revision", 0, &revision, err));
     *out = NULL;
-    if (document == NULL && revision > 0) {
+    if (is_given && revision > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$: a document or a revision to replay with, not both");
+    }
+    if (is_given) {
+        document = json_incref(given);
+    } else if (revision > 0) {
         char *text;
         WEIR_TRY(weir_snapshot_revision(file, revision, call->arena, &text, err));
         WEIR_TRY(weir_json_parse(text, strlen(text), "the revision's document", &document, err));
     }
-    if (document != NULL && !json_is_null(document)) {
+    if (document != NULL) {
         *out = WEIR_ARENA_NEW(call->arena, struct weir_ion_doc);
         json_t *warnings = json_array();
         weir_ion_replace_old_words(document, warnings);

@@ -165,6 +165,7 @@ static inline void capture_history(void)
 /** One snapshot being taken and kept. */
 struct capture_taken {
     struct weir_snapshot_wanted wanted;
+    struct weir_snapshot_taking *taking;
     struct weir_snapshot made;
 };
 
@@ -172,7 +173,7 @@ static inline weir_status capture_take_in(struct weir_txn *txn, void *context,
                                           struct weir_error *err)
 {
     struct capture_taken *taken = context;
-    return weir_snapshot_take(txn, &capture, &taken->wanted, &fixture.arena, &taken->made, err);
+    return weir_snapshot_take(txn, &capture, &taken->wanted, &fixture.arena, &taken->taking, err);
 }
 
 static inline weir_status capture_insert(struct weir_txn *txn, void *context,
@@ -192,6 +193,8 @@ static inline weir_status capture_try(const char *name, bool with_models, struct
                                              .actor = "ann",
                                              .now_ms = BEGIN_MS + 100 * HOUR_MS}};
     weir_status status = weir_store_read(fixture.store, capture_take_in, &taken, &fixture.err);
+    status =
+        status == WEIR_OK ? weir_snapshot_seal(taken.taking, &taken.made, &fixture.err) : status;
     *out = taken.made;
     return status;
 }

@@ -1,6 +1,7 @@
 #include "capture/csv.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "ion/decision.h"
 #include "ion/ion_step.h"
 #include "ion/kpi.h"
@@ -149,15 +150,8 @@ static void add_run(struct csv_files *files, const struct weir_run *run)
     if (pipeline == NULL) {
         return;
     }
-    if (files->n_runs == files->cap_runs) {
-        size_t cap = files->cap_runs == 0 ? 64 : 2 * files->cap_runs;
-        struct csv_run *grown = WEIR_ARENA_ARRAY(files->arena, cap, struct csv_run);
-        if (files->n_runs > 0) {
-            memcpy(grown, files->runs, files->n_runs * sizeof *grown);
-        }
-        files->runs = grown;
-        files->cap_runs = cap;
-    }
+    weir_arena_grow(files->arena, &files->runs, sizeof *files->runs, files->n_runs,
+                    &files->cap_runs);
     files->runs[files->n_runs++] =
         (struct csv_run){.id = weir_arena_strdup(files->arena, run->id),
                          .i_pipeline = (size_t)(pipeline - files->pipelines)};

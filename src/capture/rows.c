@@ -1,6 +1,7 @@
 #include "capture/rows.h"
 
 #include "base/buf.h"
+#include "base/sha256.h"
 #include "capture/tar.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
@@ -166,22 +167,20 @@ static weir_status sum_member(const struct weir_snapshot_file *file,
                               const struct tar_member *member, char out[WEIR_SHA256_TEXT_BYTES],
                               struct weir_error *err)
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256_state state;
+    struct weir_sha256_stream hash;
     char *chunk = weir_xalloc(CHUNK_BYTES);
     weir_status status = WEIR_OK;
-    (void)crypto_hash_sha256_init(&state);
+    weir_sha256_begin(&hash);
     for (uint64_t at = 0; at < member->bytes && status == WEIR_OK;) {
         size_t len = (size_t)WEIR_MIN(member->bytes - at, CHUNK_BYTES);
         status = read_at(file->fd, member->offset + at, chunk, len, err);
         if (status == WEIR_OK) {
-            (void)crypto_hash_sha256_update(&state, (unsigned char *)chunk, len);
+            weir_sha256_add(&hash, chunk, len);
         }
         at += len;
     }
     free(chunk);
-    (void)crypto_hash_sha256_final(&state, hash);
-    (void)sodium_bin2hex(out, WEIR_SHA256_TEXT_BYTES, hash, sizeof hash);
+    weir_sha256_end(&hash, out);
     return status;
 }
 

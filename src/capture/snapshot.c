@@ -190,10 +190,13 @@ static weir_status move_in(const struct weir_capture *capture, const char *path,
     WEIR_TRY(weir_dir_make(folder, 0700, err));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_moved = fd >= 0 && folder_fd >= 0 && fsync(fd) == 0 &&
-                    rename(path, weir_snapshot_path(capture, id, arena)) == 0 &&
-                    fsync(folder_fd) == 0;
+    const char *place = weir_snapshot_path(capture, id, arena);
+    bool is_there = fd >= 0 && folder_fd >= 0 && fsync(fd) == 0 && rename(path, place) == 0;
+    bool is_moved = is_there && fsync(folder_fd) == 0;
     int reason = errno;
+    if (is_there && !is_moved) {
+        (void)rename(place, path);
+    }
     if (fd >= 0) {
         (void)close(fd);
     }

@@ -42,7 +42,8 @@ struct weir_snapshot {
     bool has_models;  /**< The models themselves are in it. */
     bool is_imported; /**< It came as a file. */
     int64_t bytes;    /**< Of the file. */
-    char *models;     /**< JSON: [{"model", "version", "id", "blob", "bytes", "is_whole"}]. */
+    char *models;     /**< JSON: [{"model", "version", "id", "blob", "bytes", "is_whole"}]. A
+                       deleted one is not whole. */
     char *created_by;
     int64_t created_ms;
 };
@@ -74,16 +75,29 @@ struct weir_snapshot_wanted {
     int64_t now_ms;
 };
 
+/** A snapshot whose file is being written. In an arena. */
+struct weir_snapshot_taking;
+
 /**
- * Write the file of a snapshot. Inside a read transaction: it is of one moment. Insert *out
- * afterwards, in another; on error there, weir_snapshot_discard.
- * @return NOT_FOUND (no such ION, or a model's blob is gone), INVALID (the span, the name), LIMIT
- *         (too many rows), NOSPACE, IO: then no file is left.
- * Cost: about 20 us for each record, and the models' bytes.
+ * Write the records of a snapshot into a file beside its name. Inside a read transaction: they are of
+ * one moment. `capture` and `wanted` stay until weir_snapshot_seal, which must follow.
+ * @return NOT_FOUND (no such ION), INVALID (the span, the name), LIMIT (too many rows), NOSPACE, IO:
+ *         then no file is left, and nothing is to be sealed.
+ * Cost: about 20 us for each record.
  */
 weir_status weir_snapshot_take(struct weir_txn *txn, const struct weir_capture *capture,
                                const struct weir_snapshot_wanted *wanted, struct weir_arena *arena,
-                               struct weir_snapshot *out, struct weir_error *err) WEIR_MUST_CHECK;
+                               struct weir_snapshot_taking **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * The rest: the models, if they were asked for, but for those that were deleted, and the manifest; then
+ * the file gets its name. Outside of any transaction: the models' bytes take long. Insert *out
+ * afterwards; on error there, weir_snapshot_discard. The taking is over in any case.
+ * @return NOT_FOUND (a model's file is gone), LIMIT, NOSPACE, IO: then no file is left.
+ */
+weir_status weir_snapshot_seal(struct weir_snapshot_taking *taking, struct weir_snapshot *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Make the file of a snapshot from one that was exported: look at all of it, keep its models, and

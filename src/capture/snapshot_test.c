@@ -88,6 +88,73 @@ START_TEST(a_snapshot_has_what_the_span_needs)
 
 END_TEST
 
+static weir_status add_metrics_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_metric *metrics =
+        WEIR_ARENA_ARRAY(&fixture.arena, WEIR_QUERY_LIMIT_MAX + 1, struct weir_metric);
+    (void)context;
+    for (int i = 0; i <= WEIR_QUERY_LIMIT_MAX; i++) {
+        metrics[i] = (struct weir_metric){"r1", "lr", i, 0.5, BEGIN_MS + HOUR_MS};
+    }
+    return weir_metrics_put(txn, "r1", metrics, WEIR_QUERY_LIMIT_MAX + 1, err);
+}
+
+START_TEST(all_metrics_of_a_run_are_in_it)
+{
+    capture_history();
+    fixture_write(&fixture, add_metrics_in, NULL);
+    struct weir_snapshot made = capture_make("monday", false);
+    struct weir_snapshot_file *file = capture_open(&made);
+    ck_assert_int_eq(rows_of(file, "metrics"), WEIR_QUERY_LIMIT_MAX + 3);
+    weir_snapshot_close(file);
+}
+
+END_TEST
+
+static weir_status delete_version_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_model_version_delete(txn, context, "ann", BEGIN_MS + 9 * HOUR_MS, err);
+}
+
+START_TEST(a_version_that_was_deleted_is_named_and_left_out)
+{
+    size_t n_whole = 0, i;
+    const char *gone = NULL;
+    capture_history();
+    fixture_write(&fixture, delete_version_in, "t-v1");
+    struct weir_snapshot made = capture_make("monday", true);
+    struct weir_snapshot_file *file = capture_open(&made);
+    json_t *models = json_loads(made.models, 0, NULL), *item;
+    json_array_foreach(models, i, item)
+    {
+        bool is_whole = json_is_true(json_object_get(item, "is_whole"));
+        n_whole += is_whole;
+        gone = is_whole ? gone : json_string_value(json_object_get(item, "blob"));
+    }
+    ck_assert_uint_eq(json_array_size(models), 3);
+    ck_assert_uint_eq(n_whole, 2);
+    int fd;
+    uint64_t offset, bytes;
+    ck_assert(!weir_snapshot_model(file, gone, &fd, &offset, &bytes));
+    weir_snapshot_close(file);
+    json_decref(models);
+}
+
+END_TEST
+
+START_TEST(a_model_whose_file_is_gone_leaves_no_file)
+{
+    struct weir_snapshot made;
+    capture_history();
+    struct weir_ion_event event = capture_model(2);
+    ck_assert_int_eq(weir_blob_remove(capture.blobs, event.models[0].blob, &fixture.err), WEIR_OK);
+    ck_assert_int_eq(capture_try("monday", true, &made), WEIR_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "version 2 of model"));
+    ck_assert_uint_eq(n_files(), 0);
+}
+
+END_TEST
+
 static weir_status count_named(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     return weir_txn_query_int(txn, "SELECT count(*) FROM snapshots", WEIR_NO_BINDS, -1, context,
@@ -287,6 +354,9 @@ int main(void)
 {
     const TTest *const tests[] = {
         a_snapshot_has_what_the_span_needs,
+        all_metrics_of_a_run_are_in_it,
+        a_version_that_was_deleted_is_named_and_left_out,
+        a_model_whose_file_is_gone_leaves_no_file,
         a_file_without_a_row_is_swept_and_one_with_a_row_stays,
         a_full_disk_leaves_nothing,
         what_cannot_be_a_snapshot_is_refused,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/uuid.h"
 #include "blob/blob.h"
 #include "capture/csv.h"
@@ -24,9 +25,9 @@
 #define COPY_BYTES ((size_t)256 << 10)
 
 /* One snapshot being written. */
-struct taking {
-    struct weir_txn *txn;
-    const struct weir_capture *capture;
+struct weir_snapshot_taking {
+    struct weir_txn *txn; /* NULL: the records are written */
+    struct weir_capture capture;
     const struct weir_snapshot_wanted *wanted;
     struct weir_arena *arena;
     struct weir_snapshot made;
@@ -42,13 +43,15 @@ struct taking {
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static weir_status begin(struct taking *taking, const char *name, struct weir_error *err)
+static weir_status begin(struct weir_snapshot_taking *taking, const char *name,
+                         struct weir_error *err)
 {
     return tar_begin(&taking->tar,
                      weir_arena_printf(taking->arena, WEIR_SNAPSHOT_FOLDER "%s", name), err);
 }
 
-static weir_status end(struct taking *taking, const char *name, struct weir_error *err)
+static weir_status end(struct weir_snapshot_taking *taking, const char *name,
+                       struct weir_error *err)
 {
     struct tar_made made;
     WEIR_TRY(tar_end(&taking->tar, &made, err));
@@ -57,8 +60,8 @@ static weir_status end(struct taking *taking, const char *name, struct weir_erro
     return WEIR_OK;
 }
 
-static weir_status put_file(struct taking *taking, const char *name, const void *data, size_t len,
-                            struct weir_error *err)
+static weir_status put_file(struct weir_snapshot_taking *taking, const char *name, const void *data,
+                            size_t len, struct weir_error *err)
 {
     WEIR_TRY(begin(taking, name, err));
     WEIR_TRY(tar_write(&taking->tar, data, len, err));
@@ -67,22 +70,16 @@ static weir_status put_file(struct taking *taking, const char *name, const void 
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void remember(struct taking *taking, const char *id, char ***ids, size_t *n, size_t *cap)
+static void remember(struct weir_snapshot_taking *taking, const char *id, char ***ids, size_t *n,
+                     size_t *cap)
 {
-    if (*n == *cap) {
-        size_t grown_cap = *cap == 0 ? 64 : 2 * *cap;
-        char **grown = WEIR_ARENA_ARRAY(taking->arena, grown_cap, char *);
-        if (*n > 0) {
-            memcpy(grown, *ids, *n * sizeof *grown);
-        }
-        *ids = grown;
-        *cap = grown_cap;
-    }
+    weir_arena_grow(taking->arena, ids, sizeof **ids, *n, cap);
     (*ids)[(*n)++] = weir_arena_strdup(taking->arena, id);
 }
 
 /* Does a candidate matter in the span: did it come, change, stand or serve in it? */
-static bool matters(const struct taking *taking, const struct weir_ion_candidate *candidate)
+static bool matters(const struct weir_snapshot_taking *taking,
+                    const struct weir_ion_candidate *candidate)
 {
     static const char *const over[] = {WEIR_CANDIDATE_RETIRED, WEIR_CANDIDATE_REJECTED,
                                        WEIR_CANDIDATE_ROLLED_BACK};
@@ -93,7 +90,8 @@ static bool matters(const struct taking *taking, const struct weir_ion_candidate
     return !is_over || candidate->updated_ms >= taking->made.from_ms;
 }
 
-static void note_row(struct taking *taking, enum weir_captured table, const void *record)
+static void note_row(struct weir_snapshot_taking *taking, enum weir_captured table,
+                     const void *record)
 {
     if (table == WEIR_CAPTURED_RUNS) {
         remember(taking, ((const struct weir_run *)record)->id, &taking->runs, &taking->n_runs,
@@ -109,8 +107,8 @@ static void note_row(struct taking *taking, enum weir_captured table, const void
     csv_files_add(&taking->csv, table, record);
 }
 
-static weir_status put_row(struct taking *taking, enum weir_captured table, const void *record,
-                           struct weir_arena *arena, struct weir_error *err)
+static weir_status put_row(struct weir_snapshot_taking *taking, enum weir_captured table,
+                           const void *record, struct weir_arena *arena, struct weir_error *err)
 {
     const struct weir_resource *resource = weir_captured_tables[table].resource;
     if (++taking->made.n_rows > WEIR_SNAPSHOT_ROWS_MAX) {
@@ -140,8 +138,8 @@ static bool is_over_before(const struct weir_captured_table *table, const void *
 }
 
 /* One page of a table; *cursor: of the next. */
-static weir_status put_page(struct taking *taking, enum weir_captured i_table, char **cursor,
-                            struct weir_error *err)
+static weir_status put_page(struct weir_snapshot_taking *taking, enum weir_captured i_table,
+                            char **cursor, struct weir_error *err)
 {
     const struct weir_captured_table *table = &weir_captured_tables[i_table];
     struct weir_filter filters[4];
@@ -182,27 +180,29 @@ static weir_status put_page(struct taking *taking, enum weir_captured i_table, c
     return status;
 }
 
-static weir_status put_metrics(struct taking *taking, struct weir_error *err)
+static weir_status put_metric(void *context, const struct weir_metric *metric,
+                              struct weir_error *err)
 {
-    weir_status status = WEIR_OK;
-    for (size_t i = 0; i < taking->n_runs && status == WEIR_OK; i++) {
-        struct weir_metric *metrics;
-        struct weir_arena arena;
-        size_t n;
-        weir_arena_init(&arena, 0);
-        status = weir_metrics_list(taking->txn, taking->runs[i], NULL, INT64_MIN,
-                                   WEIR_QUERY_LIMIT_MAX, &arena, &metrics, &n, err);
-        for (size_t k = 0; k < n && status == WEIR_OK; k++) {
-            if (metrics[k].time_ms <= taking->made.to_ms) {
-                status = put_row(taking, WEIR_CAPTURED_METRICS, &metrics[k], &arena, err);
-            }
-        }
-        weir_arena_fini(&arena);
+    struct weir_snapshot_taking *taking = context;
+    struct weir_arena arena;
+    if (metric->time_ms > taking->made.to_ms) {
+        return WEIR_OK;
     }
+    weir_arena_init(&arena, 0);
+    weir_status status = put_row(taking, WEIR_CAPTURED_METRICS, metric, &arena, err);
+    weir_arena_fini(&arena);
     return status;
 }
 
-static bool is_known(const struct taking *taking, const char *key, const char *value)
+static weir_status put_metrics(struct weir_snapshot_taking *taking, struct weir_error *err)
+{
+    for (size_t i = 0; i < taking->n_runs; i++) {
+        WEIR_TRY(weir_metrics_each(taking->txn, taking->runs[i], put_metric, taking, err));
+    }
+    return WEIR_OK;
+}
+
+static bool is_known(const struct weir_snapshot_taking *taking, const char *key, const char *value)
 {
     size_t i;
     json_t *model;
@@ -215,7 +215,7 @@ static bool is_known(const struct taking *taking, const char *key, const char *v
     return false;
 }
 
-static weir_status put_versions(struct taking *taking, struct weir_error *err)
+static weir_status put_versions(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     for (size_t i = 0; i < taking->n_versions; i++) {
         struct weir_model_version version;
@@ -232,12 +232,14 @@ static weir_status put_versions(struct taking *taking, struct weir_error *err)
         weir_status status = weir_txn_get(taking->txn, &weir_model_version_resource,
                                           taking->versions[i], &arena, &version, err);
         if (status == WEIR_OK) {
+            /* The file of one that was deleted may be gone at any moment. */
+            bool is_whole = taking->wanted->with_models && version.deleted_ms == 0;
             status = put_row(taking, WEIR_CAPTURED_MODEL_VERSIONS, &version, &arena, err);
-            json_array_append_new(
-                taking->models, json_pack("{s:s,s:I,s:s,s:s,s:I,s:b}", "model", version.model,
-                                          "version", (json_int_t)version.version, "id", version.id,
-                                          "blob", version.blob, "bytes", (json_int_t)version.bytes,
-                                          "is_whole", (int)taking->wanted->with_models));
+            json_array_append_new(taking->models,
+                                  json_pack("{s:s,s:I,s:s,s:s,s:I,s:b}", "model", version.model,
+                                            "version", (json_int_t)version.version, "id",
+                                            version.id, "blob", version.blob, "bytes",
+                                            (json_int_t)version.bytes, "is_whole", (int)is_whole));
         }
         weir_arena_fini(&arena);
         WEIR_TRY(status);
@@ -245,7 +247,7 @@ static weir_status put_versions(struct taking *taking, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status put_table(struct taking *taking, enum weir_captured table,
+static weir_status put_table(struct weir_snapshot_taking *taking, enum weir_captured table,
                              struct weir_error *err)
 {
     const char *name = weir_captured_tables[table].name;
@@ -268,7 +270,7 @@ static weir_status put_table(struct taking *taking, enum weir_captured table,
 /* ---- what is for people ---------------------------------------------------------------------- */
 
 /* MCenter's form, which its users read: one line a fact. */
-static weir_status put_details(struct taking *taking, struct weir_error *err)
+static weir_status put_details(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     struct weir_buf buf;
     json_t *document =
@@ -307,7 +309,7 @@ static weir_status put_details(struct taking *taking, struct weir_error *err)
     return status;
 }
 
-static weir_status put_csvs(struct taking *taking, struct weir_error *err)
+static weir_status put_csvs(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     struct csv_files *csv = &taking->csv;
     const char *ion = taking->ion.name, *id = taking->made.id;
@@ -330,7 +332,8 @@ static weir_status put_csvs(struct taking *taking, struct weir_error *err)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static weir_status copy_blob(struct taking *taking, const char *path, struct weir_error *err)
+static weir_status copy_blob(struct weir_snapshot_taking *taking, const char *path,
+                             struct weir_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -351,7 +354,7 @@ static weir_status copy_blob(struct taking *taking, const char *path, struct wei
     return status;
 }
 
-static weir_status put_models(struct taking *taking, struct weir_error *err)
+static weir_status put_models(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     size_t i;
     json_t *model;
@@ -362,14 +365,22 @@ static weir_status put_models(struct taking *taking, struct weir_error *err)
         char *path;
         const char *blob = json_string_value(json_object_get(model, "blob"));
         char *name = weir_arena_printf(taking->arena, "models/%s", blob);
-        if (json_object_get(done, blob) != NULL) {
+        if (json_object_get(done, blob) != NULL ||
+            !json_is_true(json_object_get(model, "is_whole"))) {
             continue;
         }
         json_object_set_new(done, blob, json_true());
-        status = weir_blob_path(taking->capture->blobs, blob, taking->arena, &path, NULL, err);
+        status = weir_blob_path(taking->capture.blobs, blob, taking->arena, &path, NULL, err);
         status = status == WEIR_OK ? begin(taking, name, err) : status;
         status = status == WEIR_OK ? copy_blob(taking, path, err) : status;
         status = status == WEIR_OK ? end(taking, name, err) : status;
+        if (status == WEIR_ERR_NOT_FOUND) {
+            status = weir_error_set(err, status,
+                                    "the file of version %lld of model \"%s\" is gone: if it was "
+                                    "deleted meanwhile, take the snapshot again",
+                                    json_integer_value(json_object_get(model, "version")),
+                                    json_string_value(json_object_get(model, "model")));
+        }
         if (status != WEIR_OK) {
             break;
         }
@@ -380,7 +391,7 @@ static weir_status put_models(struct taking *taking, struct weir_error *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static weir_status put_manifest(struct taking *taking, struct weir_error *err)
+static weir_status put_manifest(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     char from[WEIR_TIME_TEXT_BYTES], to[WEIR_TIME_TEXT_BYTES], created[WEIR_TIME_TEXT_BYTES];
     const struct weir_snapshot *made = &taking->made;
@@ -411,26 +422,43 @@ static weir_status put_manifest(struct taking *taking, struct weir_error *err)
     return tar_end(&taking->tar, &ignored, err);
 }
 
-static weir_status put_all(struct taking *taking, const char *path, struct weir_error *err)
+/* What the database knows. */
+static weir_status put_records(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
-    const char *half = weir_arena_printf(taking->arena, "%s.tmp", path);
+    const char *half =
+        weir_arena_printf(taking->arena, "%s.tmp",
+                          weir_snapshot_path(&taking->capture, taking->made.id, taking->arena));
     WEIR_TRY(tar_create(&taking->tar, half, WEIR_SNAPSHOT_MAX_BYTES, taking->made.created_ms, err));
     for (int table = 0; table < WEIR_CAPTURED_N; table++) {
         WEIR_TRY(put_table(taking, table, err));
     }
     WEIR_TRY(put_details(taking, err));
-    WEIR_TRY(put_csvs(taking, err));
+    return put_csvs(taking, err);
+}
+
+static weir_status put_rest(struct weir_snapshot_taking *taking, struct weir_error *err)
+{
     if (taking->wanted->with_models) {
         WEIR_TRY(put_models(taking, err));
     }
     WEIR_TRY(put_manifest(taking, err));
-    WEIR_TRY(tar_finish(&taking->tar, path, err));
+    WEIR_TRY(tar_finish(&taking->tar,
+                        weir_snapshot_path(&taking->capture, taking->made.id, taking->arena), err));
     taking->made.bytes = (int64_t)taking->tar.offset;
     taking->made.models = weir_json_text(taking->models, taking->arena);
     return WEIR_OK;
 }
 
-static weir_status check_wanted(struct taking *taking, struct weir_error *err)
+static void end_taking(struct weir_snapshot_taking *taking)
+{
+    tar_abandon(&taking->tar);
+    json_decref(taking->files);
+    json_decref(taking->rows);
+    json_decref(taking->models);
+    json_decref(taking->pipelines);
+}
+
+static weir_status check_wanted(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     const struct weir_snapshot_wanted *wanted = taking->wanted;
     char id[WEIR_UUID_BYTES];
@@ -463,26 +491,36 @@ static weir_status check_wanted(struct taking *taking, struct weir_error *err)
 
 weir_status weir_snapshot_take(struct weir_txn *txn, const struct weir_capture *capture,
                                const struct weir_snapshot_wanted *wanted, struct weir_arena *arena,
-                               struct weir_snapshot *out, struct weir_error *err)
+                               struct weir_snapshot_taking **out, struct weir_error *err)
 {
-    struct taking taking = {
-        .txn = txn, .capture = capture, .wanted = wanted, .arena = arena, .tar = {.fd = -1}};
-    WEIR_TRY(check_wanted(&taking, err));
+    struct weir_snapshot_taking *taking = WEIR_ARENA_NEW(arena, struct weir_snapshot_taking);
+    *taking = (struct weir_snapshot_taking){
+        .txn = txn, .capture = *capture, .wanted = wanted, .arena = arena, .tar = {.fd = -1}};
+    WEIR_TRY(check_wanted(taking, err));
     WEIR_TRY(
         weir_dir_make(weir_arena_printf(arena, "%s/snapshots", capture->state_dir), 0700, err));
-    taking.files = json_array();
-    taking.rows = json_object();
-    taking.models = json_array();
-    taking.pipelines = json_array();
-    csv_files_init(&taking.csv, arena);
-    weir_status status = put_all(&taking, weir_snapshot_path(capture, taking.made.id, arena), err);
-    tar_abandon(&taking.tar);
-    csv_files_fini(&taking.csv);
-    json_decref(taking.files);
-    json_decref(taking.rows);
-    json_decref(taking.models);
-    json_decref(taking.pipelines);
+    taking->files = json_array();
+    taking->rows = json_object();
+    taking->models = json_array();
+    taking->pipelines = json_array();
+    csv_files_init(&taking->csv, arena);
+    weir_status status = put_records(taking, err);
+    csv_files_fini(&taking->csv);
+    taking->txn = NULL;
+    if (status != WEIR_OK) {
+        end_taking(taking);
+        return status;
+    }
+    *out = taking;
+    return WEIR_OK;
+}
+
+weir_status weir_snapshot_seal(struct weir_snapshot_taking *taking, struct weir_snapshot *out,
+                               struct weir_error *err)
+{
+    weir_status status = put_rest(taking, err);
+    end_taking(taking);
     WEIR_TRY(status);
-    *out = taking.made;
+    *out = taking->made;
     return WEIR_OK;
 }

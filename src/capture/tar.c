@@ -1,5 +1,7 @@
 #include "capture/tar.h"
 
+#include "base/grow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -234,7 +236,11 @@ weir_status tar_finish(struct tar_writer *writer, const char *path, struct weir_
     }
     free(writer->path);
     writer->path = NULL;
-    return sync_folder_of(path, err);
+    weir_status status = sync_folder_of(path, err);
+    if (status != WEIR_OK) {
+        (void)unlink(path);
+    }
+    return status;
 }
 
 void tar_abandon(struct tar_writer *writer)
@@ -371,15 +377,8 @@ static weir_status add_member(struct reader *reader, char *name, uint64_t bytes,
             return wrong(reader, "is a member's name for the second time", err);
         }
     }
-    if (reader->n == reader->cap) {
-        size_t cap = reader->cap == 0 ? 32 : 2 * reader->cap;
-        struct tar_member *grown = WEIR_ARENA_ARRAY(reader->arena, cap, struct tar_member);
-        if (reader->n > 0) {
-            memcpy(grown, reader->members, reader->n * sizeof *grown);
-        }
-        reader->members = grown;
-        reader->cap = cap;
-    }
+    weir_arena_grow(reader->arena, &reader->members, sizeof *reader->members, reader->n,
+                    &reader->cap);
     reader->members[reader->n++] = (struct tar_member){name, reader->offset, bytes};
     return WEIR_OK;
 }

@@ -1,5 +1,6 @@
 #include "track/track.h"
 
+#include "base/grow.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -93,14 +94,7 @@ static weir_status read_all(struct weir_stmt *stmt, const char *run, struct weir
         if (!has_row) {
             break;
         }
-        if (n == cap) {
-            cap = cap == 0 ? 64 : cap * 2;
-            struct weir_metric *grown = WEIR_ARENA_ARRAY(arena, cap, struct weir_metric);
-            if (n > 0) {
-                memcpy(grown, metrics, n * sizeof(*grown));
-            }
-            metrics = grown;
-        }
+        weir_arena_grow(arena, &metrics, sizeof *metrics, n, &cap);
         metrics[n++] =
             (struct weir_metric){run_copy, weir_stmt_text(stmt, 0, arena), weir_stmt_int(stmt, 1),
                                  weir_stmt_f64(stmt, 2), weir_stmt_int(stmt, 3)};
@@ -130,6 +124,30 @@ weir_status weir_metrics_list(struct weir_txn *txn, const char *run, const char 
                                 &stmt, err));
     }
     return read_all(stmt, run, arena, out, out_n, err);
+}
+
+weir_status weir_metrics_each(struct weir_txn *txn, const char *run, weir_metric_fn fn,
+                              void *context, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_list, WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_INT("limit", INT64_MAX)),
+        &stmt, err));
+    for (;;) {
+        struct weir_arena arena;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            return WEIR_OK;
+        }
+        weir_arena_init(&arena, 0);
+        const struct weir_metric metric = {(char *)run, weir_stmt_text(stmt, 0, &arena),
+                                           weir_stmt_int(stmt, 1), weir_stmt_f64(stmt, 2),
+                                           weir_stmt_int(stmt, 3)};
+        weir_status status = fn(context, &metric, err);
+        weir_arena_fini(&arena);
+        WEIR_TRY(status);
+    }
 }
 
 weir_status weir_metric_last(struct weir_txn *txn, const char *run, const char *key, double *out,

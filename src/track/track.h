@@ -139,6 +139,14 @@ weir_status weir_metrics_list(struct weir_txn *txn, const char *run, const char 
                               struct weir_metric **out, size_t *out_n,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Called for each measurement, which lives for that call. Another status than WEIR_OK ends it. */
+typedef weir_status (*weir_metric_fn)(void *context, const struct weir_metric *metric,
+                                      struct weir_error *err);
+
+/** All measurements of a run, however many, by key and step. */
+weir_status weir_metrics_each(struct weir_txn *txn, const char *run, weir_metric_fn fn,
+                              void *context, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The last measurement (greatest step) of a key of a run; NaN if there is none. */
 weir_status weir_metric_last(struct weir_txn *txn, const char *run, const char *key, double *out,
                              struct weir_error *err) WEIR_MUST_CHECK;
