@@ -9,6 +9,7 @@
 #include "ion/ion_fixture.h"
 #include "store/event.h"
 #include "store/identity.h"
+#include "store/stmt.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 #include "track/track.h"

@@ -13,7 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#define HOUR_MS ((int64_t)3600000)
+#define HOUR_MS       ((int64_t)3600000)
+#define CSV_LOOK_ROWS 256
 
 void csv_put_text(struct weir_buf *buf, const char *text)
 {
@@ -56,9 +57,9 @@ static void put_number(struct weir_buf *buf, double value)
 void csv_files_init(struct csv_files *files, struct weir_arena *arena)
 {
     *files = (struct csv_files){.arena = arena};
-    weir_buf_init(&files->events, CSV_FILE_MAX_BYTES);
-    weir_buf_init(&files->aggregates, CSV_FILE_MAX_BYTES);
-    weir_buf_init(&files->kpis, CSV_FILE_MAX_BYTES);
+    weir_buf_init(&files->events, CSV_FILES_MAX_BYTES);
+    weir_buf_init(&files->aggregates, CSV_FILES_MAX_BYTES);
+    weir_buf_init(&files->kpis, CSV_FILES_MAX_BYTES);
     (void)weir_buf_puts(&files->kpis, "time,name,value,unit\r\n");
     (void)weir_buf_puts(&files->events, "time,host,eventId,event,eventType,seq,raiseAlert,"
                                         "createdTime,clearedTime,deletedTime\r\n");
@@ -88,7 +89,7 @@ static struct csv_pipeline *pipeline_of(struct csv_files *files, const char *nam
     }
     struct csv_pipeline *pipeline = &files->pipelines[files->n_pipelines++];
     *pipeline = (struct csv_pipeline){.name = weir_arena_strdup(files->arena, name)};
-    weir_buf_init(&pipeline->stats, CSV_FILE_MAX_BYTES);
+    weir_buf_init(&pipeline->stats, CSV_FILES_MAX_BYTES);
     (void)weir_buf_puts(&pipeline->stats, "time,source,name,step,value,statistic,p_value,drifted,"
                                           "n_samples,model_version\r\n");
     return pipeline;
@@ -158,20 +159,31 @@ static void add_run(struct csv_files *files, const struct weir_run *run)
 }
 
 /* Those of a run come one behind the other, in the order of the runs. */
-static void add_metric(struct csv_files *files, const struct weir_metric *metric)
+static const struct csv_run *run_of(struct csv_files *files, const char *id)
 {
     for (size_t i = 0; i < files->n_runs; i++) {
-        if (strcmp(files->runs[i].id, metric->run) == 0) {
-            struct weir_buf *buf = &files->pipelines[files->runs[i].i_pipeline].stats;
-            put_time(buf, metric->time_ms);
-            (void)weir_buf_printf(buf, ",%s,", metric->run);
-            csv_put_text(buf, metric->key);
-            (void)weir_buf_printf(buf, ",%" PRId64 ",", metric->step);
-            put_number(buf, metric->value);
-            (void)weir_buf_puts(buf, ",,,,,\r\n");
-            return;
+        size_t at = (files->i_run + i) % files->n_runs;
+        if (strcmp(files->runs[at].id, id) == 0) {
+            files->i_run = at;
+            return &files->runs[at];
         }
     }
+    return NULL;
+}
+
+static void add_metric(struct csv_files *files, const struct weir_metric *metric)
+{
+    const struct csv_run *run = run_of(files, metric->run);
+    if (run == NULL) {
+        return;
+    }
+    struct weir_buf *buf = &files->pipelines[run->i_pipeline].stats;
+    put_time(buf, metric->time_ms);
+    (void)weir_buf_printf(buf, ",%s,", metric->run);
+    csv_put_text(buf, metric->key);
+    (void)weir_buf_printf(buf, ",%" PRId64 ",", metric->step);
+    put_number(buf, metric->value);
+    (void)weir_buf_puts(buf, ",,,,,\r\n");
 }
 
 static void add_report(struct csv_files *files, const struct weir_health_report *report)
@@ -262,8 +274,25 @@ static void add_decision(struct csv_files *files, const struct weir_decision *de
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* Looked at now and then: a row is short against all. */
+static bool is_too_much(struct csv_files *files)
+{
+    size_t n_bytes = files->events.len + files->aggregates.len + files->kpis.len;
+    if (++files->n_added % CSV_LOOK_ROWS != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < files->n_pipelines; i++) {
+        n_bytes += files->pipelines[i].stats.len;
+    }
+    return n_bytes > CSV_FILES_MAX_BYTES;
+}
+
 void csv_files_add(struct csv_files *files, enum weir_captured table, const void *record)
 {
+    files->is_full = files->is_full || is_too_much(files);
+    if (files->is_full) {
+        return;
+    }
     switch (table) {
     case WEIR_CAPTURED_EVENTS:
         add_event(files, record);
@@ -299,7 +328,7 @@ void csv_files_add(struct csv_files *files, enum weir_captured table, const void
 
 weir_status csv_files_end(struct csv_files *files, struct weir_error *err)
 {
-    weir_status status = files->events.status;
+    weir_status status = files->is_full ? WEIR_ERR_LIMIT : files->events.status;
     for (size_t i = 0; i < files->n_pipelines; i++) {
         end_hour(files, &files->pipelines[i]);
         status = status == WEIR_OK ? files->pipelines[i].stats.status : status;
@@ -310,6 +339,6 @@ weir_status csv_files_end(struct csv_files *files, struct weir_error *err)
                ? WEIR_OK
                : weir_error_set(
                      err, status,
-                     "a table of the snapshot is larger than %zu MB: take a shorter span",
-                     CSV_FILE_MAX_BYTES >> 20);
+                     "the tables of the snapshot are larger than %zu MB: take a shorter span",
+                     CSV_FILES_MAX_BYTES >> 20);
 }

@@ -22,8 +22,8 @@
 #include "base/buf.h"
 #include "capture/rows.h"
 
-#define CSV_FILE_MAX_BYTES ((size_t)256 << 20)
-#define CSV_PIPELINES_MAX  256
+#define CSV_FILES_MAX_BYTES ((size_t)256 << 20) /* all together; they are made in memory */
+#define CSV_PIPELINES_MAX   256
 
 /** An hour of a pipeline's decisions. */
 struct csv_hour {
@@ -50,7 +50,9 @@ struct csv_files {
     struct csv_pipeline pipelines[CSV_PIPELINES_MAX]; /**< More: their statistics are left out. */
     size_t n_pipelines;
     struct csv_run *runs;
-    size_t n_runs, cap_runs;
+    size_t n_runs, cap_runs, i_run; /**< The last: of the run whose metric came last. */
+    size_t n_added;
+    bool is_full; /**< They have become too large: nothing is added any more. */
 };
 
 void csv_files_init(struct csv_files *files, struct weir_arena *arena);

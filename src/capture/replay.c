@@ -1,6 +1,7 @@
 #include "capture/replay.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "ion/ion.h"
 #include "ion/policy.h"
 
@@ -66,15 +67,8 @@ static weir_status take_row(void *context, const void *record, struct weir_error
                               "the span holds more than %d policy decisions: take a shorter one",
                               ROWS_MAX);
     }
-    if (replaying->n_rows == replaying->cap_rows) {
-        size_t cap = replaying->cap_rows == 0 ? 256 : 2 * replaying->cap_rows;
-        struct row *grown = WEIR_ARENA_ARRAY(replaying->arena, cap, struct row);
-        if (replaying->n_rows > 0) {
-            memcpy(grown, replaying->rows, replaying->n_rows * sizeof *grown);
-        }
-        replaying->rows = grown;
-        replaying->cap_rows = cap;
-    }
+    weir_arena_grow(replaying->arena, &replaying->rows, sizeof *replaying->rows, replaying->n_rows,
+                    &replaying->cap_rows);
     copy_texts(replaying->arena, was);
     replaying->rows[replaying->n_rows++] =
         (struct row){.was = was, .is_by_hand = strcmp(was->policy, "none") == 0};

@@ -2,6 +2,7 @@
 #include "capture/replay.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
 #include "stats/monitor.h"
@@ -65,15 +66,8 @@ static weir_status see_candidate(void *context, const void *record, struct weir_
     if (colon == NULL || candidate->model_version == NULL) {
         return WEIR_OK;
     }
-    if (detecting->n_versions == detecting->cap_versions) {
-        size_t cap = detecting->cap_versions == 0 ? 64 : 2 * detecting->cap_versions;
-        struct version *grown = WEIR_ARENA_ARRAY(detecting->arena, cap, struct version);
-        if (detecting->n_versions > 0) {
-            memcpy(grown, detecting->versions, detecting->n_versions * sizeof *grown);
-        }
-        detecting->versions = grown;
-        detecting->cap_versions = cap;
-    }
+    weir_arena_grow(detecting->arena, &detecting->versions, sizeof *detecting->versions,
+                    detecting->n_versions, &detecting->cap_versions);
     detecting->versions[detecting->n_versions++] =
         (struct version){.pipeline = weir_arena_strdup(detecting->arena, colon + 1),
                          .id = weir_arena_strdup(detecting->arena, candidate->model_version),

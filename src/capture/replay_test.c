@@ -306,6 +306,34 @@ START_TEST(a_rollback_of_what_was_only_tried_leaves_what_serves)
 
 END_TEST
 
+static weir_status raise_long_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct weir_alert alert = {
+        .id = "a2", .key = "k2", .kind = "drift", .subject = "ion/x", .message = "It drifts"};
+    WEIR_TRY(weir_alert_raise(txn, &alert, BEGIN_MS + 6 * HOUR_MS, NULL, err));
+    return weir_txn_exec(txn, "UPDATE alerts SET data = :data WHERE id = 'a2'",
+                         WEIR_BINDS(WEIR_BIND_TEXT("data", context)), NULL, err);
+}
+
+START_TEST(a_record_that_is_too_long_to_be_shown_is_an_error_where_it_is_shown)
+{
+    json_t *out;
+    char *data = weir_arena_alloc(&fixture.arena, 100000);
+    memset(data, '1', 99999);
+    data[0] = data[99998] = '"';
+    capture_history();
+    fixture_write(&fixture, raise_long_in, data);
+    struct weir_snapshot made = capture_make("monday", false);
+    json_decref(state_at(&made, BEGIN_MS + 5 * HOUR_MS));
+    struct weir_snapshot_file *file = capture_open(&made);
+    ck_assert_int_eq(
+        weir_snapshot_state(file, BEGIN_MS + 7 * HOUR_MS, &fixture.arena, &out, &fixture.err),
+        WEIR_ERR_LIMIT);
+    weir_snapshot_close(file);
+}
+
+END_TEST
+
 START_TEST(a_moment_outside_of_the_span_is_refused)
 {
     json_t *out;
@@ -331,6 +359,7 @@ int main(void)
         a_detector_sees_in_the_decisions_what_it_would_have_seen_live,
         a_snapshot_shows_what_held_at_each_moment,
         a_rollback_of_what_was_only_tried_leaves_what_serves,
+        a_record_that_is_too_long_to_be_shown_is_an_error_where_it_is_shown,
         a_moment_outside_of_the_span_is_refused,
     };
     return weir_test_run(weir_test_suite_with("replay", capture_set_up, capture_tear_down, tests,

@@ -12,6 +12,10 @@
 #define LINKS_MAX   256
 #define SIGNALS_MAX 4096
 
+/* What is kept to be shown: nothing of it is long, but a file that was imported may say anything. */
+#define RECORD_MAX_BYTES ((size_t)64 << 10)
+#define ALERTS_MAX_BYTES ((size_t)64 << 20)
+
 /* A link, as far as policy decisions have told by the moment. */
 struct link {
     const char *id;
@@ -28,7 +32,7 @@ struct moment {
     size_t n_links;
     json_t *signals; /* the last report by "PIPELINE/SIGNAL" */
     json_t *events;  /* a ring: the newest WEIR_SNAPSHOT_STATE_EVENTS */
-    size_t n_events;
+    size_t n_events, alert_bytes;
     int64_t n, n_grant, n_deny, n_unknown, n_error, n_label;
 };
 
@@ -40,6 +44,27 @@ static json_t *time_json(int64_t time_ms)
     }
     weir_time_format(time_ms, text);
     return json_string(text);
+}
+
+/* A record as JSON. @return LIMIT: its texts are longer than any that Weir writes. */
+static weir_status view_of(const struct weir_resource *resource, const void *record, json_t **out,
+                           size_t *out_bytes, struct weir_error *err)
+{
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const struct weir_field *field = &resource->fields[i];
+        if (field->type == WEIR_FIELD_TYPE_TEXT || field->type == WEIR_FIELD_TYPE_JSON) {
+            const char *text = *(char *const *)weir_field_cptr(field, record);
+            n_bytes += text != NULL ? strlen(text) : 0;
+        }
+    }
+    if (n_bytes > RECORD_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "a %s of the snapshot is longer than %zu KB",
+                              resource->name, RECORD_MAX_BYTES >> 10);
+    }
+    *out = weir_record_to_json(resource, record);
+    *out_bytes = n_bytes;
+    return WEIR_OK;
 }
 
 /* ---- what the records tell ------------------------------------------------------------------- */
@@ -159,12 +184,13 @@ static weir_status see_report(void *context, const void *record, struct weir_err
 {
     struct moment *moment = context;
     const struct weir_health_report *report = record;
-    (void)err;
+    json_t *view;
+    size_t n_bytes;
     if (report->time_ms <= moment->time_ms && report->pipeline != NULL && report->signal != NULL &&
         json_object_size(moment->signals) < SIGNALS_MAX) {
         char *key = weir_arena_printf(moment->arena, "%s/%s", report->pipeline, report->signal);
-        json_object_set_new(moment->signals, key,
-                            weir_record_to_json(&weir_health_report_resource, report));
+        WEIR_TRY(view_of(&weir_health_report_resource, report, &view, &n_bytes, err));
+        json_object_set_new(moment->signals, key, view);
     }
     return WEIR_OK;
 }
@@ -173,24 +199,31 @@ static weir_status see_alert(void *context, const void *record, struct weir_erro
 {
     struct moment *moment = context;
     const struct weir_alert *alert = record;
-    (void)err;
-    if (alert->raised_ms <= moment->time_ms &&
-        (alert->resolved_ms == 0 || alert->resolved_ms > moment->time_ms)) {
-        json_array_append_new(json_object_get(moment->out, "alerts"),
-                              weir_record_to_json(&weir_alert_resource, alert));
+    json_t *view;
+    size_t n_bytes;
+    if (alert->raised_ms > moment->time_ms ||
+        (alert->resolved_ms != 0 && alert->resolved_ms <= moment->time_ms)) {
+        return WEIR_OK;
     }
-    return WEIR_OK;
+    WEIR_TRY(view_of(&weir_alert_resource, alert, &view, &n_bytes, err));
+    json_array_append_new(json_object_get(moment->out, "alerts"), view);
+    moment->alert_bytes += n_bytes + sizeof *alert;
+    return moment->alert_bytes <= ALERTS_MAX_BYTES
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_LIMIT,
+                                "more alerts were open at that moment than can be shown");
 }
 
 static weir_status see_event(void *context, const void *record, struct weir_error *err)
 {
     struct moment *moment = context;
     const struct weir_event *event = record;
-    (void)err;
+    json_t *view;
+    size_t n_bytes;
     if (event->time_ms > moment->time_ms) {
         return WEIR_OK;
     }
-    json_t *view = weir_record_to_json(&weir_event_resource, event);
+    WEIR_TRY(view_of(&weir_event_resource, event, &view, &n_bytes, err));
     if (moment->n_events < WEIR_SNAPSHOT_STATE_EVENTS) {
         json_array_append_new(moment->events, view);
     } else {

@@ -22,7 +22,7 @@
  *      "decisions": {"n", "grant", "deny", "unknown", "error", "label"}}
  * `version` is what the link had chosen by then, and null before the first choice. Times are RFC 3339.
  *
- * @return CORRUPT; INVALID if the moment is not in the span.
+ * @return CORRUPT; INVALID if the moment is not in the span; LIMIT if what is to be shown is too much.
  */
 weir_status weir_snapshot_state(const struct weir_snapshot_file *file, int64_t time_ms,
                                 struct weir_arena *arena, json_t **out,

@@ -36,6 +36,7 @@ struct weir_snapshot_taking {
     struct tar_writer tar;
     struct csv_files csv;
     json_t *files, *rows, *models, *pipelines; /* the last: [{"name","type"}], for people */
+    json_t *seen;                              /* identifiers of versions */
     char **runs, **versions;                   /* identifiers that other tables have named */
     size_t n_runs, cap_runs, n_versions, cap_versions;
     int64_t n_in_table;
@@ -120,6 +121,9 @@ static weir_status put_row(struct weir_snapshot_taking *taking, enum weir_captur
     char *text = weir_json_text(json, arena);
     json_decref(json);
     note_row(taking, table, record);
+    if (taking->csv.is_full) {
+        return csv_files_end(&taking->csv, err);
+    }
     taking->n_in_table++;
     WEIR_TRY(tar_write(&taking->tar, text, strlen(text), err));
     return tar_write(&taking->tar, "\n", 1, err);
@@ -202,27 +206,15 @@ static weir_status put_metrics(struct weir_snapshot_taking *taking, struct weir_
     return WEIR_OK;
 }
 
-static bool is_known(const struct weir_snapshot_taking *taking, const char *key, const char *value)
-{
-    size_t i;
-    json_t *model;
-    json_array_foreach(taking->models, i, model)
-    {
-        if (strcmp(json_string_value(json_object_get(model, key)), value) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static weir_status put_versions(struct weir_snapshot_taking *taking, struct weir_error *err)
 {
     for (size_t i = 0; i < taking->n_versions; i++) {
         struct weir_model_version version;
         struct weir_arena arena;
-        if (is_known(taking, "id", taking->versions[i])) {
+        if (json_object_get(taking->seen, taking->versions[i]) != NULL) {
             continue; /* on another link too */
         }
+        json_object_set_new(taking->seen, taking->versions[i], json_true());
         if (json_array_size(taking->models) == WEIR_SNAPSHOT_MODELS_MAX) {
             return weir_error_set(err, WEIR_ERR_LIMIT,
                                   "the span holds more than %d model versions: take a shorter one",
@@ -456,6 +448,7 @@ static void end_taking(struct weir_snapshot_taking *taking)
     json_decref(taking->rows);
     json_decref(taking->models);
     json_decref(taking->pipelines);
+    json_decref(taking->seen);
 }
 
 static weir_status check_wanted(struct weir_snapshot_taking *taking, struct weir_error *err)
@@ -503,6 +496,7 @@ weir_status weir_snapshot_take(struct weir_txn *txn, const struct weir_capture *
     taking->rows = json_object();
     taking->models = json_array();
     taking->pipelines = json_array();
+    taking->seen = json_object();
     csv_files_init(&taking->csv, arena);
     weir_status status = put_records(taking, err);
     csv_files_fini(&taking->csv);
