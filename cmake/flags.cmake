@@ -15,10 +15,12 @@ add_compile_options(
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef
   -fvisibility=hidden -fno-common -fstack-protector-strong -fstack-clash-protection
   "$<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>")
-# Where ccache is installed, what was compiled before is not compiled again.
+# Where ccache is installed, what was compiled before is not compiled again, in whatever folder the
+# checkout lies.
 find_program(WEIR_CCACHE ccache)
 if(WEIR_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${WEIR_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=time_macros ${WEIR_CCACHE})
 endif()
 
 # Some six hundred programs are linked for the tests: gold takes a third of the time. Not for releases,
