@@ -81,8 +81,10 @@ class Stop(unittest.TestCase):
     def test_what_was_killed_is_found_by_its_locks(self):
         self.submit("while :; do sleep 0.1; done")
         self.submit("while :; do sleep 0.1; done")
-        supervisors = self.server.pids("--supervise")
-        self.assertEqual(len(supervisors), 2)
+        def find():  # a task is running before it is its program: until then it has its supervisor's command line
+            found = self.server.pids("--supervise")
+            return found if len(found) == 2 else None
+        supervisors = wait_until(find, 60, "two supervisors, and each task its own program")
         self.server.kill()
         for pid in self.server.pids("agent --dir") + supervisors[:1]:
             os.kill(pid, signal.SIGKILL)
