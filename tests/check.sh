@@ -39,7 +39,7 @@ count_step() {
 step() {
     local name=$1
     shift
-    printf '== %s\n' "$name"
+    printf '== %4d s  %s\n' "$SECONDS" "$name"
     "$@" >"build/check-$name.log" 2>&1
     count_step "$name" $?
 }
@@ -47,7 +47,7 @@ step() {
 # build PRESET TARGET: configure and build; a failure counts as one.
 build() {
     local preset=$1 target=$2 log=build/check-$1.log
-    printf '== build %s\n' "$preset"
+    printf '== %4d s  build %s\n' "$SECONDS" "$preset"
     if { cmake --preset "$preset" && nice cmake --build --preset "$preset" -j "$jobs" --target "$target"; } >"$log" 2>&1; then
         return 0
     fi
@@ -61,7 +61,7 @@ build() {
 run_tests() {
     local name=$1 preset=$2
     shift 2
-    printf '== test %s\n' "$name"
+    printf '== %4d s  test %s\n' "$SECONDS" "$name"
     rm -f "build/check-$name.xml"
     # Deadlines of real processes can be missed on a machine that is shared: one more try, which is
     # told at the end. A defect fails twice.
@@ -119,7 +119,7 @@ if [ $is_long = no ]; then
     step bundle web/check-bundle.sh
     # What only computes takes what CPU the others leave, to the end.
     {
-        renice -n 15 "$BASHPID" >/dev/null
+        renice -n 19 "$BASHPID" >/dev/null
         export CK_TIMEOUT_MULTIPLIER=4
         [ $is_dev = no ] || run_tests dev dev -j "$jobs" -LE 'slow|browser|system|threads'
         [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads'
