@@ -25,7 +25,7 @@
 #define BEGIN_NVML     "echo '{\"begin\":\"nvml\"}'; "
 /* It tells and begins again in one write: whoever has seen the one has seen the other. */
 #define NVML_AND_BEGIN(devices)                                                                    \
-    "printf '%s\\n' '{\"provider\":\"nvml\",\"error\":null,\"devices\":[" devices                   \
+    "printf '%s\\n' '{\"provider\":\"nvml\",\"error\":null,\"devices\":[" devices                  \
     "]}' '{\"begin\":\"nvml\"}'; "
 
 static struct weir_finder *finder;
