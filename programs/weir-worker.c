@@ -1,5 +1,6 @@
 /** weir-worker: what does the numerical work. The first word chooses the role. */
 #include "batch/batch.h"
+#include "batch/measure.h"
 #include "bench/bench.h"
 #include "predict/predict.h"
 #include "serve/export.h"
@@ -23,6 +24,7 @@ static const struct role roles[] = {
     {"inspect", weir_inspect_main, "Say what a model file takes and gives, and what runs it"},
     {"serve", weir_serve_main, "Answer requests for models"},
     {"batch-predict", weir_batch_main, "Be a task of a batch prediction"},
+    {"measure", weir_measure_main, "Measure a model of a dataset version, or compare two"},
     {"export", weir_export_main, "Write a model that Weir trained as ONNX"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},

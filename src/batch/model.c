@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FETCHED_FILE "model" /* in the task's own folder */
-
 struct batch_model {
     struct weir_arena arena;
     struct weir_signature signature;
@@ -52,7 +50,9 @@ static weir_status make_input(struct batch_model *model, struct weir_error *err)
 static weir_status load(struct batch_model *model, const struct batch_spec *spec,
                         struct weir_client *client, struct weir_error *err)
 {
-    const char *path = client != NULL ? FETCHED_FILE : spec->blob;
+    /* In the task's own folder, under a name of its own: a task may have two. */
+    const char *path =
+        client != NULL ? weir_arena_printf(&model->arena, "model-%.16s", spec->blob) : spec->blob;
     WEIR_TRY(
         weir_signature_read(spec->signature, "$.signature", &model->arena, &model->signature, err));
     WEIR_TRY(check(model, spec, err));

@@ -25,6 +25,10 @@ struct batch_spec {
     bool values;
     char *blob, *manifest, *data, *dataset_kind;
     const json_t *signature;
+    /* Of a measurement (measure.h): what the model is compared with; NULL: nothing. */
+    char *live, *live_blob;
+    const json_t *live_signature;
+    double alpha;
     char *server, *token_file, *ca_file, *job, *run;
     char *onnxruntime; /**< Library; NULL: found. Of flag or environment. */
 };

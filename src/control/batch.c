@@ -20,7 +20,7 @@ static weir_status split(struct control *control, const json_t *spec, const char
     if (name[0] == '\0' || (at != NULL && at[1] == '\0') || strlen(name) > NAME_MAX_CHARS) {
         return weir_error_set(
             err, WEIR_ERR_INVALID, "$.spec.%s: \"%.80s\": expected NAME or NAME@v3%s", key,
-            text != NULL ? text : "", strcmp(key, "model") == 0 ? " or NAME@ALIAS" : "");
+            text != NULL ? text : "", strcmp(key, "dataset") != 0 ? " or NAME@ALIAS" : "");
     }
     *out_name = name;
     *out_version = at != NULL ? at + 1 : NULL;
@@ -30,24 +30,25 @@ static weir_status split(struct control *control, const json_t *spec, const char
 /* ---- model ----------------------------------------------------------------------------------- */
 
 static weir_status find_model(struct control *control, struct weir_txn *txn, const json_t *spec,
-                              struct weir_model_version *out, struct weir_error *err)
+                              const char *key, struct weir_model_version *out,
+                              struct weir_error *err)
 {
-    char *name, *word;
+    char *name, *word, *place = weir_arena_printf(control->arena, "$.spec.%s", key);
     int64_t number = 0;
     struct weir_model model;
     struct weir_share_model versions;
-    WEIR_TRY(split(control, spec, "model", &name, &word, err));
+    WEIR_TRY(split(control, spec, key, &name, &word, err));
     weir_status status = control_share_model(txn, name, control->arena, &model, &versions, err);
     if (status == WEIR_OK && word != NULL) {
-        return weir_share_version_read(&versions, word, strlen(word), "$.spec.model", &number,
-                                       err) == WEIR_OK
+        return weir_share_version_read(&versions, word, strlen(word), place, &number, err) ==
+                       WEIR_OK
                    ? weir_model_version_get(txn, name, number, control->arena, out, err)
                    : err->status;
     }
     if (status == WEIR_OK) {
         status = weir_model_version_get(txn, name, 0, control->arena, out, err);
     }
-    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.spec.model: ");
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", place);
 }
 
 static bool is_classifier(const json_t *signature)
@@ -57,23 +58,23 @@ static bool is_classifier(const json_t *signature)
 }
 
 static weir_status check_signature(const struct weir_model_version *version, const json_t *spec,
-                                   const json_t *signature, struct weir_error *err)
+                                   const char *key, const json_t *signature, struct weir_error *err)
 {
     const char *format = json_string_value(json_object_get(spec, "format"));
     if (signature == NULL) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.spec.model: version %lld of %s was registered before files were "
+                              "$.spec.%s: version %lld of %s was registered before files were "
                               "looked at: nobody knows what it takes; push its file again (weir "
                               "model get, weir model push)",
-                              (long long)version->version, version->model);
+                              key, (long long)version->version, version->model);
     }
     if (!json_is_object(json_object_get(signature, "picture")) ||
         json_array_size(json_object_get(signature, "inputs")) != 1) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "$.spec.model: version %lld of %s takes no picture, and a dataset "
+                              "$.spec.%s: version %lld of %s takes no picture, and a dataset "
                               "has pictures: how one becomes its input is said by `weir model push "
                               "--preprocess`",
-                              (long long)version->version, version->model);
+                              key, (long long)version->version, version->model);
     }
     if (format != NULL && strcmp(format, "csv") == 0 &&
         (!is_classifier(signature) || json_is_true(json_object_get(spec, "values")))) {
@@ -85,17 +86,18 @@ static weir_status check_signature(const struct weir_model_version *version, con
 }
 
 static weir_status pin_model(struct control *control, struct weir_txn *txn, json_t *spec,
-                             json_t *pinned, struct weir_error *err)
+                             const char *key, json_t *pinned, struct weir_error *err)
 {
     struct weir_model_version version;
-    WEIR_TRY(find_model(control, txn, spec, &version, err));
+    bool is_live = strcmp(key, "live") == 0;
+    WEIR_TRY(find_model(control, txn, spec, key, &version, err));
     WEIR_AUTO(weir_json_auto_free)
     json_t *signature = version.signature != NULL ? json_loads(version.signature, 0, NULL) : NULL;
-    WEIR_TRY(check_signature(&version, spec, signature, err));
-    json_object_set_new(spec, "model",
+    WEIR_TRY(check_signature(&version, spec, key, signature, err));
+    json_object_set_new(spec, key,
                         json_sprintf("%s@v%lld", version.model, (long long)version.version));
-    json_object_set_new(pinned, "blob", json_string(version.blob));
-    json_object_set(pinned, "signature", signature);
+    json_object_set_new(pinned, is_live ? "live_blob" : "blob", json_string(version.blob));
+    json_object_set(pinned, is_live ? "live_signature" : "signature", signature);
     return WEIR_OK;
 }
 
@@ -146,7 +148,10 @@ weir_status control_batch_resolve(struct control *control, struct weir_txn *txn,
 {
     *out =
         (struct control_batch){.pinned = json_pack("{s:s}", "run", run), .datasets = json_object()};
-    WEIR_TRY(pin_model(control, txn, spec, out->pinned, err));
+    WEIR_TRY(pin_model(control, txn, spec, "model", out->pinned, err));
+    if (json_object_get(spec, "live") != NULL) {
+        WEIR_TRY(pin_model(control, txn, spec, "live", out->pinned, err));
+    }
     WEIR_TRY(pin_dataset(control, txn, spec, out, err));
     out->parameters = weir_json_text(spec, control->arena);
     return WEIR_OK;

@@ -1,0 +1,347 @@
+#include "batch/measure.h"
+
+#include "batch/input.h"
+#include "batch/model.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "serve/infer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL_TIMEOUT_MS 60000
+#define RETRY_MS        300000
+#define MODELS_MAX      2
+
+/** What the spec has beside a batch prediction's (batch/spec.h). */
+struct measure_spec {
+    struct batch_spec of[MODELS_MAX]; /**< The second: with the live model's file and signature. */
+    size_t n_models;
+};
+
+struct measure {
+    const struct measure_spec *spec;
+    struct weir_client *client;
+    struct batch_input *input;
+    struct batch_model *models[MODELS_MAX];
+    struct measure_score scores[MODELS_MAX];
+    struct measure_pairs pairs;
+    int64_t n_errors;
+};
+
+/* ---- spec ------------------------------------------------------------------------------------ */
+
+static weir_status read_spec(const char *path, struct weir_arena *arena, json_t **out_root,
+                             struct measure_spec *out, struct weir_error *err)
+{
+    struct measure_spec spec = {.n_models = 1};
+    WEIR_TRY(batch_spec_load(path, arena, out_root, &spec.of[0], err));
+    if (spec.of[0].live_blob != NULL && spec.of[0].live_signature != NULL) {
+        spec.of[1] = spec.of[0];
+        spec.of[1].model = spec.of[0].live;
+        spec.of[1].blob = spec.of[0].live_blob;
+        spec.of[1].signature = spec.of[0].live_signature;
+        spec.n_models = 2;
+    }
+    *out = spec;
+    return WEIR_OK;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/** Pictures that are computed together. */
+struct group {
+    int64_t first, n;    /**< Files. */
+    int64_t n_in;        /**< Of those, in the models' inputs. */
+    const char **truths; /**< By place in the input. */
+};
+
+/* "ada/1.png": ada. */
+static char *class_of(const struct measure *measure, int64_t i_file, struct weir_arena *arena)
+{
+    char name[BATCH_NAME_BYTES];
+    batch_input_name(measure->input, i_file, name);
+    size_t len = strcspn(name, "/");
+    return name[len] == '/' ? weir_arena_printf(arena, "%.*s", (int)len, name) : NULL;
+}
+
+static weir_status put_one(struct measure *measure, int64_t i_file, int64_t place,
+                           struct weir_error *err)
+{
+    struct weir_image image = {0};
+    WEIR_TRY(batch_input_read(measure->input, i_file, &image, err));
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < measure->spec->n_models && status == WEIR_OK; i++) {
+        status = batch_model_put(measure->models[i], place, &image, err);
+    }
+    weir_image_fini(&image);
+    return status;
+}
+
+/* As many files as both models have room for. */
+static weir_status take_group(struct measure *measure, int64_t first, struct weir_arena *arena,
+                              struct group *out, struct weir_error *err)
+{
+    int64_t n = batch_input_n_files(measure->input) - first;
+    for (size_t i = 0; i < measure->spec->n_models; i++) {
+        n = WEIR_MIN(n, batch_model_batch(measure->models[i]));
+    }
+    struct group group = {.first = first,
+                          .truths = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, const char *)};
+    for (; group.n < n; group.n++) {
+        struct weir_error why = {0};
+        const char *truth = class_of(measure, first + group.n, arena);
+        weir_status status =
+            truth == NULL ? WEIR_OK : put_one(measure, first + group.n, group.n_in, &why);
+        if (status != WEIR_OK && !batch_input_is_row(status)) {
+            *err = why;
+            return status;
+        }
+        if (truth == NULL || status != WEIR_OK) {
+            measure->n_errors++;
+        } else {
+            group.truths[group.n_in++] = truth;
+        }
+    }
+    *out = group;
+    return WEIR_OK;
+}
+
+/* What a model says of each picture of the group: its label, in the arena, which the model's outputs
+ * are not; and whether that is right. */
+static weir_status ask(struct measure *measure, size_t i_model, const struct group *group,
+                       struct weir_arena *arena, const char **labels, struct weir_error *err)
+{
+    struct weir_tensor *const *outputs;
+    struct batch_model *model = measure->models[i_model];
+    WEIR_TRY(batch_model_run(model, group->n_in, &outputs, err));
+    const struct weir_signature *signature = batch_model_signature(model);
+    const struct infer infer = {.signature = signature, .arena = arena, .out = outputs};
+    for (int64_t i = 0; i < group->n_in; i++) {
+        struct infer_class *classes;
+        size_t n = infer_top(&infer, 0, i, true, signature->n_labels, &classes);
+        double probability = 0;
+        for (size_t k = 0; k < n; k++) {
+            probability =
+                strcmp(classes[k].label, group->truths[i]) == 0 ? classes[k].value : probability;
+        }
+        labels[i] = n > 0 ? weir_arena_strdup(arena, classes[0].label) : "";
+        measure_score_add(&measure->scores[i_model], strcmp(labels[i], group->truths[i]) == 0,
+                          probability);
+    }
+    return WEIR_OK;
+}
+
+static weir_status measure_group(struct measure *measure, const struct group *group,
+                                 struct weir_arena *arena, struct weir_error *err)
+{
+    const char **labels[MODELS_MAX];
+    for (size_t i = 0; i < measure->spec->n_models && group->n_in > 0; i++) {
+        labels[i] = WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, const char *);
+        WEIR_TRY(ask(measure, i, group, arena, labels[i], err));
+    }
+    for (int64_t k = 0; measure->spec->n_models == 2 && k < group->n_in; k++) {
+        bool is_first = strcmp(labels[0][k], group->truths[k]) == 0;
+        bool is_second = strcmp(labels[1][k], group->truths[k]) == 0;
+        measure->pairs.only_first += is_first && !is_second;
+        measure->pairs.only_second += is_second && !is_first;
+        measure->pairs.n_other += strcmp(labels[0][k], labels[1][k]) != 0;
+    }
+    return WEIR_OK;
+}
+
+static weir_status measure_all(struct measure *measure, struct weir_error *err)
+{
+    weir_status status = WEIR_OK;
+    for (int64_t at = 0; at < batch_input_n_files(measure->input) && status == WEIR_OK;) {
+        struct weir_arena arena;
+        struct group group = {0};
+        weir_arena_init(&arena, 0);
+        status = take_group(measure, at, &arena, &group, err);
+        if (status == WEIR_OK) {
+            status = measure_group(measure, &group, &arena, err);
+        }
+        weir_arena_fini(&arena);
+        at += group.n;
+    }
+    WEIR_TRY(status);
+    return measure->scores[0].n > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "no picture of dataset %s could be measured: %lld could not be "
+                                "read, or lie in no class's folder",
+                                measure->spec->of[0].dataset, (long long)measure->n_errors);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void add(json_t *metrics, const char *key, double value)
+{
+    json_array_append_new(metrics,
+                          json_pack("{s:s,s:i,s:f}", "key", key, "step", 0, "value", value));
+}
+
+static json_t *figures(const struct measure *measure)
+{
+    const struct measure_score *first = &measure->scores[0], *second = &measure->scores[1];
+    double n = (double)first->n;
+    json_t *metrics = json_array();
+    add(metrics, "accuracy", measure_accuracy(first));
+    add(metrics, "loss", first->loss / n);
+    add(metrics, "samples", n);
+    add(metrics, "errors", (double)measure->n_errors);
+    if (measure->spec->n_models == 2) {
+        add(metrics, "live_accuracy", measure_accuracy(second));
+        add(metrics, "live_loss", second->loss / n);
+        add(metrics, "disagreement", (double)measure->pairs.n_other / n);
+        add(metrics, "difference", measure_accuracy(first) - measure_accuracy(second));
+        add(metrics, "p_value", measure_p_value(&measure->pairs));
+        add(metrics, "better", measure_better(&measure->pairs, measure->spec->of[0].alpha));
+    }
+    return metrics;
+}
+
+/* They are what the job is for: without them it has not ended well. */
+static weir_status tell(const struct measure *measure, struct weir_error *err)
+{
+    const struct batch_spec *spec = &measure->spec->of[0];
+    WEIR_AUTO(weir_json_auto_free) json_t *body = json_pack("{s:o}", "metrics", figures(measure));
+    char *text = json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    (void)printf("%s\n", text != NULL ? text : "{}");
+    free(text);
+    if (measure->client == NULL || spec->run == NULL) {
+        return WEIR_OK;
+    }
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const char *path =
+        weir_client_path(&arena, "/api/v1/runs/{}/metrics", (const char *[]){spec->run}, 1);
+    json_t *answer = NULL;
+    weir_status status =
+        weir_client_call_retry(measure->client, "POST", path, body, RETRY_MS, &answer, err);
+    json_decref(answer);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+/* ---- program --------------------------------------------------------------------------------- */
+
+static weir_status check_model(const struct measure *measure, size_t i, struct weir_error *err)
+{
+    const struct weir_signature *signature = batch_model_signature(measure->models[i]);
+    bool is_classifier = signature->output_kind == SIGNATURE_LOGITS ||
+                         signature->output_kind == SIGNATURE_PROBABILITIES;
+    return is_classifier && signature->n_labels > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "model %s %s: only a classifier with labels is measured",
+                                measure->spec->of[i].model,
+                                is_classifier ? "has no labels" : "is no classifier");
+}
+
+static weir_status open_all(struct measure *measure, struct weir_error *err)
+{
+    const struct batch_spec *spec = &measure->spec->of[0];
+    if (strcmp(spec->dataset_kind, "folder") != 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "dataset %s is of kind %s: a folder per class is measured",
+                              spec->dataset, spec->dataset_kind);
+    }
+    if (spec->server != NULL) {
+        WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = spec->server,
+                                                               .token_file = spec->token_file,
+                                                               .ca_file = spec->ca_file,
+                                                               .timeout_ms = CALL_TIMEOUT_MS},
+                                  &measure->client, err));
+    }
+    WEIR_TRY(batch_input_open(spec, measure->client, &measure->input, err));
+    for (size_t i = 0; i < measure->spec->n_models; i++) {
+        WEIR_TRY(
+            batch_model_open(&measure->spec->of[i], measure->client, &measure->models[i], err));
+        WEIR_TRY(check_model(measure, i, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status measure_run(const struct measure_spec *spec, struct weir_error *err)
+{
+    struct measure measure = {.spec = spec};
+    weir_status status = open_all(&measure, err);
+    if (status == WEIR_OK) {
+        status = measure_all(&measure, err);
+    }
+    if (status == WEIR_OK) {
+        status = tell(&measure, err);
+    }
+    for (size_t i = 0; i < MODELS_MAX; i++) {
+        batch_model_close(measure.models[i]);
+    }
+    batch_input_close(measure.input);
+    if (measure.client != NULL) {
+        weir_client_close(measure.client);
+    }
+    return status;
+}
+
+struct options {
+    char *spec, *server, *ca_file, *onnxruntime;
+    bool help;
+};
+
+// clang-format off
+static const struct weir_option options[] = {
+    WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "What to measure (spec.json)"),
+    WEIR_OPT(options, server, "server", 0, TEXT, NULL, 0, 0, "URL", "Server to ask and to report to, instead of the spec's"),
+    WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE", "Authorities to trust if the server's address is https"),
+    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH", "The library onnxruntime, or its folder; default: the system's"),
+    WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
+};
+
+// clang-format on
+
+static weir_status run(const struct options *chosen, struct weir_arena *arena,
+                       struct weir_error *err)
+{
+    struct measure_spec spec;
+    json_t *root; /* the spec borrows from it */
+    WEIR_TRY(read_spec(chosen->spec, arena, &root, &spec, err));
+    for (size_t i = 0; i < spec.n_models; i++) {
+        if (spec.of[i].server != NULL) { /* a specification without one is done here, with files */
+            spec.of[i].server = chosen->server != NULL ? chosen->server : spec.of[i].server;
+            spec.of[i].ca_file = chosen->ca_file != NULL ? chosen->ca_file : spec.of[i].ca_file;
+        }
+        spec.of[i].onnxruntime = chosen->onnxruntime;
+    }
+    weir_status status = measure_run(&spec, err);
+    json_decref(root);
+    return status;
+}
+
+int weir_measure_main(int argc, char **argv)
+{
+    static const char usage[] = "usage: weir-worker measure --spec FILE";
+    struct weir_arena arena;
+    struct options chosen = {0};
+    char **words;
+    size_t n_words;
+    struct weir_error err = {0};
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1,
+                                            &arena, &chosen, &words, &n_words, &err);
+    if (status == WEIR_OK && chosen.help) {
+        (void)printf("%s\n\n", usage);
+        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
+    } else if (status == WEIR_OK && (chosen.spec == NULL || n_words > 0)) {
+        status = weir_error_set(&err, WEIR_ERR_INVALID, "%s", usage);
+    } else if (status == WEIR_OK) {
+        status = run(&chosen, &arena, &err);
+    }
+    if (status != WEIR_OK) {
+        /* Its last words: what the job's reason says. */
+        (void)fprintf(stderr, "weir-worker measure: %s\n", err.message);
+    }
+    weir_arena_fini(&arena);
+    return status == WEIR_OK ? EXIT_SUCCESS : weir_status_exit(status);
+}

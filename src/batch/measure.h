@@ -1,0 +1,50 @@
+/**
+ * Measure: how right a classifier is on the labelled pictures of a dataset version, and with a second
+ * one, which of the two is better. A picture's truth is the class folder that it lies in.
+ *
+ * Both models see the same pictures, so that they are compared picture by picture: the exact McNemar
+ * test asks how likely it is that of those on which only one is right, so many fall to one side, were
+ * both as good (Q. McNemar, Psychometrika 12, 1947).
+ *
+ * One task does it. The figures are metrics of its run, at step 0:
+ *     accuracy, loss, samples, errors                              of the model
+ *     live_accuracy, live_loss, disagreement, difference, p_value, better   with a second one
+ * "errors" are pictures that cannot be read, "samples" the others. "better" is 1 if the model is
+ * significantly better than the live one, -1 if it is worse, else 0.
+ */
+#ifndef WEIR_BATCH_MEASURE_H
+#define WEIR_BATCH_MEASURE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Of one model. */
+struct measure_score {
+    int64_t n, n_right;
+    double loss; /**< Sum of -ln of the probability that the truth was given. */
+};
+
+/** Of two on the same pictures. */
+struct measure_pairs {
+    int64_t only_first, only_second; /**< Pictures on which one alone is right. */
+    int64_t n_other;                 /**< On which they answer differently. */
+};
+
+/** One picture more. @param probability  That the truth was given; 0 counts as the least that a float has. */
+void measure_score_add(struct measure_score *score, bool is_right, double probability);
+
+/** @return The share that is right; 0 of none. */
+double measure_accuracy(const struct measure_score *score);
+
+/** @return Two-sided p-value of the exact McNemar test; 1 without a picture on which one alone is right. */
+double measure_p_value(const struct measure_pairs *pairs);
+
+/** 1: the first is better, -1: the second is, 0: at this level nobody can say. */
+int measure_better(const struct measure_pairs *pairs, double alpha);
+
+/** `weir-worker measure --spec FILE`: exit status. */
+int weir_measure_main(int argc, char **argv);
+
+#endif
