@@ -60,6 +60,11 @@ static void tick(void *context, int64_t now_ms)
     audit_flush(((struct weir_api *)context)->audit, now_ms);
 }
 
+struct freezer *weir_api_freezer(struct weir_api *api)
+{
+    return api->freezer;
+}
+
 struct control_listener weir_api_listener(struct weir_api *api)
 {
     return (struct control_listener){

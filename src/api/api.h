@@ -86,4 +86,9 @@ extern const char weir_api_content_security_policy[];
 /** What the control plane tells the API: live streams and requests that wait hear of it. */
 struct control_listener weir_api_listener(struct weir_api *api);
 
+struct freezer;
+
+/** Who freezes datasets for requests, and for others who freeze any (control/freeze.h); the api's. */
+struct freezer *weir_api_freezer(struct weir_api *api);
+
 #endif

@@ -42,15 +42,16 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
     if (doc == NULL) {
         return view;
     }
-    json_t *more =
-        json_pack("{s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
-                  doc->type == WEIR_PIPELINE_TRAINING ? doc->dataset : doc->gallery_dataset,
-                  "model", doc->model, "workers", (json_int_t)doc->workers, "parameter_servers",
-                  (json_int_t)doc->parameter_servers, "schedule", schedule_of(doc), "new_data",
-                  fires_on_new_data(doc), "replicas", (json_int_t)doc->replicas, "gallery_dataset",
-                  doc->gallery_dataset, "impostors", doc->impostors, "false_accept_rate",
-                  doc->false_accept_rate, "false_deny_rate", doc->false_deny_rate,
-                  "gallery_default", doc->gallery_default);
+    json_t *more = json_pack(
+        "{s:s?,s:s?,s:s?,s:b,s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
+        doc->type != WEIR_PIPELINE_PREDICTION ? doc->dataset : doc->gallery_dataset, "output",
+        doc->output, "against", doc->against, "critical", (int)doc->is_critical, "restart",
+        doc->restart.kind != NULL ? doc->restart.kind->name : NULL, "model", doc->model, "workers",
+        (json_int_t)doc->workers, "parameter_servers", (json_int_t)doc->parameter_servers,
+        "schedule", schedule_of(doc), "new_data", fires_on_new_data(doc), "replicas",
+        (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
+        doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
+        doc->false_deny_rate, "gallery_default", doc->gallery_default);
     json_object_update(view, more);
     json_decref(more);
     if (doc->source != NULL) {
@@ -155,6 +156,19 @@ static json_t *firings_view(struct weir_txn *txn, const char *ion, struct weir_a
     return view;
 }
 
+/** The links that start pipelines: with data, or with models to measure. */
+static json_t *starts_view(const struct weir_ion_doc *doc)
+{
+    json_t *view = json_array();
+    for (size_t i = 0; i < doc->n_feeds; i++) {
+        const struct weir_ion_doc_feed *feed = &doc->feeds[i];
+        json_array_append_new(view,
+                              json_pack("{s:s,s:s,s:s,s:s?}", "id", feed->id, "from", feed->from,
+                                        "to", feed->to, "dataset", feed->dataset));
+    }
+    return view;
+}
+
 static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
                         const struct weir_alert *alerts, size_t n_alerts, struct weir_arena *arena)
 {
@@ -175,6 +189,7 @@ static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state
     }
     json_object_set_new(view, "pipelines", pipelines);
     json_object_set_new(view, "links", links);
+    json_object_set_new(view, "starts", starts_view(&state->doc));
     json_object_set_new(view, "firings", firings_view(txn, state->ion.name, arena));
     struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
     json_object_set_new(view, "health", api_health_view(&health));

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "control/control.h"
+#include "framework/framework.h"
 #include "framework/model_names.h"
 #include "framework/paths.h"
 #include "framework/training.h"
@@ -98,6 +99,32 @@ static weir_status check_models(struct apply *apply, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const char *job_kind_of(const struct weir_ion_doc_pipeline *pipeline)
+{
+    return pipeline->type == WEIR_PIPELINE_TRAINING      ? "train"
+           : pipeline->type == WEIR_PIPELINE_PREPARATION ? "command"
+           : pipeline->type == WEIR_PIPELINE_PREDICTION  ? "predict"
+                                                         : "measure";
+}
+
+/** Those of a job of another kind than a training, whose error names "$.spec". */
+static weir_status check_job(struct apply *apply, const struct weir_ion_doc_pipeline *pipeline,
+                             size_t i_pipeline, struct weir_error *err)
+{
+    static const char place[] = "$.spec";
+    struct weir_error cause = {0};
+    json_t *spec = weir_pipeline_measures(pipeline->type) ? control_measure_spec(pipeline, "m", 1)
+                                                          : control_command_spec(pipeline);
+    weir_status status =
+        weir_framework_check(job_kind_of(pipeline), spec, apply->call->arena, &cause);
+    json_decref(spec);
+    bool is_placed = strncmp(cause.message, place, sizeof place - 1) == 0;
+    return status == WEIR_OK ? WEIR_OK
+                             : weir_error_set(err, status, "$.pipelines[%zu].parameters%s%s",
+                                              i_pipeline, is_placed ? "" : ": ",
+                                              cause.message + (is_placed ? sizeof place - 1 : 0));
+}
+
 /** A training's parameters are checked as those of a job, with what the document says beside them.
  */
 static weir_status check_parameters(struct apply *apply, struct weir_error *err)
@@ -105,7 +132,11 @@ static weir_status check_parameters(struct apply *apply, struct weir_error *err)
     static const char *const beside[] = {"model", "dataset", "workers", "parameter_servers"};
     for (size_t i = 0; i < apply->doc.n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        if (pipeline->type == WEIR_PIPELINE_PREDICTION) {
+            continue;
+        }
         if (pipeline->type != WEIR_PIPELINE_TRAINING) {
+            WEIR_TRY(check_job(apply, pipeline, i, err));
             continue;
         }
         json_t *spec = control_training_spec(pipeline);
@@ -142,7 +173,8 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
                 "needs a model that gives embeddings, and \"%s\" trains %s, a "
                 "classifier: write model: face-embed in $.pipelines[%zu] (or a model "
                 "file whose loss is margin), or take the gallery of \"%s\" out, and it classifies",
-                i, to->name, from->name, from->model, index_of(doc, from), to->name);
+                doc->links[i].i_link, to->name, from->name, from->model, index_of(doc, from),
+                to->name);
         }
         if (!to->embeds && kind == MODEL_EMBEDDING) {
             return weir_error_set(
@@ -151,7 +183,7 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
                 "%s, which gives embeddings: add gallery: {dataset: NAME} to $.pipelines[%zu], of "
                 "a "
                 "dataset that has a class per person, or train a classifier",
-                i, to->name, from->name, from->model, index_of(doc, to));
+                doc->links[i].i_link, to->name, from->name, from->model, index_of(doc, to));
         }
     }
     return WEIR_OK;
@@ -208,8 +240,8 @@ static weir_status check_paths(struct apply *apply, struct weir_error *err)
             is_training ? json_loads(parameters, 0, NULL)
                         : json_pack("{s:o*,s:o*}", "source", json_loads(pipeline->source, 0, NULL),
                                     "sinks", json_loads(pipeline->sinks, 0, NULL));
-        status = weir_framework_paths_check(apply->call->api->state_dir,
-                                            is_training ? "train" : "predict", where, spec, err);
+        status = weir_framework_paths_check(apply->call->api->state_dir, job_kind_of(pipeline),
+                                            where, spec, err);
         json_decref(spec);
     }
     return status;
@@ -296,6 +328,38 @@ static weir_status add_dataset(struct apply *apply, struct weir_txn *txn, const 
     return WEIR_OK;
 }
 
+/** What a preparation makes: a folder of the project's, which its command can write. */
+static weir_status check_output(const struct apply *apply, struct weir_txn *txn, size_t i_pipeline,
+                                struct weir_error *err)
+{
+    struct weir_dataset dataset;
+    const char *name = apply->doc.pipelines[i_pipeline].output;
+    if (name == NULL) {
+        return WEIR_OK;
+    }
+    if (weir_txn_get(txn, &weir_dataset_resource, name, apply->call->arena, &dataset, err) !=
+        WEIR_OK) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$.pipelines[%zu].output: there is no dataset \"%s\": create it first "
+            "with `weir dataset create %s --path FOLDER`",
+            i_pipeline, name, name);
+    }
+    if (strcmp(dataset.project, apply->doc.project) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.pipelines[%zu].output: dataset \"%s\" belongs to project \"%s\", "
+                              "and this ION to \"%s\"",
+                              i_pipeline, name, dataset.project, apply->doc.project);
+    }
+    return !dataset.is_uploaded
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.pipelines[%zu].output: dataset \"%s\" holds uploaded files: a "
+                                "command writes into a folder of yours (weir dataset create NAME "
+                                "--path FOLDER)",
+                                i_pipeline, name);
+}
+
 /** The latest version of each dataset that the document names; all must exist. */
 static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
 {
@@ -307,6 +371,7 @@ static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, stru
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
         char *place = weir_arena_printf(arena, "$.pipelines[%zu].dataset", i);
         WEIR_TRY(add_dataset(apply, txn, place, pipeline->dataset, false, err));
+        WEIR_TRY(check_output(apply, txn, i, err));
         place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.dataset", i);
         WEIR_TRY(add_dataset(apply, txn, place, pipeline->gallery_dataset, true, err));
         place = weir_arena_printf(arena, "$.pipelines[%zu].gallery.impostors", i);
@@ -369,13 +434,48 @@ static weir_status check_signature(const struct apply *apply, const char *place,
                                 place, (long long)version->version, link->model, problem);
 }
 
+static void add_model(struct apply *apply, const char *name,
+                      const struct weir_model_version *version)
+{
+    apply->models[apply->n_models++] = (struct weir_ion_model){
+        name, version->id, version->version, version->blob, version->metrics, version->created_by};
+}
+
+/** The newest version of each model that is measured, which may have come before the document. */
+static weir_status find_measured(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_arena *arena = apply->call->arena;
+    for (size_t i = 0; i < apply->doc.n_feeds; i++) {
+        struct weir_model model;
+        struct weir_model_version version;
+        struct weir_error ignored;
+        const struct weir_ion_doc_feed *feed = &apply->doc.feeds[i];
+        const char *name = feed->model != NULL
+                               ? feed->model
+                               : weir_arena_printf(arena, "%s.%s", apply->doc.name, feed->from);
+        if (feed->dataset != NULL) {
+            continue;
+        }
+        if (feed->model != NULL) {
+            char *place = weir_arena_printf(arena, "the link to \"%s\"", feed->to);
+            WEIR_TRY(check_model(apply, place, name, &model,
+                                 weir_model_get(txn, name, arena, &model, &ignored), err));
+        }
+        if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
+            add_model(apply, name, &version);
+        }
+    }
+    return WEIR_OK;
+}
+
 /** The newest version of each model that a link begins at; one without versions yet has none. */
 static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
 {
     const struct weir_ion_doc *doc = &apply->doc;
     struct weir_arena *arena = apply->call->arena;
-    apply->models = WEIR_ARENA_ARRAY(arena, doc->n_links + 1, struct weir_ion_model);
+    apply->models = WEIR_ARENA_ARRAY(arena, doc->n_links + doc->n_feeds + 1, struct weir_ion_model);
     apply->n_models = 0;
+    WEIR_TRY(find_measured(apply, txn, err));
     for (size_t i = 0; i < doc->n_links; i++) {
         struct weir_model model;
         struct weir_model_version version;
@@ -384,14 +484,12 @@ static weir_status find_models(struct apply *apply, struct weir_txn *txn, struct
         if (name == NULL) {
             continue;
         }
-        char *place = weir_arena_printf(arena, "$.links[%zu].from.model", i);
+        char *place = weir_arena_printf(arena, "$.links[%zu].from.model", doc->links[i].i_link);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
             WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
-            apply->models[apply->n_models++] =
-                (struct weir_ion_model){name,         version.id,      version.version,
-                                        version.blob, version.metrics, version.created_by};
+            add_model(apply, name, &version);
         }
     }
     return WEIR_OK;
@@ -412,7 +510,7 @@ static weir_status find_defaults(struct apply *apply, struct weir_txn *txn, stru
         if (name == NULL) {
             continue;
         }
-        char *place = weir_arena_printf(arena, "$.links[%zu].default", i);
+        char *place = weir_arena_printf(arena, "$.links[%zu].default", doc->links[i].i_link);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
         if (weir_model_version_get(txn, name, doc->links[i].default_version, arena, &version,
@@ -428,6 +526,24 @@ static weir_status find_defaults(struct apply *apply, struct weir_txn *txn, stru
 }
 
 /* ---- apply ----------------------------------------------------------------------------------- */
+
+/** Of a sandbox nothing real is touched, and a preparation makes versions of a real dataset. */
+static weir_status check_sandbox(const struct apply *apply, const char *mode,
+                                 struct weir_error *err)
+{
+    for (size_t i = 0; i < apply->doc.n_pipelines && strcmp(mode, WEIR_ION_SANDBOX) == 0; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        if (pipeline->type == WEIR_PIPELINE_PREPARATION) {
+            return weir_error_set(
+                err, WEIR_ERR_UNSUPPORTED,
+                "$.pipelines[%zu]: \"%s\" makes versions of dataset \"%s\", which "
+                "is real: an ION with a preparation cannot be a sandbox; try it "
+                "without, on a version that is there",
+                i, pipeline->name, pipeline->output);
+        }
+    }
+    return WEIR_OK;
+}
 
 /** An ION that lives changes its mode by being promoted, and in no other way. */
 static weir_status check_mode(const struct apply *apply, const struct weir_ion *ion,
@@ -471,6 +587,11 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
     } else {
         WEIR_TRY(check_mode(apply, &state.ion, err));
     }
+    bool lives = status == WEIR_OK && strcmp(state.ion.state, "ACTIVE") == 0;
+    const char *mode = lives                 ? state.ion.mode
+                       : apply->mode != NULL ? apply->mode
+                                             : WEIR_ION_PRODUCTION;
+    WEIR_TRY(check_sandbox(apply, mode, err));
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED,
                                    .actor = call->actor,
                                    .document = weir_json_text(call->body, call->arena),

@@ -8,11 +8,11 @@ static const char *sentence(const struct weir_ion_action *action, struct weir_ar
 {
     switch (action->type) {
     case WEIR_ION_ACTION_START_TRAINING:
-        return weir_arena_printf(arena, "Training %lld of \"%s\" starts: %s.",
-                                 (long long)action->number, action->pipeline,
+        return weir_arena_printf(arena, "Run %lld of \"%s\" starts: %s.", (long long)action->number,
+                                 action->pipeline,
                                  action->message != NULL ? action->message : "applied");
     case WEIR_ION_ACTION_STOP_TRAINING:
-        return weir_arena_printf(arena, "The running training of \"%s\" is stopped.",
+        return weir_arena_printf(arena, "The run of \"%s\" that is in progress is stopped.",
                                  action->pipeline);
     case WEIR_ION_ACTION_START_PREDICTION:
         return weir_arena_printf(arena, "The replicas of \"%s\" start.", action->pipeline);

@@ -235,12 +235,16 @@ static const struct api_member pipeline_members[] = {
     OR_NULL("deployment", "pipeline deployment",
             "What replicas must serve; secrets are shown as ***"),
     OR_NULL("threshold", "threshold", "How a replica set the threshold last"),
-    MAY_MISS("dataset", "text", "Dataset of a training, gallery of a prediction"),
+    MAY_MISS("dataset", "text", "Dataset that a run begins with, gallery of a prediction"),
+    MAY_MISS("output", "text", "Dataset that a preparation makes"),
+    MAY_MISS("against", "text", "Where the model serves that a comparison compares with"),
+    MAY_MISS("critical", "bool", "The ION is down if it fails"),
+    MAY_MISS("restart", "text", "Restart rule"),
     MAY_MISS("model", "text", "Architecture that is trained"),
     MAY_MISS("workers", "integer", "Workers of a training"),
     MAY_MISS("parameter_servers", "integer", "Parameter servers of a training"),
-    MAY_MISS("schedule", "text", "When it trains by itself"),
-    MAY_MISS("new_data", "bool", "It trains whenever its dataset gets a new version"),
+    MAY_MISS("schedule", "text", "When it runs by itself"),
+    MAY_MISS("new_data", "bool", "It runs whenever its dataset gets a new version"),
     MAY_MISS("replicas", "integer", "Replicas of a prediction"),
     MAY_MISS("gallery_dataset", "text", "Dataset of the gallery"),
     MAY_MISS("impostors", "text", "Dataset of people who belong to nobody"),
@@ -275,9 +279,17 @@ static const struct api_member link_members[] = {
     ALWAYS("waiting", "list of waiting version",
            "What stands in the chain, for a person or a time"),
 };
+static const struct api_member start_members[] = {
+    ALWAYS("id", "text", "FROM:TO"),
+    ALWAYS("from", "text", "Pipeline, or model/NAME of a registered model"),
+    ALWAYS("to", "text", "Pipeline that is started"),
+    OR_NULL("dataset", "text", "Dataset whose versions start it; null: versions of a model do"),
+};
 static const struct api_member ion_members[] = {
     ALWAYS("pipelines", "list of pipeline", "Its pipelines"),
     ALWAYS("links", "list of link", "Its links, in the order of the document"),
+    ALWAYS("starts", "list of starting link",
+           "Its links that start pipelines: with a dataset's versions, or with models to measure"),
     MAY_MISS("firings", "list of trigger firing",
              "The newest firings of its triggers, newest first"),
     MAY_MISS("health", "health", "Is all well?"),
@@ -524,7 +536,7 @@ static const struct api_member snapshot_file_members[] = {
 
 static const struct api_member state_pipeline_members[] = {
     ALWAYS("name", "text", "Name"),
-    ALWAYS("type", "text", "training or prediction"),
+    ALWAYS("type", "text", "training, prediction, preparation, evaluation or comparison"),
 };
 static const struct api_member state_waiting_members[] = {
     ALWAYS("version", "integer", "Version"),
@@ -685,6 +697,7 @@ const struct api_shape api_shapes[] = {
     RECORD("pipeline", weir_ion_pipeline_resource, "ion name type state", pipeline_members),
     SHAPE("waiting version", NULL, NULL, waiting_members),
     SHAPE("link", NULL, NULL, link_members),
+    SHAPE("starting link", NULL, NULL, start_members),
     RECORD("ION", weir_ion_resource, "project state mode created_by created_ms updated_ms",
            ion_members),
     PLAIN_RECORD("revision", weir_ion_revision_resource, "ion document time_ms"),

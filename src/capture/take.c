@@ -274,12 +274,14 @@ static weir_status put_details(struct weir_snapshot_taking *taking, struct weir_
                           taking->ion.name, taking->ion.revision, taking->ion.project);
     json_array_foreach(taking->pipelines, i, item)
     {
-        bool is_training =
-            strcmp(json_string_value(json_object_get(item, "type")), "training") == 0;
+        const char *type = json_string_value(json_object_get(item, "type"));
         (void)weir_buf_printf(&buf, "%sPipelineID: %s Mode: %s Type: %s", i > 0 ? ", " : "",
                               json_string_value(json_object_get(item, "name")),
-                              is_training ? "offline" : "online",
-                              is_training ? "model_producer" : "model_consumer");
+                              strcmp(type, "prediction") == 0 ? "online" : "offline",
+                              strcmp(type, "prediction") == 0   ? "model_consumer"
+                              : strcmp(type, "training") == 0   ? "model_producer"
+                              : strcmp(type, "comparison") == 0 ? "pipeline_comparator"
+                                                                : "auxiliary");
     }
     (void)weir_buf_puts(&buf, "]\n");
     json_array_foreach(json_object_get(document, "links"), i, item)

@@ -73,6 +73,7 @@ static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"serving_version", "SERVING"},
                                                  {"pending_versions", "WAITING"}};
 
+static const struct cli_column start_columns[] = {{"id", "LINK"}, {"dataset", "DATASET"}};
 static const struct cli_column model_columns[] = {
     {"model", "MODEL"}, {"version", "VERSION"}, {"bytes", "BYTES"}, {"blob", "BLOB"}};
 static const struct cli_column trigger_columns[] = {{"pipeline", "PIPELINE"}, {"kind", "TRIGGER"},
@@ -220,6 +221,8 @@ static void print_short(struct cli_call *call, const struct described *what, jso
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    print_part(call, "links that start pipelines", json_object_get(record, "starts"), start_columns,
+               WEIR_ARRAY_LEN(start_columns));
     print_triggers(call, record);
     print_live(call, record);
     if (strcmp(what->singular, "deployment") == 0) {

@@ -343,6 +343,11 @@ static bool doc_begins_at(const struct weir_ion_doc *doc, const char *model)
             return true;
         }
     }
+    for (size_t i = 0; i < doc->n_feeds; i++) {
+        if (doc->feeds[i].model != NULL && strcmp(doc->feeds[i].model, model) == 0) {
+            return true;
+        }
+    }
     return false;
 }
 

@@ -113,13 +113,17 @@ struct control_job {
     const char *name, *project, *kind;
     const json_t *spec;
     const json_t *datasets; /**< {"name": "path"} beside those that spec names; NULL: none. */
+    const json_t *outputs;  /**< {"name": "path"} of datasets that its tasks write; NULL: none. */
     const json_t *pinned;   /**< What weir_launch_job has; NULL: none. */
     int64_t max_restarts;
     const char *id;             /**< Chosen by the caller; NULL: made here. */
     const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;
-    const char *cause; /**< Why the ION's pipeline runs; NULL: nobody said. */
+    const char *cause;   /**< Why the ION's pipeline runs; NULL: nobody said. */
+    bool is_tracked;     /**< It has a run whatever its kind. */
+    const char *dataset; /**< Of that run: what it begins with; NULL: nothing. */
+    int64_t dataset_version;
 };
 
 /**
@@ -129,6 +133,15 @@ struct control_job {
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The specification of a command that an ION's pipeline runs: its parameters, and its dataset among
+ *  those that it reads. A new reference. */
+json_t *control_command_spec(const struct weir_ion_doc_pipeline *doc);
+
+/** The specification of a job that measures a model version for an evaluation or a comparison; without
+ *  what it is compared with. A new reference. */
+json_t *control_measure_spec(const struct weir_ion_doc_pipeline *doc, const char *model,
+                             int64_t version);
 
 /** The specification of a training of an ION, without the name of the model that it makes. A new
  *  reference. */

@@ -9,6 +9,7 @@
 #include "control/deploy.h"
 #include "control/idle.h"
 #include "control/observe.h"
+#include "control/preparer.h"
 #include "control/rollout.h"
 #include "control/scheduler.h"
 #include "control/watcher.h"
@@ -31,6 +32,7 @@
 #define EXPIRE_EVERY_MS    600000
 #define IDLE_LOOK_EVERY_MS 10000               /* for jobs that use nothing of what they have */
 #define OBSERVE_EVERY_MS   30000               /* what triggers of IONs look at */
+#define FREEZE_LOOK_MS     100                 /* while a preparation's dataset is frozen */
 #define COUNT_EVERY_MS     2000                /* what tasks that wait ask for */
 #define UNIT_MAX_BYTES     ((size_t)256 << 20) /* of one job or ION in memory */
 
@@ -46,6 +48,7 @@ struct engine {
         next_sample_mono_ms;
     struct watcher watcher;
     struct alerter alerter;
+    struct preparer preparer;
     struct aside aside;
     struct scheduler *scheduler;
     struct work *work; /* Of the round that runs. */
@@ -567,6 +570,9 @@ static int64_t run_round(struct engine *engine)
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     alerter_look(&engine->alerter);
     int64_t due = run_ions(&work);
+    if (preparer_look(&engine->preparer, work.control.now_ms)) {
+        due = WEIR_MIN(due, work.control.now_ms + FREEZE_LOOK_MS);
+    }
     run_deployments(&work);
     int64_t outbox_due = run_outbox(&work);
     if (weir_mono_ms() >= engine->next_idle_mono_ms) {
@@ -641,6 +647,10 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                        .server_url = engine->server_url,
                                        .told = config->told,
                                        .context = config->told_context};
+    engine->preparer = (struct preparer){.store = config->store,
+                                         .listener = config->listener,
+                                         .freezer = config->freezer,
+                                         .state_dir = engine->state_dir};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     const struct scheduler_config scheduler = {.store = config->store,
                                                .listener = config->listener,

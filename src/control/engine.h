@@ -21,6 +21,8 @@ struct engine_config {
     struct weir_store *store;
     struct control_listener listener; /**< Copied. */
     struct weir_blobs *blobs;         /**< Where galleries' manifests are. */
+    struct freezer *freezer;          /**< For preparations; it is stopped before the engine is, and
+                                         destroyed behind it. NULL: nothing is frozen. */
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
     /** What a deployment has to do now, as who routes requests knows it; false: not known. Called on

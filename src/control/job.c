@@ -191,6 +191,37 @@ static weir_status resolve_training(struct control *control, struct weir_txn *tx
     return status;
 }
 
+/* A run's parameters, with what has started it. */
+static char *with_cause(struct control *control, char *parameters, const char *cause)
+{
+    json_t *object = cause != NULL && parameters != NULL ? json_loads(parameters, 0, NULL) : NULL;
+    if (object == NULL) {
+        return parameters;
+    }
+    json_object_set_new(object, "trigger", json_string(cause));
+    char *text = weir_json_text(object, control->arena);
+    json_decref(object);
+    return text;
+}
+
+/* The run of a job that is none by its kind: for people, what it is started with, without what may be
+ * secret or long. */
+static void track(struct control *control, const struct control_job *wanted, struct weir_job *job,
+                  const json_t *spec, struct tracked *out)
+{
+    json_t *parameters = json_copy((json_t *)spec);
+    json_object_del(parameters, "env");
+    json_object_del(parameters, "files");
+    if (wanted->cause != NULL) {
+        json_object_set_new(parameters, "trigger", json_string(wanted->cause));
+    }
+    *out = (struct tracked){.dataset = wanted->dataset,
+                            .dataset_version = wanted->dataset_version,
+                            .parameters = weir_json_text(parameters, control->arena)};
+    json_decref(parameters);
+    job->run = make_id(control->arena);
+}
+
 static weir_status insert_job(struct control *control, struct weir_txn *txn,
                               const struct control_job *wanted, struct weir_job *job,
                               const json_t *spec, struct weir_error *err)
@@ -200,6 +231,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .kind = job->kind,
                                          .spec = spec,
                                          .datasets = wanted->datasets,
+                                         .outputs = wanted->outputs,
                                          .pinned = wanted->pinned,
                                          .shared_dir = control->state_dir,
                                          .server_url = control->server_url,
@@ -289,10 +321,14 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
     }
+    if (status == WEIR_OK && wanted->is_tracked) {
+        track(control, wanted, &job, spec, &tracked);
+    }
     if (status == WEIR_OK && ops->pins_model) {
         job.run = make_id(control->arena);
         status = control_batch_resolve(control, txn, job.run, spec, &batch, err);
-        tracked = (struct tracked){batch.dataset, batch.dataset_version, batch.parameters};
+        tracked = (struct tracked){batch.dataset, batch.dataset_version,
+                                   with_cause(control, batch.parameters, wanted->cause)};
         resolved.datasets = datasets = batch.datasets;
         resolved.pinned = pinned = batch.pinned;
     }
@@ -362,16 +398,154 @@ json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc)
     return spec;
 }
 
+json_t *control_command_spec(const struct weir_ion_doc_pipeline *doc)
+{
+    json_t *spec = json_loads(doc->parameters, 0, NULL), *names = json_array();
+    if (spec == NULL) {
+        spec = json_object();
+    }
+    if (doc->dataset != NULL) {
+        json_array_append_new(names, json_string(doc->dataset));
+    }
+    json_array_extend(names, json_object_get(spec, "datasets"));
+    if (json_array_size(names) > 0) {
+        json_object_set(spec, "datasets", names);
+    }
+    json_decref(names);
+    return spec;
+}
+
+/* Its job was made, or cannot be, which the ION learns as the end of the run. */
+static weir_status report_made(struct control *control, struct weir_txn *txn,
+                               const struct ion_action *action, const struct weir_job *job,
+                               weir_status status, const struct weir_error *reason,
+                               struct weir_error *err)
+{
+    if (status == WEIR_ERR_INVALID || status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_LIMIT ||
+        status == WEIR_ERR_UNSUPPORTED) {
+        return report_failed(control, txn, action, reason->message, err);
+    }
+    if (status != WEIR_OK) {
+        return weir_error_set(err, status, "%s", reason->message);
+    }
+    return report_started(control, txn, action, job, err);
+}
+
+/* A preparation's command writes into the folder of its dataset, of which a version is made then. */
+static weir_status start_preparation(struct control *control, struct weir_txn *txn,
+                                     const struct weir_ion_state *state,
+                                     const struct weir_ion_doc_pipeline *doc,
+                                     const struct weir_ion_pipeline *pipeline,
+                                     const struct ion_action *action, struct weir_error *err)
+{
+    struct weir_dataset output;
+    struct weir_job job = {0};
+    struct weir_error reason = {0};
+    weir_status status =
+        weir_txn_get(txn, &weir_dataset_resource, doc->output, control->arena, &output, &reason);
+    if (status == WEIR_OK && output.is_uploaded) {
+        status = weir_error_set(&reason, WEIR_ERR_INVALID,
+                                "dataset \"%s\" holds uploaded files: a command writes into a "
+                                "folder of yours",
+                                doc->output);
+    }
+    if (status == WEIR_OK) {
+        json_t *spec = control_command_spec(doc);
+        json_t *outputs = json_pack("{s:s}", doc->output, output.path);
+        const struct control_job wanted = {
+            .name = weir_arena_printf(control->arena, "%s.%s.%lld", action->ion, action->pipeline,
+                                      (long long)action->training),
+            .project = state->ion.project,
+            .kind = "command",
+            .spec = spec,
+            .outputs = outputs,
+            .max_restarts = doc->max_restarts,
+            .ion = action->ion,
+            .pipeline = action->pipeline,
+            .training = action->training,
+            .cause = pipeline->cause,
+            .is_tracked = true,
+            .dataset = doc->dataset,
+            .dataset_version = pipeline->dataset_version,
+        };
+        status = control_job_create(control, txn, &wanted, &job, &reason);
+        json_decref(spec);
+        json_decref(outputs);
+    }
+    return report_made(control, txn, action, &job, status, &reason, err);
+}
+
+json_t *control_measure_spec(const struct weir_ion_doc_pipeline *doc, const char *model,
+                             int64_t version)
+{
+    json_t *spec = doc->parameters != NULL ? json_loads(doc->parameters, 0, NULL) : NULL;
+    if (spec == NULL) {
+        spec = json_object();
+    }
+    json_object_set_new(spec, "model", json_sprintf("%s@v%lld", model, (long long)version));
+    json_object_set_new(spec, "dataset", json_string(doc->dataset));
+    return spec;
+}
+
+/* The version that a comparison is against: what serves there, or if that is the one that is measured,
+ * what served before it. NULL: nothing. */
+static const struct weir_ion_candidate *find_live(const struct weir_ion_state *state,
+                                                  const struct weir_ion_doc_pipeline *doc,
+                                                  const struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_doc_link *link =
+        doc->against != NULL ? weir_ion_doc_link_into(&state->doc, doc->against) : NULL;
+    const struct weir_ion_candidate *live = NULL;
+    for (size_t i = 0; link != NULL && i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        bool is_measured = strcmp(candidate->model, pipeline->measured_model) == 0 &&
+                           candidate->version == pipeline->measured_version;
+        if (strcmp(candidate->link, link->id) == 0 && !is_measured && candidate->served_seq > 0 &&
+            candidate->blob[0] != '\0' &&
+            (live == NULL || candidate->served_seq > live->served_seq)) {
+            live = candidate;
+        }
+    }
+    return live;
+}
+
+static weir_status start_measurement(struct control *control, struct weir_txn *txn,
+                                     const struct weir_ion_state *state,
+                                     const struct weir_ion_doc_pipeline *doc,
+                                     const struct weir_ion_pipeline *pipeline,
+                                     const struct ion_action *action, struct weir_error *err)
+{
+    json_t *spec = control_measure_spec(doc, pipeline->measured_model, pipeline->measured_version);
+    const struct weir_ion_candidate *live = find_live(state, doc, pipeline);
+    if (live != NULL) {
+        json_object_set_new(spec, "live",
+                            json_sprintf("%s@v%lld", live->model, (long long)live->version));
+    }
+    const struct control_job wanted = {
+        .name = weir_arena_printf(control->arena, "%s.%s.%lld", action->ion, action->pipeline,
+                                  (long long)action->training),
+        .project = state->ion.project,
+        .kind = "measure",
+        .spec = spec,
+        .max_restarts = doc->max_restarts,
+        .ion = action->ion,
+        .pipeline = action->pipeline,
+        .training = action->training,
+        .cause = pipeline->cause,
+    };
+    struct weir_job job = {0};
+    struct weir_error reason = {0};
+    weir_status status = control_job_create(control, txn, &wanted, &job, &reason);
+    json_decref(spec);
+    return report_made(control, txn, action, &job, status, &reason, err);
+}
+
 static weir_status start_training(struct control *control, struct weir_txn *txn,
                                   const struct weir_ion_state *state,
+                                  const struct weir_ion_doc_pipeline *doc,
+                                  const struct weir_ion_pipeline *pipeline,
                                   const struct ion_action *action, struct weir_error *err)
 {
-    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
-    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
-    if (doc == NULL || pipeline == NULL || pipeline->training != action->training ||
-        strcmp(pipeline->state, "TRAINING") != 0 || pipeline->job != NULL) {
-        return WEIR_OK; /* removed, superseded or started before */
-    }
     json_t *spec = control_training_spec(doc);
     json_object_set_new(
         spec, "model_name",
@@ -392,14 +566,26 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
     struct weir_error reason;
     weir_status status = control_job_create(control, txn, &wanted, &job, &reason);
     json_decref(spec);
-    if (status == WEIR_ERR_INVALID || status == WEIR_ERR_NOT_FOUND || status == WEIR_ERR_LIMIT ||
-        status == WEIR_ERR_UNSUPPORTED) {
-        return report_failed(control, txn, action, reason.message, err);
+    return report_made(control, txn, action, &job, status, &reason, err);
+}
+
+static weir_status start_run(struct control *control, struct weir_txn *txn,
+                             const struct weir_ion_state *state, const struct ion_action *action,
+                             struct weir_error *err)
+{
+    const struct weir_ion_doc_pipeline *doc = weir_ion_doc_pipeline(&state->doc, action->pipeline);
+    const struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(state, action->pipeline);
+    if (doc == NULL || pipeline == NULL || pipeline->training != action->training ||
+        (strcmp(pipeline->state, "TRAINING") != 0 && strcmp(pipeline->state, "RUNNING") != 0) ||
+        pipeline->job != NULL) {
+        return WEIR_OK; /* removed, superseded or started before */
     }
-    if (status != WEIR_OK) {
-        return weir_error_set(err, status, "%s", reason.message);
+    if (weir_pipeline_measures(doc->type)) {
+        return start_measurement(control, txn, state, doc, pipeline, action, err);
     }
-    return report_started(control, txn, action, &job, err);
+    return doc->type == WEIR_PIPELINE_PREPARATION
+               ? start_preparation(control, txn, state, doc, pipeline, action, err)
+               : start_training(control, txn, state, doc, pipeline, action, err);
 }
 
 /* A replica reads gallery and impostors from their folders where it can. */
@@ -501,7 +687,7 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     }
     WEIR_TRY(weir_ion_load(txn, action.ion, control->arena, &state, err));
     if (strcmp(kind, "start_training") == 0) {
-        return start_training(control, txn, &state, &action, err);
+        return start_run(control, txn, &state, &action, err);
     }
     if (strcmp(kind, "start_prediction") == 0) {
         return start_prediction(control, txn, &state, &action, err);

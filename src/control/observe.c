@@ -118,7 +118,8 @@ static weir_status see_accuracy(struct observing *observing,
 }
 
 /** The pipeline's last run that ended well; NULL: none did. */
-static weir_status find_run(struct observing *observing, char **out_id, int64_t *out_finished_ms)
+static weir_status find_run(struct observing *observing, const char *pipeline, char **out_id,
+                            int64_t *out_finished_ms)
 {
     static const char sql[] =
         "SELECT id, finished_ms FROM runs WHERE ion = :ion AND pipeline = :pipeline AND status = "
@@ -128,7 +129,7 @@ static weir_status find_run(struct observing *observing, char **out_id, int64_t 
     *out_id = NULL;
     WEIR_TRY(weir_stmt_open(observing->txn, sql,
                             WEIR_BINDS(WEIR_BIND_TEXT("ion", observing->state->ion.name),
-                                       WEIR_BIND_TEXT("pipeline", observing->row->pipeline)),
+                                       WEIR_BIND_TEXT("pipeline", pipeline)),
                             &stmt, observing->err));
     weir_status status = weir_stmt_step(stmt, &has_row, observing->err);
     if (status == WEIR_OK && has_row) {
@@ -140,12 +141,14 @@ static weir_status find_run(struct observing *observing, char **out_id, int64_t 
 }
 
 /** The last value of a metric of that run. */
-static weir_status see_run(struct observing *observing, const char *name)
+static weir_status see_run(struct observing *observing, const struct weir_trigger_metric *metric)
 {
+    const char *name = metric->name;
+    const char *pipeline = metric->pipeline != NULL ? metric->pipeline : observing->row->pipeline;
     char *run;
     int64_t finished_ms;
     double value;
-    WEIR_TRY(find_run(observing, &run, &finished_ms));
+    WEIR_TRY(find_run(observing, pipeline, &run, &finished_ms));
     if (run == NULL) {
         return WEIR_OK;
     }
@@ -160,7 +163,7 @@ static weir_status see_figure(struct observing *observing)
 {
     const struct weir_trigger_metric *metric = observing->trigger->options;
     return strcmp(metric->of, "kpi") == 0   ? see_kpi(observing, metric->name)
-           : strcmp(metric->of, "run") == 0 ? see_run(observing, metric->name)
+           : strcmp(metric->of, "run") == 0 ? see_run(observing, metric)
                                             : see_accuracy(observing, metric);
 }
 

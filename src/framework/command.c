@@ -142,6 +142,18 @@ static weir_status check_command(const json_t *spec, struct weir_arena *arena,
     return check_values(read.options, err);
 }
 
+/* Where it writes: WEIR_OUTPUT is the folder of the one dataset that a preparation makes. */
+static void add_outputs(const json_t *outputs, json_t *env, json_t *definition)
+{
+    const char *name;
+    json_t *path;
+    json_object_foreach((json_t *)outputs, name, path)
+    {
+        json_object_set(env, "WEIR_OUTPUT", path);
+    }
+    paths_describe_outputs(outputs, definition);
+}
+
 /* What the agent gets for one task. */
 static json_t *definition_of(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
@@ -166,6 +178,7 @@ static json_t *definition_of(const struct job_plan *plan, int64_t rank, int64_t 
                             json_string(weir_json_text(plan->job->datasets, plan->arena)));
     }
     paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
+    add_outputs(plan->job->outputs, env, definition);
     return definition;
 }
 

@@ -16,6 +16,7 @@
  *   predict  one replica per requested replica
  *   serve    one replica of a deployment
  *   batch    tasks that write a model's answers for the pictures of a dataset version
+ *   measure  one task that measures a model, or compares two, on labelled pictures
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H
@@ -58,6 +59,8 @@ struct weir_launch_job {
     const json_t *spec;     /**< As the user gave it. */
     const json_t *datasets; /**< {"name": "path"} that its tasks read, beside what spec names by
                                  path; NULL: none. */
+    const json_t
+        *outputs; /**< {"name": "path"} of datasets whose files its tasks write; NULL: none. */
     const json_t *pinned;   /**< Members that each task's specification has beside: what names in
                                  spec were found to be; NULL: none. */
     const char *shared_dir; /**< The state folder, where rendezvous and checkpoints are. */

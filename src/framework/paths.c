@@ -113,3 +113,13 @@ void paths_describe(const struct weir_kind *kind, const char *state_dir, const j
     json_object_set_new(definition, "state", json_string(state_dir));
     json_object_set_new(definition, "paths", paths);
 }
+
+void paths_describe_outputs(const json_t *outputs, json_t *definition)
+{
+    const char *name;
+    json_t *path;
+    json_object_foreach((json_t *)outputs, name, path)
+    {
+        (void)add_path(json_object_get(definition, "paths"), name, json_string_value(path), true);
+    }
+}

@@ -35,4 +35,7 @@ weir_status weir_framework_paths_check(const char *state_dir, const char *kind, 
 void paths_describe(const struct weir_kind *kind, const char *state_dir, const json_t *spec,
                     const json_t *datasets, json_t *definition);
 
+/** Add what it writes beside, {"name": "path"}, to a definition that was described. NULL: nothing. */
+void paths_describe_outputs(const json_t *outputs, json_t *definition);
+
 #endif

@@ -5,8 +5,10 @@
  *     ion_step.c     which event goes where
  *     ion_apply.c    the document: pipelines come, change and go
  *     ion_trigger.c  what makes a pipeline run
- *     ion_train.c    coalescing, ends of trainings
+ *     ion_train.c    runs of jobs: coalescing, ends
  *     ion_pause.c    pipelines that are paused, and go on
+ *     ion_measure.c  models that are measured
+ *     ion_restart.c  what starts again by its restart rule
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_rollout.c  versions that are tried among the requests of a deployment
  *     ion_review.c   what people ask for: approve, reject, roll back
@@ -23,6 +25,8 @@
 
 #define PIPELINE_IDLE          "IDLE"
 #define PIPELINE_TRAINING      "TRAINING"
+#define PIPELINE_RUNNING       "RUNNING"
+#define PIPELINE_FREEZING      "FREEZING"
 #define PIPELINE_WAITING       "WAITING"
 #define PIPELINE_DEPLOYING     "DEPLOYING"
 #define PIPELINE_SERVING       "SERVING"
@@ -65,15 +69,55 @@ weir_status engine_on_deleted(struct engine *engine);
 
 /* ion_train.c */
 
-/** Start a training, or remember that a further one is wanted. */
+/** Start a run, or remember that a further one is wanted. */
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause);
 
-/** An idle training begins what is wanted of it: what triggered it meanwhile, else the next of a row.
- *  Not while it is paused. */
+/** A pipeline that has ended a run, or was paused, begins the next of a row. What triggered it meanwhile
+ *  begins with the end of the step (engine_start_pending). Not while it is paused. */
 void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/** Does it run jobs? All but predictions do. */
+bool engine_runs_jobs(const struct weir_ion_pipeline *pipeline);
+
+/** Is a run of it in progress? */
+bool engine_is_running(const struct weir_ion_pipeline *pipeline);
+
+/** Start those that have waited and wait for nothing any more. */
+void engine_start_pending(struct engine *engine);
+
+/** What a run of the pipeline in progress does is wanted no more: its job is stopped. */
+void engine_stop_run(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
 void engine_on_started(struct engine *engine);
 void engine_on_ended(struct engine *engine);
+
+/** A preparation's dataset has the version that its run has made, or had it before. */
+void engine_on_frozen(struct engine *engine);
+
+/* ion_measure.c */
+
+/** Does the pipeline measure models, and has none come? */
+bool engine_lacks_model(const struct engine *engine, const struct weir_ion_pipeline *pipeline);
+
+/** The event's model comes to the pipelines that measure it. */
+void engine_measure_model(struct engine *engine);
+
+/** A document was applied: so do the newest versions of what its links begin at. */
+void engine_apply_measured(struct engine *engine);
+
+/* ion_restart.c */
+
+/**
+ * A run of the pipeline, or its replicas, have ended: by its rule it may start again later.
+ * @return Whether the failure is one that is only told if it goes on.
+ */
+bool engine_restart_later(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                          bool has_failed);
+
+void engine_tick_restarts(struct engine *engine);
+
+/** When one is due; INT64_MAX: never. */
+int64_t engine_restarts_tick_ms(const struct weir_ion_state *state, int64_t now_ms);
 
 /* ion_sandbox.c */
 
@@ -268,7 +312,7 @@ void engine_on_lists(struct engine *engine);
 void engine_set_state(struct engine *engine, struct weir_ion_pipeline *pipeline, char *state,
                       const char *reason);
 
-/** The trainings that have failed are not to be mended any more. */
+/** The runs that have failed are not to be mended any more. */
 void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline);
 
 /** The replicas are gone or go: nothing is served, and no deployment is failing. */

@@ -34,19 +34,19 @@ static void retire(struct engine *engine, struct weir_ion_candidate *candidate)
 
 static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    bool is_training = engine_is(pipeline->type, "training");
-    if (pipeline->job != NULL) {
-        engine_act(engine,
-                   (struct weir_ion_action){.type = is_training ? WEIR_ION_ACTION_STOP_TRAINING
-                                                                : WEIR_ION_ACTION_STOP_PREDICTION,
-                                            .key = weir_arena_printf(engine->arena, "stop_%s:%s:%s",
-                                                                     pipeline->type, pipeline->id,
-                                                                     pipeline->job),
-                                            .pipeline = pipeline->name,
-                                            .number = pipeline->training,
-                                            .job = pipeline->job});
+    bool runs_jobs = engine_runs_jobs(pipeline);
+    if (runs_jobs) {
+        engine_stop_run(engine, pipeline);
+    } else if (pipeline->job != NULL) {
+        engine_act(engine, (struct weir_ion_action){
+                               .type = WEIR_ION_ACTION_STOP_PREDICTION,
+                               .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
+                                                        pipeline->id, pipeline->job),
+                               .pipeline = pipeline->name,
+                               .number = pipeline->training,
+                               .job = pipeline->job});
     }
-    for (size_t i = 0; !is_training && i < engine->state->n_candidates; i++) {
+    for (size_t i = 0; !runs_jobs && i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
         if (leads_into(candidate->link, pipeline->name) &&
             engine_is(candidate->state, WEIR_CANDIDATE_SERVING)) {
@@ -64,6 +64,8 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     pipeline->paused_by = NULL;
     pipeline->paused_ms = 0;
     pipeline->runs_left = 0;
+    pipeline->n_failures = 0;
+    pipeline->restart_ms = 0;
     pipeline->next_fire_ms = 0;
     pipeline->candidate = NULL;
     pipeline->deployment = NULL;
@@ -77,9 +79,8 @@ static void remove_missing(struct engine *engine)
         struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
         const struct weir_ion_doc_pipeline *doc =
             weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
-        bool is_training = engine_is(pipeline->type, "training");
         if (!engine_is(pipeline->state, PIPELINE_REMOVED) &&
-            (doc == NULL || is_training != (doc->type == WEIR_PIPELINE_TRAINING))) {
+            (doc == NULL || !engine_is(pipeline->type, weir_pipeline_type_name(doc->type)))) {
             remove_pipeline(engine, pipeline);
         }
     }
@@ -89,7 +90,6 @@ static void remove_missing(struct engine *engine)
 static struct weir_ion_pipeline *
 ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, bool *out_is_new)
 {
-    bool is_training = doc->type == WEIR_PIPELINE_TRAINING;
     struct weir_ion_pipeline *pipeline = weir_ion_pipeline_of(engine->state, doc->name);
     *out_is_new = pipeline == NULL || engine_is(pipeline->state, PIPELINE_REMOVED);
     if (pipeline == NULL) {
@@ -101,22 +101,39 @@ ensure_pipeline(struct engine *engine, const struct weir_ion_doc_pipeline *doc, 
                 .name = weir_arena_strdup(engine->arena, doc->name)});
     }
     if (*out_is_new) {
-        pipeline->type = is_training ? "training" : "prediction";
-        engine_set_state(engine, pipeline, is_training ? PIPELINE_IDLE : PIPELINE_WAITING, NULL);
+        pipeline->type = (char *)weir_pipeline_type_name(doc->type);
+        engine_set_state(engine, pipeline,
+                         engine_runs_jobs(pipeline) ? PIPELINE_IDLE : PIPELINE_WAITING, NULL);
         pipeline->last_frame_ms = 0;
         pipeline->dataset_version = 0;
         pipeline->gallery_version = 0;
         pipeline->impostors_version = 0;
         pipeline->threshold = NULL;
+        pipeline->measured_model = NULL;
+        pipeline->measured_version = 0;
         pipeline->updated_ms = engine->now_ms;
     }
     return pipeline;
 }
 
-static void apply_training(struct engine *engine, struct weir_ion_pipeline *pipeline,
-                           const struct weir_ion_doc_pipeline *old,
-                           const struct weir_ion_doc_pipeline *doc)
+/** A preparation makes another dataset: what its run has written belongs to the one before. */
+static void change_output(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
+    engine_stop_run(engine, pipeline);
+    if (engine_is_running(pipeline)) {
+        engine_set_state(engine, pipeline, PIPELINE_IDLE, NULL);
+        pipeline->job = NULL;
+        pipeline->run = NULL;
+    }
+}
+
+static void apply_job(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                      const struct weir_ion_doc_pipeline *old,
+                      const struct weir_ion_doc_pipeline *doc)
+{
+    if (old != NULL && !is_same_text(old->output, doc->output)) {
+        change_output(engine, pipeline);
+    }
     const struct weir_ion_dataset *dataset = find_dataset(engine->event, doc->dataset);
     if (old != NULL && !is_same_text(old->dataset, doc->dataset)) {
         engine_forget_dataset(engine, pipeline);
@@ -230,13 +247,14 @@ void engine_on_applied(struct engine *engine)
         struct weir_ion_pipeline *pipeline = engine_pipeline(engine, doc->name);
         const struct weir_ion_doc_pipeline *old =
             is_new ? NULL : weir_ion_doc_pipeline(&old_doc, doc->name);
-        if (doc->type == WEIR_PIPELINE_TRAINING) {
-            apply_training(engine, pipeline, old, doc);
+        if (doc->type != WEIR_PIPELINE_PREDICTION) {
+            apply_job(engine, pipeline, old, doc);
         } else {
             apply_prediction(engine, pipeline, old, doc);
         }
     }
     apply_links(engine, &old_doc);
+    engine_apply_measured(engine);
 }
 
 weir_status engine_on_deleted(struct engine *engine)

@@ -117,6 +117,7 @@ static const struct weir_ion_candidate *find_candidate(const struct engine *engi
 static void start_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     engine_set_state(engine, pipeline, PIPELINE_DEPLOYING, NULL);
+    pipeline->restart_ms = 0;
     engine_act(engine, (struct weir_ion_action){
                            .type = WEIR_ION_ACTION_START_PREDICTION,
                            .key = weir_arena_printf(engine->arena, "start_prediction:%s:%" PRId64,

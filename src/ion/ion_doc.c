@@ -20,13 +20,15 @@ struct document {
 };
 
 struct training {
-    char *name, *type, *dataset, *model, *parameters, *triggers;
+    char *name, *type, *dataset, *model, *parameters, *triggers, *restart;
     int64_t workers, parameter_servers, max_restarts;
+    bool critical;
 };
 
 struct prediction {
-    char *name, *type, *source, *gallery, *stages, *sinks;
+    char *name, *type, *source, *gallery, *stages, *sinks, *restart;
     int64_t replicas, no_frames_after_s;
+    bool critical;
 };
 
 struct gallery {
@@ -64,6 +66,8 @@ static const struct weir_field training_fields[] = {
     WEIR_FIELD(training, max_restarts,      INT,  0, "", "restarts after a failure"),
     WEIR_FIELD(training, parameters,        JSON, 0, "", "training parameters"),
     WEIR_FIELD(training, triggers,          JSON, 0, "", "when to train"),
+    WEIR_FIELD(training, restart,           JSON, 0, "", "whether it runs again after it has ended"),
+    WEIR_FIELD(training, critical,          BOOL, 0, "", "whether the ION is down if it fails"),
 };
 static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, name,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
@@ -74,6 +78,8 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, stages,   JSON, 0, "", "what is made of a frame: a list of stages"),
     WEIR_FIELD(prediction, sinks,    JSON, 0, "", "where decisions go"),
     WEIR_FIELD(prediction, no_frames_after_s, INT, 0, "s", "when a source without frames is told"),
+    WEIR_FIELD(prediction, restart,  JSON, 0, "", "whether its replicas start again after they have ended"),
+    WEIR_FIELD(prediction, critical, BOOL, 0, "", "whether the ION is down if it does not serve"),
 };
 static const struct weir_field gallery_fields[] = {
     WEIR_FIELD(gallery, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset of known people"),
@@ -129,6 +135,7 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
     *out = (struct weir_ion_doc_pipeline){
         .name = training.name,
         .type = WEIR_PIPELINE_TRAINING,
+        .is_critical = training.critical,
         .dataset = training.dataset,
         .model = training.model,
         .workers = training.workers,
@@ -136,6 +143,7 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
         .max_restarts = training.max_restarts,
         .parameters = training.parameters != NULL ? training.parameters : "{}",
     };
+    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
     return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
 }
 
@@ -211,7 +219,8 @@ static weir_status read_stages(const struct doc_reader *parent, const char *writ
 static weir_status read_prediction(const struct doc_reader *reader, const json_t *json,
                                    struct weir_ion_doc_pipeline *out)
 {
-    struct prediction prediction = {.replicas = 1, .no_frames_after_s = NO_FRAMES_AFTER_S};
+    struct prediction prediction = {
+        .replicas = 1, .no_frames_after_s = NO_FRAMES_AFTER_S, .critical = true};
     WEIR_TRY(doc_read_object(reader, &prediction_resource, json, &prediction));
     WEIR_TRY(doc_check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
     WEIR_TRY(doc_check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0,
@@ -220,32 +229,49 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
     *out = (struct weir_ion_doc_pipeline){
         .name = prediction.name,
         .type = WEIR_PIPELINE_PREDICTION,
+        .is_critical = prediction.critical,
         .replicas = prediction.replicas,
         .no_frames_after_s = prediction.no_frames_after_s,
         .source = prediction.source,
         .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",
     };
+    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
     WEIR_TRY(read_gallery(reader, json_object_get(json, "gallery"), out));
     return read_stages(reader, prediction.stages, out);
+}
+
+static const struct {
+    const char *name;
+    weir_status (*read)(const struct doc_reader *reader, const json_t *json,
+                        struct weir_ion_doc_pipeline *out);
+} types[] = {
+    [WEIR_PIPELINE_TRAINING] = {"training", read_training},
+    [WEIR_PIPELINE_PREDICTION] = {"prediction", read_prediction},
+    [WEIR_PIPELINE_PREPARATION] = {"preparation", doc_read_preparation},
+    [WEIR_PIPELINE_EVALUATION] = {"evaluation", doc_read_evaluation},
+    [WEIR_PIPELINE_COMPARISON] = {"comparison", doc_read_comparison},
+};
+
+const char *weir_pipeline_type_name(enum weir_pipeline_type type)
+{
+    return types[type].name;
 }
 
 static weir_status read_pipeline(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out)
 {
     const char *type = json_string_value(json_object_get(json, "type"));
-    if (type == NULL) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                              "%s.type: expected \"training\" or \"prediction\"", reader->path);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(types) && type != NULL; i++) {
+        if (strcmp(type, types[i].name) == 0) {
+            return types[i].read(reader, json, out);
+        }
     }
-    if (strcmp(type, "training") == 0) {
-        return read_training(reader, json, out);
-    }
-    if (strcmp(type, "prediction") == 0) {
-        return read_prediction(reader, json, out);
-    }
-    return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                          "%s.type: \"%.40s\" is not \"training\" or \"prediction\"", reader->path,
-                          type);
+    static const char expected[] = "training, prediction, preparation, evaluation or comparison";
+    return type == NULL
+               ? weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.type: expected %s", reader->path,
+                                expected)
+               : weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.type: \"%.40s\" is not %s",
+                                reader->path, type, expected);
 }
 
 static weir_status read_pipelines(const struct doc_reader *root, const json_t *json,
@@ -286,8 +312,7 @@ static weir_status check_end(const struct doc_reader *reader, const struct weir_
         return weir_error_set(reader->err, WEIR_ERR_INVALID,
                               "%s.%s: \"%s\" is not a %s pipeline: links lead from training to "
                               "prediction",
-                              reader->path, key, name,
-                              type == WEIR_PIPELINE_TRAINING ? "training" : "prediction");
+                              reader->path, key, name, weir_pipeline_type_name(type));
     }
     return WEIR_OK;
 }
@@ -415,21 +440,9 @@ static weir_status check_impostors(const struct doc_reader *root, const struct w
     return WEIR_OK;
 }
 
-static weir_status read_links(const struct doc_reader *root, const json_t *json,
-                              struct weir_ion_doc *doc)
+/** Each prediction needs a link into it. */
+static weir_status check_predictions(const struct doc_reader *root, const struct weir_ion_doc *doc)
 {
-    size_t n = json_array_size(json);
-    if (json != NULL && !json_is_null(json) && (!json_is_array(json) || n > WEIR_ION_LINKS_MAX)) {
-        return weir_error_set(root->err, WEIR_ERR_INVALID,
-                              "%s.links: expected an array of at most %d links", root->path,
-                              WEIR_ION_LINKS_MAX);
-    }
-    doc->links = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_link);
-    for (size_t i = 0; i < n; i++) {
-        struct doc_reader reader = doc_reader_at(root, "links", i);
-        WEIR_TRY(read_link(&reader, json_array_get(json, i), doc, &doc->links[doc->n_links]));
-        doc->n_links++;
-    }
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
         if (pipeline->type != WEIR_PIPELINE_PREDICTION) {
@@ -445,6 +458,32 @@ static weir_status read_links(const struct doc_reader *root, const json_t *json,
         WEIR_TRY(check_impostors(root, doc, i));
     }
     return WEIR_OK;
+}
+
+static weir_status read_links(const struct doc_reader *root, const json_t *json,
+                              struct weir_ion_doc *doc)
+{
+    size_t n = json_array_size(json);
+    if (json != NULL && !json_is_null(json) && (!json_is_array(json) || n > WEIR_ION_LINKS_MAX)) {
+        return weir_error_set(root->err, WEIR_ERR_INVALID,
+                              "%s.links: expected an array of at most %d links", root->path,
+                              WEIR_ION_LINKS_MAX);
+    }
+    doc->links = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_link);
+    doc->feeds = WEIR_ARENA_ARRAY(root->arena, n + 1, struct weir_ion_doc_feed);
+    for (size_t i = 0; i < n; i++) {
+        struct doc_reader reader = doc_reader_at(root, "links", i);
+        const json_t *link = json_array_get(json, i);
+        if (doc_is_feed(doc, link)) {
+            WEIR_TRY(doc_read_feed(&reader, link, doc, &doc->feeds[doc->n_feeds]));
+            doc->n_feeds++;
+        } else {
+            WEIR_TRY(read_link(&reader, link, doc, &doc->links[doc->n_links]));
+            doc->links[doc->n_links].i_link = i;
+            doc->n_links++;
+        }
+    }
+    return check_predictions(root, doc);
 }
 
 weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
@@ -463,6 +502,7 @@ weir_status weir_ion_doc_parse(const json_t *document, struct weir_arena *arena,
     WEIR_TRY(read_pipelines(&root, json_object_get(document, "pipelines"),
                             json_object_get(document, "links"), &doc));
     WEIR_TRY(read_links(&root, json_object_get(document, "links"), &doc));
+    WEIR_TRY(doc_check_feeds(&root, &doc));
     *out = doc;
     return WEIR_OK;
 }

@@ -12,24 +12,38 @@
 #include "base/status.h"
 #include "ion/cron.h"
 #include "ion/policy.h"
+#include "ion/restart.h"
 #include "ion/trigger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum weir_pipeline_type { WEIR_PIPELINE_TRAINING, WEIR_PIPELINE_PREDICTION };
+/** All but a prediction run jobs, one at a time, each with a number. */
+enum weir_pipeline_type {
+    WEIR_PIPELINE_TRAINING,
+    WEIR_PIPELINE_PREDICTION,
+    WEIR_PIPELINE_PREPARATION, /**< A command makes the next version of a dataset. */
+    WEIR_PIPELINE_EVALUATION,  /**< A model version is measured on a dataset version. */
+    WEIR_PIPELINE_COMPARISON,  /**< The same, beside the version that serves. */
+};
 
 struct weir_ion_doc_pipeline {
     char *name;
     enum weir_pipeline_type type;
+    bool is_critical; /**< If it fails, the ION is down; else degraded. */
+    struct weir_restart restart;
+    /* Of those that run jobs. */
+    char *dataset; /**< That a run begins with; NULL: none. */
+    char *output;  /**< Of a preparation: dataset that it makes. */
+    char *against; /**< Of a comparison: where the other model serves, as a link's `to`. */
     /* Training. */
-    char *dataset;
     char *model; /**< Zoo name or path of a model file. */
     int64_t workers;
     int64_t parameter_servers;
     int64_t max_restarts;
-    char *parameters; /**< JSON object for the training spec. */
+    char *
+        parameters; /**< JSON object: of a training for its spec, of a preparation for the command's. */
     struct weir_trigger_list triggers;
     /* Prediction. */
     int64_t replicas;
@@ -45,15 +59,29 @@ struct weir_ion_doc_pipeline {
 };
 
 struct weir_ion_doc_link {
-    char *id;    /**< "training:entrance", "model/sorter:entrance" */
-    char *from;  /**< A training pipeline's name; of a registered model "model/NAME". */
-    char *model; /**< Registered model whose versions are its candidates; NULL: a training's. */
-    char *to;    /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
+    size_t i_link; /**< Its place in the document's list, where data links are, too. */
+    char *id;      /**< "training:entrance", "model/sorter:entrance" */
+    char *from;    /**< A training pipeline's name; of a registered model "model/NAME". */
+    char *model;   /**< Registered model whose versions are its candidates; NULL: a training's. */
+    char *to;      /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
     char *deployment; /**< Whose traffic the link decides; NULL: it leads to a pipeline. */
     struct weir_policy_chain policies;
     char *
         default_model; /**< Registered model that serves before any version has passed; NULL: none. */
     int64_t default_version;
+};
+
+/**
+ * A link that starts a pipeline which runs jobs. A data link: versions of a dataset that a preparation
+ * makes start a pipeline that reads it. Without dataset, versions of a model start an evaluation or a
+ * comparison, which measures them.
+ */
+struct weir_ion_doc_feed {
+    char *id;   /**< "prepare:training" */
+    char *from; /**< A preparation; of models as a link's. */
+    char *to;
+    char *dataset; /**< NULL: it carries models. */
+    char *model;   /**< Registered model; NULL: a training's, or data. */
 };
 
 struct weir_ion_doc {
@@ -63,6 +91,8 @@ struct weir_ion_doc {
     size_t n_pipelines;
     struct weir_ion_doc_link *links;
     size_t n_links;
+    struct weir_ion_doc_feed *feeds;
+    size_t n_feeds;
 };
 
 /** What a link's `from` begins with if it is a registered model: no name of a pipeline has a "/". */
@@ -72,7 +102,16 @@ struct weir_ion_doc {
 #define WEIR_ION_TO_DEPLOYMENT "deployment/"
 
 #define WEIR_ION_PIPELINES_MAX 64
-#define WEIR_ION_LINKS_MAX     64
+#define WEIR_ION_LINKS_MAX     64 /* of all sorts */
+
+/** "training", "prediction" … as in the document. */
+const char *weir_pipeline_type_name(enum weir_pipeline_type type);
+
+/** Does it measure models that come through a link? */
+static inline bool weir_pipeline_measures(enum weir_pipeline_type type)
+{
+    return type == WEIR_PIPELINE_EVALUATION || type == WEIR_PIPELINE_COMPARISON;
+}
 
 /**
  * Read and check a document; text is copied into the arena.

@@ -74,7 +74,7 @@ static weir_status check_chain(const struct weir_policy_chain *chain, size_t i_l
 weir_status weir_ion_doc_check(const struct weir_ion_doc *doc, struct weir_error *err)
 {
     for (size_t i = 0; i < doc->n_links; i++) {
-        WEIR_TRY(check_chain(&doc->links[i].policies, i, err));
+        WEIR_TRY(check_chain(&doc->links[i].policies, doc->links[i].i_link, err));
     }
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];

@@ -26,4 +26,29 @@ weir_status doc_check_range(const struct doc_reader *reader, const char *key, in
 weir_status doc_read_triggers(const struct doc_reader *parent, const json_t *json,
                               struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
 
+/** A pipeline's `restart`. */
+weir_status doc_read_restart(const struct doc_reader *parent, const json_t *json,
+                             struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
+weir_status doc_read_preparation(const struct doc_reader *reader, const json_t *json,
+                                 struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
+weir_status doc_read_evaluation(const struct doc_reader *reader, const json_t *json,
+                                struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+weir_status doc_read_comparison(const struct doc_reader *reader, const json_t *json,
+                                struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
+/** Does it start a pipeline that runs jobs? It names a dataset, or leads to one that measures. */
+bool doc_is_feed(const struct weir_ion_doc *doc, const json_t *link);
+
+/** Read one, behind all pipelines and the links before it. */
+weir_status doc_read_feed(const struct doc_reader *reader, const json_t *json,
+                          const struct weir_ion_doc *doc,
+                          struct weir_ion_doc_feed *out) WEIR_MUST_CHECK;
+
+/** Behind all links: pipelines that data links lead to see new data. @return INVALID if pipelines would
+ *  start each other without end, or one that measures gets no models. */
+weir_status doc_check_feeds(const struct doc_reader *root,
+                            struct weir_ion_doc *doc) WEIR_MUST_CHECK;
+
 #endif

@@ -65,17 +65,16 @@ static void begin_pause(struct engine *engine, struct weir_ion_pipeline *pipelin
     pipeline->paused_by = weir_arena_strdup(engine->arena, engine_actor(engine));
     pipeline->paused_ms = engine->now_ms;
     pipeline->updated_ms = engine->now_ms;
-    bool is_training = engine_is(pipeline->state, PIPELINE_TRAINING);
+    bool is_running = engine_is_running(pipeline);
     if (engine_is(pipeline->type, "prediction")) {
         stop_replicas(engine, pipeline);
-    } else if (!is_training) {
+    } else if (!is_running) {
         engine_set_state(engine, pipeline, pipeline->state, engine_pause_reason(engine, pipeline));
     }
-    engine_tell(
-        engine, "pipeline_paused",
-        weir_arena_printf(engine->arena, "Pipeline %s was paused by %s%s.", pipeline->name,
-                          engine_actor(engine),
-                          is_training ? "; the training that runs goes on to its end" : ""));
+    engine_tell(engine, "pipeline_paused",
+                weir_arena_printf(engine->arena, "Pipeline %s was paused by %s%s.", pipeline->name,
+                                  engine_actor(engine),
+                                  is_running ? "; the run in progress goes on to its end" : ""));
 }
 
 static void end_pause(struct engine *engine, struct weir_ion_pipeline *pipeline)

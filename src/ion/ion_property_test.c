@@ -26,6 +26,18 @@ static struct weir_arena arena;
     " source: {kind: http}}], links: [{from: t, to: p, default: free@1, policy: " to_p "},"        \
     " {from: u, to: q, policy: " to_q "}]}"
 
+/** All sorts of pipelines; what is prepared of "faces" is "people". */
+#define GRAPH                                                                                      \
+    "{name: x, pipelines: [{name: r, type: preparation, dataset: faces, output: people,"           \
+    " parameters: {argv: [a]}, triggers: [new-data], restart: {kind: on-failure, times: 2,"        \
+    " backoff_s: 1000}}, {name: u, type: training, dataset: people, model: m, restart: {kind:"     \
+    " always, backoff_s: 5000}}, {name: t, type: training, dataset: faces, model: m,"              \
+    " triggers: {new_data: true}}, {name: e, type: evaluation, dataset: people},"                  \
+    " {name: c, type: comparison, dataset: faces, against: p, critical: true}, {name: p,"          \
+    " type: prediction, source: {kind: http}, restart: {kind: always, backoff_s: 2000}}],"         \
+    " links: [{from: r, to: u, dataset: people}, {from: r, to: e, dataset: people},"               \
+    " {from: u, to: e}, {from: t, to: c}, {from: t, to: p, policy: manual}]}"
+
 static const char *const documents[] = {
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
     " triggers: {new_data: true, schedule: '0 0 * * * ?'}}, {name: p, type: prediction,"
@@ -100,8 +112,9 @@ static struct weir_ion_event random_apply(struct world *world)
     size_t i_doc = weir_rng_below(&world->rng, 2) == 0
                        ? WEIR_ARRAY_LEN(documents) - 1 - weir_rng_below(&world->rng, 2)
                        : weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents));
+    const char *yaml = weir_rng_below(&world->rng, 5) == 0 ? GRAPH : documents[i_doc];
     event.mode = weir_rng_below(&world->rng, 4) == 0 ? WEIR_ION_SANDBOX : NULL;
-    event.doc = doc_from_yaml(&arena, documents[i_doc], &text);
+    event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
     struct weir_ion_dataset *datasets = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_dataset);
     datasets[0] = (struct weir_ion_dataset){"faces", world->datasets[0], "/f", "d", "b", 0, 0, 0};
@@ -257,6 +270,13 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
         .pipeline = pipeline != NULL ? pipeline->name : "t",
         .training = pipeline != NULL ? pipeline->training - (int64_t)weir_rng_below(rng, 2) : 0,
     };
+    if (pipeline != NULL && strcmp(pipeline->type, "preparation") == 0 &&
+        weir_rng_below(rng, 2) == 0) {
+        event.type = strcmp(pipeline->state, "FREEZING") == 0 ? WEIR_ION_EVENT_FROZEN
+                                                              : WEIR_ION_EVENT_FINISHED;
+        event.training = pipeline->training;
+        return event;
+    }
     if (pipeline != NULL && weir_rng_below(rng, 5) == 0) {
         return random_reports(world, state, pipeline);
     }
@@ -471,16 +491,16 @@ static void check_pause(const struct weir_ion_pipeline *old,
                         const struct weir_ion_actions *actions)
 {
     bool is_paused = pipeline->paused_by != NULL;
-    bool is_training = strcmp(pipeline->type, "training") == 0;
+    bool runs_jobs = strcmp(pipeline->type, "prediction") != 0;
     REQUIRE(is_paused == (pipeline->paused_ms > 0));
     REQUIRE(!is_paused || strcmp(pipeline->state, "REMOVED") != 0);
-    REQUIRE(!is_paused || is_training ||
+    REQUIRE(!is_paused || runs_jobs ||
             (strcmp(pipeline->state, "WAITING") == 0 && pipeline->job == NULL &&
              strstr(pipeline->state_reason, "paused by ") != NULL));
     REQUIRE(!is_paused || old == NULL || old->paused_by == NULL ||
             pipeline->training == old->training);
-    REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 ||
-            (pipeline->pending_cause == NULL && pipeline->runs_left == 0));
+    REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 || pipeline->pending_cause != NULL ||
+            pipeline->runs_left == 0);
     REQUIRE(is_paused || strcmp(pipeline->state, "WAITING") != 0 || pipeline->candidate == NULL ||
             strstr(pipeline->state_reason, "have ended") != NULL);
     for (size_t i = 0; i < actions->n; i++) {
@@ -524,6 +544,55 @@ static void check_pipelines(const struct weir_ion_state *before, const struct we
         const struct weir_ion_candidate *now = link != NULL ? serving(state, link->id) : NULL;
         REQUIRE(now == NULL || strcmp(now->id, pipeline->candidate) == 0);
         json_decref(json);
+    }
+}
+
+static bool is_running(const struct weir_ion_pipeline *pipeline)
+{
+    return pipeline != NULL &&
+           (strcmp(pipeline->state, "TRAINING") == 0 || strcmp(pipeline->state, "RUNNING") == 0 ||
+            strcmp(pipeline->state, "FREEZING") == 0);
+}
+
+/** The ends of a data link do not begin to run at once; who waits, waits for one that runs. */
+static void check_data_links(const struct weir_ion_state *before,
+                             const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        const struct weir_ion_pipeline *old = weir_ion_pipeline_of(before, pipeline->name);
+        bool has_begun = old == NULL || old->training < pipeline->training;
+        bool is_held = is_running(pipeline);
+        for (size_t k = 0; k < state->doc.n_feeds; k++) {
+            const struct weir_ion_doc_feed *feed = &state->doc.feeds[k];
+            bool is_from = strcmp(feed->from, pipeline->name) == 0;
+            if (feed->dataset == NULL || (!is_from && strcmp(feed->to, pipeline->name) != 0)) {
+                continue;
+            }
+            bool other_runs =
+                is_running(weir_ion_pipeline_of(state, is_from ? feed->to : feed->from));
+            REQUIRE(!other_runs || !is_running(pipeline) || !has_begun);
+            is_held = is_held || other_runs;
+        }
+        REQUIRE(pipeline->pending_cause == NULL || is_held || pipeline->paused_by != NULL);
+    }
+}
+
+/** What a pipeline's state says of its type, and nothing that starts by itself is forgotten. */
+static void check_runs(const struct weir_ion_state *state, int64_t now_ms)
+{
+    for (size_t i = 0; i < state->n_pipelines; i++) {
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        bool is_freezing = strcmp(pipeline->state, "FREEZING") == 0;
+        bool measures =
+            strcmp(pipeline->type, "evaluation") == 0 || strcmp(pipeline->type, "comparison") == 0;
+        REQUIRE(!is_freezing ||
+                (strcmp(pipeline->type, "preparation") == 0 && pipeline->job == NULL));
+        REQUIRE(!is_running(pipeline) || strcmp(pipeline->type, "prediction") != 0);
+        REQUIRE(!is_running(pipeline) || pipeline->restart_ms == 0);
+        REQUIRE(pipeline->restart_ms == 0 ||
+                weir_ion_next_tick_ms(state, now_ms) <= WEIR_MAX(pipeline->restart_ms, now_ms));
+        REQUIRE(!is_running(pipeline) || !measures || pipeline->measured_version > 0);
     }
 }
 
@@ -749,6 +818,8 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
     }
     check_candidates(&before, state, &actions);
     check_pipelines(&before, state, &actions);
+    check_data_links(&before, state);
+    check_runs(state, now_ms);
     check_decisions(&before, state, &actions, now_ms, &checks->history);
     if (event->type == WEIR_ION_EVENT_TICK) {
         check_nothing_is_forgotten(state, now_ms);
@@ -779,6 +850,7 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
 
 /** How often histories came to what they are there for. */
 static int n_shadows, n_canaries, n_sandboxes, n_rows, n_pauses;
+static int n_freezes, n_held, n_restarts, n_measured;
 
 static void count_states(const struct weir_ion_state *state)
 {
@@ -787,8 +859,13 @@ static void count_states(const struct weir_ion_state *state)
         n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
     }
     for (size_t i = 0; i < state->n_pipelines; i++) {
-        n_rows += state->pipelines[i].runs_left > 0;
-        n_pauses += state->pipelines[i].paused_by != NULL;
+        const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
+        n_rows += pipeline->runs_left > 0;
+        n_freezes += strcmp(pipeline->state, "FREEZING") == 0;
+        n_held += pipeline->pending_cause != NULL && !is_running(pipeline);
+        n_restarts += pipeline->restart_ms > 0;
+        n_measured += pipeline->measured_version > 0 && is_running(pipeline);
+        n_pauses += pipeline->paused_by != NULL;
     }
     n_sandboxes += state->ion.mode != NULL && strcmp(state->ion.mode, "sandbox") == 0;
 }
@@ -845,6 +922,12 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
     ck_assert_int_gt(n_sandboxes, 20);
     ck_assert_int_gt(n_rows, 20);
     ck_assert_int_gt(n_pauses, 20);
+    printf("%d freezes, %d held, %d to start again, %d measured\n", n_freezes, n_held, n_restarts,
+           n_measured);
+    ck_assert_int_gt(n_freezes, 5);
+    ck_assert_int_gt(n_held, 20);
+    ck_assert_int_gt(n_restarts, 5);
+    ck_assert_int_gt(n_measured, 20);
 }
 
 END_TEST

@@ -15,6 +15,9 @@ void engine_set_state(struct engine *engine, struct weir_ion_pipeline *pipeline,
     if (!engine_is(pipeline->state, state)) {
         pipeline->state_ms = engine->now_ms;
     }
+    if (engine_is(state, PIPELINE_SERVING)) {
+        pipeline->n_failures = 0;
+    }
     pipeline->state = state;
     pipeline->state_reason = weir_arena_strdup(engine->arena, reason);
     pipeline->updated_ms = engine->now_ms;
@@ -67,13 +70,15 @@ static void tell_failed(struct engine *engine, struct weir_ion_pipeline *pipelin
         engine->arena, "Pipeline %s cannot serve deployment %" PRId64 ": %s%s", pipeline->name,
         pipeline->deployment_revision, verdict->reason,
         verdict->served_revision > 0 ? "; it serves the one before" : "; it decides nothing");
+    const struct weir_ion_doc_pipeline *doc =
+        weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
+    bool is_down = verdict->served_revision == 0 && doc != NULL && doc->is_critical;
     engine_tell(engine, "deployment_failed", message);
-    engine_act(engine, (struct weir_ion_action){
-                           .type = WEIR_ION_ACTION_ALERT,
-                           .key = alert_key(engine, pipeline),
-                           .kind = "deployment_failed",
-                           .severity = verdict->served_revision > 0 ? "warning" : "critical",
-                           .message = message});
+    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
+                                                .key = alert_key(engine, pipeline),
+                                                .kind = "deployment_failed",
+                                                .severity = is_down ? "critical" : "warning",
+                                                .message = message});
 }
 
 static void tell_served(struct engine *engine, const struct weir_ion_pipeline *pipeline)

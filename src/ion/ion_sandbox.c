@@ -93,7 +93,11 @@ void engine_run_again(struct engine *engine, struct weir_ion_pipeline *pipeline)
     engine_trigger(engine, pipeline,
                    weir_arena_printf(engine->arena, "by hand (%s), %" PRId64 " more after it",
                                      by != NULL ? by : "nobody known", pipeline->runs_left));
-    pipeline->cause_by = by;
+    if (pipeline->pending_cause != NULL) {
+        pipeline->pending_by = by; /* it waits for the other end of a data link */
+    } else {
+        pipeline->cause_by = by;
+    }
 }
 
 /* ---- promote --------------------------------------------------------------------------------- */

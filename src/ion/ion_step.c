@@ -156,12 +156,14 @@ static weir_status dispatch(struct engine *engine)
         return engine_on_deleted(engine);
     case WEIR_ION_EVENT_MODEL:
         engine_on_model(engine);
+        engine_measure_model(engine);
         break;
     case WEIR_ION_EVENT_DATASET:
         on_dataset(engine);
         break;
     case WEIR_ION_EVENT_TICK:
         engine_tick_triggers(engine);
+        engine_tick_restarts(engine);
         engine_tick_policies(engine);
         break;
     case WEIR_ION_EVENT_TRIGGER:
@@ -195,6 +197,9 @@ static weir_status dispatch(struct engine *engine)
     case WEIR_ION_EVENT_CANCELLED:
         engine_on_ended(engine);
         break;
+    case WEIR_ION_EVENT_FROZEN:
+        engine_on_frozen(engine);
+        break;
     }
     return WEIR_OK;
 }
@@ -219,13 +224,17 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
         *state = before; /* Its rows are as they were: what was armed are copies. */
         return status;
     }
+    engine_start_pending(&engine);
     engine_shift(&engine, &before.doc, wanted);
     return WEIR_OK;
 }
 
 int64_t weir_ion_next_tick_ms(const struct weir_ion_state *state, int64_t now_ms)
 {
-    return engine_is(state->ion.state, "ACTIVE")
-               ? WEIR_MIN(engine_triggers_tick_ms(state, now_ms), engine_policies_tick_ms(state))
-               : INT64_MAX;
+    if (!engine_is(state->ion.state, "ACTIVE")) {
+        return INT64_MAX;
+    }
+    int64_t next_ms =
+        WEIR_MIN(engine_triggers_tick_ms(state, now_ms), engine_policies_tick_ms(state));
+    return WEIR_MIN(next_ms, engine_restarts_tick_ms(state, now_ms));
 }

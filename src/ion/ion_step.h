@@ -25,9 +25,15 @@
  *                   ↘  DEPLOY_FAILED (with the reason; what was served before may serve on)
  * and weir_ion_candidate_shown says of a candidate what people are to be told.
  *
- * Triggers that come while a training runs are folded into one further training.
+ * A pipeline of another type runs jobs, one at a time, each with a number (`training`):
+ *     IDLE → TRAINING → IDLE                 a training
+ *     IDLE → RUNNING → FREEZING → IDLE       a preparation
+ *     IDLE → RUNNING → IDLE                  an evaluation, a comparison
+ * Triggers that come while it runs are folded into one further run. At the ends of a data link one runs
+ * at a time, because both use the dataset's folder: what is to start the other meanwhile waits in the
+ * same way. How a run ended may start the next (ion/restart.h).
  *
- * A pipeline that is paused begins nothing: a training that runs goes on to its end, and what triggers the
+ * A pipeline that is paused begins nothing: a run in progress goes on to its end, and what triggers the
  * next is remembered; replicas stop (WAITING). Links choose as before. What of it was wanted meanwhile
  * begins when it is resumed. Removed with its pipeline, or its ION, a pause is over.
  */
@@ -73,23 +79,29 @@ struct weir_ion_pipeline {
     char *id; /**< "ION:NAME" */
     char *ion;
     char *name;
-    char *type;         /**< "training" or "prediction". */
-    char *state;        /**< Training: IDLE, TRAINING. Prediction: WAITING (nothing to serve, or no
+    char *type;         /**< "training", "prediction" or another (ion/ion_doc.h). */
+    char *state;        /**< Training: IDLE, TRAINING. Others that run jobs: IDLE,
+                           RUNNING; of a preparation also FREEZING (the
+                           command has ended, and a version is made of what it wrote). Prediction: WAITING (nothing to serve, or no
                            replicas), DEPLOYING, SERVING, DEPLOY_FAILED. Removed: REMOVED. */
     char *state_reason; /**< Of DEPLOY_FAILED: what the replica said. */
     int64_t state_ms;   /**< Since when it is in this state. */
     char *job;       /**< Of the running training, or of the replicas; set by whoever starts it. */
     char *run;       /**< Of the running training. */
-    char *paused_by; /**< Who paused it: no training begins, replicas do not run; NULL: nobody. */
-    int64_t paused_ms; /**< When; 0: it is not paused. */
-    /* Training. */
-    int64_t training;    /**< Number of the running or last training; 0 = none yet. */
-    int64_t started_ms;  /**< When it was started. */
-    char *cause;         /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
-    char *cause_by;      /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
-    char *pending_cause; /**< A further training is wanted: why first; NULL = none. */
-    char *pending_by;    /**< Who triggered that one by hand; NULL = nobody. */
-    int64_t runs_left;   /**< Trainings that follow this one, as people asked for; at most
+    char *paused_by; /**< Who paused it: no run begins, replicas do not run; NULL: nobody. */
+    int64_t paused_ms;  /**< When; 0: it is not paused. */
+    int64_t n_failures; /**< Runs, or replicas, that have failed in a row. */
+    int64_t restart_ms; /**< When it starts again by its restart rule; 0: it does not. */
+    /* Of those that run jobs. */
+    int64_t training;     /**< Number of the running or last run; 0 = none yet. */
+    int64_t started_ms;   /**< When it was started. */
+    char *cause;          /**< Why it runs: "manual by ann", "schedule", "people version 3" … */
+    char *cause_by;       /**< Who triggered it by hand, with ", " between them; NULL = nobody. */
+    char *pending_cause;  /**< A further training is wanted: why first; NULL = none. */
+    char *pending_by;     /**< Who triggered that one by hand; NULL = nobody. */
+    char *measured_model; /**< Newest model version that came to be measured; NULL: none. */
+    int64_t measured_version;
+    int64_t runs_left;       /**< Trainings that follow this one, as people asked for; at most
                             WEIR_ION_RUNS_MAX. */
     int64_t dataset_version; /**< Latest version seen. */
     int64_t next_fire_ms;    /**< The nearest time of its schedules; 0 = none. */
@@ -254,6 +266,8 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_FINISHED,  /**< pipeline, training; of replicas: job. */
     WEIR_ION_EVENT_FAILED,    /**< pipeline, training, note; of replicas: job. */
     WEIR_ION_EVENT_CANCELLED, /**< The same; note: by whom. A person wanted it: no alert. */
+    WEIR_ION_EVENT_FROZEN, /**< pipeline, training: of a preparation that is FREEZING; version: of the
+                                 dataset that it makes. */
 };
 
 struct weir_ion_event {
@@ -285,7 +299,8 @@ struct weir_ion_event {
 };
 
 enum weir_ion_action_type {
-    WEIR_ION_ACTION_START_TRAINING,   /**< key, pipeline, number = training, message = cause. */
+    WEIR_ION_ACTION_START_TRAINING,   /**< Of any pipeline that runs jobs: key, pipeline, number =
+                                         training, message = cause. */
     WEIR_ION_ACTION_STOP_TRAINING,    /**< key, pipeline, number = training, job. */
     WEIR_ION_ACTION_START_PREDICTION, /**< key, pipeline. */
     WEIR_ION_ACTION_STOP_PREDICTION,  /**< key, pipeline, job. */

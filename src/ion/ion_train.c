@@ -3,22 +3,47 @@
 #include <inttypes.h>
 #include <string.h>
 
-static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+bool engine_runs_jobs(const struct weir_ion_pipeline *pipeline)
 {
-    return weir_arena_printf(engine->arena, "training_failed:%s", pipeline->id);
+    return !engine_is(pipeline->type, "prediction");
 }
 
-void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+static bool is_training(const struct weir_ion_pipeline *pipeline)
 {
-    if (engine_is(pipeline->type, "training")) {
-        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
-                                                    .key = alert_key(engine, pipeline)});
-    }
+    return engine_is(pipeline->type, "training");
 }
+
+bool engine_is_running(const struct weir_ion_pipeline *pipeline)
+{
+    return engine_is(pipeline->state, PIPELINE_TRAINING) ||
+           engine_is(pipeline->state, PIPELINE_RUNNING) ||
+           engine_is(pipeline->state, PIPELINE_FREEZING);
+}
+
+/** "Training 3 of pipeline faces", "Run 3 of pipeline prepare". */
+static char *run_text(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    return weir_arena_printf(engine->arena, "%s %" PRId64 " of pipeline %s",
+                             is_training(pipeline) ? "Training" : "Run", pipeline->training,
+                             pipeline->name);
+}
+
+/** An event "training_WHAT" or "run_WHAT". */
+static void tell_run(struct engine *engine, const struct weir_ion_pipeline *pipeline,
+                     const char *what, const char *message)
+{
+    engine_tell(
+        engine,
+        weir_arena_printf(engine->arena, "%s_%s", is_training(pipeline) ? "training" : "run", what),
+        message);
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, char *cause, char *by)
 {
-    engine_set_state(engine, pipeline, PIPELINE_TRAINING, NULL);
+    engine_set_state(engine, pipeline, is_training(pipeline) ? PIPELINE_TRAINING : PIPELINE_RUNNING,
+                     NULL);
     pipeline->training++;
     pipeline->cause = cause;
     pipeline->cause_by = by;
@@ -26,6 +51,7 @@ static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, cha
     pipeline->pending_by = NULL;
     pipeline->job = NULL;
     pipeline->run = NULL;
+    pipeline->restart_ms = 0;
     pipeline->started_ms = engine->now_ms;
     pipeline->updated_ms = engine->now_ms;
     engine_use_data(engine, pipeline);
@@ -36,13 +62,12 @@ static void start(struct engine *engine, struct weir_ion_pipeline *pipeline, cha
                            .pipeline = pipeline->name,
                            .number = pipeline->training,
                            .message = cause});
-    engine_tell(engine, "training_triggered",
-                weir_arena_printf(engine->arena,
-                                  "Training %" PRId64 " of pipeline %s was triggered: %s.",
-                                  pipeline->training, pipeline->name, cause));
+    tell_run(engine, pipeline, "triggered",
+             weir_arena_printf(engine->arena, "%s was triggered: %s.", run_text(engine, pipeline),
+                               cause));
 }
 
-/** One more person wants the further training. */
+/** One more person wants the further run. */
 static void add_pending_by(struct engine *engine, struct weir_ion_pipeline *pipeline, char *by)
 {
     if (by == NULL) {
@@ -56,40 +81,104 @@ static void add_pending_by(struct engine *engine, struct weir_ion_pipeline *pipe
     }
 }
 
+/** The pipeline at the other end of a data link, if it runs: both use the dataset's folder. */
+static const struct weir_ion_pipeline *held_by(struct engine *engine,
+                                               const struct weir_ion_pipeline *pipeline)
+{
+    const struct weir_ion_doc *doc = &engine->state->doc;
+    for (size_t i = 0; i < doc->n_feeds; i++) {
+        bool is_from = strcmp(doc->feeds[i].from, pipeline->name) == 0;
+        if (doc->feeds[i].dataset == NULL) {
+            continue; /* A version of a model stays as it is. */
+        }
+        const char *name = is_from                                         ? doc->feeds[i].to
+                           : strcmp(doc->feeds[i].to, pipeline->name) == 0 ? doc->feeds[i].from
+                                                                           : NULL;
+        const struct weir_ion_pipeline *other = engine_pipeline(engine, name);
+        if (other != NULL && engine_is_running(other)) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/** Why it does not start at once: it is paused, or waits for this one. */
+static void tell_queued(struct engine *engine, const struct weir_ion_pipeline *pipeline,
+                        const struct weir_ion_pipeline *before)
+{
+    const char *verb = is_training(pipeline) ? "trains" : "runs";
+    if (before == NULL || pipeline->paused_by != NULL) {
+        tell_run(engine, pipeline, "queued",
+                 weir_arena_printf(engine->arena,
+                                   "Pipeline %s is paused, and %s when it goes on: %s.",
+                                   pipeline->name, verb, pipeline->pending_cause));
+        return;
+    }
+    tell_run(engine, pipeline, "queued",
+             weir_arena_printf(engine->arena,
+                               "Pipeline %s %s%s when %s %" PRId64 "%s%s has ended: %s.",
+                               pipeline->name, verb, before == pipeline ? " again" : "",
+                               is_training(before) ? "training" : "run", before->training,
+                               before == pipeline ? "" : " of pipeline ",
+                               before == pipeline ? "" : before->name, pipeline->pending_cause));
+}
+
 void engine_trigger(struct engine *engine, struct weir_ion_pipeline *pipeline, const char *cause)
 {
     char *copy = weir_arena_strdup(engine->arena, cause);
+    if (engine_lacks_model(engine, pipeline)) {
+        tell_run(engine, pipeline, "skipped",
+                 weir_arena_printf(engine->arena, "Pipeline %s has no model to measure yet: %s.",
+                                   pipeline->name, cause));
+        return;
+    }
     bool is_by_hand =
         engine->event->type == WEIR_ION_EVENT_TRIGGER || engine->event->type == WEIR_ION_EVENT_RUN;
     char *by = is_by_hand ? weir_arena_strdup(engine->arena, engine_actor(engine)) : NULL;
-    bool is_paused = pipeline->paused_by != NULL;
-    if (!engine_is(pipeline->state, PIPELINE_TRAINING) && !is_paused) {
+    const struct weir_ion_pipeline *before =
+        engine_is_running(pipeline) ? pipeline : held_by(engine, pipeline);
+    if (before == NULL && pipeline->paused_by == NULL) {
         start(engine, pipeline, copy, by);
         return;
     }
     add_pending_by(engine, pipeline, by);
     if (pipeline->pending_cause != NULL) {
-        return; /* One further training covers this trigger too. */
+        return; /* One further run covers this trigger too. */
     }
     pipeline->pending_cause = copy;
     pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, "training_queued",
-                is_paused ? weir_arena_printf(engine->arena,
-                                              "Pipeline %s is paused, and trains when it goes on: "
-                                              "%s.",
-                                              pipeline->name, cause)
-                          : weir_arena_printf(engine->arena,
-                                              "Pipeline %s trains again when training %" PRId64
-                                              " has ended: %s.",
-                                              pipeline->name, pipeline->training, cause));
+    tell_queued(engine, pipeline, before);
+}
+
+void engine_start_pending(struct engine *engine)
+{
+    for (size_t i = 0; i < engine->state->n_pipelines; i++) {
+        struct weir_ion_pipeline *pipeline = &engine->state->pipelines[i];
+        if (pipeline->pending_cause != NULL && engine_is(pipeline->state, PIPELINE_IDLE) &&
+            pipeline->paused_by == NULL && held_by(engine, pipeline) == NULL) {
+            start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
+        }
+    }
 }
 
 void engine_go_on(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     if (pipeline->pending_cause == NULL) {
         engine_run_again(engine, pipeline);
-    } else if (pipeline->paused_by == NULL) {
-        start(engine, pipeline, pipeline->pending_cause, pipeline->pending_by);
+    }
+}
+
+void engine_stop_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    if (pipeline->job != NULL) {
+        engine_act(engine,
+                   (struct weir_ion_action){.type = WEIR_ION_ACTION_STOP_TRAINING,
+                                            .key = weir_arena_printf(engine->arena, "stop_%s:%s:%s",
+                                                                     pipeline->type, pipeline->id,
+                                                                     pipeline->job),
+                                            .pipeline = pipeline->name,
+                                            .number = pipeline->training,
+                                            .job = pipeline->job});
     }
 }
 
@@ -100,23 +189,29 @@ void engine_on_started(struct engine *engine)
     if (pipeline == NULL || pipeline->job != NULL) {
         return;
     }
-    bool is_training = engine_is(pipeline->type, "training");
-    if (!is_training && pipeline->paused_by != NULL) {
+    bool runs_jobs = engine_runs_jobs(pipeline);
+    if (!runs_jobs && pipeline->paused_by != NULL) {
         return;
     }
-    if (is_training &&
-        (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training)) {
+    if (runs_jobs && (!engine_is_running(pipeline) || pipeline->training != event->training ||
+                      engine_is(pipeline->state, PIPELINE_FREEZING))) {
         return;
     }
     pipeline->job = weir_arena_strdup(engine->arena, event->job);
     pipeline->run = weir_arena_strdup(engine->arena, event->run);
     pipeline->updated_ms = engine->now_ms;
-    engine_tell(engine, is_training ? "training_started" : "prediction_started",
-                weir_arena_printf(engine->arena, "Job %s was made for pipeline %s.", event->job,
-                                  pipeline->name));
+    char *message = weir_arena_printf(engine->arena, "Job %s was made for pipeline %s.", event->job,
+                                      pipeline->name);
+    if (runs_jobs) {
+        tell_run(engine, pipeline, "started", message);
+    } else {
+        engine_tell(engine, "prediction_started", message);
+    }
 }
 
-/** Replicas are a service: if their job is over, somebody ended it. */
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+/** Replicas are a service: if their job is over, somebody ended it, or it failed for good. */
 static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     if (!engine_is(pipeline->job, engine->event->job != NULL ? engine->event->job : "")) {
@@ -128,43 +223,110 @@ static void replicas_ended(struct engine *engine, struct weir_ion_pipeline *pipe
     engine_forget_serving(engine, pipeline);
     engine_set_state(engine, pipeline, PIPELINE_WAITING,
                      weir_arena_printf(engine->arena, "its replicas have ended%s%s", colon, note));
+    if (engine->event->type != WEIR_ION_EVENT_CANCELLED) {
+        (void)engine_restart_later(engine, pipeline, engine->event->type == WEIR_ION_EVENT_FAILED);
+    }
     engine_tell(engine, "prediction_ended",
                 weir_arena_printf(engine->arena,
                                   "The replicas of pipeline %s have ended%s%s; they start again "
-                                  "with the next deployment.",
-                                  pipeline->name, colon, note));
+                                  "%s.",
+                                  pipeline->name, colon, note,
+                                  pipeline->restart_ms > 0 ? "by its restart rule"
+                                                           : "with the next deployment"));
 }
 
-static void tell_failed(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+static char *alert_key(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    return weir_arena_printf(engine->arena, "%s:%s",
+                             is_training(pipeline) ? "training_failed" : "pipeline_failed",
+                             pipeline->id);
+}
+
+void engine_forget_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+{
+    if (engine_runs_jobs(pipeline)) {
+        engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_RESOLVE,
+                                                    .key = alert_key(engine, pipeline)});
+    }
+}
+
+/** If a critical pipeline fails, the ION is down (watch/watch.h); a training that is not is told as it
+ *  always was. */
+static void raise_failure(struct engine *engine, const struct weir_ion_pipeline *pipeline,
+                          const char *message)
+{
+    const struct weir_ion_doc_pipeline *doc =
+        weir_ion_doc_pipeline(&engine->state->doc, pipeline->name);
+    bool is_critical = doc != NULL && doc->is_critical;
+    bool is_usual = is_training(pipeline) && !is_critical;
+    engine_act(engine,
+               (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
+                                        .key = alert_key(engine, pipeline),
+                                        .kind = is_usual ? "training_failed" : "pipeline_failed",
+                                        .severity = is_usual      ? NULL
+                                                    : is_critical ? "critical"
+                                                                  : "warning",
+                                        .message = message});
+}
+
+/** The state after a run that no other follows yet. */
+static void leave_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    engine_set_state(engine, pipeline, PIPELINE_IDLE, engine_pause_reason(engine, pipeline));
+    pipeline->job = NULL;
+    pipeline->run = NULL;
+    pipeline->updated_ms = engine->now_ms;
+}
+
+/** By its rule, or a person's wish for several. @return Whether a failure is not to be told yet. */
+static bool follow(struct engine *engine, struct weir_ion_pipeline *pipeline, bool has_failed)
+{
+    bool is_mended = engine_restart_later(engine, pipeline, has_failed);
+    engine_go_on(engine, pipeline);
+    return is_mended;
+}
+
+static void run_failed(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     const char *note = engine->event->note;
-    char *message = weir_arena_printf(
-        engine->arena, "Training %" PRId64 " of pipeline %s has failed: %s.", pipeline->training,
-        pipeline->name, note != NULL ? note : "no reason is known");
-    engine_tell(engine, "training_failed", message);
-    engine_act(engine, (struct weir_ion_action){.type = WEIR_ION_ACTION_ALERT,
-                                                .key = alert_key(engine, pipeline),
-                                                .kind = "training_failed",
-                                                .message = message});
+    char *message =
+        weir_arena_printf(engine->arena, "%s has failed: %s.", run_text(engine, pipeline),
+                          note != NULL ? note : "no reason is known");
+    leave_run(engine, pipeline);
+    tell_run(engine, pipeline, "failed", message);
+    if (!follow(engine, pipeline, true)) {
+        raise_failure(engine, pipeline, message);
+    }
 }
 
-/** A training that a person ends says nothing about the next: an alert of before stays as it is. */
-static void tell_cancelled(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+/** A run that a person ends says nothing about the next: an alert of before stays as it is. */
+static void run_cancelled(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     const char *note = engine->event->note;
-    engine_tell(engine, "training_cancelled",
-                weir_arena_printf(engine->arena, "Training %" PRId64 " of pipeline %s was %s.",
-                                  pipeline->training, pipeline->name,
-                                  note != NULL ? note : "cancelled"));
+    tell_run(engine, pipeline, "cancelled",
+             weir_arena_printf(engine->arena, "%s was %s.", run_text(engine, pipeline),
+                               note != NULL ? note : "cancelled"));
+    leave_run(engine, pipeline);
+    engine_go_on(engine, pipeline);
 }
 
-static void tell_finished(struct engine *engine, const struct weir_ion_pipeline *pipeline)
+static void run_finished(struct engine *engine, struct weir_ion_pipeline *pipeline,
+                         const char *what)
 {
-    engine_tell(engine, "training_finished",
-                weir_arena_printf(engine->arena,
-                                  "Training %" PRId64 " of pipeline %s has finished.",
-                                  pipeline->training, pipeline->name));
+    tell_run(
+        engine, pipeline, "finished",
+        weir_arena_printf(engine->arena, "%s has finished%s.", run_text(engine, pipeline), what));
+    leave_run(engine, pipeline);
     engine_forget_failure(engine, pipeline);
+    (void)follow(engine, pipeline, false);
+}
+
+/** A preparation's command has ended well: a version is made of what it wrote. */
+static void freeze(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    engine_set_state(engine, pipeline, PIPELINE_FREEZING, NULL);
+    pipeline->job = NULL;
+    pipeline->updated_ms = engine->now_ms;
 }
 
 void engine_on_ended(struct engine *engine)
@@ -174,23 +336,37 @@ void engine_on_ended(struct engine *engine)
     if (pipeline == NULL) {
         return;
     }
-    if (!engine_is(pipeline->type, "training")) {
+    if (!engine_runs_jobs(pipeline)) {
         replicas_ended(engine, pipeline);
         return;
     }
-    if (!engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->training != event->training) {
+    bool is_frozen = engine_is(pipeline->state, PIPELINE_FREEZING);
+    if (!engine_is_running(pipeline) || pipeline->training != event->training ||
+        (is_frozen && event->type != WEIR_ION_EVENT_FAILED)) {
+        return; /* of an earlier run; of the command of one whose output is being frozen */
+    }
+    if (event->type == WEIR_ION_EVENT_FAILED) {
+        run_failed(engine, pipeline);
+    } else if (event->type == WEIR_ION_EVENT_CANCELLED) {
+        run_cancelled(engine, pipeline);
+    } else if (engine_is(pipeline->type, "preparation")) {
+        freeze(engine, pipeline);
+    } else {
+        run_finished(engine, pipeline, "");
+    }
+}
+
+void engine_on_frozen(struct engine *engine)
+{
+    const struct weir_ion_event *event = engine->event;
+    struct weir_ion_pipeline *pipeline = engine_pipeline(engine, event->pipeline);
+    const struct weir_ion_doc_pipeline *doc =
+        weir_ion_doc_pipeline(&engine->state->doc, event->pipeline);
+    if (pipeline == NULL || doc == NULL || !engine_is(pipeline->state, PIPELINE_FREEZING) ||
+        pipeline->training != event->training) {
         return;
     }
-    engine_set_state(engine, pipeline, PIPELINE_IDLE, engine_pause_reason(engine, pipeline));
-    pipeline->job = NULL;
-    pipeline->run = NULL;
-    pipeline->updated_ms = engine->now_ms;
-    if (event->type == WEIR_ION_EVENT_FINISHED) {
-        tell_finished(engine, pipeline);
-    } else if (event->type == WEIR_ION_EVENT_CANCELLED) {
-        tell_cancelled(engine, pipeline);
-    } else {
-        tell_failed(engine, pipeline);
-    }
-    engine_go_on(engine, pipeline);
+    run_finished(
+        engine, pipeline,
+        weir_arena_printf(engine->arena, ": %s version %" PRId64, doc->output, event->version));
 }

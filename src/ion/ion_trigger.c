@@ -418,7 +418,14 @@ weir_status engine_on_trigger(struct engine *engine)
                               engine->state->ion.name, name);
     }
     if (doc->type == WEIR_PIPELINE_PREDICTION) {
-        return weir_error_set(engine->err, WEIR_ERR_INVALID, "pipeline \"%s\" does not train",
+        return weir_error_set(engine->err, WEIR_ERR_INVALID,
+                              "pipeline \"%s\" is a prediction: it serves, and is not started",
+                              name);
+    }
+    if (engine_lacks_model(engine, pipeline)) {
+        return weir_error_set(engine->err, WEIR_ERR_CONFLICT,
+                              "pipeline \"%s\" has no model to measure yet: none has come through "
+                              "its link",
                               name);
     }
     struct weir_trigger_inputs inputs;
@@ -476,7 +483,7 @@ static void tick(struct engine *engine, struct weir_ion_trigger *row,
         row->updated_ms = engine->now_ms;
         show_next(engine, pipeline);
     }
-    bool is_busy = engine_is(pipeline->state, PIPELINE_TRAINING) || pipeline->paused_by != NULL;
+    bool is_busy = engine_is_running(pipeline) || pipeline->paused_by != NULL;
     if (observes && (seen == NULL || is_busy)) {
         return; /* What is observed of the past does not start another run behind this one. */
     }

@@ -311,6 +311,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     struct engine_config engine = {.store = server->store,
                                    .listener = weir_api_listener(server->api),
                                    .blobs = server->blobs,
+                                   .freezer = weir_api_freezer(server->api),
                                    .state_dir = server->state,
                                    .server_url = server->url,
                                    .load = load_of,

@@ -46,7 +46,8 @@ static const struct {
     {"access_refused", "warning"},    {"alert_raised", "warning"},
     {"device_bad", "warning"},        {"device_gone", "warning"},
     {"replica_silent", "warning"},    {"replica_replaced", "warning"},
-    {"replica_ended", "warning"},
+    {"replica_ended", "warning"},     {"run_failed", "error"},
+    {"run_cancelled", "warning"},
 };
 
 const char *weir_event_severity(const char *kind)

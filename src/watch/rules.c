@@ -57,9 +57,11 @@ struct door {
     const char *refused_by; /**< The first replica that has some. */
 };
 
+/** Of a pipeline that is not critical nothing is more than a warning. */
 static void find_of_door(const struct look *look, const struct door *door, const char *kind,
                          const char *severity, const char *message)
 {
+    severity = door->doc->is_critical ? severity : "warning";
     weir_watch_add(look->findings, look->arena,
                    (struct weir_watch_finding){
                        .key = weir_arena_printf(look->arena, "%s:%s", kind, door->pipeline->id),

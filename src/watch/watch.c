@@ -16,7 +16,7 @@ static const char sql_restarting[] =
     " (n_restarts >= :n OR EXISTS (SELECT 1 FROM tasks WHERE tasks.job = jobs.id"
     " AND tasks.n_restarts >= :n)) ORDER BY created_ms, id";
 static const char sql_failing[] =
-    "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed')"
+    "SELECT id FROM alerts WHERE kind IN ('job_failed', 'training_failed', 'pipeline_failed')"
     " AND state <> 'resolved' AND count >= :n ORDER BY key";
 static const char sql_old_failures[] =
     "UPDATE alerts SET state = 'resolved', resolved_ms = :now, looked = 0"

@@ -26,8 +26,11 @@ static struct weir_node node;
 static void set_up(void)
 {
     weir_arena_init(&arena, 0);
-    doc = (struct weir_ion_doc_pipeline){
-        .name = "see", .type = WEIR_PIPELINE_PREDICTION, .replicas = 2, .no_frames_after_s = 100};
+    doc = (struct weir_ion_doc_pipeline){.name = "see",
+                                         .type = WEIR_PIPELINE_PREDICTION,
+                                         .is_critical = true,
+                                         .replicas = 2,
+                                         .no_frames_after_s = 100};
     pipeline = (struct weir_ion_pipeline){.id = "door:see",
                                           .name = "see",
                                           .type = "prediction",

@@ -24,6 +24,7 @@ KINDS = {
     "stage": ("src/endpoint/stages.def", "src/endpoint/stage/{}.c"),
     "policy": ("src/ion/policies.def", "src/ion/policy/{}.c"),
     "trigger": ("src/ion/triggers.def", "src/ion/trigger/{}.c"),
+    "restart": ("src/ion/restarts.def", "src/ion/restart/{}.c"),
     "job": ("src/framework/job_kinds.def", "src/framework/{}.c"),
     "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
     "receiver": ("src/notify/receivers.def", "src/notify/receiver/{}.c"),

@@ -603,6 +603,7 @@ export interface Ion {
     pipelines: Pipeline[] // Its pipelines
     project: string // Project it belongs to
     revision: number // Counts changes of the document
+    starts: StartingLink[] // Its links that start pipelines: with a dataset's versions, or with models to measure
     state: string // ACTIVE or DELETED
     updated_ms: Time // Last change of the document (ms)
 }
@@ -676,7 +677,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    noun: string | null // What it is a kind of: source, sink, stage, trigger, policy, job-kind or driver
+    noun: string | null // What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind or driver
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
     plural: string | null // Several of those
@@ -830,10 +831,12 @@ export interface NodeJoin {
 }
 
 export interface Pipeline {
+    against?: string | null // Where the model serves that a comparison compares with
     candidate: string | null // Candidate that serves
-    cause: string | null // Why it trains or trained last
+    cause: string | null // Why it runs or ran last
     cause_by: string | null // Who triggered it by hand
-    dataset?: string | null // Dataset of a training, gallery of a prediction
+    critical?: boolean | null // The ION is down if it fails
+    dataset?: string | null // Dataset that a run begins with, gallery of a prediction
     dataset_version: number // Latest version of its dataset seen
     deployment: PipelineDeployment | null // What replicas must serve; secrets are shown as ***
     deployment_revision: number // Counts changes of what replicas must serve
@@ -852,33 +855,39 @@ export interface Pipeline {
     impostors_path: string | null // Its folder
     impostors_version: number // Version of the impostors' dataset
     ion: string // ION
-    job: string | null // Job of the training or of the replicas
+    job: string | null // Job of the run or of the replicas
     last_frame_ms: Time | null // When a replica took a frame last (ms)
+    measured_model: string | null // Model that came last to be measured
+    measured_version: number // Its version; 0: none has come
     model?: string | null // Architecture that is trained
+    n_failures: number // Runs, or replicas, that have failed in a row
     name: string // Name within the ION
-    new_data?: boolean | null // It trains whenever its dataset gets a new version
+    new_data?: boolean | null // It runs whenever its dataset gets a new version
     next_fire_ms: Time | null // When a schedule of it fires next (ms)
+    output?: string | null // Dataset that a preparation makes
     parameter_servers?: number | null // Parameter servers of a training
-    paused_by: string | null // Who paused it: no training begins, replicas do not run
+    paused_by: string | null // Who paused it: no run begins, replicas do not run
     paused_ms: Time | null // When they did (ms)
-    pending_by: string | null // Who triggered the training after that by hand
-    pending_cause: string | null // Why it will train again after that
+    pending_by: string | null // Who triggered the run after that by hand
+    pending_cause: string | null // Why it will run again after that
     replicas?: number | null // Replicas of a prediction
-    run: string | null // Run of the training
-    runs_left: number // Trainings that follow this one, as a person asked for
-    schedule?: string | null // When it trains by itself
+    restart?: string | null // Restart rule
+    restart_ms: Time | null // When it starts again by its restart rule (ms)
+    run: string | null // Run of the pipeline, while it runs
+    runs_left: number // Runs that follow this one, as a person asked for
+    schedule?: string | null // When it runs by itself
     served_candidate: string | null // Candidate that replicas serve
     served_revision: number // Newest deployment that a replica serves; 0: none
     source?: unknown // Where frames come from; its token is shown as ***
     started_ms: Time | null // When that was started (ms)
-    state: string // IDLE, TRAINING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED
+    state: string // IDLE, TRAINING, RUNNING, FREEZING; WAITING, DEPLOYING, SERVING, DEPLOY_FAILED; REMOVED
     state_ms: Time | null // Since when it is in this state (ms)
     /** Why the deployment failed, or who paused it; else, until it serves, why its job waits, restarts or failed */
     state_reason: string | null
     threshold: Threshold | null // How a replica set the threshold last
-    training: number // Number of the running or last training
+    training: number // Number of the running or last run
     triggers?: ArmedTrigger[] | null // What makes it run, in the order of the document
-    type: string // training or prediction
+    type: string // training, prediction, preparation, evaluation or comparison
     updated_ms: Time | null // Last change (ms)
     workers?: number | null // Workers of a training
 }
@@ -1244,7 +1253,7 @@ export interface SnapshotLink {
 
 export interface SnapshotPipeline {
     name: string // Name
-    type: string // training or prediction
+    type: string // training, prediction, preparation, evaluation or comparison
 }
 
 /** GET /snapshots/{name}/state */
@@ -1265,6 +1274,13 @@ export interface SnapshotWaiting {
     rule: string | null // What it waited for, in words
     since_ms: Time | null // Since when
     version: number // Version
+}
+
+export interface StartingLink {
+    dataset: string | null // Dataset whose versions start it; null: versions of a model do
+    from: string // Pipeline, or model/NAME of a registered model
+    id: string // FROM:TO
+    to: string // Pipeline that is started
 }
 
 /** GET /ions/{name}/statistics */

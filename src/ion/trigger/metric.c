@@ -30,9 +30,9 @@ static weir_status check(const void *options, const char *where, struct weir_err
         return weir_error_set(err, WEIR_ERR_INVALID, "%s.name: missing (which %s)", where,
                               strcmp(metric->of, "kpi") == 0 ? "KPI" : "metric of the run");
     }
-    if (!is_accuracy && metric->pipeline != NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "%s.pipeline: only accuracy is of a pipeline",
-                              where);
+    if (strcmp(metric->of, "kpi") == 0 && metric->pipeline != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s.pipeline: a KPI is the ION's, and of no pipeline", where);
     }
     return WEIR_OK;
 }
@@ -67,11 +67,13 @@ static struct weir_trigger_verdict decide(const struct weir_trigger_inputs *inpu
 static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_trigger_metric, of, "of", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
                   "kpi: business figure of the ION; accuracy: by feedback; run: metric of the "
-                  "pipeline's last run"),
+                  "last run of a pipeline"),
     WEIR_OPT_JSON(weir_trigger_metric, name, "name", TEXT, 0, NULL, 0, 0,
                   "Name of the KPI or of the run's metric"),
-    WEIR_OPT_JSON(weir_trigger_metric, pipeline, "pipeline", TEXT, 0, NULL, 0, 0,
-                  "Prediction pipeline whose accuracy it is; any if it is left out"),
+    WEIR_OPT_JSON(
+        weir_trigger_metric, pipeline, "pipeline", TEXT, 0, NULL, 0, 0,
+        "Of accuracy: the prediction pipeline; any if it is left out. Of run: the pipeline "
+        "whose last run it is, such as an evaluation; its own if it is left out"),
     WEIR_OPT_JSON(weir_trigger_metric, when, "when", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0,
                   "above or below: on which side of the threshold it fires"),
     WEIR_OPT_JSON(weir_trigger_metric, threshold, "threshold", F64, WEIR_OPTION_REQUIRED, NULL, 0,
