@@ -104,5 +104,55 @@ class BuilderTest(WithPage):
         self.assertIn("policy=manual", page.address())
         page.one('[data-end="sink"]')
 
+    def test_a_graph_of_all_sorts_of_pipelines_is_drawn_and_applied(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        page.go("ions/new")
+        self.fill("name", "gate")
+        for label, fields in (("Preparation", {"output": "clean"}), ("Training", {"model": "lenet"}), ("Evaluation", {"dataset": "held-out"}), ("Prediction", {}), ("Comparison", {"dataset": "held-out", "against": "prediction"})):
+            page.button(label, ".builder-add").click()
+            page.one(f'[data-node="{label.lower()}"]')
+            for name, value in fields.items():
+                self.fill(name, value)
+        for start, end in (("preparation", "training"), ("training", "evaluation"), ("training", "comparison"), ("training", "prediction")):
+            page.one(f'[data-node="{start}"] .sketch-body').send_keys("l")
+            page.one(f'[data-node="{end}"].is-target .sketch-body').send_keys(Keys.ENTER)
+            page.one(f'[data-link="{start}>{end}"]')
+        gates = [len(page.all(f'[data-link="{link}"] .gate')) for link in ("preparation>training", "training>evaluation", "training>prediction")]
+        self.assertEqual(gates, [0, 0, 1], "only what serves has policies")
+        page.has_text('[data-link="preparation>training"]', "data clean")
+        page.js("document.querySelector('[data-node=preparation] .sketch-body').click()")
+        self.fill("argv", "python3 clean.py")
+        self.fill("restart-kind", "on-failure")
+        self.fill("times", "5")
+        self.assertEqual(page.weak_texts(), [])
+        page.has_text(EFFECTS, 'The replicas of "entrance" start.')
+        page.button("Apply…").click()
+        page.button("Apply", "dialog").click()
+        page.until(lambda: page.address() == "/p/-/ions/gate/graph", "the live graph")
+        applied = self.applied()
+        self.assertEqual(applied["links"], [
+            {"from": "preparation", "to": "training", "dataset": "clean"}, {"from": "training", "to": "evaluation"}, {"from": "training", "to": "comparison"},
+            {"from": "training", "to": "prediction", "policy": "manual"}])
+        self.assertEqual(applied["pipelines"][0], {"name": "preparation", "type": "preparation", "output": "clean", "parameters": {"argv": ["python3", "clean.py"]}, "restart": {"kind": "on-failure", "times": 5}})
+        self.assertEqual(applied["pipelines"][1]["dataset"], "clean", "it learns from what is made")
+
+    def test_the_live_graph_shows_what_is_prepared_and_measured(self):
+        page = self.page
+        with self.state.lock:
+            ion = self.state.ions[0]
+            blank = {**ion["pipelines"][0], "job": None, "run": None, "state": "IDLE", "model": None, "next_fire_ms": None, "new_data": True}
+            ion["pipelines"] += [
+                {**blank, "name": "prepare", "type": "preparation", "state": "FREEZING", "dataset": "raw", "output": "faces", "cause": "raw version 4"},
+                {**blank, "name": "check", "type": "evaluation", "dataset": "held-out", "measured_model": "building-security.training", "measured_version": 3}]
+            ion["starts"] = [{"id": "prepare:training", "from": "prepare", "to": "training", "dataset": "faces"}, {"id": "training:check", "from": "training", "to": "check", "dataset": None}]
+        page.go(f"{ION}/graph")
+        page.has_text('[data-pipeline="prepare"]', "makes faces")
+        page.has_text('[data-pipeline="prepare"]', "reezing")
+        page.has_text('[data-pipeline="check"]', "building-security.training v3")
+        self.assertEqual(page.weak_texts(), [])
+        self.assertEqual(page.overflow_px(), 0)
+
 
 CASES = [BuilderTest]

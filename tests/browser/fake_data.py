@@ -147,7 +147,7 @@ def problem_of(document):
     if not document.get("name"):
         return "$.name: missing"
     for i, one in enumerate(document["pipelines"]):
-        for key in ("dataset", "model") if one["type"] == "training" else ("source",):
+        for key in {"training": ("dataset", "model"), "prediction": ("source",), "preparation": ("output", "parameters")}.get(one["type"], ("dataset",)):
             if not one.get(key):
                 return f"$.pipelines[{i}].{key}: missing"
         if one["type"] == "prediction" and not any(link.get("to") == one["name"] for link in document.get("links", [])):

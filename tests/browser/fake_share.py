@@ -81,6 +81,8 @@ def kinds():
         *(kind_of(*one) for one in (
             ("source", "directory", "Files of a folder.", [option("path", "text", "Folder on the node", required=True, path=True)]), ("source", "http", "Frames are sent.", []),
             ("sink", "jsonl", "A file with a line per decision.", [option("path", "text", "File on the node", required=True, path=True)]),
+            ("restart", "never", "Only triggers start it.", []), ("restart", "on-failure", "A run that has failed is followed by another.", [option("times", "integer", "So often in a row", default=3, minimum=1, maximum=1000)]),
+            ("trigger", "new-data", "Its dataset has a new version.", []), ("job-kind", "measure", "How right a classifier is.", [option("alpha", "number", "Of a comparison", default=0.05)]),
             ("stage", "decode", "Bytes become a picture.", []), ("stage", "decide", "Grant or deny.", []),
             ("policy", "always-update", "A new version passes at once.", []), ("policy", "manual", "A version waits for people.", [option("approvals", "integer", "How many must approve", default=1, minimum=1, maximum=16)]),
             ("policy", "rate-limit", "A version waits.", [option("min_interval_s", "integer", "Least time between two", required=True, minimum=1)])))

@@ -4,7 +4,7 @@
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Draft } from '../state/draft'
-import { addLink, chainOf, kindOf, linkId, sketchOf, whyNoLink, type SketchEdge, type SketchNode } from '../state/ion_doc'
+import { addLink, chainOf, isStart, kindOf, linkId, sketchOf, whyNoLink, type SketchEdge, type SketchNode } from '../state/ion_doc'
 import { words } from '../format'
 import { PolicyDiamond } from './diamond'
 import { Icon, type IconName } from './icon'
@@ -13,7 +13,7 @@ import { curve, placeSketch, type Point } from './layout_sketch'
 import { Glyph } from './state'
 import { toast } from './toast'
 
-const ICONS: Record<SketchNode['kind'], IconName> = { training: 'runs', prediction: 'camera', model: 'models', data: 'data', source: 'camera', sink: 'sink' }
+const ICONS: Record<SketchNode['kind'], IconName> = { training: 'runs', prediction: 'camera', preparation: 'data', evaluation: 'check', comparison: 'check', model: 'models', data: 'data', source: 'camera', sink: 'sink' }
 const ARROWS: Record<string, Point> = { ArrowLeft: { x: -20, y: 0 }, ArrowRight: { x: 20, y: 0 }, ArrowUp: { x: 0, y: -20 }, ArrowDown: { x: 0, y: 20 } }
 const DRAG_PX = 4 // less is a click
 const ZOOMS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5]
@@ -115,7 +115,7 @@ export function BuilderCanvas(props: {
         event.preventDefault()
         event.stopPropagation()
     }
-    const canLinkFrom = (node: SketchNode) => node.kind === 'training' || node.kind === 'model'
+    const canLinkFrom = (node: SketchNode) => node.kind === 'training' || node.kind === 'model' || node.kind === 'preparation'
     const zoomBy = (by: number) => setAsked(ZOOMS[Math.min(ZOOMS.length - 1, Math.max(0, ZOOMS.indexOf(zoom) + by))] ?? 1)
 
     const nodeAt = (node: SketchNode, box: Box) => {
@@ -223,7 +223,9 @@ export function BuilderCanvas(props: {
                             if (!edge.link) {
                                 return null
                             }
-                            const [id, chain, { middle }] = [linkId(edge.link), chainOf(edge.link), ends(edge)]
+                            const [id, isBare, { middle }] = [linkId(edge.link), isStart(draft.doc, edge.link), ends(edge)]
+                            const chain = isBare ? [] : chainOf(edge.link)
+                            const carried = isBare ? (edge.link.dataset === undefined ? 'to measure' : `data ${edge.link.dataset}`) : chain.map((one) => words(kindOf(one))).join(' → ')
                             return (
                                 <button
                                     key={edge.place}
@@ -232,7 +234,7 @@ export function BuilderCanvas(props: {
                                     style={{ left: `${middle.x}px`, top: `${middle.y}px` }}
                                     data-link={id}
                                     aria-pressed={chosen === id}
-                                    aria-label={`Link from ${edge.from} to ${edge.to}: ${chain.map((one) => words(kindOf(one))).join(', then ')}`}
+                                    aria-label={`Link from ${edge.from} to ${edge.to}: ${isBare ? carried : chain.map((one) => words(kindOf(one))).join(', then ')}`}
                                     onClick={() => props.onChoose(id)}
                                     onKeyDown={(event) => {
                                         if (!isReadOnly && (event.key === 'Delete' || event.key === 'Backspace')) {
@@ -244,7 +246,7 @@ export function BuilderCanvas(props: {
                                     {chain.map((one, i) => (
                                         <PolicyDiamond key={i} policy={kindOf(one)} tone={props.wrong === id ? 'bad' : 'plain'} />
                                     ))}
-                                    <small>{chain.map((one) => words(kindOf(one))).join(' → ')}</small>
+                                    <small>{carried}</small>
                                 </button>
                             )
                         })}

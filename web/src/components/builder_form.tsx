@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Kind } from '../api'
 import { sentence, words } from '../format'
 import {
-    chainOf, fromOf, GALLERY_FIELDS, kindOf, LINK_FIELDS, linkId, isPrediction, nameOf, policyOf, PREDICTION_FIELDS, renamePipeline, replaced, TRAINING_FIELDS, TRIGGER_FIELDS, withKey,
+    chainOf, COMPARISON_FIELDS, criticalField, EVALUATION_FIELDS, fromOf, GALLERY_FIELDS, isPreparation, isStart, measures, PREPARATION_FIELDS, kindOf, LINK_FIELDS, linkId, isPrediction, nameOf, policyOf, PREDICTION_FIELDS, renamePipeline, replaced, TRAINING_FIELDS, TRIGGER_FIELDS, withKey,
     type DocLink, type IonDoc, type Part, type Values,
 } from '../state/ion_doc'
 import { optionsOf, type Option } from '../state/job_form'
@@ -28,7 +28,7 @@ export const usable = (kinds: readonly Kind[], noun: string) => kinds.filter((on
 const datasetNames = () => (datasets.data.value ?? []).map((one) => one.name)
 
 function suggestionsFor(name: string): readonly string[] {
-    return name === 'dataset' || name === 'impostors' ? datasetNames() : []
+    return name === 'dataset' || name === 'impostors' || name === 'output' ? datasetNames() : []
 }
 
 function Fields(props: { context: FormContext; options: readonly Option[]; values: Values; place: string; onValue: (name: string, value: unknown) => void }) {
@@ -179,6 +179,89 @@ function NameField({ context, at }: { context: FormContext; at: number }) {
     )
 }
 
+/** What all pipelines have: whether they start again, and what a failure means. */
+function RulesFields({ context, at }: { context: FormContext; at: number }) {
+    const pipeline = context.doc.pipelines[at]!
+    const place = `$.pipelines[${at}]`
+    const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
+    const rule = pipeline['restart'] ?? 'never'
+    const short = (part: Part) => (kindOf(part) === 'never' ? undefined : Object.keys(part).length === 1 ? part['kind'] : part)
+    return (
+        <>
+            <h3>When it fails</h3>
+            <KindFields context={context} noun="restart" label="Starts again" part={typeof rule === 'string' ? { kind: rule } : (rule as Part)} place={`${place}.restart`} onPart={(part) => set(withKey(pipeline, 'restart', short(part)))} />
+            <Fields context={context} options={[criticalField(isPrediction(pipeline))]} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
+        </>
+    )
+}
+
+/** A pipeline's triggers as a list of kinds. */
+function Triggers({ context, at, note }: { context: FormContext; at: number; note: string }) {
+    const pipeline = context.doc.pipelines[at]!
+    const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
+    const list = Array.isArray(pipeline['triggers']) ? (pipeline['triggers'] as unknown[]) : []
+    return (
+        <Chain
+            context={context}
+            noun="trigger"
+            items={list.map((one) => (typeof one === 'string' ? { kind: one } : (one as Part)))}
+            place={(i) => `$.pipelines[${at}].triggers[${i}]`}
+            note={note}
+            onItems={(items) => set(withKey(pipeline, 'triggers', items.length > 0 ? items.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one)) : undefined))}
+        />
+    )
+}
+
+const OWN = ['model', 'live', 'dataset', 'datasets'] // the pipeline's or a link's, not its parameters
+
+/** A preparation, an evaluation or a comparison: its own fields, and the options of the kind of its jobs. */
+function JobForm({ context, at }: { context: FormContext; at: number }) {
+    const pipeline = context.doc.pipelines[at]!
+    const place = `$.pipelines[${at}]`
+    const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
+    const parameters = (pipeline['parameters'] ?? {}) as Values
+    const isCommand = isPreparation(pipeline)
+    const kind = context.kinds.find((one) => one.noun === 'job-kind' && one.name === (isCommand ? 'command' : 'measure'))
+    const fields = isCommand ? PREPARATION_FIELDS : pipeline['type'] === 'comparison' ? COMPARISON_FIELDS : EVALUATION_FIELDS
+    return (
+        <>
+            <NameField context={context} at={at} />
+            <Fields context={context} options={fields} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
+            <h3>When it runs</h3>
+            <Triggers context={context} at={at} note={isCommand ? 'By hand at any time; with new data of what it reads, on a schedule…' : 'For each model that its link brings; and with these the newest model again.'} />
+            <h3>{isCommand ? 'The command' : 'How it measures'}</h3>
+            <Fields context={context} options={optionsOf(kind).filter((one) => !OWN.includes(one.name))} values={parameters} place={`${place}.parameters`} onValue={(name, value) => set(withKey(pipeline, 'parameters', withKey(parameters, name, value)))} />
+            <RulesFields context={context} at={at} />
+        </>
+    )
+}
+
+/** A link that starts a pipeline: with data, or with a model to measure. */
+function StartForm({ context, link, at }: { context: FormContext; link: DocLink; at: number }) {
+    const place = `$.links[${at}]`
+    const error = context.errorAt(place) ?? context.errorAt(`${place}.dataset`)
+    return (
+        <>
+            <p class="muted">
+                {link.dataset === undefined ? `Each version of ${fromOf(link)} is measured by ${link.to ?? ''}.` : `Each version of ${link.dataset || 'the dataset'} that ${fromOf(link)} makes starts ${link.to ?? ''}, which runs with it.`} It has no policies.
+            </p>
+            {error && (
+                <p class="small tone-bad-text" role="alert">
+                    {error}
+                </p>
+            )}
+            {link.dataset !== undefined && (
+                <ValueField
+                    option={{ name: 'dataset', type: 'text', required: true, doc: `What ${fromOf(link)} makes and ${link.to ?? ''} reads` }}
+                    value={link.dataset}
+                    suggestions={datasetNames()}
+                    onValue={(value) => context.onChange({ ...context.doc, links: replaced(context.doc.links, at, { ...link, dataset: String(value ?? '') }) })}
+                />
+            )}
+        </>
+    )
+}
+
 function TrainingForm({ context, at }: { context: FormContext; at: number }) {
     const [search, setSearch] = useState('')
     const pipeline = context.doc.pipelines[at]!
@@ -194,7 +277,12 @@ function TrainingForm({ context, at }: { context: FormContext; at: number }) {
             <NameField context={context} at={at} />
             <Fields context={context} options={TRAINING_FIELDS} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
             <h3>When it trains</h3>
-            <Fields context={context} options={TRIGGER_FIELDS} values={part('triggers')} place={`${place}.triggers`} onValue={(name, value) => set(withKey(pipeline, 'triggers', withKey(part('triggers'), name, value)))} />
+            {Array.isArray(pipeline['triggers']) ? (
+                <Triggers context={context} at={at} note="A person may start it at any time, unless a manual one forbids it." />
+            ) : (
+                <Fields context={context} options={TRIGGER_FIELDS} values={part('triggers')} place={`${place}.triggers`} onValue={(name, value) => set(withKey(pipeline, 'triggers', withKey(part('triggers'), name, value)))} />
+            )}
+            <RulesFields context={context} at={at} />
             <h3>Parameters</h3>
             <label class="field">
                 <span>Find one of {all.length}</span>
@@ -225,6 +313,7 @@ function PredictionForm({ context, at }: { context: FormContext; at: number }) {
             <Chain context={context} noun="stage" items={list('stages')} open={-1} place={(i) => `${place}.stages[${i}]`} note="Without any: those that go with or without a gallery." onItems={(items) => set(withKey(pipeline, 'stages', items.length > 0 ? short(items) : undefined))} />
             <h3>Sinks</h3>
             <Chain context={context} noun="sink" items={list('sinks')} place={(i) => `${place}.sinks[${i}]`} note="Where decisions go besides the server; at most 16." onItems={(items) => set(withKey(pipeline, 'sinks', items.length > 0 ? items : undefined))} />
+            <RulesFields context={context} at={at} />
         </>
     )
 }
@@ -263,12 +352,12 @@ export function chosenForm(context: FormContext, chosen: string, isNew: boolean)
     const at = context.doc.pipelines.findIndex((one) => nameOf(one) === chosen)
     const pipeline = context.doc.pipelines[at]
     if (pipeline !== undefined) {
-        return { title: chosen, id: chosen, body: isPrediction(pipeline) ? <PredictionForm key={chosen} context={context} at={at} /> : <TrainingForm key={chosen} context={context} at={at} /> }
+        return { title: chosen, id: chosen, body: isPrediction(pipeline) ? <PredictionForm key={chosen} context={context} at={at} /> : isPreparation(pipeline) || measures(pipeline) ? <JobForm key={chosen} context={context} at={at} /> : <TrainingForm key={chosen} context={context} at={at} /> }
     }
     const i = context.doc.links.findIndex((one) => linkId(one) === chosen)
     const link = context.doc.links[i]
     if (link !== undefined) {
-        return { title: `Link ${fromOf(link)} → ${link.to ?? ''}`, id: chosen, body: <LinkForm key={chosen} context={context} link={link} at={i} /> }
+        return { title: `Link ${fromOf(link)} → ${link.to ?? ''}`, id: chosen, body: isStart(context.doc, link) ? <StartForm key={chosen} context={context} link={link} at={i} /> : <LinkForm key={chosen} context={context} link={link} at={i} /> }
     }
     const fields: Option[] = [
         ...(isNew ? [{ name: 'name', type: 'text', required: true, doc: 'a-z 0-9 . _ -, once and for all' }] : []),

@@ -8,11 +8,12 @@ import { jobs, now, rate, runs } from '../state/store'
 import { Progress, Version } from './basics'
 import { PolicyDiamond } from './diamond'
 import { StateWord, toneOf, type Tone } from './state'
-import { Icon } from './icon'
+import { Icon, type IconName } from './icon'
 import { connection } from '../state/stream'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
 
-const isPrediction = (pipeline: Pipeline) => pipeline.type !== 'training'
+const isPrediction = (pipeline: Pipeline) => pipeline.type === 'prediction'
+const ICONS: Record<string, IconName> = { prediction: 'camera', preparation: 'data', evaluation: 'check', comparison: 'check' }
 
 /** The run that a training pipeline is busy with, else its latest. */
 export function runOf(ion: string, pipeline: Pipeline, all: Run[]): Run | undefined {
@@ -56,6 +57,44 @@ function TrainingBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
                     <p class="node-line small muted">{next}</p>
                 </>
             )}
+        </>
+    )
+}
+
+const BETTER: Record<string, string> = { '1': 'better than the live one', '0': 'no better, no worse', '-1': 'worse than the live one' }
+
+/** What its last run came to. */
+function resultOf(pipeline: Pipeline, run: Run | undefined): string {
+    if (run === undefined) {
+        return runs.data.value ? 'not run yet' : 'its runs are not known'
+    }
+    const better = BETTER[String(run.metrics['better'])]
+    const accuracy = typeof run.metrics['accuracy'] === 'number' ? `accuracy ${percent(run.metrics['accuracy'])}` : `last run ${words(run.status).toLowerCase()}`
+    return pipeline.type === 'comparison' && better ? `${accuracy}, ${better}` : accuracy
+}
+
+/** A preparation, an evaluation or a comparison: what it runs with, and what came of it. */
+function JobBody({ ion, pipeline }: { ion: Ion; pipeline: Pipeline }) {
+    const job = jobs.data.value?.find((one) => one.id === pipeline.job)
+    const again = millis(pipeline.restart_ms) > now.value ? `starts again in ${duration(millis(pipeline.restart_ms) - now.value)}` : ''
+    const next = pipeline.next_fire_ms ? `next on schedule in ${duration(millis(pipeline.next_fire_ms) - now.value)}` : pipeline.type === 'preparation' ? (pipeline.new_data ? 'runs on new data' : 'runs when asked') : 'runs for each model'
+    return (
+        <>
+            <p class="node-line">
+                {pipeline.type === 'preparation' ? (
+                    <>
+                        makes <b>{pipeline.output}</b>
+                    </>
+                ) : pipeline.measured_model ? (
+                    <>
+                        {pipeline.measured_model} <Version number={pipeline.measured_version} />
+                    </>
+                ) : (
+                    <span class="muted">no model yet</span>
+                )}
+            </p>
+            <p class="node-line small muted">{(toneOf(pipeline.state) === 'busy' && (job?.reason || pipeline.cause)) || resultOf(pipeline, runOf(ion.name, pipeline, runs.data.value ?? []))}</p>
+            <p class="node-line small muted">{again || next}</p>
         </>
     )
 }
@@ -135,13 +174,13 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     return (
         <article class={`node pipe tone-${toneOf(state)}`} style={place(node)} data-pipeline={pipeline.name}>
             <header>
-                <Icon name={isPrediction(pipeline) ? 'camera' : 'runs'} />
+                <Icon name={ICONS[pipeline.type] ?? 'runs'} />
                 <h3>
                     <a href={target}>{pipeline.name}</a>
                 </h3>
                 <StateWord state={state} />
             </header>
-            {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : <TrainingBody ion={ion} pipeline={pipeline} />}
+            {isPrediction(pipeline) ? <PredictionBody ion={ion} pipeline={pipeline} /> : pipeline.type === 'training' ? <TrainingBody ion={ion} pipeline={pipeline} /> : <JobBody ion={ion} pipeline={pipeline} />}
         </article>
     )
 }

@@ -21,7 +21,7 @@ const SHOWN = 3
 
 /** Decisions per second of all its pipelines, or null until that is known. */
 export function rateOf(ion: Ion): number | null {
-    const rates = ion.pipelines.filter((one) => one.type !== 'training').map((one) => rate.perSecond(ion.name, one.name))
+    const rates = ion.pipelines.filter((one) => one.type === 'prediction').map((one) => rate.perSecond(ion.name, one.name))
     return rates.some((one) => one === null) ? null : rates.reduce<number>((sum, one) => sum + one!, 0)
 }
 
@@ -91,7 +91,7 @@ function Reason({ ion }: { ion: Ion }) {
     )
 }
 
-const trainings = (ion: Ion) => ion.pipelines.filter((one) => one.type === 'training')
+const runnable = (ion: Ion) => ion.pipelines.filter((one) => one.type !== 'prediction')
 
 const isPaused = (ion: Ion) => ion.pipelines.some((one) => one.paused_by)
 
@@ -102,7 +102,7 @@ export function ionActions(args: Args): Action[] {
         return []
     }
     return [
-        ...trainings(ion).map((one) => ({ name: `Train ${one.name} of ${ion.name} now`, run: () => ask(triggerQuestion(ion.name, one.name)) })),
+        ...runnable(ion).map((one) => ({ name: `${one.type === 'training' ? 'Train' : 'Run'} ${one.name} of ${ion.name} now`, run: () => ask(triggerQuestion(ion.name, one.name, one.type === 'training')) })),
         isPaused(ion)
             ? { name: `Resume ${ion.name}`, run: () => ask(resumeQuestion(ion)) }
             : { name: `Pause ${ion.name}`, run: () => ask(pauseQuestion(ion)) },
@@ -162,10 +162,10 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                     </Act>
                 )}
                 {canChange() &&
-                    trainings(ion).map((one) => (
-                        <button key={one.name} type="button" class="button" onClick={() => ask(triggerQuestion(ion.name, one.name))}>
+                    runnable(ion).map((one) => (
+                        <button key={one.name} type="button" class="button" onClick={() => ask(triggerQuestion(ion.name, one.name, one.type === 'training'))}>
                             <Icon name="play" />
-                            {trainings(ion).length > 1 ? `Train ${one.name}` : 'Train now'}
+                            {one.type !== 'training' ? `Run ${one.name}` : runnable(ion).length > 1 ? `Train ${one.name}` : 'Train now'}
                         </button>
                     ))}
             </PageHead>

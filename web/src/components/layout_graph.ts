@@ -74,7 +74,7 @@ export function reasonOf(pipeline: Pipeline): string {
 function dataOf(pipeline: Pipeline): { name: string; role: string }[] {
     const gallery = pipeline.deployment?.gallery
     const main = gallery?.dataset ?? pipeline.dataset
-    const role = pipeline.type === 'training' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery'
+    const role = pipeline.type !== 'prediction' ? 'dataset' : gallery ? `gallery v${gallery.version}` : 'gallery'
     return [
         ...(main ? [{ name: main, role }] : []),
         ...(pipeline.impostors ? [{ name: pipeline.impostors, role: 'impostors' }] : []),
@@ -159,6 +159,11 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, 
             put('d:' + name, { kind: 'data', name, roles: [...(known?.kind === 'data' ? known.roles : []), role] }, pill)
             flow('d:' + name, id, pipeline.name)
         }
+        if (withData && pipeline.output) {
+            const known = what.get('d:' + pipeline.output)
+            put('d:' + pipeline.output, { kind: 'data', name: pipeline.output, roles: known?.kind === 'data' ? known.roles : ['made here'] }, pill)
+            flow(id, 'd:' + pipeline.output, pipeline.name)
+        }
         const ends = endsOf(ion, pipeline)
         if (withData && ends.source) {
             put('s:' + pipeline.name, ends.source, pill)
@@ -169,9 +174,13 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, 
             flow(id, `k:${pipeline.name}:${i}`, pipeline.name)
         }
     }
-    for (const link of ion.links.filter((one) => one.from.startsWith(FROM_MODEL))) {
+    const starts = ion.starts ?? []
+    for (const link of [...ion.links, ...starts].filter((one) => one.from.startsWith(FROM_MODEL))) {
         put('p:' + link.from, { kind: 'model', name: link.from.slice(FROM_MODEL.length), roles: ['registered model'] }, pill)
         names.add(link.from)
+    }
+    for (const start of starts.filter((one) => names.has(one.from) && names.has(one.to) && !(withData && one.dataset))) {
+        flow('p:' + start.from, 'p:' + start.to, start.to) // data that has a pill flows through it
     }
     for (const link of ion.links) {
         if (names.has(link.from) && names.has(link.to)) {

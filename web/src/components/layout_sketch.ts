@@ -1,14 +1,14 @@
 /** Where the nodes of a drawn document stand: where they were put, else where dagre puts them. */
 import { graphlib, layout } from '@dagrejs/dagre'
 import type { Places } from '../state/draft'
-import type { SketchEdge, SketchNode } from '../state/ion_doc'
+import { TYPES, type SketchEdge, type SketchNode } from '../state/ion_doc'
 import type { Box } from './layout_graph'
 
 const SIZES = { pipeline: { width: 216, height: 76 }, pill: { width: 152, height: 44 } }
 const MARGIN = 16
 const LINK_GAP = 96 // room for the policies of a link
 
-export const sizeOf = (node: SketchNode) => (node.kind === 'training' || node.kind === 'prediction' ? SIZES.pipeline : SIZES.pill)
+export const sizeOf = (node: SketchNode) => (TYPES.includes(node.kind) ? SIZES.pipeline : SIZES.pill)
 
 /** Middle and size of each node by its identifier, and the size of all. */
 export function placeSketch(nodes: readonly SketchNode[], edges: readonly SketchEdge[], places: Places): { boxes: Map<string, Box>; width: number; height: number } {

@@ -15,13 +15,18 @@ import { useResource } from '../state/resource'
 import { href, hrefWith, param, setQuery } from '../state/route'
 import { datasets, ions } from '../state/store'
 
+const USES: Record<string, string> = { training: 'trains', prediction: 'gallery of', preparation: 'prepared by', evaluation: 'measured on by', comparison: 'measured on by' }
+
 /** "trains training of building-security", "gallery of …": the pipelines that name this dataset. */
 export function usesOf(dataset: string, all: readonly Ion[]): { ion: string; as: string }[] {
     return all.flatMap((ion) =>
         ion.pipelines.flatMap((pipeline) => {
             const uses = []
             if (pipeline.dataset === dataset) {
-                uses.push({ ion: ion.name, as: pipeline.type === 'training' ? `trains ${pipeline.name}` : `gallery of ${pipeline.name}` })
+                uses.push({ ion: ion.name, as: `${USES[pipeline.type] ?? 'used by'} ${pipeline.name}` })
+            }
+            if (pipeline.output === dataset) {
+                uses.push({ ion: ion.name, as: `made by ${pipeline.name}` })
             }
             if (pipeline.impostors === dataset) {
                 uses.push({ ion: ion.name, as: `impostors of ${pipeline.name}` })

@@ -316,7 +316,7 @@ function Runs() {
 }
 
 function Serving({ all }: { all: Ion[] }) {
-    const serving = all.flatMap((ion) => ion.pipelines.filter((one) => one.type !== 'training').map((pipeline) => ({ ion, pipeline })))
+    const serving = all.flatMap((ion) => ion.pipelines.filter((one) => one.type === 'prediction').map((pipeline) => ({ ion, pipeline })))
     return (
         <Panel title="Predictions" window="decisions/s · last 10 s" aside={<a href={href('ions')}>IONs</a>}>
             {serving.length === 0 ? (

@@ -13,7 +13,7 @@ import { words } from '../format'
 import type { Args, Screen } from '../screen'
 import { usePlan, useDraft, type Checked, type Draft } from '../state/draft'
 import { call, getAll } from '../state/http'
-import { addPipeline, appliedForm, asIonDoc, chainOf, isPrediction, linkId, nameOf, policyOf, removePipeline, replaced, sketchOf, type IonDoc } from '../state/ion_doc'
+import { addPipeline, appliedForm, asIonDoc, chainOf, isPrediction, isStart, linkId, nameOf, policyOf, removePipeline, replaced, sketchOf, type IonDoc } from '../state/ion_doc'
 import { optionsOf } from '../state/job_form'
 import { project } from '../state/project'
 import { Resource } from '../state/resource'
@@ -82,6 +82,15 @@ function Palette({ all, draft, chosen, onChoose }: { all: readonly Kind[]; draft
                 <button type="button" class="button" onClick={() => add('prediction')}>
                     <Icon name="camera" /> Prediction
                 </button>
+                <button type="button" class="button" title="A command makes a dataset's next version" onClick={() => add('preparation')}>
+                    <Icon name="data" /> Preparation
+                </button>
+                <button type="button" class="button" title="Each model that a link brings is measured" onClick={() => add('evaluation')}>
+                    <Icon name="check" /> Evaluation
+                </button>
+                <button type="button" class="button" title="The same, beside the version that serves" onClick={() => add('comparison')}>
+                    <Icon name="check" /> Comparison
+                </button>
                 <h3>A registered model</h3>
                 <label class="field">
                     <span class="hidden">Link from a registered model</span>
@@ -102,7 +111,7 @@ function Palette({ all, draft, chosen, onChoose }: { all: readonly Kind[]; draft
                         ))}
                     </>
                 )}
-                {link && (
+                {link && !isStart(doc, link) && (
                     <>
                         <h3>Policies of the link</h3>
                         {usable(all, 'policy').map((one) => (

@@ -9,6 +9,7 @@ export type Part = Values
 export interface DocLink extends Values {
     from?: string | { model: string }
     to?: string
+    dataset?: string // a data link: its versions start `to`
     policy?: unknown
 }
 
@@ -34,6 +35,9 @@ export function appliedForm(doc: IonDoc): Values {
 
 export const isTraining = (pipeline: Part) => pipeline['type'] === 'training'
 export const isPrediction = (pipeline: Part) => pipeline['type'] === 'prediction'
+export const isPreparation = (pipeline: Part | undefined) => pipeline?.['type'] === 'preparation'
+/** Measures the models that a link brings. */
+export const measures = (pipeline: Part | undefined) => pipeline?.['type'] === 'evaluation' || pipeline?.['type'] === 'comparison'
 export const nameOf = (part: Part | undefined) => String(part?.['name'] ?? '')
 export const kindOf = (part: unknown): string => (typeof part === 'string' ? part : String((part as Values | null)?.['kind'] ?? ''))
 
@@ -48,6 +52,9 @@ export function policyOf(chain: readonly Part[]): unknown {
     const short = chain.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one))
     return short.length === 1 ? short[0] : short
 }
+
+/** A link that starts a pipeline, with data or with a model to measure, and has no policy. */
+export const isStart = (doc: IonDoc, link: DocLink): boolean => link.dataset !== undefined || measures(doc.pipelines.find((one) => nameOf(one) === link.to))
 
 const FROM_MODEL = 'model/'
 
@@ -86,7 +93,8 @@ export function renamePipeline(doc: IonDoc, at: number, name: string): IonDoc {
     const old = nameOf(doc.pipelines[at])
     const isOnly = doc.pipelines.filter((one) => nameOf(one) === old).length === 1
     const links = doc.links.map((link) => ({ ...link, ...(link.from === old && { from: name }), ...(link.to === old && { to: name }) }))
-    return { ...doc, pipelines: replaced(doc.pipelines, at, { ...doc.pipelines[at], name }), links: isOnly ? links : doc.links }
+    const pipelines = doc.pipelines.map((one) => (isOnly && one['against'] === old ? { ...one, against: name } : one))
+    return { ...doc, pipelines: replaced(pipelines, at, { ...pipelines[at], name }), links: isOnly ? links : doc.links }
 }
 
 export function removePipeline(doc: IonDoc, name: string): IonDoc {
@@ -96,8 +104,12 @@ export function removePipeline(doc: IonDoc, name: string): IonDoc {
 /** Why a link cannot be drawn there; undefined: it can. */
 export function whyNoLink(doc: IonDoc, from: string, to: string): string | undefined {
     const target = doc.pipelines.find((one) => nameOf(one) === to)
-    if (target === undefined || !isPrediction(target)) {
-        return 'A link ends at a prediction pipeline, which the model is for.'
+    const isData = isPreparation(doc.pipelines.find((one) => nameOf(one) === from))
+    if (isData && (target === undefined || isPrediction(target) || from === to)) {
+        return 'A data link ends at a pipeline that runs with the dataset: a training, preparation, evaluation or comparison.'
+    }
+    if (!isData && (target === undefined || !(isPrediction(target) || measures(target)))) {
+        return 'A link ends at a prediction, which the model is for, or at an evaluation or comparison, which measures it.'
     }
     if (doc.links.some((link) => fromOf(link) === from && link.to === to)) {
         return `There is a link from ${from} to ${to} already.`
@@ -107,14 +119,21 @@ export function whyNoLink(doc: IonDoc, from: string, to: string): string | undef
 
 export function addLink(doc: IonDoc, from: string, to: string): IonDoc {
     const source = from.startsWith(FROM_MODEL) ? { model: from.slice(FROM_MODEL.length) } : from
-    return { ...doc, links: [...doc.links, { from: source, to, policy: 'manual' }] }
+    const [maker, target] = [from, to].map((name) => doc.pipelines.find((one) => nameOf(one) === name))
+    if (isPreparation(maker)) {
+        const dataset = String(maker?.['output'] ?? '')
+        // What it makes is what the other end runs with, unless that says otherwise already.
+        const pipelines = doc.pipelines.map((one) => (one === target && !one['dataset'] && dataset ? { ...one, dataset } : one))
+        return { ...doc, pipelines, links: [...doc.links, { from: source, to, dataset }] }
+    }
+    return { ...doc, links: [...doc.links, measures(target) ? { from: source, to } : { from: source, to, policy: 'manual' }] }
 }
 
 // ----------------------------------------------------------------------------------------------------- on the canvas
 
 export interface SketchNode {
     id: string // "training", "model/NAME", "data:faces", "source:entrance", "sink:entrance:0"
-    kind: 'training' | 'prediction' | 'model' | 'data' | 'source' | 'sink'
+    kind: 'training' | 'prediction' | 'preparation' | 'evaluation' | 'comparison' | 'model' | 'data' | 'source' | 'sink'
     title: string
     text: string
     /** Its place in the document, as the server names it. */
@@ -146,16 +165,30 @@ export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[
     }
     doc.pipelines.forEach((pipeline, i) => {
         const [name, place] = [nameOf(pipeline), `$.pipelines[${i}]`]
-        const isLearning = !isPrediction(pipeline)
+        const isLearning = isTraining(pipeline)
+        const isServing = isPrediction(pipeline)
         const workers = Number(pipeline['workers'] ?? 1)
         const replicas = Number(pipeline['replicas'] ?? 1)
-        const text = isLearning ? `${String(pipeline['model'] ?? 'no model yet')} · ${workers} ${workers === 1 ? 'worker' : 'workers'}` : `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} · ${pipeline['gallery'] ? 'recognises people' : 'classifies'}`
-        nodes.set(name, { id: name, kind: isLearning ? 'training' : 'prediction', title: name, text, place, choice: name })
-        data(pipeline['dataset'], 'dataset', name, `${place}.dataset`)
+        const text = isPreparation(pipeline)
+            ? `makes ${String(pipeline['output'] ?? 'no dataset yet')}`
+            : measures(pipeline)
+              ? `${pipeline['type'] === 'comparison' ? `against ${typeof pipeline['against'] === 'string' ? pipeline['against'] : 'what serves'} ` : ''}on ${String(pipeline['dataset'] ?? 'no dataset yet')}`
+              : isLearning
+                ? `${String(pipeline['model'] ?? 'no model yet')} · ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+                : `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} · ${pipeline['gallery'] ? 'recognises people' : 'classifies'}`
+        nodes.set(name, { id: name, kind: (TYPES.includes(String(pipeline['type'])) ? pipeline['type'] : 'prediction') as SketchNode['kind'], title: name, text, place, choice: name })
+        if (!doc.links.some((link) => link.to === name && link.dataset !== undefined && link.dataset === pipeline['dataset'])) {
+            data(pipeline['dataset'], 'dataset', name, `${place}.dataset`)
+        }
+        const output = pipeline['output']
+        if (typeof output === 'string' && output !== '' && !doc.links.some((link) => link.from === name && link.dataset === output)) {
+            pill(`data:${output}`, 'data', output, 'made', `${place}.output`, name)
+            edges.push({ from: name, to: `data:${output}`, place: `${place}.output` })
+        }
         const gallery = pipeline['gallery'] as Values | undefined
         data(gallery?.['dataset'], 'gallery', name, `${place}.gallery.dataset`)
         data(gallery?.['impostors'], 'impostors', name, `${place}.gallery.impostors`)
-        if (!isLearning && pipeline['source']) {
+        if (isServing && pipeline['source']) {
             pill(`source:${name}`, 'source', kindOf(pipeline['source']) || 'source', 'source', `${place}.source`, name)
             edges.push({ from: `source:${name}`, to: name, place: `${place}.source` })
         }
@@ -176,6 +209,9 @@ export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[
     return { nodes: [...nodes.values()], edges }
 }
 
+/** Of pipelines, in the order in which the builder offers them. */
+export const TYPES = ['training', 'prediction', 'preparation', 'evaluation', 'comparison']
+
 // -------------------------------------------------------------------------------------- fields that no registry lists
 
 /** Fields of a training pipeline (docs/reference/ion-file.md); the kind of job "train" has its parameters. */
@@ -192,6 +228,21 @@ export const TRIGGER_FIELDS: Option[] = [
     { name: 'new_data', type: 'boolean', default: false, doc: 'Train when the dataset gets a new version' },
     { name: 'schedule', type: 'text', doc: 'Cron with seconds, in UTC: 0 0 3 * * ?' },
 ]
+
+export const PREPARATION_FIELDS: Option[] = [
+    { name: 'dataset', type: 'text', doc: 'What it reads' },
+    { name: 'output', type: 'text', required: true, doc: 'Dataset whose versions it makes: a folder of yours that tasks may write' },
+    { name: 'max_restarts', type: 'integer', default: 0, minimum: 0, maximum: 1000, doc: 'Starts of its job after a failure' },
+]
+
+export const EVALUATION_FIELDS: Option[] = [
+    { name: 'dataset', type: 'text', required: true, doc: 'Pictures in a folder per class' },
+    { name: 'max_restarts', type: 'integer', default: 3, minimum: 0, maximum: 1000, doc: 'Starts of its job after a failure' },
+]
+
+export const COMPARISON_FIELDS: Option[] = [...EVALUATION_FIELDS, { name: 'against', type: 'text', required: true, doc: 'Prediction where the other model serves' }]
+
+export const criticalField = (fallback: boolean): Option => ({ name: 'critical', type: 'boolean', default: fallback, doc: 'If it fails, the ION is down; else degraded' })
 
 export const PREDICTION_FIELDS: Option[] = [
     { name: 'replicas', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Processes' },

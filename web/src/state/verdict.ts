@@ -32,7 +32,7 @@ type Plain = Omit<Verdict, 'isKnown'>
 
 /** What the states of its pipelines and the alerts about it say, where the server gives no verdict of its own. */
 function derived(ion: Ion, isYoung: boolean): Plain {
-    const predictions = ion.pipelines.filter((pipeline) => pipeline.type !== 'training')
+    const predictions = ion.pipelines.filter((pipeline) => pipeline.type === 'prediction')
     const failed = predictions.find((one) => one.state === 'DEPLOY_FAILED')
     if (failed) {
         const reason = failed.state_reason ?? 'A replica cannot apply what it was given.'

@@ -78,12 +78,12 @@ export function rollbackQuestion(ion: string, candidate: Candidate, serving: num
     }
 }
 
-export function triggerQuestion(ion: string, pipeline: string): Question {
+export function triggerQuestion(ion: string, pipeline: string, trains = true): Question {
     return {
         title: `Start ${pipeline} now?`,
-        text: <p>A new training run of {ion} waits for free slots and starts as soon as it gets them.</p>,
-        confirm: 'Start training',
-        done: `${pipeline} was asked to train`,
+        text: <p>A new {trains ? 'training run' : 'run'} of {ion} waits for free slots and starts as soon as it gets them.</p>,
+        confirm: trains ? 'Start training' : 'Start it',
+        done: `${pipeline} was asked to ${trains ? 'train' : 'run'}`,
         act: async () => {
             await send('POST', `/ions/${segment(ion)}/trigger`, { pipeline })
             await ions.load()
