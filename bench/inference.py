@@ -1,13 +1,19 @@
 #!/usr/bin/python3
-"""Models in service: what the gateway adds, latency under load, beside a Python server, under swaps, shares, a mirror, a kill.
+"""Models in service: the engine beside onnxruntime, what the gateway adds, latency under load, beside a Python server, under
+swaps, shares, a mirror, a kill.
+
+    make all tools && bench/inference.py
+
+measures all of it and prints each figure with its goal and its ratio to the goal: at most 1 where the goal is met.
 
 Starts a server of its own, pushes models and deploys them, and loads them by build/infer-load at fixed rates, latency counted from
 when each request was due. Phases that are compared alternate within a round; ratios are medians over the rounds.
 
-    bench/inference.py [--only gateway,rate,peer,swap,mirror,kill,start] [--rounds 3] [--seconds 10] [--swaps 100] [-o json]
+    bench/inference.py [--only engine,gateway,rate,lenet,peer,swap,mirror,kill,start] [--rounds 3] [--seconds 10] [--swaps 100] [-o json]
 
 The Python server (bench/inference_peer.py) runs in a virtual environment under build/ with onnxruntime, FastAPI, uvicorn and
-aiohttp; where the packages cannot be got, that phase is left out.
+aiohttp; where the packages cannot be got, that phase is left out. So is the engine's, which is bench/onnx_against_onnxruntime.py
+in a virtual environment with onnxruntime and onnx: with --rounds 3, nine rounds for each model and batch.
 """
 import argparse
 import collections
@@ -16,6 +22,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import select
 import signal
 import socket
@@ -35,9 +42,13 @@ LOAD = os.environ.get("INFER_LOAD", str(BIN.parent / "tools/infer-load"))
 MAKE_NET = BIN.parent / "tests/make_net"
 LIGHT = pathlib.Path(os.environ.get("WEIR_SHARED_DATA", ROOT / "../shared/data")) / "onnx/light"
 PEER_PACKAGES = ["onnxruntime", "numpy", "fastapi", "uvicorn", "httptools", "uvloop", "aiohttp", "orjson"]
+ENGINE_PACKAGES = ["onnxruntime", "onnx", "numpy"]
+ENGINE_LINE = re.compile(r"(\S+) +batch +(\d+) +weir +([\d.]+) ms +onnxruntime +([\d.]+) ms")
 
 Goal = collections.namedtuple("Goal", "text limit")
 GOALS = {
+    "engine_1_ratio": Goal("the engine's time of one to onnxruntime's, the slowest of the models", 1),
+    "engine_16_ratio": Goal("the engine's time of 16 to onnxruntime's, the slowest of the models", 1 / 1.1),
     "gateway_small_ms": Goal("the gateway adds to p50, small body, ms", 0.3),
     "gateway_large_ms": Goal("the gateway adds to p50, 600 KB body, ms", 0.3),
     "rate_p99_ms": Goal("small model at 3,000 requests/s, p99, ms", 5),
@@ -190,6 +201,22 @@ class Bench:
         self.details["rate"] = [without_records(r) for r in rounds]
         self.figures["rate_p99_ms"] = statistics.median(r["p99_ms"] for r in rounds)
         self.undeploy("rapid")
+
+    def engine(self):
+        from peers import install
+        python = install(ROOT / "build/peers/engine", ENGINE_PACKAGES)
+        tool = BIN.parent / "tools/onnx-bench"
+        if python is None or not tool.exists():
+            say("onnxruntime cannot be got: left out" if python is None else f"{tool} is not there (make tools): left out")
+            return
+        done = subprocess.run([python, ROOT / "bench/onnx_against_onnxruntime.py", "--rounds", str(3 * self.options.rounds)],
+                              env={**os.environ, "ONNX_BENCH": str(tool)}, stdout=subprocess.PIPE, text=True, check=True)
+        say(done.stdout)
+        rows = [(name, batch, float(ours), float(theirs)) for name, batch, ours, theirs in ENGINE_LINE.findall(done.stdout)]
+        for batch in ("1", "16"):
+            ratios = {name: ours / theirs for name, of, ours, theirs in rows if of == batch}
+            self.details[f"engine_{batch}"] = ratios
+            self.figures[f"engine_{batch}_ratio"] = max(ratios.values())
 
     def peer(self):
         from peers import install
@@ -389,15 +416,16 @@ class Bench:
         self.undeploy("lenet")
 
 
-PHASES = ("gateway", "rate", "lenet", "peer", "swap", "mirror", "kill", "start")
+PHASES = ("engine", "gateway", "rate", "lenet", "peer", "swap", "mirror", "kill", "start")
 
 
 def print_table(report):
     print(f"load of the machine before and after: {report['load_before']}, {report['load_after']}")
-    print(f"{'figure':75} {'is':>9} {'goal':>6}")
+    print(f"{'figure':75} {'is':>9} {'goal':>6} {'ratio':>6}")
     for key, value in report["figures"].items():
         goal = GOALS[key]
-        print(f"{goal.text:75} {value:9.3f} {goal.limit:6g} {'' if value <= goal.limit else 'missed'}")
+        ratio = f"{value / goal.limit:6.2f}" if goal.limit > 0 else f"{'':6}"
+        print(f"{goal.text:75} {value:9.3f} {goal.limit:6.3g} {ratio} {'' if value <= goal.limit else 'missed'}")
     for name, rows in report["details"].items():
         print(f"{name}: {json.dumps(rows)[:600]}")
 

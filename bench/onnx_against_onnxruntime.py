@@ -10,6 +10,7 @@ each number of threads up to --threads; its best one counts. A round is a few ru
 are the medians of all runs, and the ratio of onnxruntime's to Weir's: above 1, Weir is faster.
 """
 import argparse
+import os
 import pathlib
 import statistics
 import subprocess
@@ -26,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MADE = ROOT / "build" / "bench-models"
 SETTLE_S = 0.1  # until the other one's threads have stopped to spin
 BLOCK_MS = 150  # of runs of the one in a round
-TOOL = ROOT / "build" / "dev" / "tools" / "onnx-bench"
+TOOL = pathlib.Path(os.environ.get("ONNX_BENCH", ROOT / "build/release/tools/onnx-bench"))
 
 
 def find(name):
