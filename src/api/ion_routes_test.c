@@ -3,6 +3,7 @@
 
 #include "base/test_main.h"
 #include "base/uuid.h"
+#include "store/stmt.h"
 
 #define DOOR API "/ions/door"
 #define SEE  DOOR "/pipelines/see"
@@ -265,6 +266,67 @@ START_TEST(a_link_begins_at_no_model_that_was_deleted)
             ",\"default\":\"sorter@1\"}]}"),
         400);
     ck_assert_ptr_nonnull(strstr(said_text("error.message"), "no model \"sorter\""));
+}
+
+END_TEST
+
+/* A candidate of version 1 of sorter in this state, served as the so-many-th of its link. */
+struct candidate {
+    const char *state;
+    int64_t served_seq;
+};
+
+static weir_status set_candidate_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct candidate *candidate = context;
+    WEIR_TRY(
+        weir_txn_exec(txn, "DELETE FROM ion_candidates WHERE id = 'c1'", WEIR_NO_BINDS, NULL, err));
+    return weir_txn_exec(
+        txn,
+        "INSERT INTO ion_candidates (id, ion, link, model, model_version, version, blob, state,"
+        " served_seq, served_ms, created_ms, updated_ms) VALUES ('c1', 'door', 'l', 'sorter',"
+        " '00000000-0000-4000-8000-0000000000c1', 1, 'b10b', :state, :seq, 0, 0, 0)",
+        WEIR_BINDS(WEIR_BIND_TEXT("state", candidate->state),
+                   WEIR_BIND_INT("seq", candidate->served_seq)),
+        NULL, err);
+}
+
+static void set_candidate(const char *state, int64_t served_seq)
+{
+    struct weir_error err = {0};
+    struct candidate candidate = {state, served_seq};
+    must(weir_store_write(callers.fixture.store, set_candidate_in, &candidate, &err), &err);
+}
+
+static const char *const used_states[] = {"PENDING_REVIEW", "WAITING", "APPROVED",
+                                          "SHADOW",         "CANARY",  "SERVING"};
+
+START_TEST(a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted)
+{
+    push(1, NULL);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(used_states); i++) {
+        set_candidate(used_states[i], 0);
+        EXPECT(409, "DELETE " API "/models/sorter/versions/1");
+        ck_assert_ptr_nonnull(
+            strstr(said_text("error.message"), "it is in use in ION door, link l"));
+        ck_assert_ptr_nonnull(strstr(said_text("error.message"), used_states[i]));
+        EXPECT(409, "DELETE " API "/models/sorter");
+    }
+    set_candidate("RETIRED", 3);
+    EXPECT(409, "DELETE " API "/models/sorter/versions/1");
+    ck_assert_ptr_nonnull(
+        strstr(said_text("error.message"), "a roll back of ION door, link l leads to it"));
+    set_candidate("REJECTED", 0);
+    EXPECT(204, "DELETE " API "/models/sorter/versions/1");
+    push(2, "{\"picture\":{},\"output_kind\":\"embedding\"}"); /* a default need not have served */
+    EXPECT(200,
+           "POST " API "/ions\n\n{\"name\":\"door\",\"pipelines\":[{\"name\":\"learn\",\"type\":"
+           "\"training\",\"dataset\":\"staff\",\"model\":\"face-embed\"},{\"name\":\"see\","
+           "\"type\":\"prediction\",\"source\":{\"kind\":\"http\"}" GALLERY
+           "}],\"links\":[{\"from\":\"learn\","
+           "\"to\":\"see\",\"policy\":" TAKEN ",\"default\":\"sorter@2\"}]}");
+    EXPECT(409, "DELETE " API "/models/sorter/versions/2");
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "it is the default of link "));
 }
 
 END_TEST
@@ -582,6 +644,7 @@ WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_chang
                     decisions_of_wrong_form_are_refused_whole, the_face_of_a_decision_is_shown,
                     drift_raises_one_alert_until_it_is_gone,
                     a_link_begins_at_no_model_that_was_deleted,
+                    a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted,
                     a_model_that_does_not_fit_its_pipeline_is_refused,
                     a_pushed_model_serves_with_its_signature,
                     a_default_serves_first_and_a_version_is_set_by_hand,
