@@ -715,14 +715,11 @@ void weir_api_handle(void *context, struct weir_http_request *request,
 
 /* A file of gigabytes that is no model is not stored before somebody says so. */
 static weir_status check_model_head(const struct weir_http_request *request, const void *bytes,
-                                    size_t len, uint64_t declared_bytes, struct weir_error *err)
+                                    size_t len, uint64_t total_bytes, struct weir_error *err)
 {
     (void)request;
-    bool is_cut = len < WEIR_MODEL_SNIFF_BYTES && len < declared_bytes; /* by the network */
-    return is_cut ? WEIR_OK
-                  : weir_model_format_check(bytes, len,
-                                            declared_bytes > 0 ? declared_bytes : UINT64_MAX,
-                                            "the file", err);
+    return weir_model_format_check(bytes, len, total_bytes > 0 ? total_bytes : UINT64_MAX,
+                                   "the file", err);
 }
 
 void weir_api_body_rule(void *context, const struct weir_http_request *request,
@@ -749,7 +746,9 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
         const char *as = weir_http_request_query(request, "as");
         bool is_model = as != NULL && strcmp(as, API_BLOB_AS_MODEL) == 0;
+        rule->wants_sha256 = route->fn == api_blob_put;
         rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
+        rule->check_bytes = WEIR_MODEL_SNIFF_BYTES;
     }
 }
 

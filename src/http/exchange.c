@@ -186,6 +186,9 @@ static weir_status open_upload(struct http_exchange *x, struct weir_error *err)
     x->upload_fd = fd;
     x->upload_path = path;
     weir_sha256_begin(&x->upload_hash);
+    if (x->rule.check != NULL) {
+        x->head = weir_arena_alloc(&x->arena, x->rule.check_bytes);
+    }
     x->request.body_file = path;
     return WEIR_OK;
 }
@@ -262,17 +265,34 @@ static void push_upload(struct http_exchange *x)
     }
 }
 
+/* Looks at the first bytes, once they are all there: then `head` goes. */
+static void check_head(struct http_exchange *x, uint64_t total_bytes)
+{
+    if (x->rule.check(&x->request, x->head, x->n_head, total_bytes, &x->body_error) != WEIR_OK) {
+        x->is_head_refused = true;
+    }
+    x->head = NULL;
+}
+
 static void add_to_upload(struct http_exchange *x, const char *bytes, size_t len)
 {
-    bool is_first = x->request.body_file_bytes == 0 && x->rule.check != NULL;
-    if (is_first &&
-        x->rule.check(&x->request, bytes, len, declared_length(x), &x->body_error) != WEIR_OK) {
-        x->is_head_refused = true;
-    } else if (weir_fd_write_all(x->upload_fd, bytes, len, &x->body_error) == WEIR_OK) {
-        weir_sha256_add(&x->upload_hash, bytes, len);
-        x->request.body_file_bytes += len;
-        push_upload(x);
+    if (x->head != NULL) {
+        size_t n = WEIR_MIN(len, x->rule.check_bytes - x->n_head);
+        memcpy(x->head + x->n_head, bytes, n);
+        x->n_head += n;
+        if (x->n_head == x->rule.check_bytes) {
+            check_head(x, declared_length(x));
+        }
     }
+    if (x->is_head_refused ||
+        weir_fd_write_all(x->upload_fd, bytes, len, &x->body_error) != WEIR_OK) {
+        return;
+    }
+    if (x->rule.wants_sha256) {
+        weir_sha256_add(&x->upload_hash, bytes, len);
+    }
+    x->request.body_file_bytes += len;
+    push_upload(x);
 }
 
 static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
@@ -310,6 +330,9 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
 static enum MHD_Result on_whole(struct http_exchange *x)
 {
     watch_expect(x, false, false);
+    if (x->head != NULL && x->body_error.status == WEIR_OK) {
+        check_head(x, x->request.body_file_bytes);
+    }
     if (x->body_error.status != WEIR_OK) {
         return answer_error(x, &x->body_error);
     }
@@ -321,8 +344,10 @@ static enum MHD_Result on_whole(struct http_exchange *x)
             weir_error_set_errno(&error, errno, "storing an upload");
             return answer_error(x, &error);
         }
-        weir_sha256_end(&x->upload_hash, x->upload_sha256);
-        x->request.body_file_sha256 = x->upload_sha256;
+        if (x->rule.wants_sha256) {
+            weir_sha256_end(&x->upload_hash, x->upload_sha256);
+            x->request.body_file_sha256 = x->upload_sha256;
+        }
     }
     x->request.body = x->body.data;
     x->request.body_len = x->body.len;

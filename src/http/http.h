@@ -79,8 +79,9 @@ struct weir_http_request {
     const char *body_file; /**< Temporary file with the body (rule.to_file), else NULL. The handler
                               may rename it away; otherwise it is unlinked before the answer. */
     uint64_t body_file_bytes;
-    const char *body_file_sha256; /**< Of its bytes, taken as they came. */
-    const char *remote;           /**< Address of the other side, "127.0.0.1". */
+    const char
+        *body_file_sha256; /**< Of its bytes, taken as they came (rule.wants_sha256), or NULL. */
+    const char *remote;    /**< Address of the other side, "127.0.0.1". */
     bool is_tls;
     bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
     void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
@@ -139,14 +140,14 @@ void weir_http_response_header(struct weir_http_response *response, const char *
 /** Topics are bits whose meaning is the caller's. */
 #define WEIR_HTTP_ALL_TOPICS UINT64_MAX
 
+/** Was the answer put off (weir_http_response_wait)? */
+bool weir_http_response_waits(const struct weir_http_response *response);
+
 /**
  * Answer later. The handler is called again after a wake of any of `topics`, or when `timeout_ms`
  * (counted from the first wait of this request; at most 10 minutes) is over, with is_expired set.
  * Waiting again when is_expired is a mistake and answers 500.
  */
-/** Was the answer put off (weir_http_response_wait)? */
-bool weir_http_response_waits(const struct weir_http_response *response);
-
 void weir_http_response_wait(struct weir_http_response *response, uint64_t topics,
                              int64_t timeout_ms);
 
@@ -157,8 +158,9 @@ struct weir_http_later;
  * some handler thread, after weir_http_later_resume, which may come before the handler has returned.
  * Calling "later" again is allowed, "wait" too. Only in a handler that the server called.
  *
- * The handler that took a handle must return so, and whoever has the handle must resume it exactly once, in the end: weir_http_server_stop waits for
- * that without a limit. How many may be in the works is for the caller to bound.
+ * The handler that took a handle must return so, and whoever has the handle must resume it exactly
+ * once, in the end: weir_http_server_stop waits for that without a limit. How many may be in the works
+ * is for the caller to bound.
  *
  * @return A handle that is good until it is resumed.
  */
@@ -206,18 +208,19 @@ typedef void (*weir_http_handler_fn)(void *context, struct weir_http_request *re
                                      struct weir_http_response *response);
 
 /**
- * May a body go on that begins so? `len` bytes as they came first, of `declared_bytes` (0: not said).
- * Runs on an I/O thread: must not block. An error is answered once the rest has been read, and dropped:
- * HTTP/1 has no other moment.
+ * May a body go on that begins so? Asked once: `len` is rule.check_bytes, or all of the body if that is
+ * shorter, of `total_bytes` (0: not said yet). Runs on an I/O thread: must not block. An error is
+ * answered once the rest has been read, and dropped: HTTP/1 has no other moment.
  */
 typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request, const void *bytes,
-                                         size_t len, uint64_t declared_bytes,
-                                         struct weir_error *err);
+                                         size_t len, uint64_t total_bytes, struct weir_error *err);
 
 struct weir_http_body_rule {
     uint64_t max_bytes;      /**< 0: no body allowed beyond 0 bytes. */
     bool to_file;            /**< Stream to a temporary file in config.upload_dir. */
-    weir_http_head_fn check; /**< Of a body to a file: looks at its first bytes; NULL: none. */
+    bool wants_sha256;       /**< Of such a body: take the digest of its bytes as they come. */
+    weir_http_head_fn check; /**< Of such a body: looks at its first bytes; NULL: none. */
+    size_t check_bytes;      /**< How many it looks at; at most 4096. */
 };
 
 /**

@@ -13,7 +13,7 @@ struct fixture {
     struct weir_http_server *server;
     char dir[64];
     sem_t entered, leave; /* for "/block" */
-    atomic_int n_called, n_admitted;
+    atomic_int n_called, n_admitted, n_checked, n_head_bytes;
     char answer[65536];
 };
 
@@ -24,9 +24,10 @@ static void handle_upload(struct weir_http_request *request, struct weir_http_re
     char digest[WEIR_SHA256_TEXT_BYTES] = "";
     uint64_t n = 0;
     struct weir_error err = {0};
-    if (request->body_file == NULL ||
+    bool is_plain = weir_http_request_query(request, "plain") != NULL;
+    if (request->body_file == NULL || is_plain != (request->body_file_sha256 == NULL) ||
         weir_file_sha256(request->body_file, digest, &n, &err) != WEIR_OK ||
-        strcmp(digest, request->body_file_sha256) != 0) {
+        (!is_plain && strcmp(digest, request->body_file_sha256) != 0)) {
         weir_http_response_errorf(response, WEIR_ERR_INTERNAL, "no file: %s", err.message);
         return;
     }
@@ -35,10 +36,14 @@ static void handle_upload(struct weir_http_request *request, struct weir_http_re
                                       "path", request->body_file));
 }
 
+#define HEAD_BYTES 16
+
 static weir_status check_head(const struct weir_http_request *request, const void *bytes,
                               size_t len, uint64_t declared_bytes, struct weir_error *err)
 {
     (void)request;
+    f.n_checked++;
+    f.n_head_bytes = (int)len;
     return memchr(bytes, 0, len) == NULL
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID, "%llu bytes that begin with a NUL",
@@ -81,6 +86,8 @@ static void rule(void *context, const struct weir_http_request *request,
         *out = (struct weir_http_body_rule){.max_bytes = 64 << 20, .to_file = true};
         bool is_checked = weir_http_request_query(request, "checked") != NULL;
         out->check = is_checked ? check_head : NULL;
+        out->check_bytes = HEAD_BYTES;
+        out->wants_sha256 = weir_http_request_query(request, "plain") == NULL;
     } else if (request->n_segments > 0 && strcmp(request->segments[0], "length") == 0) {
         out->max_bytes = 1000;
     }
@@ -344,6 +351,40 @@ START_TEST(an_upload_whose_first_bytes_are_wrong_is_not_stored_and_its_sender_re
     expect_status(400);
     expect_text("41943040 bytes that begin with a NUL");
     ck_assert_int_eq(count_files(f.dir), 0);
+    ck_assert_int_eq(f.n_called, 0);
+}
+
+END_TEST
+
+#define CHUNKED "Transfer-Encoding: chunked\r\n\r\n"
+
+/* However the network, or whoever sends, cuts it. */
+START_TEST(the_first_bytes_of_an_upload_are_looked_at_once_when_enough_are_there)
+{
+    ask("PUT /upload?checked=1 HTTP/1.1\r\n" CLOSE CHUNKED
+        "3\r\nabc\r\n1\r\nd\r\n14\r\nefghijklmnopqrstuvwx\r\n3\r\nyz1\r\n0\r\n\r\n");
+    expect_status(200);
+    ck_assert_int_eq(f.n_checked, 1);
+    ck_assert_int_eq(f.n_head_bytes, HEAD_BYTES);
+    /* Less is all there is. */
+    ask("PUT /upload?checked=1&plain=1 HTTP/1.1\r\n" CLOSE CHUNKED "3\r\nabc\r\n0\r\n\r\n");
+    expect_status(200);
+    ck_assert_int_eq(f.n_checked, 2);
+    ck_assert_int_eq(f.n_head_bytes, 3);
+    ck_assert_int_eq(f.n_called, 2);
+}
+
+END_TEST
+
+START_TEST(what_is_wrong_behind_a_first_small_piece_is_seen)
+{
+    int fd = connect_to(f.server);
+    send_text(fd, "PUT /upload?checked=1 HTTP/1.1\r\n" CLOSE CHUNKED "3\r\nabc\r\n");
+    ck_assert_int_eq(weir_fd_write_all(fd, "3\r\nd\0e\r\n0\r\n\r\n", 13, NULL), WEIR_OK);
+    read_until(fd, NULL, f.answer, sizeof f.answer);
+    close(fd);
+    expect_status(400);
+    expect_text("6 bytes that begin with a NUL");
     ck_assert_int_eq(f.n_called, 0);
 }
 
@@ -630,6 +671,8 @@ int main(void)
     tcase_add_test(tcase, an_upload_streams_to_a_file_that_is_gone_with_the_answer);
     tcase_add_test(tcase,
                    an_upload_whose_first_bytes_are_wrong_is_not_stored_and_its_sender_reads_why);
+    tcase_add_test(tcase, the_first_bytes_of_an_upload_are_looked_at_once_when_enough_are_there);
+    tcase_add_test(tcase, what_is_wrong_behind_a_first_small_piece_is_seen);
     tcase_add_test(tcase, an_upload_that_is_not_admitted_is_never_read);
     tcase_add_test(tcase, a_header_value_cannot_start_another_header);
     tcase_add_test(tcase, a_handler_without_answer_is_an_internal_error);

@@ -94,6 +94,8 @@ struct http_exchange {
     struct weir_sha256_stream upload_hash;
     char upload_sha256[WEIR_SHA256_TEXT_BYTES];
     uint64_t n_upload_pushed_bytes; /* that the kernel was asked to write */
+    char *head; /* the first n_head bytes of an upload, until they were looked at */
+    size_t n_head;
     bool is_head_refused;
     uint64_t n_discarded_bytes;
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
