@@ -340,7 +340,7 @@ class AccessTest(WithPage):
         self.assertEqual(page.focused(), "IONs", "the first control of the content: where it is")
         outline = page.js("return getComputedStyle(document.activeElement).outlineStyle")
         self.assertEqual(outline, "solid", "the focus must be seen")
-        for expected in ("default", "Live · last 5 min", "Train now", "Live graph", "Health", "Decisions", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
+        for expected in ("default", "Live · last 5 min", "Pause…", "Train now", "Live graph", "Health", "Decisions", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
                          "Approve version 3", "Reject version 3"):
             page.press(Keys.TAB)
             self.assertTrue(page.focused().startswith(expected), f"{page.focused()}, and not {expected}")
