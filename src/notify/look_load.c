@@ -117,7 +117,7 @@ void looking_group(struct looking *l)
             order[n++] = &l->items[i];
         }
     }
-    qsort(order, n, sizeof *order, compare_items);
+    qsort(order, n, sizeof(struct look_item *), compare_items);
     for (size_t i = 1; i < n; i++) {
         if (is_same_group(order[i - 1], order[i])) {
             order[i]->first = order[i - 1]->first;
