@@ -26,7 +26,7 @@ class Demo(unittest.TestCase):
                 [harness.WEIR, "demo", "building-security", "--state", str(server.state), "--once", "-o", "json",
                  "--people", "30", "--photos", "12", "--passers", "60", "--seconds", "3", "--example",
                  str(example)],
-                capture_output=True, text=True, timeout=1500)
+                capture_output=True, text=True, timeout=540)
             print(done.stderr[-4000:])
             self.assertEqual(done.returncode, 0, done.stderr[-3000:] + server.log_text())
             report = json.loads(done.stdout)
