@@ -2,9 +2,9 @@
 
 #include "batch/input.h"
 #include "batch/model.h"
+#include "batch/program.h"
 
 #include "base/log.h"
-#include "base/options.h"
 #include "serve/infer.h"
 
 #include <stdio.h>
@@ -33,20 +33,17 @@ struct measure {
 
 /* ---- spec ------------------------------------------------------------------------------------ */
 
-static weir_status read_spec(const char *path, struct weir_arena *arena, json_t **out_root,
-                             struct measure_spec *out, struct weir_error *err)
+/* The second model is the first's spec with another file. */
+static struct measure_spec measure_spec_of(const struct batch_spec *spec)
 {
-    struct measure_spec spec = {.n_models = 1};
-    WEIR_TRY(batch_spec_load(path, arena, out_root, &spec.of[0], err));
-    if (spec.of[0].live_blob != NULL && spec.of[0].live_signature != NULL) {
-        spec.of[1] = spec.of[0];
-        spec.of[1].model = spec.of[0].live;
-        spec.of[1].blob = spec.of[0].live_blob;
-        spec.of[1].signature = spec.of[0].live_signature;
-        spec.n_models = 2;
+    struct measure_spec both = {.of = {*spec, *spec}, .n_models = 1};
+    if (spec->live_blob != NULL && spec->live_signature != NULL) {
+        both.of[1].model = spec->live;
+        both.of[1].blob = spec->live_blob;
+        both.of[1].signature = spec->live_signature;
+        both.n_models = 2;
     }
-    *out = spec;
-    return WEIR_OK;
+    return both;
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -265,9 +262,10 @@ static weir_status open_all(struct measure *measure, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status measure_run(const struct measure_spec *spec, struct weir_error *err)
+static weir_status measure_run(const struct batch_spec *spec, struct weir_error *err)
 {
-    struct measure measure = {.spec = spec};
+    const struct measure_spec both = measure_spec_of(spec);
+    struct measure measure = {.spec = &both};
     weir_status status = open_all(&measure, err);
     if (status == WEIR_OK) {
         status = measure_all(&measure, err);
@@ -285,63 +283,7 @@ static weir_status measure_run(const struct measure_spec *spec, struct weir_erro
     return status;
 }
 
-struct options {
-    char *spec, *server, *ca_file, *onnxruntime;
-    bool help;
-};
-
-// clang-format off
-static const struct weir_option options[] = {
-    WEIR_OPT(options, spec, "spec", 's', TEXT, NULL, 0, 0, "FILE", "What to measure (spec.json)"),
-    WEIR_OPT(options, server, "server", 0, TEXT, NULL, 0, 0, "URL", "Server to ask and to report to, instead of the spec's"),
-    WEIR_OPT(options, ca_file, "ca-file", 0, TEXT, NULL, 0, 0, "FILE", "Authorities to trust if the server's address is https"),
-    WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH", "The library onnxruntime, or its folder; default: the system's"),
-    WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
-};
-
-// clang-format on
-
-static weir_status run(const struct options *chosen, struct weir_arena *arena,
-                       struct weir_error *err)
-{
-    struct measure_spec spec;
-    json_t *root; /* the spec borrows from it */
-    WEIR_TRY(read_spec(chosen->spec, arena, &root, &spec, err));
-    for (size_t i = 0; i < spec.n_models; i++) {
-        if (spec.of[i].server != NULL) { /* a specification without one is done here, with files */
-            spec.of[i].server = chosen->server != NULL ? chosen->server : spec.of[i].server;
-            spec.of[i].ca_file = chosen->ca_file != NULL ? chosen->ca_file : spec.of[i].ca_file;
-        }
-        spec.of[i].onnxruntime = chosen->onnxruntime;
-    }
-    weir_status status = measure_run(&spec, err);
-    json_decref(root);
-    return status;
-}
-
 int weir_measure_main(int argc, char **argv)
 {
-    static const char usage[] = "usage: weir-worker measure --spec FILE";
-    struct weir_arena arena;
-    struct options chosen = {0};
-    char **words;
-    size_t n_words;
-    struct weir_error err = {0};
-    weir_arena_init(&arena, 0);
-    weir_status status = weir_options_parse(options, WEIR_ARRAY_LEN(options), argc - 1, argv + 1,
-                                            &arena, &chosen, &words, &n_words, &err);
-    if (status == WEIR_OK && chosen.help) {
-        (void)printf("%s\n\n", usage);
-        weir_options_print(options, WEIR_ARRAY_LEN(options), stdout);
-    } else if (status == WEIR_OK && (chosen.spec == NULL || n_words > 0)) {
-        status = weir_error_set(&err, WEIR_ERR_INVALID, "%s", usage);
-    } else if (status == WEIR_OK) {
-        status = run(&chosen, &arena, &err);
-    }
-    if (status != WEIR_OK) {
-        /* Its last words: what the job's reason says. */
-        (void)fprintf(stderr, "weir-worker measure: %s\n", err.message);
-    }
-    weir_arena_fini(&arena);
-    return status == WEIR_OK ? EXIT_SUCCESS : weir_status_exit(status);
+    return batch_program(argc, argv, "measure", "What to measure (spec.json)", measure_run);
 }
