@@ -1,24 +1,5 @@
 /* Pipelines that are paused, and go on. */
-#include "ion/ion_fixture.h"
-
-static struct weir_arena arena;
-static struct weir_ion_state state;
-static struct weir_ion_actions actions;
-static struct weir_error err;
-static int64_t now_ms;
-
-static weir_status step(struct weir_ion_event event)
-{
-    actions = (struct weir_ion_actions){0};
-    now_ms += 1000;
-    return weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
-}
-
-static void must(struct weir_ion_event event)
-{
-    weir_status status = step(event);
-    ck_assert_msg(status == WEIR_OK, "%s", err.message);
-}
+#include "ion/ion_play.h"
 
 static struct weir_ion_event asked(enum weir_ion_event_type type, const char *pipeline)
 {
@@ -29,29 +10,12 @@ static struct weir_ion_event asked(enum weir_ion_event_type type, const char *pi
 /* "t" and "p" with its first model and its replicas. */
 static void set_up(void)
 {
-    weir_arena_init(&arena, 0);
-    weir_ion_state_new("x", &arena, &state);
-    now_ms = 1000000;
+    begin_ion(1000000);
     must(applied(&arena, "always-update", "{new_data: true}", 1));
     must(model(&arena, "t", 1));
     struct weir_ion_event started = asked(WEIR_ION_EVENT_STARTED, "p");
     started.job = "j1";
     must(started);
-}
-
-static void tear_down(void)
-{
-    weir_arena_fini(&arena);
-}
-
-static const struct weir_ion_action *find(enum weir_ion_action_type type)
-{
-    for (size_t i = 0; i < actions.n; i++) {
-        if (actions.items[i].type == type) {
-            return &actions.items[i];
-        }
-    }
-    return NULL;
 }
 
 static size_t n_told(const char *kind)
@@ -72,7 +36,7 @@ START_TEST(replicas_stop_and_what_the_link_chooses_meanwhile_serves_when_it_goes
     ck_assert_str_eq(p->state_reason, "paused by ann");
     ck_assert_str_eq(p->paused_by, "ann");
     ck_assert_int_eq(p->paused_ms, now_ms);
-    ck_assert_str_eq(find(WEIR_ION_ACTION_STOP_PREDICTION)->job, "j1");
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_STOP_PREDICTION)->job, "j1");
     ck_assert_uint_eq(n_told("pipeline_paused"), 1);
     ck_assert_ptr_null(pipeline_of(&state, "t")->paused_by);
     ck_assert_str_eq(weir_ion_candidate_shown(&state, serving(&state, "t:p")), "PAUSED");
@@ -81,10 +45,10 @@ START_TEST(replicas_stop_and_what_the_link_chooses_meanwhile_serves_when_it_goes
     must(ended);
     must(model(&arena, "t", 2));
     ck_assert_int_eq(serving(&state, "t:p")->version, 2);
-    ck_assert_ptr_null(find(WEIR_ION_ACTION_START_PREDICTION));
+    ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_PREDICTION));
     ck_assert_str_eq(pipeline_of(&state, "p")->state_reason, "paused by ann");
     must(asked(WEIR_ION_EVENT_RESUME, NULL));
-    ck_assert_ptr_nonnull(find(WEIR_ION_ACTION_START_PREDICTION));
+    ck_assert_ptr_nonnull(find_action(WEIR_ION_ACTION_START_PREDICTION));
     ck_assert_uint_eq(n_told("pipeline_resumed"), 1);
     p = pipeline_of(&state, "p");
     ck_assert_str_eq(p->state, "DEPLOYING");
@@ -121,7 +85,7 @@ START_TEST(a_training_runs_to_its_end_and_one_more_begins_when_it_goes_on)
     must(asked(WEIR_ION_EVENT_TRIGGER, "t"));
     must(asked(WEIR_ION_EVENT_PAUSE, "t"));
     ck_assert_str_eq(pipeline_of(&state, "t")->state, "TRAINING");
-    ck_assert_ptr_null(find(WEIR_ION_ACTION_STOP_TRAINING));
+    ck_assert_ptr_null(find_action(WEIR_ION_ACTION_STOP_TRAINING));
     must(people("faces", 1));
     must(people("faces", 2));
     must(asked(WEIR_ION_EVENT_FINISHED, "t"));
@@ -130,7 +94,7 @@ START_TEST(a_training_runs_to_its_end_and_one_more_begins_when_it_goes_on)
     must(asked(WEIR_ION_EVENT_TRIGGER, "t"));
     ck_assert_int_eq(pipeline_of(&state, "t")->training, 1);
     must(asked(WEIR_ION_EVENT_RESUME, "t"));
-    ck_assert_int_eq(find(WEIR_ION_ACTION_START_TRAINING)->number, 2);
+    ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 2);
     ck_assert_str_eq(pipeline_of(&state, "t")->cause_by, "ann"); /* who asked while it was paused */
     ck_assert_ptr_null(pipeline_of(&state, "t")->state_reason);
     struct weir_ion_event ended = asked(WEIR_ION_EVENT_FINISHED, "t");
@@ -148,10 +112,10 @@ START_TEST(a_row_of_trainings_goes_on_where_it_was)
     must(asked(WEIR_ION_EVENT_PAUSE, "t"));
     must(asked(WEIR_ION_EVENT_FINISHED, "t"));
     ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 2);
-    ck_assert_ptr_null(find(WEIR_ION_ACTION_START_TRAINING));
+    ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_TRAINING));
     must(asked(WEIR_ION_EVENT_RESUME, NULL));
     ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 1);
-    ck_assert_int_eq(find(WEIR_ION_ACTION_START_TRAINING)->number, 2);
+    ck_assert_int_eq(find_action(WEIR_ION_ACTION_START_TRAINING)->number, 2);
     ck_assert_str_eq(pipeline_of(&state, "t")->cause_by, "ann");
     /* a failure ends it, paused or not */
     must(asked(WEIR_ION_EVENT_PAUSE, "t"));
@@ -160,7 +124,7 @@ START_TEST(a_row_of_trainings_goes_on_where_it_was)
     must(failed);
     ck_assert_int_eq(pipeline_of(&state, "t")->runs_left, 0);
     must(asked(WEIR_ION_EVENT_RESUME, NULL));
-    ck_assert_ptr_null(find(WEIR_ION_ACTION_START_TRAINING));
+    ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_TRAINING));
 }
 
 END_TEST
@@ -191,9 +155,9 @@ START_TEST(another_document_does_not_let_it_go_on)
     must(applied(&arena, "always-update", "{new_data: true}", 2));
     ck_assert_str_eq(pipeline_of(&state, "p")->paused_by, "ann");
     ck_assert_str_eq(pipeline_of(&state, "p")->state, "WAITING");
-    ck_assert_ptr_null(find(WEIR_ION_ACTION_START_PREDICTION));
+    ck_assert_ptr_null(find_action(WEIR_ION_ACTION_START_PREDICTION));
     must(asked(WEIR_ION_EVENT_RESUME, "p"));
-    ck_assert_ptr_nonnull(find(WEIR_ION_ACTION_START_PREDICTION));
+    ck_assert_ptr_nonnull(find_action(WEIR_ION_ACTION_START_PREDICTION));
 }
 
 END_TEST

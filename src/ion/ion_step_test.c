@@ -1,37 +1,10 @@
 #include "ion/ion_step.h"
 
-#include "ion/ion_fixture.h"
-
-static struct weir_arena arena;
-static struct weir_ion_state state;
-static struct weir_ion_actions actions;
-static struct weir_error err;
-static int64_t now_ms;
+#include "ion/ion_play.h"
 
 static void set_up(void)
 {
-    weir_arena_init(&arena, 0);
-    weir_ion_state_new("x", &arena, &state);
-    now_ms = 1000000;
-}
-
-static void tear_down(void)
-{
-    weir_arena_fini(&arena);
-}
-
-/** Apply one event; `actions` are those of this event. */
-static weir_status step(struct weir_ion_event event)
-{
-    actions = (struct weir_ion_actions){0};
-    now_ms += 1000;
-    return weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
-}
-
-static void must(struct weir_ion_event event)
-{
-    weir_status status = step(event);
-    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    begin_ion(1000000);
 }
 
 static void must_apply(const char *policy, const char *triggers)
@@ -48,25 +21,6 @@ static struct weir_ion_event ended(enum weir_ion_event_type type, int64_t traini
 {
     return (struct weir_ion_event){
         .type = type, .pipeline = "t", .training = training, .note = "oops"};
-}
-
-static struct weir_ion_event dataset(const char *name, int64_t version)
-{
-    struct weir_ion_dataset *dataset = WEIR_ARENA_NEW(&arena, struct weir_ion_dataset);
-    *dataset = (struct weir_ion_dataset){name, version, "/data", "d16e57", "b10b", 0, 0, 0};
-    return (struct weir_ion_event){
-        .type = WEIR_ION_EVENT_DATASET, .datasets = dataset, .n_datasets = 1};
-}
-
-static const struct weir_ion_action *find_action(enum weir_ion_action_type type)
-{
-    for (size_t i = 0; i < actions.n; i++) {
-        if (actions.items[i].type == type) {
-            return &actions.items[i];
-        }
-    }
-    ck_abort_msg("no action %d", (int)type);
-    return NULL;
 }
 
 static int64_t serving_version(void)
