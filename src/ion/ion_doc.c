@@ -126,12 +126,6 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
     WEIR_TRY(doc_check_range(reader, "workers", training.workers, 1, TASKS_MAX));
     WEIR_TRY(
         doc_check_range(reader, "parameter_servers", training.parameter_servers, 0, TASKS_MAX));
-    WEIR_TRY(doc_check_range(reader, "max_restarts", training.max_restarts, 0, 1000));
-    const json_t *parameters = json_object_get(json, "parameters");
-    if (parameters != NULL && !json_is_null(parameters) && !json_is_object(parameters)) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.parameters: expected an object",
-                              reader->path);
-    }
     *out = (struct weir_ion_doc_pipeline){
         .name = training.name,
         .type = WEIR_PIPELINE_TRAINING,
@@ -141,10 +135,9 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
         .workers = training.workers,
         .parameter_servers = training.parameter_servers,
         .max_restarts = training.max_restarts,
-        .parameters = training.parameters != NULL ? training.parameters : "{}",
+        .parameters = training.parameters,
     };
-    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
-    return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
+    return doc_read_job(reader, json, out);
 }
 
 static weir_status check_rate(const struct doc_reader *reader, const char *name, double rate)

@@ -71,12 +71,27 @@ weir_status doc_read_restart(const struct doc_reader *parent, const json_t *json
     return weir_restart_read(json, reader.path, reader.arena, &out->restart, reader.err);
 }
 
+weir_status doc_read_job(const struct doc_reader *reader, const json_t *json,
+                         struct weir_ion_doc_pipeline *out)
+{
+    const json_t *parameters = json_object_get(json, "parameters");
+    WEIR_TRY(doc_check_range(reader, "max_restarts", out->max_restarts, 0, 1000));
+    if (parameters != NULL && !json_is_null(parameters) && !json_is_object(parameters)) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.parameters: expected an object",
+                              reader->path);
+    }
+    if (!json_is_object(parameters)) {
+        out->parameters = "{}";
+    }
+    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
+    return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
+}
+
 weir_status doc_read_preparation(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out)
 {
     struct preparation read = {0};
     WEIR_TRY(doc_read_object(reader, &preparation_resource, json, &read));
-    WEIR_TRY(doc_check_range(reader, "max_restarts", read.max_restarts, 0, 1000));
     if (!json_is_object(json_object_get(json, "parameters"))) {
         return weir_error_set(reader->err, WEIR_ERR_INVALID,
                               "%s.parameters: expected an object with the options of the command, "
@@ -99,8 +114,7 @@ weir_status doc_read_preparation(const struct doc_reader *reader, const json_t *
         .max_restarts = read.max_restarts,
         .parameters = read.parameters,
     };
-    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
-    WEIR_TRY(doc_read_triggers(reader, json_object_get(json, "triggers"), out));
+    WEIR_TRY(doc_read_job(reader, json, out));
     return check_triggers(reader, out);
 }
 
@@ -110,13 +124,7 @@ static weir_status read_measuring(const struct doc_reader *reader,
                                   struct weir_ion_doc_pipeline *out)
 {
     struct evaluation read = {.max_restarts = 3};
-    const json_t *parameters = json_object_get(json, "parameters");
     WEIR_TRY(doc_read_object(reader, resource, json, &read));
-    WEIR_TRY(doc_check_range(reader, "max_restarts", read.max_restarts, 0, 1000));
-    if (parameters != NULL && !json_is_null(parameters) && !json_is_object(parameters)) {
-        return weir_error_set(reader->err, WEIR_ERR_INVALID, "%s.parameters: expected an object",
-                              reader->path);
-    }
     *out = (struct weir_ion_doc_pipeline){
         .name = read.name,
         .type = type,
@@ -124,10 +132,9 @@ static weir_status read_measuring(const struct doc_reader *reader,
         .dataset = read.dataset,
         .workers = 1,
         .max_restarts = read.max_restarts,
-        .parameters = json_is_object(parameters) ? read.parameters : "{}",
+        .parameters = read.parameters,
     };
-    WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
-    return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
+    return doc_read_job(reader, json, out);
 }
 
 weir_status doc_read_evaluation(const struct doc_reader *reader, const json_t *json,

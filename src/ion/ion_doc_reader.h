@@ -26,6 +26,11 @@ weir_status doc_check_range(const struct doc_reader *reader, const char *key, in
 weir_status doc_read_triggers(const struct doc_reader *parent, const json_t *json,
                               struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
 
+/** What all pipelines that run jobs have: *out has `max_restarts` and `parameters` as they stand there;
+ *  they are checked, and `restart` and `triggers` read. No parameters are "{}". */
+weir_status doc_read_job(const struct doc_reader *reader, const json_t *json,
+                         struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
 /** A pipeline's `restart`. */
 weir_status doc_read_restart(const struct doc_reader *parent, const json_t *json,
                              struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
