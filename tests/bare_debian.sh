@@ -139,6 +139,12 @@ part() {
 
 clean() { rm -rf --one-file-system "$work/root" "$work/user"; }
 
+# weigh N: the nice value of this script's session, if it has one of its own (see calm in check.sh): what
+# it compiles is to leave CPU to the tests beside, what it tests has deadlines itself.
+weigh() {
+    [ "$(ps -o sid= -p $$)" -ne $$ ] || { echo "$1" >/proc/self/autogroup; } 2>/dev/null || true
+}
+
 mkdir -p "$work"
 exec 9>"$work/lock"
 flock -n 9 || skip "no root can be made: another run of this check is at it"
@@ -153,7 +159,9 @@ copy_sources "$work/root"
 copy_sources "$work/user"
 
 failed=no
+weigh 19
 part make "$work/root" net /check/make.sh || failed=yes
+weigh 0
 if [ $failed = no ]; then
     # What was compiled is the same for the user; that their own `make` installs the packages is not.
     mkdir -p "$work/user/src/weir/build"

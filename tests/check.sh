@@ -49,7 +49,10 @@ step() {
 # sessions of their own, and where the kernel shares out CPU by session (autogroup), "nice" counts only
 # within one: so this is a session too, with a nice value of its own.
 calm() {
-    setsid bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 19 "$@"' calm "$@" &
+    own_session bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 19 "$@"' calm "$@"
+}
+own_session() {
+    setsid "$@" &
     printf '%d\n' $! >>build/check-sessions.txt
     wait $!
 }
@@ -119,7 +122,7 @@ if [ $is_long = no ]; then
     fi
     build asan unit-tests && is_asan=yes
     # It builds too, and then waits as the system tests do.
-    calm tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
+    own_session tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
     bare_job=$!
     build tsan thread-tests && is_tsan=yes
     step tidy calm tests/lint/tidy.sh build/dev
