@@ -236,6 +236,29 @@ START_TEST(a_file_says_only_what_records_say)
 
 END_TEST
 
+/* As a file may be after a loss of power. */
+START_TEST(a_zero_byte_is_not_the_end_of_a_file)
+{
+    static const char torn[] = "\0\0\0{\"path\":\"/api/v1/ions/x/kpis\",\"item\":{}}\n";
+    int fd;
+    char error[256];
+    size_t n;
+    const struct weir_mlops_options options = {
+        .file = file, .ion = "door", .server = away(&fd), .token = "t"};
+    struct weir_mlops *mlops = weir_mlops_open(&options);
+    FILE *out = fopen(file, "w");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_uint_eq(fwrite(torn, 1, sizeof torn - 1, out), sizeof torn - 1);
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_int_eq(weir_mlops_send_file(mlops, file, &n), WEIR_ERR_INVALID);
+    weir_mlops_error(mlops, error, sizeof error);
+    ck_assert_msg(strstr(error, "line 1: the line has a zero byte") != NULL, "%s", error);
+    ck_assert_uint_eq(weir_mlops_close(mlops, 0), 0);
+    (void)close(fd);
+}
+
+END_TEST
+
 START_TEST(few_different_values_are_categories)
 {
     const double values[] = {1, 2, 2, -0.5, NAN, 2};
@@ -266,6 +289,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_distribution_counts_every_finite_value_where_it_lies, 0, 10);
     tcase_add_test(tcase, values_whose_squares_are_beyond_all_numbers_are_counted);
     tcase_add_test(tcase, a_file_says_only_what_records_say);
+    tcase_add_test(tcase, a_zero_byte_is_not_the_end_of_a_file);
     tcase_add_test(tcase, few_different_values_are_categories);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

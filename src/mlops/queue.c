@@ -293,14 +293,21 @@ static weir_status send_line(struct weir_mlops *mlops, const char *line, size_t 
     return status;
 }
 
-/* *out_len: 0 at the end. */
+/* *out_len: 0 at the end. A zero byte, as a loss of power leaves them, is no end. */
 static weir_status read_line(FILE *file, char *line, size_t *out_len, struct weir_error *err)
 {
-    *out_len = fgets(line, LINE_MAX_BYTES, file) != NULL ? strlen(line) : 0;
-    return *out_len + 1 < LINE_MAX_BYTES || line[*out_len - 1] == '\n'
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_LIMIT, "the line is longer than %d bytes",
-                                LINE_MAX_BYTES);
+    *out_len = 0;
+    if (fgets(line, LINE_MAX_BYTES, file) == NULL) {
+        return ferror(file) ? weir_error_set_errno(err, errno, "cannot be read") : WEIR_OK;
+    }
+    *out_len = strlen(line);
+    if (*out_len > 0 && (line[*out_len - 1] == '\n' || feof(file))) {
+        return WEIR_OK;
+    }
+    return *out_len + 1 == LINE_MAX_BYTES
+               ? weir_error_set(err, WEIR_ERR_LIMIT, "the line is longer than %d bytes",
+                                LINE_MAX_BYTES)
+               : weir_error_set(err, WEIR_ERR_INVALID, "the line has a zero byte");
 }
 
 int weir_mlops_send_file(struct weir_mlops *mlops, const char *path, size_t *out_n)
