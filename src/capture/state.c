@@ -12,8 +12,9 @@
 #define LINKS_MAX   256
 #define SIGNALS_MAX 4096
 
-/* What is kept to be shown: nothing of it is long, but a file that was imported may say anything. */
-#define RECORD_MAX_BYTES ((size_t)64 << 10)
+/* What is kept to be shown. Of what Weir writes an alert is longest, whose data are a health report's
+ * details (64 KB) beside its sentence; but a file that was imported may say anything. */
+#define RECORD_MAX_BYTES ((size_t)128 << 10)
 #define ALERTS_MAX_BYTES ((size_t)64 << 20)
 
 /* A link, as far as policy decisions have told by the moment. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -186,6 +187,7 @@ static weir_status open_upload(struct http_exchange *x, struct weir_error *err)
     x->upload_fd = fd;
     x->upload_path = path;
     weir_sha256_begin(&x->upload_hash);
+    assert(x->rule.check == NULL || (x->rule.check_bytes > 0 && x->rule.check_bytes <= 4096));
     if (x->rule.check != NULL) {
         x->head = weir_arena_alloc(&x->arena, x->rule.check_bytes);
     }

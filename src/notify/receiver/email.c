@@ -161,8 +161,10 @@ static weir_status judge(const struct weir_receiver_send *send, CURL *easy, CURL
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CONNECT_ERROR:
         return weir_error_set(err, WEIR_ERR_DENIED, "its mail server's certificate is not trusted");
+    case CURLE_SSL_CONNECT_ERROR:
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "no TLS connection could be made to its mail server");
     case CURLE_USE_SSL_FAILED:
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "its mail server offers no STARTTLS");
     case CURLE_OPERATION_TIMEDOUT:
