@@ -5,6 +5,7 @@ import { dayMinute, plainValue, words } from '../format'
 import { current, partsOf, tabsOf } from '../registry'
 import type { Action, Args, Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
+import { may } from '../state/rights'
 import { href, param } from '../state/route'
 import { ions, rate } from '../state/store'
 import { evidenceOf, isSandbox, sinceOf, verdictOf } from '../state/verdict'
@@ -93,7 +94,9 @@ function Reason({ ion }: { ion: Ion }) {
 
 const runnable = (ion: Ion) => ion.pipelines.filter((one) => one.type !== 'prediction')
 
-const isPaused = (ion: Ion) => ion.pipelines.some((one) => one.paused_by)
+const hasPaused = (ion: Ion) => ion.pipelines.some((one) => one.paused_by)
+
+const goesOn = (ion: Ion) => ion.pipelines.some((one) => !one.paused_by)
 
 /** What a person may ask of an ION, on each of its tabs. */
 export function ionActions(args: Args): Action[] {
@@ -103,9 +106,8 @@ export function ionActions(args: Args): Action[] {
     }
     return [
         ...runnable(ion).map((one) => ({ name: `${one.type === 'training' ? 'Train' : 'Run'} ${one.name} of ${ion.name} now`, run: () => ask(triggerQuestion(ion.name, one.name, one.type === 'training')) })),
-        isPaused(ion)
-            ? { name: `Resume ${ion.name}`, run: () => ask(resumeQuestion(ion)) }
-            : { name: `Pause ${ion.name}`, run: () => ask(pauseQuestion(ion)) },
+        ...(may('pause ions', ion.project) && hasPaused(ion) ? [{ name: `Resume ${ion.name}`, run: () => ask(resumeQuestion(ion)) }] : []),
+        ...(may('pause ions', ion.project) && goesOn(ion) ? [{ name: `Pause ${ion.name}`, run: () => ask(pauseQuestion(ion)) }] : []),
         ...pendingCandidates.value
             .filter((one) => one.ion === ion.name)
             .flatMap((one) => [
@@ -156,9 +158,14 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                         To production…
                     </Act>
                 )}
-                {canChange() && (
-                    <Act right="pause ions" project={ion.project} onClick={() => ask(isPaused(ion) ? resumeQuestion(ion) : pauseQuestion(ion))}>
-                        {isPaused(ion) ? 'Resume…' : 'Pause…'}
+                {canChange() && hasPaused(ion) && (
+                    <Act right="pause ions" project={ion.project} onClick={() => ask(resumeQuestion(ion))}>
+                        Resume…
+                    </Act>
+                )}
+                {canChange() && goesOn(ion) && (
+                    <Act right="pause ions" project={ion.project} onClick={() => ask(pauseQuestion(ion))}>
+                        Pause…
                     </Act>
                 )}
                 {canChange() &&
