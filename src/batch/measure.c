@@ -64,6 +64,27 @@ static char *class_of(const struct measure *measure, int64_t i_file, struct weir
     return name[len] == '/' ? weir_arena_printf(arena, "%.*s", (int)len, name) : NULL;
 }
 
+/* A model that has other names for the classes would be measured as one that is always wrong. */
+static weir_status check_truth(const struct measure *measure, const char *truth,
+                               struct weir_error *err)
+{
+    for (size_t i = 0; i < measure->spec->n_models; i++) {
+        const struct weir_signature *signature = batch_model_signature(measure->models[i]);
+        size_t k = 0;
+        while (k < signature->n_labels && strcmp(signature->labels[k], truth) != 0) {
+            k++;
+        }
+        if (k == signature->n_labels) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "class \"%s\" of dataset %s is no label of model %s, whose first "
+                                  "is \"%s\": they must be the same names",
+                                  truth, measure->spec->of[0].dataset, measure->spec->of[i].model,
+                                  signature->labels[0]);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status put_one(struct measure *measure, int64_t i_file, int64_t place,
                            struct weir_error *err)
 {
@@ -90,6 +111,9 @@ static weir_status take_group(struct measure *measure, int64_t first, struct wei
     for (; group.n < n; group.n++) {
         struct weir_error why = {0};
         const char *truth = class_of(measure, first + group.n, arena);
+        if (truth != NULL) {
+            WEIR_TRY(check_truth(measure, truth, err));
+        }
         weir_status status =
             truth == NULL ? WEIR_OK : put_one(measure, first + group.n, group.n_in, &why);
         if (status != WEIR_OK && !batch_input_is_row(status)) {
