@@ -35,7 +35,7 @@ const struct weir_resource weir_alert_resource =
 
 static const char sql_raise_again[] =
     "UPDATE alerts SET count = count + 1, last_ms = :now, subject = :subject, message = :message,"
-    " data = :data"
+    " data = :data, kind = :kind, severity = :severity"
     " WHERE key = :key AND state <> 'resolved'";
 static const char sql_acknowledge[] =
     "UPDATE alerts SET state = 'acknowledged', acknowledged_by = :actor, acknowledged_ms = :now,"
@@ -57,19 +57,20 @@ weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *aler
                              bool *out_is_new, struct weir_error *err)
 {
     int64_t n_changed;
+    const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
+    const char *severity = alert->severity != NULL                  ? alert->severity
+                           : kind != NULL && kind->severity != NULL ? kind->severity
+                                                                    : "critical";
     WEIR_TRY(weir_txn_exec(
         txn, sql_raise_again,
         WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("subject", alert->subject),
                    WEIR_BIND_TEXT("message", alert->message), WEIR_BIND_TEXT("data", alert->data),
+                   WEIR_BIND_TEXT("kind", alert->kind), WEIR_BIND_TEXT("severity", severity),
                    WEIR_BIND_TEXT("key", alert->key)),
         &n_changed, err));
     if (n_changed == 0) {
-        const struct weir_alert_kind *kind = weir_alert_kind_find(alert->kind);
         struct weir_alert raised = *alert;
-        if (raised.severity == NULL) {
-            raised.severity =
-                (char *)(kind != NULL && kind->severity != NULL ? kind->severity : "critical");
-        }
+        raised.severity = (char *)severity;
         raised.state = "open";
         raised.count = 1;
         raised.raised_ms = now_ms;

@@ -97,7 +97,7 @@ weir_status weir_event_append(struct weir_txn *txn, const struct weir_event *eve
 
 /**
  * Raise an alert: a new one, or, if one with its key is not resolved, that one's count, last_ms,
- * subject and message are brought up to date. Read: id (for a new one), key, severity (NULL: its
+ * kind, severity, subject, message and data are brought up to date. Read: id (for a new one), key, severity (NULL: its
  * kind's), kind, subject, message, data. *out_is_new may be NULL.
  */
 weir_status weir_alert_raise(struct weir_txn *txn, const struct weir_alert *alert, int64_t now_ms,
