@@ -50,24 +50,42 @@ static weir_status list_rows(struct look *look, struct weir_txn *txn, struct wei
     return status;
 }
 
+/** @return CORRUPT: nobody can say what it makes. */
+static weir_status find_dataset(struct look *look, struct weir_txn *txn, struct freezing *one,
+                                struct weir_error *err)
+{
+    struct weir_ion ion;
+    struct weir_ion_doc doc;
+    struct weir_arena *arena = look->control.arena;
+    WEIR_TRY(weir_ion_load_doc(txn, one->ion, arena, &ion, &doc, err));
+    const struct weir_ion_doc_pipeline *pipeline = weir_ion_doc_pipeline(&doc, one->pipeline);
+    weir_status status =
+        pipeline != NULL && pipeline->output != NULL
+            ? weir_txn_get(txn, &weir_dataset_resource, pipeline->output, arena, &one->dataset, err)
+            : WEIR_ERR_NOT_FOUND;
+    if (status == WEIR_ERR_NOT_FOUND) {
+        one->dataset.name = NULL;
+        status = WEIR_OK;
+    }
+    return status;
+}
+
+/* Of an ION that cannot be loaded the engine has an alert: its rows stay as they are. */
 static weir_status list_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct look *look = context;
+    size_t n = 0;
     look->n = 0;
     WEIR_TRY(list_rows(look, txn, err));
     for (size_t i = 0; i < look->n; i++) {
-        struct weir_ion_state state;
-        struct weir_error ignored; /* the engine says of an ION that it cannot be loaded */
-        const struct weir_ion_doc_pipeline *doc =
-            weir_ion_load(txn, look->items[i].ion, look->control.arena, &state, &ignored) == WEIR_OK
-                ? weir_ion_doc_pipeline(&state.doc, look->items[i].pipeline)
-                : NULL;
-        if (doc == NULL || doc->output == NULL ||
-            weir_txn_get(txn, &weir_dataset_resource, doc->output, look->control.arena,
-                         &look->items[i].dataset, &ignored) != WEIR_OK) {
-            look->items[i].dataset.name = NULL;
+        weir_status status = find_dataset(look, txn, &look->items[i], err);
+        if (status == WEIR_OK) {
+            look->items[n++] = look->items[i];
+        } else if (status != WEIR_ERR_CORRUPT) {
+            return status;
         }
     }
+    look->n = n;
     return WEIR_OK;
 }
 
@@ -180,6 +198,8 @@ static void look_at(struct look *look, const struct freezing *one)
     } else if (state == FREEZE_DONE) {
         json_t *version = json_object_get(view, "version");
         has_ended = tell(look, one, json_integer_value(json_object_get(version, "version")), NULL);
+    } else if (state == FREEZE_FAILED && why.status == WEIR_ERR_CANCELLED) {
+        freeze->number = 0; /* the server stops: the next one begins anew */
     } else if (state == FREEZE_FAILED) {
         has_ended =
             tell(look, one, 0,

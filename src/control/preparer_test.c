@@ -192,6 +192,31 @@ START_TEST(what_cannot_be_frozen_is_a_failure_of_the_run)
 
 END_TEST
 
+/* A stop is not the run's failure: its next server freezes anew. */
+START_TEST(a_server_that_stops_meanwhile_leaves_it_to_the_next)
+{
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%d.txt", i);
+        write_file(name, name);
+    }
+    run_command();
+    ck_assert(look());
+    freezer_stop(freezer);
+    (void)look();
+    ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "FREEZING");
+    ck_assert_str_eq(alert_state(&fixture, "pipeline_failed:x:prepare"), "");
+    freezer_destroy(freezer);
+    n_wakes = 0;
+    begin_preparer();
+    (void)look();
+    wait_for_freeze();
+    (void)look();
+    ck_assert_str_eq(pipeline_record(&fixture, "prepare").state, "IDLE");
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("preparer");
@@ -200,6 +225,7 @@ int main(void)
     tcase_add_test(tcase, what_was_written_is_a_version_and_starts_the_training);
     tcase_add_test(tcase, a_server_that_dies_between_version_and_pipeline_tells_it_after_its_start);
     tcase_add_test(tcase, what_cannot_be_frozen_is_a_failure_of_the_run);
+    tcase_add_test(tcase, a_server_that_stops_meanwhile_leaves_it_to_the_next);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
