@@ -25,16 +25,6 @@ static const char *schedule_of(const struct weir_ion_doc_pipeline *doc)
     return cron;
 }
 
-static bool fires_on_new_data(const struct weir_ion_doc_pipeline *doc)
-{
-    for (size_t i = 0; i < doc->triggers.n; i++) {
-        if (doc->triggers.items[i].kind == &weir_trigger_kind_new_data) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
                              const struct weir_ion_doc_pipeline *doc)
 {
@@ -48,7 +38,8 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
         doc->output, "against", doc->against, "critical", (int)doc->is_critical, "restart",
         doc->restart.kind != NULL ? doc->restart.kind->name : NULL, "model", doc->model, "workers",
         (json_int_t)doc->workers, "parameter_servers", (json_int_t)doc->parameter_servers,
-        "schedule", schedule_of(doc), "new_data", fires_on_new_data(doc), "replicas",
+        "schedule", schedule_of(doc), "new_data",
+        weir_trigger_of_kind(&doc->triggers, &weir_trigger_kind_new_data) != NULL, "replicas",
         (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
         doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
         doc->false_deny_rate, "gallery_default", doc->gallery_default);
@@ -434,7 +425,7 @@ weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struc
     }
     const char *name = link->model != NULL
                            ? link->model
-                           : weir_arena_printf(call->arena, "%s.%s", state.ion.name, link->from);
+                           : weir_ion_model_name(call->arena, state.ion.name, link->from);
     WEIR_TRY(weir_model_version_get(txn, name, event.version, call->arena, &version, err));
     const struct weir_ion_model model = {name,         version.id,      version.version,
                                          version.blob, version.metrics, version.created_by};

@@ -171,12 +171,7 @@ weir_status doc_read_feed(const struct doc_reader *reader, const json_t *json,
 
 static const struct weir_trigger *new_data_of(const struct weir_ion_doc_pipeline *pipeline)
 {
-    for (size_t i = 0; i < pipeline->triggers.n; i++) {
-        if (pipeline->triggers.items[i].kind == &weir_trigger_kind_new_data) {
-            return &pipeline->triggers.items[i];
-        }
-    }
-    return NULL;
+    return weir_trigger_of_kind(&pipeline->triggers, &weir_trigger_kind_new_data);
 }
 
 /** A pipeline that says nothing of new data runs with any new version. */
@@ -248,6 +243,22 @@ static weir_status check_cycles(const struct doc_reader *root, const struct weir
     return WEIR_OK;
 }
 
+/** Two that write into one folder would make versions of each other's files. */
+static weir_status check_output(const struct doc_reader *root, const struct weir_ion_doc *doc,
+                                size_t i_pipeline)
+{
+    const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
+    for (size_t i = 0; i < i_pipeline; i++) {
+        if (is_same(doc->pipelines[i].output, pipeline->output)) {
+            return weir_error_set(root->err, WEIR_ERR_INVALID,
+                                  "%s.pipelines[%zu].output: \"%s\" makes dataset \"%s\" already: "
+                                  "name another",
+                                  root->path, i_pipeline, doc->pipelines[i].name, pipeline->output);
+        }
+    }
+    return WEIR_OK;
+}
+
 /** A pipeline that measures needs models, and a comparison something to compare with. */
 static weir_status check_measuring(const struct doc_reader *root, const struct weir_ion_doc *doc,
                                    size_t i_pipeline)
@@ -275,6 +286,7 @@ static weir_status check_measuring(const struct doc_reader *root, const struct w
 weir_status doc_check_feeds(const struct doc_reader *root, struct weir_ion_doc *doc)
 {
     for (size_t i = 0; i < doc->n_pipelines; i++) {
+        WEIR_TRY(check_output(root, doc, i));
         WEIR_TRY(check_measuring(root, doc, i));
     }
     for (size_t i = 0; i < doc->n_feeds; i++) {

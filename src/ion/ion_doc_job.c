@@ -53,15 +53,14 @@ static const struct weir_resource preparation_resource =
 static weir_status check_triggers(const struct doc_reader *reader,
                                   const struct weir_ion_doc_pipeline *pipeline)
 {
-    for (size_t i = 0; i < pipeline->triggers.n && pipeline->dataset == NULL; i++) {
-        if (pipeline->triggers.items[i].kind == &weir_trigger_kind_new_data) {
-            return weir_error_set(reader->err, WEIR_ERR_INVALID,
-                                  "%s.triggers[%zu]: new-data needs a dataset whose versions it is "
-                                  "to see: name it in %s.dataset",
-                                  reader->path, i, reader->path);
-        }
-    }
-    return WEIR_OK;
+    const struct weir_trigger *trigger =
+        weir_trigger_of_kind(&pipeline->triggers, &weir_trigger_kind_new_data);
+    return pipeline->dataset != NULL || trigger == NULL
+               ? WEIR_OK
+               : weir_error_set(reader->err, WEIR_ERR_INVALID,
+                                "%s.triggers[%td]: new-data needs a dataset whose versions it is "
+                                "to see: name it in %s.dataset",
+                                reader->path, trigger - pipeline->triggers.items, reader->path);
 }
 
 weir_status doc_read_restart(const struct doc_reader *parent, const json_t *json,

@@ -101,13 +101,17 @@ static const struct {
      "$.pipelines[0].against: missing"},
     {DOC("{name: c, type: comparison, dataset: d, against: p}", "{from: {model: a}, to: c}"),
      "$.pipelines[0].against: no link of this document leads to \"p\""},
-    /* Cycles: of two, of one that is in a ring, and not one that time bounds. */
+    {DOC(PREPARE("") ", {name: b, type: preparation, dataset: y, output: clean, parameters: "
+                     "{argv: [a]}}",
+         ""),
+     "$.pipelines[1].output: \"prepare\" makes dataset \"clean\" already"},
+    /* Cycles: of two, of one beside others, and not one that time bounds. */
     {DOC("{name: a, type: preparation, dataset: x, output: y, parameters: {argv: [a]}, triggers: "
          "[new-data]}, {name: b, type: preparation, dataset: y, output: x, parameters: {argv: "
          "[a]}}",
          "{from: a, to: b, dataset: y}"),
      "$.pipelines[0]: each run of \"a\" would start the next without end"},
-    {DOC("{name: z, type: preparation, dataset: w, output: x, parameters: {argv: [a]}, triggers: "
+    {DOC("{name: z, type: preparation, dataset: w, output: v, parameters: {argv: [a]}, triggers: "
          "[new-data]}, {name: a, type: preparation, dataset: x, output: y, parameters: {argv: [a]},"
          " triggers: [new-data]}, {name: b, type: preparation, dataset: y, output: x, parameters:"
          " {argv: [a]}, triggers: [new-data]}",

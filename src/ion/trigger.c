@@ -86,6 +86,17 @@ static weir_status read_trigger(const json_t *json, const char *where, struct we
     return status;
 }
 
+const struct weir_trigger *weir_trigger_of_kind(const struct weir_trigger_list *list,
+                                                const struct weir_kind *kind)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->items[i].kind == kind) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
 static size_t n_manual(const struct weir_trigger_list *list)
 {
     size_t n = 0;

@@ -134,6 +134,10 @@ weir_status weir_triggers_read(const json_t *list, const char *where, struct wei
                                struct weir_trigger_list *out,
                                struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The first of this kind; NULL: none. */
+const struct weir_trigger *weir_trigger_of_kind(const struct weir_trigger_list *list,
+                                                const struct weir_kind *kind);
+
 /** Ask a trigger, least interval included. */
 struct weir_trigger_verdict weir_trigger_decide(const struct weir_trigger *trigger,
                                                 const struct weir_trigger_inputs *inputs,
