@@ -452,7 +452,7 @@ static weir_status find_measured(struct apply *apply, struct weir_txn *txn, stru
         const struct weir_ion_doc_feed *feed = &apply->doc.feeds[i];
         const char *name = feed->model != NULL
                                ? feed->model
-                               : weir_arena_printf(arena, "%s.%s", apply->doc.name, feed->from);
+                               : weir_ion_model_name(arena, apply->doc.name, feed->from);
         if (feed->dataset != NULL) {
             continue;
         }

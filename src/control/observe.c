@@ -197,8 +197,8 @@ static weir_status see_model(struct observing *observing)
 {
     static const char sql[] = "SELECT created_ms FROM model_versions WHERE model = :model"
                               " AND deleted_ms = 0 ORDER BY version DESC LIMIT 1";
-    char *model = weir_arena_printf(observing->control->arena, "%s.%s", observing->state->ion.name,
-                                    observing->row->pipeline);
+    char *model = weir_ion_model_name(observing->control->arena, observing->state->ion.name,
+                                      observing->row->pipeline);
     return weir_txn_query_int(observing->txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model)), 0,
                               &observing->inputs->model_ms, observing->err);
 }

@@ -66,19 +66,23 @@ json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc)
 
 json_t *control_command_spec(const struct weir_ion_doc_pipeline *doc)
 {
-    json_t *spec = json_loads(doc->parameters, 0, NULL), *names = json_array();
+    json_t *spec = json_loads(doc->parameters, 0, NULL);
     if (spec == NULL) {
         spec = json_object();
     }
-    if (doc->dataset != NULL) {
-        json_array_append_new(names, json_string(doc->dataset));
+    const json_t *more = json_object_get(spec, "datasets");
+    if (doc->dataset != NULL && (more == NULL || json_is_array(more))) {
+        json_t *names = json_pack("[s]", doc->dataset), *name;
+        size_t i;
+        json_array_foreach(more, i, name)
+        {
+            if (!json_equal(name, json_array_get(names, 0))) {
+                json_array_append(names, name);
+            }
+        }
+        json_object_set_new(spec, "datasets", names);
     }
-    json_array_extend(names, json_object_get(spec, "datasets"));
-    if (json_array_size(names) > 0) {
-        json_object_set(spec, "datasets", names);
-    }
-    json_decref(names);
-    return spec;
+    return spec; /* what else stands there, the check of the command's options refuses */
 }
 
 /* Its job was made, or cannot be, which the ION learns as the end of the run. */
@@ -198,8 +202,9 @@ static weir_status start_training(struct control *control, struct weir_txn *txn,
                                   const struct run_of *of, struct weir_error *err)
 {
     json_t *spec = control_training_spec(of->doc);
-    json_object_set_new(spec, "model_name",
-                        json_sprintf("%s.%s", of->state->ion.name, of->doc->name));
+    json_object_set_new(
+        spec, "model_name",
+        json_string(weir_ion_model_name(control->arena, of->state->ion.name, of->doc->name)));
     return make_run_job(control, txn, of, (struct control_job){.kind = "train"}, spec, NULL, err);
 }
 

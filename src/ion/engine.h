@@ -88,6 +88,9 @@ void engine_start_pending(struct engine *engine);
 /** What a run of the pipeline in progress does is wanted no more: its job is stopped. */
 void engine_stop_run(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
+/** The state after a run that no other follows yet. */
+void engine_leave_run(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
 void engine_on_started(struct engine *engine);
 void engine_on_ended(struct engine *engine);
 
@@ -292,6 +295,9 @@ weir_status engine_on_set(struct engine *engine);
  * document; a new revision if something changed. Starts the replicas with the first one.
  */
 void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline);
+
+/** Its replicas, if there are any, are wanted no more: their job is stopped. */
+void engine_stop_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
 /** The replicas must start anew (their number, source or sinks changed). */
 void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);

@@ -37,14 +37,8 @@ static void remove_pipeline(struct engine *engine, struct weir_ion_pipeline *pip
     bool runs_jobs = engine_runs_jobs(pipeline);
     if (runs_jobs) {
         engine_stop_run(engine, pipeline);
-    } else if (pipeline->job != NULL) {
-        engine_act(engine, (struct weir_ion_action){
-                               .type = WEIR_ION_ACTION_STOP_PREDICTION,
-                               .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
-                                                        pipeline->id, pipeline->job),
-                               .pipeline = pipeline->name,
-                               .number = pipeline->training,
-                               .job = pipeline->job});
+    } else {
+        engine_stop_replicas(engine, pipeline);
     }
     for (size_t i = 0; !runs_jobs && i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
@@ -121,9 +115,7 @@ static void change_output(struct engine *engine, struct weir_ion_pipeline *pipel
 {
     engine_stop_run(engine, pipeline);
     if (engine_is_running(pipeline)) {
-        engine_set_state(engine, pipeline, PIPELINE_IDLE, NULL);
-        pipeline->job = NULL;
-        pipeline->run = NULL;
+        engine_leave_run(engine, pipeline);
     }
 }
 

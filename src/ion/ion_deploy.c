@@ -161,19 +161,26 @@ void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline)
     }
 }
 
+void engine_stop_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
+{
+    if (pipeline->job != NULL) {
+        engine_act(engine, (struct weir_ion_action){
+                               .type = WEIR_ION_ACTION_STOP_PREDICTION,
+                               .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
+                                                        pipeline->id, pipeline->job),
+                               .pipeline = pipeline->name,
+                               .job = pipeline->job});
+        pipeline->job = NULL;
+    }
+}
+
 void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     if (pipeline->job == NULL) {
         engine_deploy(engine, pipeline);
         return; /* Not started yet: the start that waits reads the new document. */
     }
-    engine_act(engine, (struct weir_ion_action){
-                           .type = WEIR_ION_ACTION_STOP_PREDICTION,
-                           .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
-                                                    pipeline->id, pipeline->job),
-                           .pipeline = pipeline->name,
-                           .job = pipeline->job});
-    pipeline->job = NULL;
+    engine_stop_replicas(engine, pipeline);
     pipeline->updated_ms = engine->now_ms;
     engine_forget_serving(engine, pipeline);
     if (deploy(engine, pipeline, true)) {

@@ -245,6 +245,11 @@ static const struct {
     [WEIR_PIPELINE_COMPARISON] = {"comparison", doc_read_comparison},
 };
 
+char *weir_ion_model_name(struct weir_arena *arena, const char *ion, const char *pipeline)
+{
+    return weir_arena_printf(arena, "%s.%s", ion, pipeline);
+}
+
 const char *weir_pipeline_type_name(enum weir_pipeline_type type)
 {
     return types[type].name;

@@ -84,6 +84,9 @@ struct weir_ion_doc_feed {
     char *model;   /**< Registered model; NULL: a training's, or data. */
 };
 
+/** The name under which a training of an ION registers its models: "ION.PIPELINE", in the arena. */
+char *weir_ion_model_name(struct weir_arena *arena, const char *ion, const char *pipeline);
+
 struct weir_ion_doc {
     char *name;
     char *project;

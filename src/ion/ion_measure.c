@@ -47,7 +47,7 @@ static char *name_of(struct engine *engine, const struct weir_ion_doc_feed *feed
 {
     return feed->model != NULL
                ? feed->model
-               : weir_arena_printf(engine->arena, "%s.%s", engine->state->ion.name, feed->from);
+               : weir_ion_model_name(engine->arena, engine->state->ion.name, feed->from);
 }
 
 void engine_apply_measured(struct engine *engine)

@@ -47,15 +47,7 @@ static weir_status check(struct engine *engine, bool wants_paused)
 /* Its replicas stop. What its link has chosen stays chosen. */
 static void stop_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
-    if (pipeline->job != NULL) {
-        engine_act(engine, (struct weir_ion_action){
-                               .type = WEIR_ION_ACTION_STOP_PREDICTION,
-                               .key = weir_arena_printf(engine->arena, "stop_prediction:%s:%s",
-                                                        pipeline->id, pipeline->job),
-                               .pipeline = pipeline->name,
-                               .job = pipeline->job});
-        pipeline->job = NULL;
-    }
+    engine_stop_replicas(engine, pipeline);
     engine_forget_serving(engine, pipeline);
     engine_set_state(engine, pipeline, PIPELINE_WAITING, engine_pause_reason(engine, pipeline));
 }

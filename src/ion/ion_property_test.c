@@ -497,6 +497,8 @@ static void check_pause(const struct weir_ion_pipeline *old,
     REQUIRE(!is_paused || runs_jobs ||
             (strcmp(pipeline->state, "WAITING") == 0 && pipeline->job == NULL &&
              strstr(pipeline->state_reason, "paused by ") != NULL));
+    REQUIRE(!is_paused || strcmp(pipeline->state, "IDLE") != 0 ||
+            strstr(pipeline->state_reason, "paused by ") != NULL);
     REQUIRE(!is_paused || old == NULL || old->paused_by == NULL ||
             pipeline->training == old->training);
     REQUIRE(is_paused || strcmp(pipeline->state, "IDLE") != 0 || pipeline->pending_cause != NULL ||

@@ -16,8 +16,7 @@ static bool restarts(const struct weir_ion_state *state, const struct weir_ion_p
                      int64_t *out_delay_ms)
 {
     const struct weir_ion_doc_pipeline *doc = doc_of(state, pipeline);
-    const struct weir_restart_inputs inputs = {.has_failed = pipeline->n_failures > 0,
-                                               .n_failures = pipeline->n_failures};
+    const struct weir_restart_inputs inputs = {.n_failures = pipeline->n_failures};
     return doc != NULL && weir_restart_decide(&doc->restart, &inputs, out_delay_ms);
 }
 

@@ -269,8 +269,7 @@ static void raise_failure(struct engine *engine, const struct weir_ion_pipeline 
                                         .message = message});
 }
 
-/** The state after a run that no other follows yet. */
-static void leave_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
+void engine_leave_run(struct engine *engine, struct weir_ion_pipeline *pipeline)
 {
     engine_set_state(engine, pipeline, PIPELINE_IDLE, engine_pause_reason(engine, pipeline));
     pipeline->job = NULL;
@@ -292,7 +291,7 @@ static void run_failed(struct engine *engine, struct weir_ion_pipeline *pipeline
     char *message =
         weir_arena_printf(engine->arena, "%s has failed: %s.", run_text(engine, pipeline),
                           note != NULL ? note : "no reason is known");
-    leave_run(engine, pipeline);
+    engine_leave_run(engine, pipeline);
     tell_run(engine, pipeline, "failed", message);
     if (!follow(engine, pipeline, true)) {
         raise_failure(engine, pipeline, message);
@@ -306,7 +305,7 @@ static void run_cancelled(struct engine *engine, struct weir_ion_pipeline *pipel
     tell_run(engine, pipeline, "cancelled",
              weir_arena_printf(engine->arena, "%s was %s.", run_text(engine, pipeline),
                                note != NULL ? note : "cancelled"));
-    leave_run(engine, pipeline);
+    engine_leave_run(engine, pipeline);
     engine_go_on(engine, pipeline);
 }
 
@@ -316,7 +315,7 @@ static void run_finished(struct engine *engine, struct weir_ion_pipeline *pipeli
     tell_run(
         engine, pipeline, "finished",
         weir_arena_printf(engine->arena, "%s has finished%s.", run_text(engine, pipeline), what));
-    leave_run(engine, pipeline);
+    engine_leave_run(engine, pipeline);
     engine_forget_failure(engine, pipeline);
     (void)follow(engine, pipeline, false);
 }

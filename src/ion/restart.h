@@ -15,8 +15,7 @@
 
 /** How a run ended. */
 struct weir_restart_inputs {
-    bool has_failed;
-    int64_t n_failures; /**< Runs that have failed in a row, this one included. */
+    int64_t n_failures; /**< Runs that have failed in a row, this one included; 0: it succeeded. */
 };
 
 /** `ops` of a rule. */

@@ -11,7 +11,7 @@ static bool decide(const struct weir_restart_inputs *inputs, const void *options
                    int64_t *out_delay_ms)
 {
     const struct restart_on_failure *rule = options;
-    if (!inputs->has_failed || inputs->n_failures > rule->times) {
+    if (inputs->n_failures == 0 || inputs->n_failures > rule->times) {
         return false;
     }
     int64_t delay_s = rule->backoff_s;
