@@ -114,9 +114,12 @@ void attempts_remove(struct agent *agent, struct attempt *attempt);
 void attempts_free(struct agent *agent);
 
 /* shares.c */
+#define SHARES_MAX (CELL_PATHS_MAX - 1)
+
 /** "DIR" and "DIR:rw" in lines; *out is [{"path","access"}], a new reference. */
 weir_status shares_parse(const char *text, json_t **out, struct weir_error *err);
-/** Share the folder of a library, to read, unless it lies where every task sees it. */
+/** Share the folder of a library, to read, unless every task sees it already. What the operator shares in
+ *  that folder stays as it was asked for: later ones of the list are shown over earlier ones. */
 void shares_add_library(json_t *shares, const char *path);
 
 /* jobs.c: users and folders of the jobs that have tasks here. Main thread. */

@@ -43,7 +43,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CELL_PATHS_MAX 256
+#define CELL_PATHS_MAX 257 /* shares: those of the operator, and the library's folder */
 
 struct cell_path {
     const char *path; /**< Absolute. */

@@ -35,8 +35,8 @@ weir_status shares_parse(const char *text, json_t **out, struct weir_error *err)
         at += len;
         at += *at == '\n';
     }
-    if (status == WEIR_OK && json_array_size(list) > CELL_PATHS_MAX) {
-        status = weir_error_set(err, WEIR_ERR_LIMIT, "--share: at most %d folders", CELL_PATHS_MAX);
+    if (status == WEIR_OK && json_array_size(list) > SHARES_MAX) {
+        status = weir_error_set(err, WEIR_ERR_LIMIT, "--share: at most %d folders", SHARES_MAX);
     }
     if (status != WEIR_OK) {
         json_decref(list);
@@ -50,6 +50,8 @@ void shares_add_library(json_t *shares, const char *path)
 {
     static const char *const common[] = {"/usr", "/lib", "/lib64", "/opt", "/nix", "/gnu"};
     char dir[PATH_MAX];
+    const json_t *share;
+    size_t k;
     (void)snprintf(dir, sizeof dir, "%s", path);
     if (!weir_path_is_dir(path)) {
         *strrchr(dir, '/') = '\0';
@@ -59,7 +61,13 @@ void shares_add_library(json_t *shares, const char *path)
             return;
         }
     }
-    json_array_append_new(shares, json_pack("{s:s, s:s}", "path", dir, "access", "read"));
+    json_array_foreach(shares, k, share)
+    {
+        if (cell_is_below(dir, json_string_value(json_object_get(share, "path")))) {
+            return;
+        }
+    }
+    json_array_insert_new(shares, 0, json_pack("{s:s, s:s}", "path", dir, "access", "read"));
 }
 
 weir_status weir_agent_shares_check(const char *shares, struct weir_error *err)

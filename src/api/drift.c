@@ -86,8 +86,11 @@ static void add_counts(struct signal *signal, const struct weir_health_report *r
         return;
     }
     for (size_t i = 0; i < json_array_size(signal->counts); i++) {
-        json_int_t sum = json_integer_value(json_array_get(signal->counts, i)) +
-                         json_integer_value(json_array_get(counts, i));
+        json_int_t sum;
+        if (__builtin_add_overflow(json_integer_value(json_array_get(signal->counts, i)),
+                                   json_integer_value(json_array_get(counts, i)), &sum)) {
+            sum = INT64_MAX; /* a replica may say anything */
+        }
         json_array_set_new(signal->counts, i, json_integer(sum));
     }
 }
@@ -106,7 +109,9 @@ static void add_report(struct table *table, const struct weir_health_report *rep
     json_decref(detail);
     signal->n_windows++;
     signal->n_drifted += report->drifted;
-    signal->n_samples += report->n_samples;
+    if (__builtin_add_overflow(signal->n_samples, report->n_samples, &signal->n_samples)) {
+        signal->n_samples = INT64_MAX;
+    }
     signal->has_ended = signal->has_ended || !report->drifted;
     signal->began_ms = signal->has_ended ? signal->began_ms : report->time_ms;
     int64_t place = (report->time_ms - table->since_ms) * table->n_points /
