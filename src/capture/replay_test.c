@@ -318,9 +318,12 @@ static weir_status raise_long_in(struct weir_txn *txn, void *context, struct wei
 START_TEST(a_record_that_is_too_long_to_be_shown_is_an_error_where_it_is_shown)
 {
     json_t *out;
-    char *data = weir_arena_alloc(&fixture.arena, 100000);
-    memset(data, '1', 99999);
-    data[0] = data[99998] = '"';
+
+    enum { LEN = 140000 }; /* longer than the 128 KB of a record that is shown */
+
+    char *data = weir_arena_alloc(&fixture.arena, LEN + 1);
+    memset(data, '1', LEN);
+    data[0] = data[LEN - 1] = '"';
     capture_history();
     fixture_write(&fixture, raise_long_in, data);
     struct weir_snapshot made = capture_make("monday", false);
