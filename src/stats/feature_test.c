@@ -262,8 +262,8 @@ START_TEST(counts_that_no_window_can_have_are_refused)
         "{\"features\":{\"a\":{\"counts\":{\"x\":10000001}}}}",
         "{\"features\":{\"a\":{\"counts\":{\"x\":6000000,\"y\":6000000}}}}",
         "{\"features\":{\"a\":{\"counts\":{\"x\":6000000},\"missing\":6000000}}}",
-        "{\"features\":{\"b\":{\"histogram\":{\"edges\":[1],\"counts\":[9000000,9000000],"
-        "\"mean\":1,\"m2\":1}}}}",
+        ("{\"features\":{\"b\":{\"histogram\":{\"edges\":[1],\"counts\":[9000000,9000000],"
+         "\"mean\":1,\"m2\":1}}}}"),
     };
     struct weir_features features;
     struct weir_finding *found;
