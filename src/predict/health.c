@@ -404,7 +404,7 @@ weir_status health_start(const struct predict_spec *spec, struct health **out,
     health->due = weir_xalloc(sizeof *health->due);
     health->cameras->n = health->due->n = 0;
     pthread_mutex_init(&health->lock, NULL);
-    pthread_cond_init(&health->changed, NULL);
+    weir_cond_init(&health->changed);
     weir_status status = WEIR_OK;
     if (spec->server != NULL) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,
