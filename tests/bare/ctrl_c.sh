@@ -8,14 +8,14 @@ remember
 set -m # a job is a process group, as in a terminal
 make run >/run.out 2>&1 &
 run=$!
-await 900 "the first live decision" grep -q 'first live decision' /run.out
+await 300 "the first live decision" grep -q 'first live decision' /run.out
 
 mkdir -m 777 /door2 # open to the replica, whose task has a user of its own
 sed 's/^name: building-security/name: door2/; s/steps: [0-9]*/steps: 20/; s,@WORK@,/door2,' \
     examples/building-security/ion.yaml >/door2/ion.yaml
 build/weir apply -f /door2/ion.yaml >/dev/null || fail "the second ION is refused"
 serves() { build/weir describe ion door2 -o json 2>/dev/null | grep -q '"serving_version": *[1-9]'; }
-await 900 "the second ION serves" serves
+await 120 "the second ION serves" serves
 n=$(list_processes | grep -c 'weir-worker predict')
 [ "$n" -ge 2 ] || fail "$n replicas run"
 
