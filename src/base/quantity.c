@@ -34,8 +34,8 @@ static const struct unit byte_units[] = {
     {"GiB", (int64_t)1 << 30},
     {"TiB", (int64_t)1 << 40},
 };
-static const struct unit time_units[] = {
-    {"", 1000}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+static const struct unit time_units[] = {{"", 1000},   {"ms", 1},      {"s", 1000},
+                                         {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
 
 static bool parse(const char *text, const struct unit *units, size_t n, int64_t *out)
 {

@@ -1,5 +1,5 @@
 /**
- * Quantities as people write them: memory ("16GiB", "512M", "80 GB") and time ("90s", "2h").
+ * Quantities as people write them: memory ("16GiB", "512M", "80 GB") and time ("5ms", "90s", "2h").
  *
  * Pure; any thread.
  */
@@ -16,7 +16,7 @@
  */
 bool weir_bytes_parse(const char *text, int64_t *out);
 
-/** Milliseconds: a number with s, m, h or d, or with none: seconds. False as above. */
+/** Milliseconds: a number with ms, s, m, h or d, or with none: seconds. False as above. */
 bool weir_span_parse(const char *text, int64_t *out_ms);
 
 #endif

@@ -17,6 +17,10 @@ static const struct {
     {"80GB", 80000000000LL, BAD},
     {"1.5kB", 1500, BAD},
     {"90s", BAD, 90000},
+    {"0ms", BAD, 0},
+    {"5ms", BAD, 5},
+    {"1.5 ms", BAD, 1},
+    {"500us", BAD, BAD},
     {"2h", BAD, 7200000},
     {"1.5m", 1572864, 90000}, /* memory, or minutes */
     {"7d", BAD, 604800000},

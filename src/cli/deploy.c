@@ -51,17 +51,15 @@ static const struct weir_option deploy_options[] = {
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* weir_span_parse has no microseconds. */
+/* Milliseconds are too coarse for it: microseconds are read here. */
 static weir_status read_delay(const char *text, json_t *body, struct weir_error *err)
 {
     char *end;
     int64_t span_ms;
     long long us = strtoll(text, &end, 10);
     if (end == text || strcmp(end, "us") != 0) {
-        /* A span is no duration of 0, but a delay may be none: "0", "0ms". */
-        bool is_none = end != text && us == 0 && strspn(text, "0") == (size_t)(end - text) &&
-                       (*end == '\0' || strcmp(end, "ms") == 0 || strcmp(end, "s") == 0);
-        us = is_none ? 0 : weir_span_parse(text, &span_ms) ? span_ms * 1000 : -1;
+        bool is_read = weir_span_parse(text, &span_ms) && span_ms <= INT64_MAX / 1000;
+        us = is_read ? span_ms * 1000 : -1;
     }
     if (us < 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
