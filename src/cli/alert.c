@@ -73,10 +73,14 @@ void alert_put_list(struct cli_call *call, json_t *object, const char *member, c
     json_t *items = json_array();
     char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
     while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
-        json_array_append_new(items, json_string(word));
+        if (word[0] != '\0') {
+            json_array_append_new(items, json_string(word));
+        }
     }
-    if (list != NULL) {
+    if (json_array_size(items) > 0) {
         json_object_set(object, member, items);
+    } else if (list != NULL) {
+        json_object_del(object, member);
     }
     json_decref(items);
 }

@@ -20,7 +20,8 @@ weir_status alert_list(struct cli_call *call, const char *plural,
 weir_status alert_read_file(struct cli_call *call, const char *path, json_t **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Set a member to the words of a LIST option; NULL: no change. */
+/** Set a member to the words of a LIST option; NULL: no change; empty words only: the member is taken
+ *  out, which is "any" or "none". */
 void alert_put_list(struct cli_call *call, json_t *object, const char *member, const char *list);
 
 /** Set a member to milliseconds; NULL: no change. */

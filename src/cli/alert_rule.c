@@ -73,8 +73,8 @@ static weir_status put_actions(struct cli_call *call, json_t *rule, const char *
     json_t *actions = json_array(), *action = NULL;
     weir_status status = WEIR_OK;
     while (status == WEIR_OK && rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
-        status = read_action(word, &action, err);
-        if (status == WEIR_OK) {
+        status = word[0] != '\0' ? read_action(word, &action, err) : WEIR_OK;
+        if (status == WEIR_OK && word[0] != '\0') {
             json_array_append_new(actions, action);
         }
     }
@@ -129,7 +129,9 @@ static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_er
         {"project", options->project}, {"doc", options->doc}, {"group_by", options->group_by}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         if (texts[i][1] != NULL) {
-            json_object_set_new(rule, texts[i][0], json_string(texts[i][1]));
+            bool is_none = texts[i][1][0] == '\0';
+            json_object_set_new(rule, texts[i][0],
+                                is_none ? json_null() : json_string(texts[i][1]));
         }
     }
     alert_put_list(call, rule, "kinds", options->kinds);
@@ -144,6 +146,11 @@ static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_er
     WEIR_TRY(alert_put_span(rule, "group_ms", "--group", options->group, err));
     WEIR_TRY(alert_put_span(rule, "escalate_ms", "--escalate-after", options->escalate_after, err));
     WEIR_TRY(alert_put_span(rule, "action_interval_ms", "--act-every", options->act_every, err));
+    bool never_escalates = options->escalate_after != NULL && options->escalate_to == NULL &&
+                           json_integer_value(json_object_get(rule, "escalate_ms")) == 0;
+    if (never_escalates) {
+        json_object_del(rule, "escalate_to");
+    }
     if (json_object_get(rule, "receivers") == NULL) {
         json_object_set_new(rule, "receivers", json_array());
     }
@@ -151,19 +158,23 @@ static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_er
 }
 
 /* The rule as it is, without what only the server says; an empty one if there is none. */
-static json_t *rule_as_it_is(struct cli_call *call, const char *name)
+static weir_status rule_as_it_is(struct cli_call *call, const char *name, json_t **out,
+                                 struct weir_error *err)
 {
     static const char *const shown[] = {"created_by", "created_ms", "updated_ms", "n_fired"};
     json_t *rule;
-    struct weir_error missing;
-    if (cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", name), NULL, &rule,
-                 &missing) != WEIR_OK) {
-        return json_object();
+    weir_status status =
+        cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", name), NULL, &rule, err);
+    if (status == WEIR_ERR_NOT_FOUND) {
+        *out = json_object();
+        return WEIR_OK;
     }
+    WEIR_TRY(status);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(shown); i++) {
         json_object_del(rule, shown[i]);
     }
-    return rule;
+    *out = rule;
+    return WEIR_OK;
 }
 
 static weir_status set_rule(struct cli_call *call, struct weir_error *err)
@@ -183,7 +194,7 @@ static weir_status set_rule(struct cli_call *call, struct weir_error *err)
                                 "which rule? weir alert rule set NAME, or name in FILE");
     }
     if (status == WEIR_OK && rule == NULL) {
-        rule = rule_as_it_is(call, name);
+        status = rule_as_it_is(call, name, &rule, err);
     }
     if (status == WEIR_OK) {
         status = put_flags(call, rule, err);
@@ -223,6 +234,9 @@ const struct cli_command cli_alert_rule = {
              "[--do ACTION …] [--act-every TIME] [--active yes|no] [--doc TEXT] | get [NAME] | "
              "delete NAME",
     .summary = "Say which alerts are told to whom, and what else is done; what is not said stays",
+    .help =
+        "An empty text takes back what was said: --kind '' is alerts of any kind, --tell '' tells "
+        "nobody,\n--do '' does nothing, --project '' is the platform's rule.",
     .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(rule_options, rule_options),

@@ -17,8 +17,9 @@ struct cli_fixture {
     char url[64];
     char out[1 << 18], err[1 << 14]; /**< What the last command printed. */
     json_t *json;                    /**< `out`, where it is JSON; else NULL. */
-    /** A path that begins so is answered with this and not by the API; NULL: none is. */
-    const char *script_path, *script_body;
+    /** A path that begins so, asked with this method (NULL: any), is answered with this and not by
+     *  the API; NULL: none is. */
+    const char *script_path, *script_method, *script_body;
     int script_status;
 };
 
@@ -28,7 +29,8 @@ static inline void cli_handle(void *context, struct weir_http_request *request,
                               struct weir_http_response *response)
 {
     if (cli.script_path != NULL &&
-        strncmp(request->path, cli.script_path, strlen(cli.script_path)) == 0) {
+        strncmp(request->path, cli.script_path, strlen(cli.script_path)) == 0 &&
+        (cli.script_method == NULL || strcmp(request->method, cli.script_method) == 0)) {
         weir_http_response_text(response, cli.script_status, "application/json", cli.script_body);
     } else {
         weir_api_handle(context, request, response);

@@ -15,46 +15,6 @@ struct describe_options {
 
 static const struct weir_option describe_options[] = {CLI_COMMON_OPTIONS(describe_options)};
 
-/* What is shown of a noun: members in their order, and lists that belong to it. */
-static const struct described {
-    const char *singular;
-    const char *members; /* separated by blanks */
-    const char *parts[PARTS_MAX];
-} described[] = {
-    {"ion",
-     "state health name mode project revision created_by created_ms",
-     {"candidates", "policy-decisions", "members"}},
-    {"job",
-     "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
-     "created_by created_ms expected_start_ms started_ms finished_ms",
-     {"tasks"}},
-    {"run",
-     "status name id model validation_accuracy validation_loss accuracy loss epoch epochs "
-     "images_per_second dataset dataset_version job ion pipeline registered created_ms "
-     "started_ms finished_ms parameters",
-     {NULL}},
-    {"model", "name project description created_by created_ms", {"versions", "aliases"}},
-    {"deployment",
-     "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
-     "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
-     "created_ms updated_ms",
-     {NULL}},
-    {"dataset", "name kind project path is_uploaded created_by created_ms", {"dataset-versions"}},
-    {"node",
-     "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
-     "unhealthy labels taints agent_version "
-     "last_seen_ms created_ms",
-     {NULL}},
-    {"snapshot",
-     "name ion project from_ms to_ms revision n_rows rows has_models is_imported bytes "
-     "created_by created_ms",
-     {NULL}},
-    {"alert",
-     "status severity kind message subject id count raised_ms last_ms acknowledged_by "
-     "acknowledged_note silenced_ms resolved_by resolved_ms",
-     {NULL}},
-};
-
 static const struct cli_column pipeline_columns[] = {
     {"name", "PIPELINE"},   {"type", "TYPE"}, {"state", "STATE"},     {"model", "MODEL"},
     {"dataset", "DATASET"}, {"job", "JOB"},   {"state_reason", "WHY"}};
@@ -83,6 +43,17 @@ static const struct cli_column firing_columns[] = {{"time_ms", "TIME"}, {"pipeli
                                                    {"kind", "TRIGGER"}, {"training", "RUN"},
                                                    {"actor", "ACTOR"},  {"reason", "WHY"}};
 
+static const struct cli_column alert_firing_columns[] = {{"rule", "RULE"},
+                                                         {"state", "STATE"},
+                                                         {"told_ms", "TOLD"},
+                                                         {"escalated_ms", "ESCALATED"},
+                                                         {"over_ms", "OVER"}};
+static const struct cli_column alert_action_columns[] = {
+    {"rule", "RULE"}, {"kind", "ACTION"}, {"state", "STATE"}, {"message", "WHAT"}};
+static const struct cli_column alert_delivery_columns[] = {
+    {"receiver", "RECEIVER"}, {"rule", "RULE"},    {"event", "EVENT"}, {"state", "STATE"},
+    {"attempts", "TRIES"},    {"done_ms", "DONE"}, {"error", "ERROR"}};
+
 static const struct cli_column version_columns[] = {
     {"version", "VERSION"}, {"percent", "ASKED %"},  {"live_percent", "IN EFFECT %"},
     {"state", "STATE"},     {"n_ready", "READY AT"}, {"reason", "WHY"}};
@@ -107,34 +78,17 @@ static void print_members(struct cli_call *call, const json_t *record, const cha
     }
 }
 
-static void print_part(struct cli_call *call, const char *title, json_t *items,
+static void print_part(struct cli_call *call, const char *title, const json_t *items,
                        const struct cli_column *columns, size_t n_columns)
 {
     if (json_array_size(items) == 0) {
         return;
     }
-    json_t *list = json_pack("{s:O}", "items", items);
+    json_t *list = json_object();
+    json_object_set(list, "items", (json_t *)items); /* only read */
     printf("\n%s\n", title);
     cli_print_table(call, list, columns, n_columns);
     json_decref(list);
-}
-
-/* Add the record's parts to it: "tasks": […]. */
-static weir_status add_parts(struct cli_call *call, const struct described *what, const char *key,
-                             int64_t limit, json_t *record, struct weir_error *err)
-{
-    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
-        json_t *list;
-        const struct cli_noun *part = cli_noun_find(what->parts[i]);
-        WEIR_TRY(cli_noun_list(call, part, key, NULL, 0, limit, &list, err));
-        char *name = weir_arena_strdup(call->arena, what->parts[i]);
-        for (char *p = name; *p != '\0'; p++) {
-            *p = *p == '-' ? '_' : *p;
-        }
-        json_object_set(record, name, json_object_get(list, "items"));
-        json_decref(list);
-    }
-    return WEIR_OK;
 }
 
 /* How the thresholds of an ION's pipelines came about, with what they cost. */
@@ -212,10 +166,8 @@ static void print_triggers(struct cli_call *call, const json_t *record)
     json_decref(all);
 }
 
-static void print_short(struct cli_call *call, const struct described *what, json_t *record)
+static void print_ion(struct cli_call *call, const json_t *record)
 {
-    print_members(call, record, what->members);
-    print_isolation(call, record);
     print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
                WEIR_ARRAY_LEN(pipeline_columns));
     print_thresholds(call, record);
@@ -225,28 +177,140 @@ static void print_short(struct cli_call *call, const struct described *what, jso
                WEIR_ARRAY_LEN(start_columns));
     print_triggers(call, record);
     print_live(call, record);
-    if (strcmp(what->singular, "deployment") == 0) {
-        print_part(call, "versions", json_object_get(record, "versions"), version_columns,
-                   WEIR_ARRAY_LEN(version_columns));
-        print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
-                   WEIR_ARRAY_LEN(replica_columns));
-    }
-    if (strcmp(what->singular, "snapshot") == 0) {
-        print_part(call, "models", json_object_get(record, "models"), model_columns,
-                   WEIR_ARRAY_LEN(model_columns));
-    }
-    size_t n_devices; /* a node's come with it */
-    const struct cli_column *devices = cli_noun_columns(call, cli_noun_find("devices"), &n_devices);
-    print_part(call, "devices", json_object_get(record, "devices"), devices, n_devices);
-    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
-        const struct cli_noun *part = cli_noun_find(what->parts[i]);
-        char *name = weir_arena_strdup(call->arena, what->parts[i]);
-        for (char *p = name; *p != '\0'; p++) {
-            *p = *p == '-' ? '_' : *p;
+}
+
+static void print_deployment(struct cli_call *call, const json_t *record)
+{
+    print_part(call, "versions", json_object_get(record, "versions"), version_columns,
+               WEIR_ARRAY_LEN(version_columns));
+    print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
+               WEIR_ARRAY_LEN(replica_columns));
+}
+
+static void print_node(struct cli_call *call, const json_t *record)
+{
+    size_t n;
+    const struct cli_column *columns = cli_noun_columns(call, cli_noun_find("devices"), &n);
+    print_isolation(call, record);
+    print_part(call, "devices", json_object_get(record, "devices"), columns, n);
+}
+
+static void print_snapshot(struct cli_call *call, const json_t *record)
+{
+    print_part(call, "models", json_object_get(record, "models"), model_columns,
+               WEIR_ARRAY_LEN(model_columns));
+}
+
+/* Which rules look after it, what they did, and whom they told. */
+static void print_alert(struct cli_call *call, const json_t *record)
+{
+    const json_t *firings = json_object_get(record, "firings");
+    json_t *done = json_array(), *firing, *action;
+    size_t i, k;
+    json_array_foreach(firings, i, firing)
+    {
+        json_array_foreach(json_object_get(firing, "actions"), k, action)
+        {
+            json_t *row = json_copy(action);
+            json_object_set(row, "rule", json_object_get(firing, "rule"));
+            json_array_append_new(done, row);
         }
-        size_t n_columns;
-        const struct cli_column *columns = cli_noun_columns(call, part, &n_columns);
-        print_part(call, what->parts[i], json_object_get(record, name), columns, n_columns);
+    }
+    print_part(call, "rules", firings, alert_firing_columns, WEIR_ARRAY_LEN(alert_firing_columns));
+    print_part(call, "actions", done, alert_action_columns, WEIR_ARRAY_LEN(alert_action_columns));
+    print_part(call, "messages", json_object_get(record, "deliveries"), alert_delivery_columns,
+               WEIR_ARRAY_LEN(alert_delivery_columns));
+    json_decref(done);
+}
+
+/* What is shown of a noun: members in their order, lists that come with it, and lists that are asked
+ * for beside it. */
+static const struct described {
+    const char *singular;
+    const char *members;                                                 /* separated by blanks */
+    void (*print_sections)(struct cli_call *call, const json_t *record); /* NULL: it has none */
+    const char *parts[PARTS_MAX];
+} described[] = {
+    {"ion",
+     "state health name mode project revision created_by created_ms",
+     print_ion,
+     {"candidates", "policy-decisions", "members"}},
+    {"job",
+     "state reason name id kind project attempt n_restarts max_restarts ion pipeline run "
+     "created_by created_ms expected_start_ms started_ms finished_ms",
+     NULL,
+     {"tasks"}},
+    {"run",
+     "status name id model validation_accuracy validation_loss accuracy loss epoch epochs "
+     "images_per_second dataset dataset_version job ion pipeline registered created_ms "
+     "started_ms finished_ms parameters",
+     NULL,
+     {NULL}},
+    {"model", "name project description created_by created_ms", NULL, {"versions", "aliases"}},
+    {"deployment",
+     "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
+     "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
+     "created_ms updated_ms",
+     print_deployment,
+     {NULL}},
+    {"dataset",
+     "name kind project path is_uploaded created_by created_ms",
+     NULL,
+     {"dataset-versions"}},
+    {"node",
+     "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
+     "unhealthy labels taints agent_version "
+     "last_seen_ms created_ms",
+     print_node,
+     {NULL}},
+    {"snapshot",
+     "name ion project from_ms to_ms revision n_rows rows has_models is_imported bytes "
+     "created_by created_ms",
+     print_snapshot,
+     {NULL}},
+    {"alert",
+     "status severity kind message subject id count raised_ms last_ms acknowledged_by "
+     "acknowledged_note silenced_ms resolved_by resolved_ms",
+     print_alert,
+     {NULL}},
+};
+
+/* "policy-decisions" as a member's name: "policy_decisions". */
+static char *member_of(struct cli_call *call, const char *part)
+{
+    char *name = weir_arena_strdup(call->arena, part);
+    for (char *p = name; *p != '\0'; p++) {
+        *p = *p == '-' ? '_' : *p;
+    }
+    return name;
+}
+
+/* Add the record's parts to it: "tasks": […]. */
+static weir_status add_parts(struct cli_call *call, const struct described *what, const char *key,
+                             int64_t limit, json_t *record, struct weir_error *err)
+{
+    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
+        json_t *list;
+        const struct cli_noun *part = cli_noun_find(what->parts[i]);
+        WEIR_TRY(cli_noun_list(call, part, key, NULL, 0, limit, &list, err));
+        json_object_set(record, member_of(call, what->parts[i]), json_object_get(list, "items"));
+        json_decref(list);
+    }
+    return WEIR_OK;
+}
+
+static void print_short(struct cli_call *call, const struct described *what, const json_t *record)
+{
+    print_members(call, record, what->members);
+    if (what->print_sections != NULL) {
+        what->print_sections(call, record);
+    }
+    for (size_t i = 0; i < PARTS_MAX && what->parts[i] != NULL; i++) {
+        size_t n;
+        const struct cli_column *columns =
+            cli_noun_columns(call, cli_noun_find(what->parts[i]), &n);
+        print_part(call, what->parts[i], json_object_get(record, member_of(call, what->parts[i])),
+                   columns, n);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "cli/find.h"
 
 #include "base/uuid.h"
+#include "cli/noun.h"
 
 #include <string.h>
 
@@ -13,12 +14,17 @@ const struct find_kind find_job = {"job", "/api/v1/jobs?newest=1&limit=1000",
                                    "/api/v1/jobs?newest=1&limit=1&name={}", "name"},
                        find_run = {"run", "/api/v1/runs?limit=200", NULL, "name"},
                        find_alert = {"alert", "/api/v1/alerts?limit=1000", NULL, NULL},
+                       find_silence = {"alert-silence",
+                                       "/api/v1/alert-silences?newest=1&limit=1000", NULL, NULL},
+                       find_delivery = {"alert-delivery",
+                                        "/api/v1/alert-deliveries?newest=1&limit=1000", NULL, NULL},
                        find_token = {"token", "/api/v1/tokens?limit=1000", NULL, NULL},
                        find_session = {"session", "/api/v1/sessions?limit=1000", NULL, NULL};
 
 const struct find_kind *find_kind_of(const char *noun)
 {
-    static const struct find_kind *const kinds[] = {&find_job, &find_run, &find_alert, &find_token,
+    static const struct find_kind *const kinds[] = {&find_job,     &find_run,      &find_alert,
+                                                    &find_silence, &find_delivery, &find_token,
                                                     &find_session};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i]->noun, noun) == 0) {
@@ -90,7 +96,7 @@ static weir_status look_at_page(struct cli_call *call, struct search *search, co
 static weir_status settle(struct cli_call *call, const struct search *search, char **out_id,
                           struct weir_error *err)
 {
-    const char *noun = search->kind->noun;
+    const char *noun = search->kind->noun, *plural = cli_noun_find(noun)->plural;
     if (search->by_name != NULL || search->n == 1) {
         *out_id = search->by_name != NULL ? search->by_name : search->ids[0];
         return WEIR_OK;
@@ -98,9 +104,9 @@ static weir_status settle(struct cli_call *call, const struct search *search, ch
     if (search->n == 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "there is no %s \"%.60s\": give its %sidentifier or %d characters or "
-                              "more of that one's start or end; `weir get %ss` lists them",
+                              "more of that one's start or end; `weir get %s` lists them",
                               noun, search->word,
-                              search->kind->name_key != NULL ? "name, its " : "", WORD_MIN, noun);
+                              search->kind->name_key != NULL ? "name, its " : "", WORD_MIN, plural);
     }
     char *all = weir_arena_strdup(call->arena, "");
     for (size_t i = 0; i < WEIR_MIN(search->n, (size_t)N_NAMED); i++) {
@@ -108,8 +114,8 @@ static weir_status settle(struct cli_call *call, const struct search *search, ch
                                 search->names[i][0] != '\0' ? " (" : "", search->names[i],
                                 search->names[i][0] != '\0' ? ")" : "");
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\" may be %ss %s%s: give more of one",
-                          search->word, noun, all, search->n > N_NAMED ? " …" : "");
+    return weir_error_set(err, WEIR_ERR_INVALID, "\"%.60s\" may be %s %s%s: give more of one",
+                          search->word, plural, all, search->n > N_NAMED ? " …" : "");
 }
 
 weir_status cli_find(struct cli_call *call, const struct find_kind *kind, const char *word,

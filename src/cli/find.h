@@ -9,14 +9,15 @@
 
 /** A kind of record with identifiers, and how to list it newest first. */
 struct find_kind {
-    const char *noun; /**< "job" */
+    const char *noun; /**< "job", of cli_nouns */
     const char *list; /**< Path, with a "?". */
     const char
         *names; /**< Path that gives those of a name: "{}" is the name; NULL: look through. */
     const char *name_key; /**< Member that is the name; NULL: it has none. */
 };
 
-extern const struct find_kind find_job, find_run, find_alert, find_token, find_session;
+extern const struct find_kind find_job, find_run, find_alert, find_silence, find_delivery,
+    find_token, find_session;
 
 /** The kind that has this noun, singular; NULL if its records go by their names. */
 const struct find_kind *find_kind_of(const char *noun);
