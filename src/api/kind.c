@@ -2,6 +2,7 @@
 #include "api/kind.h"
 #include "api/api_private.h"
 
+#include "base/names.h"
 #include "cluster/cluster.h"
 #include "endpoint/endpoint.h"
 #include "endpoint/stage.h"
@@ -27,7 +28,7 @@ struct kind_record {
 // clang-format off
 static const struct weir_field kind_fields[] = {
     WEIR_FIELD(kind_record, id,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "NOUN/NAME"),
-    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind or driver"),
+    WEIR_FIELD(kind_record, noun,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver or alert-action"),
     WEIR_FIELD(kind_record, plural,     TEXT, WEIR_FIELD_READ_ONLY, "", "Several of those"),
     WEIR_FIELD(kind_record, name,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What people write"),
     WEIR_FIELD(kind_record, is_planned, BOOL, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Known, and not in this version"),
@@ -96,10 +97,13 @@ weir_status api_kind_list(struct api_call *call, struct weir_txn *txn, struct we
         }
     }
     if (!is_known) {
+        struct weir_names names = {0};
+        for (size_t i = 0; i < api_n_registries; i++) {
+            weir_names_add(&names, api_registries[i]->noun, strlen(api_registries[i]->noun));
+        }
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "noun: \"%.40s\" has no kinds; there are source, sink, policy, "
-                              "job-kind and driver",
-                              noun);
+                              "noun: \"%.40s\" has no kinds; there are those of %s", noun,
+                              names.text);
     }
     api_answer_list(call, &weir_kind_resource, items, n, NULL);
     return WEIR_OK;

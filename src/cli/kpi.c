@@ -81,7 +81,7 @@ const struct cli_command cli_kpi = {
     .usage = "ION [NAME [VALUE]] [--unit UNIT] [--time TIME]",
     .summary = "Record a business figure of an ION, or show them",
     .help = "Without a value: the last of each figure, or the last of one. The same name and time "
-            "again replaces the value.",
+            "again replaces the value. A value below 0 stands behind --: weir kpi ION NAME -- -3.",
     .min_words = 1,
     .max_words = 3,
     CLI_OPTIONS(kpi_options, kpi_options),
