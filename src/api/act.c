@@ -12,7 +12,7 @@ bool act_is_one(const struct api_call *call)
     enum weir_role role = call->identity.role;
     bool is_change = strcmp(call->request->method, "GET") != 0 &&
                      strcmp(call->request->method, "HEAD") != 0 &&
-                     (call->route->flags & API_ASKS) == 0;
+                     (call->route->flags & API_ASKS) == 0 && !call->is_trial;
     return is_change && role != WEIR_ROLE_AGENT && role != WEIR_ROLE_WORKER;
 }
 

@@ -206,6 +206,18 @@ void api_answer_list(struct api_call *call, const struct weir_resource *resource
     api_answer(call, json_pack("{s:o,s:s?}", "items", array, "next", next));
 }
 
+bool api_words_have(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = words != NULL ? words : ""; *p != '\0';
+         p += strcspn(p, " "), p += *p == ' ') {
+        if (strcspn(p, " ") == len && strncmp(p, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
                           int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
 {
@@ -526,6 +538,9 @@ static weir_status change_in(struct weir_txn *txn, void *context, struct weir_er
 weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context, struct weir_error *err)
 {
     struct change change = {call, fn, context, call->is_audited};
+    if (call->is_trial) {
+        return weir_store_try_scoped(call->api->store, &call->rows, fn, context, err);
+    }
     weir_status status =
         weir_store_write_scoped(call->api->store, &call->rows, change_in, &change, err);
     call->is_audited = status == WEIR_OK ? call->is_audited : change.was_audited;
@@ -585,6 +600,9 @@ static weir_status run_route(struct api_call *call, struct weir_error *err)
 
 static void send_published(struct api_call *call)
 {
+    if (call->is_trial) {
+        return; /* nothing has happened */
+    }
     const struct control_listener listener = weir_api_listener(call->api);
     control_publish_all(&listener, call->publish);
     if ((call->route->flags & API_NOTIFY) && !call->is_routine && call->api->notify != NULL) {
@@ -593,6 +611,16 @@ static void send_published(struct api_call *call)
     if ((call->route->flags & API_TELLS) && call->api->told != NULL) {
         call->api->told(call->api->told_context);
     }
+}
+
+static weir_status read_trial(struct api_call *call, struct weir_error *err)
+{
+    int64_t is_dry = 0;
+    if (api_words_have(call->route->query, "dry_run")) {
+        WEIR_TRY(api_query_int(call, "dry_run", 0, 0, 1, &is_dry, err));
+    }
+    call->is_trial = is_dry == 1;
+    return WEIR_OK;
 }
 
 static weir_status prepare(struct api_call *call, struct weir_error *err)
@@ -614,7 +642,8 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(api_identify(call, err));
-    return check_right(call, err);
+    WEIR_TRY(check_right(call, err));
+    return read_trial(call, err);
 }
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay

@@ -67,8 +67,9 @@ struct api_call {
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
     bool is_routine;      /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
+    bool is_trial;        /**< Asked with dry_run: api_write undoes all, nobody is told, no act. */
     bool is_act;          /**< To be in the audit (act.h). A route says false if this turn of it is
-                               none: a dry run, or what an earlier turn has written. */
+                               none: what an earlier turn has written. */
     bool is_audited;      /**< It is, by this turn of its transaction. */
     bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
@@ -359,7 +360,7 @@ struct weir_row_scope api_projects_with(const struct api_call *call, enum weir_r
 json_t *api_rights_list(weir_rights rights);
 
 /** Run a transaction in which the caller sees what they may. Route functions that open their own
- *  transactions use these, and no others. */
+ *  transactions use these, and no others. What a trial writes is undone. */
 weir_status api_read(struct api_call *call, weir_txn_fn fn, void *context,
                      struct weir_error *err) WEIR_MUST_CHECK;
 weir_status api_write(struct api_call *call, weir_txn_fn fn, void *context,
@@ -421,6 +422,9 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
 /** {status, reason, since} */
 struct weir_health;
 json_t *api_health_view(const struct weir_health *health);
+
+/** Is it one of these words, which blanks separate? NULL are none. Pure. */
+bool api_words_have(const char *words, const char *word);
 
 /** Integer query parameter within [lo, hi]; `fallback` if absent. */
 weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,

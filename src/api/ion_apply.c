@@ -29,8 +29,6 @@ struct apply {
     size_t n_models;
     struct weir_ion_model *defaults; /**< The versions that links name as their default. */
     size_t n_defaults;
-    bool is_dry;  /**< Do it all, say what would come of it, and take it back. */
-    bool is_told; /**< Of a dry run: that answer is there. */
 };
 
 static void warn(struct apply *apply, const char *sentence)
@@ -571,7 +569,6 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
     struct weir_ion_state state;
     struct weir_ion_actions actions = {0};
     struct weir_error missing;
-    apply->is_told = false;
     json_array_clear(call->publish);
     while (json_array_size(apply->warnings) > apply->n_of_doc) {
         json_array_remove(apply->warnings, apply->n_of_doc);
@@ -605,11 +602,8 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .n_defaults = apply->n_defaults};
     WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
     WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
-    if (apply->is_dry) {
-        WEIR_TRY(api_ion_plan(call, txn, apply->doc.name, &actions, apply->warnings, err));
-        apply->is_told = true;
-        call->is_act = false;
-        return weir_error_set(err, WEIR_ERR_CONFLICT, "a dry run changes nothing");
+    if (call->is_trial) {
+        return api_ion_plan(call, txn, apply->doc.name, &actions, apply->warnings, err);
     }
     struct control control = api_control(call);
     control_publish(&control, "ions", json_pack("{s:s}", "name", apply->doc.name));
@@ -652,21 +646,14 @@ static weir_status check_and_store(struct apply *apply, struct weir_error *err)
     WEIR_TRY(check_paths(apply, err));
     look_at_paths(apply);
     apply->n_of_doc = json_array_size(apply->warnings);
-    weir_status status = api_write(apply->call, apply_in, apply, err);
-    if (apply->is_told) { /* The transaction was to fail. */
-        json_array_clear(apply->call->publish);
-        apply->call->is_routine = true;
-        return WEIR_OK;
-    }
-    return status;
+    return api_write(apply->call, apply_in, apply, err);
 }
 
 weir_status api_ion_apply(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct apply apply = {.call = call,
                           .mode = weir_http_request_query(call->request, "mode"),
-                          .warnings = json_array(),
-                          .is_dry = weir_http_request_query(call->request, "dry_run") != NULL};
+                          .warnings = json_array()};
     (void)txn;
     if (apply.mode != NULL && strcmp(apply.mode, WEIR_ION_SANDBOX) != 0 &&
         strcmp(apply.mode, WEIR_ION_PRODUCTION) != 0) {

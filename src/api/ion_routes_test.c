@@ -76,6 +76,11 @@ START_TEST(a_dry_run_says_what_would_come_of_it_and_changes_nothing)
                 "\"model\":\"face-embed\"}]}");
     ck_assert_int_eq(json_integer_value(said("revision")), 1);
     EXPECT(404, "GET " API "/ions/gate");
+    EXPECT_ERROR(400, "dry_run", "POST " API "/ions?dry_run=perhaps\n\n{\"name\":\"gate\"}");
+    EXPECT(200, "POST " API "/ions?dry_run=0\n\n{\"name\":\"gate\",\"pipelines\":["
+                "{\"name\":\"learn\",\"type\":\"training\",\"dataset\":\"staff\","
+                "\"model\":\"face-embed\"}]}");
+    EXPECT(200, "GET " API "/ions/gate");
 }
 
 END_TEST

@@ -33,12 +33,16 @@ weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
                                  struct weir_arena *arena, char **out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
-/** weir_store_read and weir_store_write in a scope, which is borrowed while they run. */
+/** weir_store_read, weir_store_write and weir_store_try in a scope, which is borrowed while they run.
+ */
 weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,
                                    weir_txn_fn fn, void *context,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 weir_status weir_store_write_scoped(struct weir_store *store, const struct weir_row_scope *scope,
                                     weir_txn_fn fn, void *context,
                                     struct weir_error *err) WEIR_MUST_CHECK;
+weir_status weir_store_try_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                  weir_txn_fn fn, void *context,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

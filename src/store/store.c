@@ -142,13 +142,25 @@ static weir_status refuse_nested(struct weir_error *err)
     return weir_error_set(err, WEIR_ERR_INTERNAL, "a transaction was begun inside another one");
 }
 
-weir_status weir_store_write(struct weir_store *store, weir_txn_fn fn, void *context,
-                             struct weir_error *err)
+static weir_status submit(struct weir_store *store, weir_txn_fn fn, void *context, bool is_trial,
+                          struct weir_error *err)
 {
     if (txn_is_running()) {
         return refuse_nested(err);
     }
-    return writer_submit(store->writer, fn, context, err);
+    return writer_submit(store->writer, fn, context, is_trial, err);
+}
+
+weir_status weir_store_write(struct weir_store *store, weir_txn_fn fn, void *context,
+                             struct weir_error *err)
+{
+    return submit(store, fn, context, false, err);
+}
+
+weir_status weir_store_try(struct weir_store *store, weir_txn_fn fn, void *context,
+                           struct weir_error *err)
+{
+    return submit(store, fn, context, true, err);
 }
 
 static struct connection *readers_take(struct readers *readers)
@@ -221,6 +233,14 @@ weir_status weir_store_write_scoped(struct weir_store *store, const struct weir_
     struct scoped scoped = {scope, fn, context};
     return scope->is_all ? weir_store_write(store, fn, context, err)
                          : weir_store_write(store, run_scoped, &scoped, err);
+}
+
+weir_status weir_store_try_scoped(struct weir_store *store, const struct weir_row_scope *scope,
+                                  weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    struct scoped scoped = {scope, fn, context};
+    return scope->is_all ? weir_store_try(store, fn, context, err)
+                         : weir_store_try(store, run_scoped, &scoped, err);
 }
 
 uint64_t weir_store_change(struct weir_store *store)

@@ -80,6 +80,14 @@ weir_status weir_store_write(struct weir_store *store, weir_txn_fn fn, void *con
                              struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
+ * Run `fn` as a write transaction that is always undone: what would come of it, by the same code that
+ * does it. The database is as it was, whatever fn returned, and no watch is told.
+ * @return As weir_store_write. Cost: none on the disk.
+ */
+weir_status weir_store_try(struct weir_store *store, weir_txn_fn fn, void *context,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
  * Run `fn` on the calling thread against a snapshot: it sees all transactions committed before it
  * began and none that come later. Waits for a free reader connection. Writing in it is DENIED.
  */

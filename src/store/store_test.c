@@ -71,6 +71,22 @@ START_TEST(a_transaction_that_fails_leaves_nothing_and_says_why)
 
 END_TEST
 
+START_TEST(what_is_tried_is_undone_and_nobody_is_told)
+{
+    ck_assert_int_eq(weir_store_try(fixture.store, put, &(struct put){.key = "a"}, &fixture.err),
+                     WEIR_OK);
+    ck_assert_int_eq(
+        weir_store_try(fixture.store, put, &(struct put){.key = "a", .fails = true}, &fixture.err),
+        WEIR_ERR_CONFLICT);
+    ck_assert_str_eq(fixture.err.message, "changed my mind");
+    ck_assert_int_eq(rows(), 0);
+    ck_assert_uint_eq(weir_store_change(fixture.store), 0);
+    fixture_write(&fixture, put, &(struct put){.key = "a"});
+    ck_assert_int_eq(rows(), 1);
+}
+
+END_TEST
+
 #define N_THREADS 8
 #define N_EACH    50
 
@@ -345,6 +361,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("store", set_up, tear_down, what_was_written_is_there_after_opening_again,
                     a_transaction_that_fails_leaves_nothing_and_says_why,
+                    what_is_tried_is_undone_and_nobody_is_told,
                     threads_that_write_at_once_each_get_their_own_result,
                     transactions_that_wait_together_share_commits_and_a_full_queue_refuses,
                     a_reader_keeps_its_snapshot_while_others_write,

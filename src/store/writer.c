@@ -17,6 +17,7 @@
 struct request {
     weir_txn_fn fn;
     void *context;
+    bool is_trial;
     struct weir_error *err;
     weir_status status;
     bool is_done;
@@ -81,7 +82,7 @@ static bool run_one(struct connection *connection, struct request *request)
     if (sqlite3_get_autocommit(connection->db) != 0) {
         return false;
     }
-    if (request->status == WEIR_OK) {
+    if (request->status == WEIR_OK && !request->is_trial) {
         request->status = connection_exec(connection, "RELEASE one", request->err);
         return request->status == WEIR_OK;
     }
@@ -191,7 +192,7 @@ static void *writer_main(void *context)
         run_all(&writer->connection, group, n);
         bool has_committed = false;
         for (size_t i = 0; i < n; i++) {
-            has_committed = has_committed || group[i]->status == WEIR_OK;
+            has_committed = has_committed || (group[i]->status == WEIR_OK && !group[i]->is_trial);
         }
         /* Rows that were written and undone count too: a watch may look and find nothing new. */
         bool has_changed =
@@ -256,10 +257,10 @@ void writer_stop(struct writer *writer)
     free(writer);
 }
 
-weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context,
+weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context, bool is_trial,
                           struct weir_error *err)
 {
-    struct request request = {.fn = fn, .context = context, .err = err};
+    struct request request = {.fn = fn, .context = context, .is_trial = is_trial, .err = err};
     pthread_mutex_lock(&writer->mutex);
     if (writer->n_queued >= writer->max_queue) {
         pthread_mutex_unlock(&writer->mutex);

@@ -18,7 +18,8 @@ weir_status writer_start(struct connection *connection, size_t max_queue, struct
 /** Run what waits, stop the thread, close the connection. NULL is accepted. */
 void writer_stop(struct writer *writer);
 
-weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context,
+/** @param is_trial  Undo it, whatever fn returns. */
+weir_status writer_submit(struct writer *writer, weir_txn_fn fn, void *context, bool is_trial,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
 uint64_t writer_change(struct writer *writer);
