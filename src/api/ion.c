@@ -133,18 +133,18 @@ static json_t *triggers_view(const struct weir_ion_state *state, const char *pip
     return triggers;
 }
 
-static json_t *firings_view(struct weir_txn *txn, const char *ion, struct weir_arena *arena)
+static weir_status firings_view(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
+                                json_t **out, struct weir_error *err)
 {
-    struct weir_trigger_firing *firings = NULL;
-    size_t n = 0;
-    struct weir_error ignored;
-    json_t *view = json_array();
-    (void)!weir_firings_list(txn, ion, NULL, FIRINGS_SHOWN, arena, &firings, &n, &ignored);
+    struct weir_trigger_firing *firings;
+    size_t n;
+    WEIR_TRY(weir_firings_list(txn, ion, NULL, FIRINGS_SHOWN, arena, &firings, &n, err));
+    *out = json_array();
     for (size_t i = 0; i < n; i++) {
-        json_array_append_new(view,
+        json_array_append_new(*out,
                               weir_record_to_json(&weir_trigger_firing_resource, &firings[i]));
     }
-    return view;
+    return WEIR_OK;
 }
 
 /** The links that start pipelines: with data, or with models to measure. */
@@ -160,9 +160,12 @@ static json_t *starts_view(const struct weir_ion_doc *doc)
     return view;
 }
 
-static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
-                        const struct weir_alert *alerts, size_t n_alerts, struct weir_arena *arena)
+static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *state,
+                            const struct weir_alert *alerts, size_t n_alerts,
+                            struct weir_arena *arena, json_t **out, struct weir_error *err)
 {
+    json_t *firings;
+    WEIR_TRY(firings_view(txn, state->ion.name, arena, &firings, err));
     json_t *view = weir_record_to_json(&weir_ion_resource, &state->ion);
     json_t *pipelines = json_array(), *links = json_array();
     for (size_t i = 0; i < state->n_pipelines; i++) {
@@ -181,10 +184,11 @@ static json_t *ion_view(struct weir_txn *txn, const struct weir_ion_state *state
     json_object_set_new(view, "pipelines", pipelines);
     json_object_set_new(view, "links", links);
     json_object_set_new(view, "starts", starts_view(&state->doc));
-    json_object_set_new(view, "firings", firings_view(txn, state->ion.name, arena));
+    json_object_set_new(view, "firings", firings);
     struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
     json_object_set_new(view, "health", api_health_view(&health));
-    return view;
+    *out = view;
+    return WEIR_OK;
 }
 
 weir_status api_ion_look(struct api_call *call, struct weir_txn *txn, const char *name,
@@ -195,8 +199,7 @@ weir_status api_ion_look(struct api_call *call, struct weir_txn *txn, const char
     size_t n_alerts;
     WEIR_TRY(weir_ion_load(txn, name, call->arena, &state, err));
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n_alerts, err));
-    *out = ion_view(txn, &state, alerts, n_alerts, call->arena);
-    return WEIR_OK;
+    return ion_view(txn, &state, alerts, n_alerts, call->arena, out, err);
 }
 
 weir_status api_ion_answer(struct api_call *call, struct weir_txn *txn, const char *name,
@@ -220,9 +223,11 @@ static json_t *ion_view_by_name(struct weir_txn *txn, const char *name,
     struct weir_error reason = {0};
     json_t *view;
     weir_arena_init(&arena, ION_MAX_BYTES);
-    if (weir_ion_load(txn, name, &arena, &state, &reason) == WEIR_OK) {
-        view = ion_view(txn, &state, alerts, n_alerts, &arena);
-    } else {
+    weir_status status = weir_ion_load(txn, name, &arena, &state, &reason);
+    if (status == WEIR_OK) {
+        status = ion_view(txn, &state, alerts, n_alerts, &arena, &view, &reason);
+    }
+    if (status != WEIR_OK) {
         view = json_pack("{s:s,s:s,s:s,s:[],s:[]}", "name", name, "state", "ACTIVE", "problem",
                          reason.message, "pipelines", "links");
     }
