@@ -3,6 +3,7 @@
 #include "api/shape.h"
 
 #include "base/kind.h"
+#include "control/deploy.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -83,14 +84,14 @@ static json_t *type_schema(const char *type)
 }
 
 /* OpenAPI 3.0 ignores what stands beside a $ref: allOf carries it. */
-static json_t *member_schema(const struct api_member *member)
+static json_t *member_schema(const struct api_member *member, bool is_read_only)
 {
     json_t *schema = type_schema(member->type);
     if (json_object_get(schema, "$ref") != NULL) {
         schema = json_pack("{s:[o]}", "allOf", schema);
     }
     json_object_set_new(schema, "nullable", json_boolean(member->is_nullable));
-    json_object_set_new(schema, "readOnly", json_true());
+    json_object_set_new(schema, "readOnly", json_boolean(is_read_only));
     json_object_set_new(schema, "description", json_string(member->doc));
     return schema;
 }
@@ -99,24 +100,11 @@ static void add_members(const struct api_shape *shape, json_t *properties, json_
 {
     for (size_t i = 0; shape != NULL && i < shape->n_members; i++) {
         const struct api_member *member = &shape->members[i];
-        json_object_set_new(properties, member->name, member_schema(member));
+        json_object_set_new(properties, member->name, member_schema(member, shape->body == NULL));
         if (member->is_optional) {
             json_array_append_new(optional, json_string(member->name));
         }
     }
-}
-
-/* Is the field among those that the shape calls filled? */
-static bool is_among(const char *name, const struct api_shape *shape)
-{
-    size_t len = strlen(name);
-    const char *p = shape != NULL && shape->filled != NULL ? shape->filled : "";
-    for (; *p != '\0'; p += strcspn(p, " "), p += *p == ' ') {
-        if (strcspn(p, " ") == len && strncmp(p, name, len) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* What an object has: the fields of its record, and the members of its shape before them. */
@@ -128,8 +116,8 @@ static json_t *object_schema(const struct weir_resource *resource, const struct 
         if (field->flags & WEIR_FIELD_SECRET) {
             continue;
         }
-        json_object_set_new(properties, field->name,
-                            field_schema(field, is_among(field->name, shape)));
+        bool is_filled = shape != NULL && api_words_have(shape->filled, field->name);
+        json_object_set_new(properties, field->name, field_schema(field, is_filled));
         if (field->flags & WEIR_FIELD_REQUIRED) {
             json_array_append_new(required, json_string(field->name));
         }
@@ -198,8 +186,22 @@ static const char *content_of(const struct api_route *route)
     return route->flags & API_BYTES_OUT ? "application/octet-stream" : "application/json";
 }
 
+/* What the route takes as JSON; NULL: nothing, or what the summary says. */
+static json_t *body_schema(const struct api_route *route)
+{
+    const struct api_shape *shape = api_shape_of_body(route->method, route->pattern);
+    if (shape != NULL) {
+        return ref_to(shape->name);
+    }
+    if (route->fn == api_deploy_put) {
+        return weir_options_schema(control_deploy_options, CONTROL_DEPLOY_N_OPTIONS);
+    }
+    return route->in != NULL && strcmp(route->method, "DELETE") != 0 ? schema_ref(route->in) : NULL;
+}
+
 static json_t *operation_of(const struct api_route *route)
 {
+    json_t *body;
     json_t *operation =
         json_pack("{s:s,s:o}", "summary", route->summary, "parameters", parameters_of(route));
     bool is_json_out = (route->flags & (API_BYTES_OUT | API_EVENTS)) == 0;
@@ -214,10 +216,10 @@ static json_t *operation_of(const struct api_route *route)
                             json_pack("{s:{s:{s:{s:s,s:s}}}}", "content",
                                       "application/octet-stream", "schema", "type", "string",
                                       "format", "binary"));
-    } else if (route->in != NULL && strcmp(route->method, "DELETE") != 0) {
-        json_object_set_new(operation, "requestBody",
-                            json_pack("{s:{s:{s:o}}}", "content", "application/json", "schema",
-                                      schema_ref(route->in)));
+    } else if ((body = body_schema(route)) != NULL) {
+        json_object_set_new(
+            operation, "requestBody",
+            json_pack("{s:{s:{s:o}}}", "content", "application/json", "schema", body));
     }
     if (route->flags & API_OPEN) {
         json_object_set_new(operation, "security", json_array());

@@ -268,7 +268,7 @@ static const struct api_member waiting_members[] = {
 static const struct api_member link_members[] = {
     ALWAYS("id", "text", "FROM:TO"),
     ALWAYS("from", "text", "Training pipeline, or model/NAME of a registered model"),
-    ALWAYS("to", "text", "Prediction pipeline"),
+    ALWAYS("to", "text", "Prediction pipeline, or deployment/NAME"),
     ALWAYS("policy", "text", "Policies that let versions through, in words"),
     ALWAYS("policies", "list of text", "Their kinds, in the order of the chain"),
     OR_NULL("serving_version", "integer", "What replicas serve"),
@@ -285,18 +285,30 @@ static const struct api_member start_members[] = {
     ALWAYS("to", "text", "Pipeline that is started"),
     OR_NULL("dataset", "text", "Dataset whose versions start it; null: versions of a model do"),
 };
-static const struct api_member ion_members[] = {
-    ALWAYS("pipelines", "list of pipeline", "Its pipelines"),
-    ALWAYS("links", "list of link", "Its links, in the order of the document"),
-    ALWAYS("starts", "list of starting link",
-           "Its links that start pipelines: with a dataset's versions, or with models to measure"),
-    MAY_MISS("firings", "list of trigger firing",
-             "The newest firings of its triggers, newest first"),
-    MAY_MISS("health", "health", "Is all well?"),
+#define ION_MEMBERS                                                                                \
+    ALWAYS("pipelines", "list of pipeline", "Its pipelines"),                                      \
+        ALWAYS("links", "list of link", "Its links, in the order of the document"),                \
+        ALWAYS("starts", "list of starting link",                                                  \
+               "Its links that start pipelines: with a dataset's versions, or with models to "     \
+               "measure"),                                                                         \
+        MAY_MISS("firings", "list of trigger firing",                                              \
+                 "The newest firings of its triggers, newest first"),                              \
+        MAY_MISS("health", "health", "Is all well?")
+static const struct api_member ion_members[] = {ION_MEMBERS};
+static const struct api_member applied_ion_members[] = {
+    ION_MEMBERS,
+    ALWAYS("warnings", "list of text", "What looks wrong from here, but may be right elsewhere"),
+    MAY_MISS("effects", "list of effect", "Of a dry run: what would come of it"),
+};
+static const struct api_member effect_members[] = {
+    ALWAYS("kind", "text", "start, stop, deploy, decide or alert"),
+    OR_NULL("pipeline", "text", "Pipeline that it is about"),
+    OR_NULL("link", "text", "Link that it is about"),
+    ALWAYS("text", "text", "In a sentence"),
 };
 static const struct api_member candidate_members[] = {
-    ALWAYS("link_from", "text", "Training pipeline of the link"),
-    ALWAYS("link_to", "text", "Prediction pipeline of the link"),
+    ALWAYS("link_from", "text", "Training pipeline of the link, or model/NAME"),
+    ALWAYS("link_to", "text", "Prediction pipeline of the link, or deployment/NAME"),
     OR_NULL("metrics", "map of any", "Measured quality"),
 };
 static const struct api_member registered_members[] = {
@@ -372,6 +384,14 @@ static const struct api_member model_version_members[] = {
     MAY_MISS("deployments", "list of text", "Where it has a share, or is the mirror"),
     OR_NULL("parameters", "map of any", "Training parameters"),
     OR_NULL("metrics", "map of any", "Measured quality"),
+};
+static const struct api_member new_version_members[] = {
+    MAY_MISS("labels", "list of text",
+             "Names of its classes, in their order; else as the file says"),
+    MAY_MISS("preprocess", "map of any",
+             "How a picture becomes its input: width, height, fit, mean, std …"),
+    MAY_MISS("alias", "text", "Name that the version is given"),
+    MAY_MISS("project", "text", "Of a model that is made by it: whose it is"),
 };
 static const struct api_member count_members[] = {
     ALWAYS("grant", "integer", "Granted"),
@@ -504,6 +524,34 @@ static const struct api_member retention_members[] = {
     ALWAYS("items", "list of retention limit", "By kind"),
     OR_NULL("next", "text", "Always null: all kinds are there"),
 };
+static const struct api_member chain_finding_members[] = {
+    ALWAYS("what", "text", "Kind of damage, for programs"),
+    ALWAYS("seq", "integer", "Event where it shows"),
+    ALWAYS("number", "integer", "Its row in the chain"),
+    ALWAYS("message", "text", "In a sentence"),
+};
+static const struct api_member chain_cut_members[] = {
+    ALWAYS("n", "integer", "How many"),
+    ALWAYS("first_seq", "integer", "First event"),
+    ALWAYS("last_seq", "integer", "Last event"),
+    ALWAYS("first_ms", "time", "When the first was written"),
+    ALWAYS("last_ms", "time", "When the last was written"),
+};
+static const struct api_member chain_members[] = {
+    ALWAYS("chain", "text", "acts or accesses"),
+    ALWAYS("is_whole", "bool", "No row was altered, taken out or put in"),
+    ALWAYS("number", "integer", "Of its last row"),
+    ALWAYS("hash", "text", "Of its last row: who notes it can compare later"),
+    ALWAYS("n_rows", "integer", "Rows that were looked at"),
+    ALWAYS("n_before", "integer", "Events older than the chain"),
+    ALWAYS("begins_after", "integer", "Event that it begins after"),
+    OR_NULL("cut", "chain cut", "Rows that retention took"),
+    OR_NULL("finding", "chain finding", "The first damage; null: none"),
+};
+static const struct api_member audit_members[] = {
+    ALWAYS("is_whole", "bool", "All of its chains are"),
+    ALWAYS("chains", "list of verified chain", "Acts, then accesses"),
+};
 static const struct api_member alert_members[] = {
     ALWAYS("status", "text", "Now: raised, acknowledged, silenced or resolved"),
     MAY_MISS("firings", "list of firing", "Of a single one: what rules made of it"),
@@ -575,6 +623,13 @@ static const struct api_member state_members[] = {
     ALWAYS("alerts", "list of alert", "That were open"),
     ALWAYS("events", "list of event", "By then, newest first, 200 at most"),
     ALWAYS("decisions", "snapshot decisions", "Counted from the span's begin"),
+    MAY_MISS("course", "list of snapshot part", "With points: what was decided in each part"),
+};
+static const struct api_member state_part_members[] = {
+    ALWAYS("time_ms", "time", "Its end"),    ALWAYS("n", "integer", "Decisions in it"),
+    ALWAYS("grant", "integer", "Of them"),   ALWAYS("deny", "integer", "Of them"),
+    ALWAYS("unknown", "integer", "Of them"), ALWAYS("error", "integer", "Of them"),
+    ALWAYS("label", "integer", "Of them"),
 };
 static const struct api_member told_members[] = {
     ALWAYS("verdict", "text", "pass, promote, wait, skip, reject"),
@@ -652,15 +707,20 @@ static const struct api_member replay_members[] = {
 
 #define SHAPE(name, record, route, table)                                                          \
     {                                                                                              \
-        (name), (record), NULL, (route), (table), WEIR_ARRAY_LEN(table)                            \
+        (name), (record), NULL, (route), NULL, (table), WEIR_ARRAY_LEN(table)                      \
     }
 #define RECORD(name, record, filled, table)                                                        \
     {                                                                                              \
-        (name), &(record), (filled), NULL, (table), WEIR_ARRAY_LEN(table)                          \
+        (name), &(record), (filled), NULL, NULL, (table), WEIR_ARRAY_LEN(table)                    \
+    }
+/* What a route's body has beside the record's fields. */
+#define BODY(name, record, route, table)                                                           \
+    {                                                                                              \
+        (name), &(record), NULL, NULL, (route), (table), WEIR_ARRAY_LEN(table)                     \
     }
 #define PLAIN_RECORD(name, record, filled)                                                         \
     {                                                                                              \
-        (name), &(record), (filled), NULL, NULL, 0                                                 \
+        (name), &(record), (filled), NULL, NULL, NULL, 0                                           \
     }
 
 const struct api_shape api_shapes[] = {
@@ -700,11 +760,15 @@ const struct api_shape api_shapes[] = {
     SHAPE("starting link", NULL, NULL, start_members),
     RECORD("ION", weir_ion_resource, "project state mode created_by created_ms updated_ms",
            ion_members),
+    {"applied ION", &weir_ion_resource, "project state mode created_by created_ms updated_ms",
+     "POST /api/v1/ions", NULL, applied_ion_members, WEIR_ARRAY_LEN(applied_ion_members)},
+    SHAPE("effect", NULL, NULL, effect_members),
     PLAIN_RECORD("revision", weir_ion_revision_resource, "ion document time_ms"),
     SHAPE("snapshot pipeline", NULL, NULL, state_pipeline_members),
     SHAPE("snapshot waiting", NULL, NULL, state_waiting_members),
     SHAPE("snapshot link", NULL, NULL, state_link_members),
     SHAPE("snapshot decisions", NULL, NULL, state_count_members),
+    SHAPE("snapshot part", NULL, NULL, state_part_members),
     SHAPE("snapshot state", NULL, "GET /api/v1/snapshots/{name}/state", state_members),
     SHAPE("told verdict", NULL, NULL, told_members),
     SHAPE("replayed decision", NULL, NULL, replayed_decision_members),
@@ -734,6 +798,8 @@ const struct api_shape api_shapes[] = {
           deployment_figures_members),
     PLAIN_RECORD("model alias", weir_model_alias_resource, "model alias updated_ms"),
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
+    BODY("new model version", weir_model_version_resource, "POST /api/v1/models/{name}/versions",
+         new_version_members),
     SHAPE("verdict counts", NULL, NULL, count_members),
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
@@ -756,6 +822,10 @@ const struct api_shape api_shapes[] = {
     PLAIN_RECORD("firing", weir_alert_firing_resource, "rule alert state raised_ms"),
     PLAIN_RECORD("delivery", weir_alert_delivery_resource,
                  "receiver event message state created_ms"),
+    SHAPE("chain finding", NULL, NULL, chain_finding_members),
+    SHAPE("chain cut", NULL, NULL, chain_cut_members),
+    SHAPE("verified chain", NULL, NULL, chain_members),
+    SHAPE("verified audit", NULL, "GET /api/v1/audit/verify", audit_members),
     RECORD("alert", weir_alert_resource, "key severity kind message state raised_ms last_ms",
            alert_members),
     RECORD("alert rule", weir_alert_rule_resource, "group_by created_by created_ms updated_ms",
@@ -793,20 +863,36 @@ const size_t api_n_shapes = WEIR_ARRAY_LEN(api_shapes);
 const struct api_shape *api_shape_of_record(const struct weir_resource *record)
 {
     for (size_t i = 0; i < api_n_shapes; i++) {
-        if (record != NULL && api_shapes[i].record == record) {
+        const struct api_shape *shape = &api_shapes[i];
+        if (record != NULL && shape->record == record && shape->route == NULL &&
+            shape->body == NULL) {
+            return shape;
+        }
+    }
+    return NULL;
+}
+
+static bool is_route(const char *route, const char *method, const char *pattern)
+{
+    size_t len = strlen(method);
+    return route != NULL && strncmp(route, method, len) == 0 && route[len] == ' ' &&
+           strcmp(route + len + 1, pattern) == 0;
+}
+
+const struct api_shape *api_shape_of_route(const char *method, const char *pattern)
+{
+    for (size_t i = 0; i < api_n_shapes; i++) {
+        if (is_route(api_shapes[i].route, method, pattern)) {
             return &api_shapes[i];
         }
     }
     return NULL;
 }
 
-const struct api_shape *api_shape_of_route(const char *method, const char *pattern)
+const struct api_shape *api_shape_of_body(const char *method, const char *pattern)
 {
-    size_t len = strlen(method);
     for (size_t i = 0; i < api_n_shapes; i++) {
-        const char *route = api_shapes[i].route;
-        if (route != NULL && strncmp(route, method, len) == 0 && route[len] == ' ' &&
-            strcmp(route + len + 1, pattern) == 0) {
+        if (is_route(api_shapes[i].body, method, pattern)) {
             return &api_shapes[i];
         }
     }

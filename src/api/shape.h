@@ -29,6 +29,7 @@ struct api_shape {
     const char *filled;
     /** That answers it: "GET /api/v1/session". NULL: a record's routes, or it is part of another. */
     const char *route;
+    const char *body; /**< Route whose body it is; it is no answer then. NULL: it is one. */
     const struct api_member *members;
     size_t n_members;
 };
@@ -36,10 +37,14 @@ struct api_shape {
 extern const struct api_shape api_shapes[];
 extern const size_t api_n_shapes;
 
-/** The shape of this record; NULL if answers have its fields and nothing else. */
+/** The shape of this record wherever no route has one of its own; NULL if answers have its fields and
+ *  nothing else. */
 const struct api_shape *api_shape_of_record(const struct weir_resource *record);
 
 /** The shape that this route answers; NULL if its answer is a record, a list of them, or empty. */
 const struct api_shape *api_shape_of_route(const char *method, const char *pattern);
+
+/** The shape of this route's body; NULL if that is the route's record, options or nothing. */
+const struct api_shape *api_shape_of_body(const char *method, const char *pattern);
 
 #endif

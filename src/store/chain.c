@@ -3,6 +3,7 @@
 #include "store/store_private.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -455,18 +456,20 @@ weir_status weir_chain_verify_file(const char *path, const struct weir_chain_pin
 
 static json_t *report_json(const struct weir_chain_report *report)
 {
+    char first[WEIR_TIME_TEXT_BYTES], last[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(report->cut_first_ms, first);
+    weir_time_format(report->cut_last_ms, last);
     json_t *finding = report->is_whole
                           ? json_null()
                           : json_pack("{s:s,s:I,s:I,s:s}", "what", report->finding, "seq",
                                       (json_int_t)report->bad_seq, "number",
                                       (json_int_t)report->bad_number, "message", report->message);
-    json_t *cut = report->n_cut == 0
-                      ? json_null()
-                      : json_pack("{s:I,s:I,s:I,s:I,s:I}", "n", (json_int_t)report->n_cut,
-                                  "first_seq", (json_int_t)report->cut_first_seq, "last_seq",
-                                  (json_int_t)report->cut_last_seq, "first_ms",
-                                  (json_int_t)report->cut_first_ms, "last_ms",
-                                  (json_int_t)report->cut_last_ms);
+    json_t *cut =
+        report->n_cut == 0
+            ? json_null()
+            : json_pack("{s:I,s:I,s:I,s:s,s:s}", "n", (json_int_t)report->n_cut, "first_seq",
+                        (json_int_t)report->cut_first_seq, "last_seq",
+                        (json_int_t)report->cut_last_seq, "first_ms", first, "last_ms", last);
     return json_pack(
         "{s:s,s:b,s:I,s:s,s:I,s:I,s:I,s:o,s:o}", "chain", weir_trail_text(report->trail),
         "is_whole", report->is_whole, "number", (json_int_t)report->number, "hash", report->hash,

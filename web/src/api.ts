@@ -99,6 +99,29 @@ export interface Amounts {
     memory: number // Bytes
 }
 
+/** POST /ions */
+export interface AppliedIon {
+    created_by: string // Who applied it first
+    created_ms: Time // When (ms)
+    document: unknown // What was applied; secrets are shown as ***
+    effects?: Effect[] | null // Of a dry run: what would come of it
+    firings?: TriggerFiring[] | null // The newest firings of its triggers, newest first
+    health?: Health | null // Is all well?
+    links: Link[] // Its links, in the order of the document
+    list_revision: number // Counts changes of the lists
+    mode: string // production or sandbox
+    n_decisions: number // Policy decisions made
+    n_firings: number // Firings of triggers
+    n_served: number // Promotions and rollbacks made
+    name: string // Unique name
+    pipelines: Pipeline[] // Its pipelines
+    project: string // Project it belongs to
+    revision: number // Counts changes of the document
+    state: string // ACTIVE or DELETED
+    updated_ms: Time // Last change of the document (ms)
+    warnings: string[] // What looks wrong from here, but may be right elsewhere
+}
+
 export interface ArmedTrigger {
     armed_ms: Time // Since when the document has it (ms)
     fired_ms: Time | null // When it fired last (ms)
@@ -144,8 +167,8 @@ export interface Candidate {
     ion: string // ION
     is_mirrored: boolean // Its answers are compared with those of the version that serves
     link: string // Link, FROM:TO
-    link_from: string // Training pipeline of the link
-    link_to: string // Prediction pipeline of the link
+    link_from: string // Training pipeline of the link, or model/NAME
+    link_to: string // Prediction pipeline of the link, or deployment/NAME
     made_by: string | null // Who triggered its training by hand, or registered it
     metrics: Record<string, unknown> | null // Measured quality
     model: string // Model
@@ -164,6 +187,21 @@ export interface Candidate {
     version: number // Number of the model version
     waits_for: string | null // That policy, while it waits
     waits_why: string | null // What it waits for, in words
+}
+
+export interface ChainCut {
+    first_ms: Time // When the first was written
+    first_seq: number // First event
+    last_ms: Time // When the last was written
+    last_seq: number // Last event
+    n: number // How many
+}
+
+export interface ChainFinding {
+    message: string // In a sentence
+    number: number // Its row in the chain
+    seq: number // Event where it shows
+    what: string // Kind of damage, for programs
 }
 
 export interface ChangedJob {
@@ -439,6 +477,13 @@ export interface DriftSignal {
     value: number | null // How far
 }
 
+export interface Effect {
+    kind: string // start, stop, deploy, decide or alert
+    link: string | null // Link that it is about
+    pipeline: string | null // Pipeline that it is about
+    text: string // In a sentence
+}
+
 export interface ErrorBody {
     error: { status: string; message: string }
 }
@@ -677,7 +722,8 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    noun: string | null // What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind or driver
+    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver or alert-action */
+    noun: string | null
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
     plural: string | null // Several of those
@@ -710,7 +756,7 @@ export interface Link {
     policy: string // Policies that let versions through, in words
     serving_model: string | null // Its model
     serving_version: number | null // What replicas serve
-    to: string // Prediction pipeline
+    to: string // Prediction pipeline, or deployment/NAME
     waiting: WaitingVersion[] // What stands in the chain, for a person or a time
     wanted_version: number | null // What the link has chosen
 }
@@ -1251,6 +1297,16 @@ export interface SnapshotLink {
     waiting: SnapshotWaiting[] // Versions that waited
 }
 
+export interface SnapshotPart {
+    deny: number // Of them
+    error: number // Of them
+    grant: number // Of them
+    label: number // Of them
+    n: number // Decisions in it
+    time_ms: Time // Its end
+    unknown: number // Of them
+}
+
 export interface SnapshotPipeline {
     name: string // Name
     type: string // training, prediction, preparation, evaluation or comparison
@@ -1259,6 +1315,7 @@ export interface SnapshotPipeline {
 /** GET /snapshots/{name}/state */
 export interface SnapshotState {
     alerts: Alert[] // That were open
+    course?: SnapshotPart[] | null // With points: what was decided in each part
     decisions: SnapshotDecisions // Counted from the span's begin
     document: unknown // As it was; secrets are shown as ***
     events: WeirEvent[] // By then, newest first, 200 at most
@@ -1474,6 +1531,24 @@ export interface VerdictCounts {
     grant: number // Granted
     label: number // A label, of a classifier
     unknown: number // Nobody known, or no label
+}
+
+/** GET /audit/verify */
+export interface VerifiedAudit {
+    chains: VerifiedChain[] // Acts, then accesses
+    is_whole: boolean // All of its chains are
+}
+
+export interface VerifiedChain {
+    begins_after: number // Event that it begins after
+    chain: string // acts or accesses
+    cut: ChainCut | null // Rows that retention took
+    finding: ChainFinding | null // The first damage; null: none
+    hash: string // Of its last row: who notes it can compare later
+    is_whole: boolean // No row was altered, taken out or put in
+    n_before: number // Events older than the chain
+    n_rows: number // Rows that were looked at
+    number: number // Of its last row
 }
 
 export interface WaitingVersion {

@@ -1,6 +1,6 @@
 /** The audit log: who did what, to what, from where, and who was refused. By pages, by time, and as a file. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { WeirEvent } from '../api'
+import type { VerifiedAudit, WeirEvent } from '../api'
 import { Choices, Empty, Facts, Loading, PageHead, Panel } from '../components/basics'
 import { Dialog } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
@@ -72,24 +72,14 @@ interface Held {
     next: Place | null
 }
 
-interface Chain {
-    chain: string // acts or accesses
-    is_whole: boolean
-    n_rows: number
-    number: number // of its last row
-    hash: string // of its last row: who notes it can compare later
-    cut: { n: number } | null // rows that retention took
-    finding: { number: number; message: string } | null
-}
-
 /** Recomputes the chains of hashes: has any row been altered, taken out or put in? */
 function Verify() {
     const [isBusy, setBusy] = useState(false)
-    const [found, setFound] = useState<{ is_whole: boolean; chains: Chain[] } | null>(null)
+    const [found, setFound] = useState<VerifiedAudit | null>(null)
     const run = async () => {
         setBusy(true)
         try {
-            setFound(await get<{ is_whole: boolean; chains: Chain[] }>('/audit/verify'))
+            setFound(await get<VerifiedAudit>('/audit/verify'))
         } catch (failure) {
             toast(messageOf(failure), 'bad')
         } finally {
