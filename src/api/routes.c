@@ -363,8 +363,8 @@ const struct api_route api_routes[] = {
      R(IONS_READ), API_READ, API_BYTES_OUT, NULL, NULL, NULL, 0, api_snapshot_export},
     {"GET", API "/snapshots/{name}/state",
      "What a snapshot shows at a time of its span: versions that served, what waited, health, "
-     "events",
-     R(IONS_READ), API_NONE, 0, NULL, NULL, "time", 0, api_snapshot_state},
+     "events; with points also what was decided in so many parts of the span",
+     R(IONS_READ), API_NONE, 0, NULL, NULL, "time points", 0, api_snapshot_state},
     {"POST", API "/snapshots/{name}/replay",
      "What would have been decided: by {document} or {revision}, with other thresholds of drift "
      "{false_alarm_rate, min_effect, window, confirm_k, confirm_n}",

@@ -219,18 +219,31 @@ weir_status api_snapshot_state(struct api_call *call, struct weir_txn *txn, stru
 {
     struct opening opening = {.call = call};
     const char *text = weir_http_request_query(call->request, "time");
-    int64_t time_ms = 0;
-    json_t *view;
+    int64_t time_ms = 0, n_points;
+    json_t *view, *course = NULL;
     (void)txn;
+    WEIR_TRY(api_query_int(call, "points", 0, 0, WEIR_SNAPSHOT_PARTS_MAX, &n_points, err));
     if (text != NULL && weir_time_parse(text, &time_ms) != WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "time: expected one like 2026-01-31T12:00:00Z");
     }
     WEIR_TRY(api_read(call, open_in, &opening, err));
     time_ms = text != NULL ? time_ms : opening.snapshot.to_ms;
-    weir_status status = weir_snapshot_state(opening.file, time_ms, call->arena, &view, err);
+    weir_status status = WEIR_OK;
+    if (n_points > 0) {
+        status = weir_snapshot_course(opening.file, (size_t)n_points, call->arena, &course, err);
+    }
+    if (status == WEIR_OK) {
+        status = weir_snapshot_state(opening.file, time_ms, call->arena, &view, err);
+    }
     weir_snapshot_close(opening.file);
-    WEIR_TRY(status);
+    if (status != WEIR_OK) {
+        json_decref(course);
+        return status;
+    }
+    if (course != NULL) {
+        json_object_set_new(view, "course", course);
+    }
     api_answer(call, view);
     return WEIR_OK;
 }

@@ -2,6 +2,7 @@
  * a snapshot shows at each moment of its span. */
 #include "capture/capture_fixture.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "capture/replay.h"
 #include "capture/state.h"
@@ -337,6 +338,34 @@ START_TEST(a_record_that_is_too_long_to_be_shown_is_an_error_where_it_is_shown)
 
 END_TEST
 
+START_TEST(the_course_counts_what_the_moments_at_its_ends_differ_by)
+{
+    json_t *course, *part;
+    size_t i;
+    int64_t n_before = 0;
+    capture_history();
+    struct weir_snapshot made = capture_make("monday", false);
+    struct weir_snapshot_file *file = capture_open(&made);
+    ck_assert_int_eq(weir_snapshot_course(file, 8, &fixture.arena, &course, &fixture.err), WEIR_OK);
+    weir_snapshot_close(file);
+    ck_assert_uint_eq(json_array_size(course), 8);
+    json_array_foreach(course, i, part)
+    {
+        int64_t end_ms;
+        ck_assert_int_eq(
+            weir_time_parse(json_string_value(json_object_get(part, "time_ms")), &end_ms), WEIR_OK);
+        json_t *state = state_at(&made, end_ms);
+        ck_assert_int_eq(json_integer_value(json_object_get(part, "n")),
+                         number(state, "decisions", "n") - n_before);
+        n_before = number(state, "decisions", "n");
+        json_decref(state);
+    }
+    ck_assert_int_gt(n_before, 0);
+    json_decref(course);
+}
+
+END_TEST
+
 START_TEST(a_moment_outside_of_the_span_is_refused)
 {
     json_t *out;
@@ -363,6 +392,7 @@ int main(void)
         a_snapshot_shows_what_held_at_each_moment,
         a_rollback_of_what_was_only_tried_leaves_what_serves,
         a_record_that_is_too_long_to_be_shown_is_an_error_where_it_is_shown,
+        the_course_counts_what_the_moments_at_its_ends_differ_by,
         a_moment_outside_of_the_span_is_refused,
     };
     return weir_test_run(weir_test_suite_with("replay", capture_set_up, capture_tear_down, tests,

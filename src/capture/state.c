@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "ion/decision.h"
 #include "ion/ion.h"
+#include "ion/ion_doc.h"
 #include "ion/revision.h"
 #include "store/event.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,13 @@
  * details (64 KB) beside its sentence; but a file that was imported may say anything. */
 #define RECORD_MAX_BYTES ((size_t)128 << 10)
 #define ALERTS_MAX_BYTES ((size_t)64 << 20)
+
+static const char *const verdicts[] = {"grant", "deny", "unknown", "error", "label"};
+
+/* Decisions, in all and by their place among the verdicts. */
+struct counts {
+    int64_t n, by_verdict[WEIR_ARRAY_LEN(verdicts)];
+};
 
 /* A link, as far as policy decisions have told by the moment. */
 struct link {
@@ -34,7 +43,7 @@ struct moment {
     json_t *signals; /* the last report by "PIPELINE/SIGNAL" */
     json_t *events;  /* a ring: the newest WEIR_SNAPSHOT_STATE_EVENTS */
     size_t n_events, alert_bytes;
-    int64_t n, n_grant, n_deny, n_unknown, n_error, n_label;
+    struct counts decisions;
 };
 
 static json_t *time_json(int64_t time_ms)
@@ -130,10 +139,10 @@ static bool forget_waiting(json_t *view, int64_t version)
     return has_waited;
 }
 
-static bool is_one_of(const char *verdict, const char *const *verdicts, size_t n)
+static bool is_one_of(const char *verdict, const char *const *among, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(verdict, verdicts[i]) == 0) {
+        if (strcmp(verdict, among[i]) == 0) {
             return true;
         }
     }
@@ -241,44 +250,56 @@ static const char *find_in(const char *line, size_t len, const char *what)
     return found != NULL ? found + strlen(what) : NULL;
 }
 
+/* Of a line its time. @return False: it has none. */
+static bool read_time(const char *line, size_t len, int64_t *out_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES] = "";
+    const char *time = find_in(line, len, "\"time_ms\":\"");
+    const char *end = time != NULL ? memchr(time, '"', len - (size_t)(time - line)) : NULL;
+    if (end == NULL || (size_t)(end - time) >= sizeof text) {
+        return false;
+    }
+    memcpy(text, time, (size_t)(end - time));
+    return weir_time_parse(text, out_ms) == WEIR_OK;
+}
+
+static void count(struct counts *counts, const char *line, size_t len)
+{
+    char text[32];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(verdicts); i++) {
+        (void)snprintf(text, sizeof text, "\"verdict\":\"%s\"", verdicts[i]);
+        if (find_in(line, len, text) != NULL) {
+            counts->by_verdict[i]++;
+            counts->n++;
+            return;
+        }
+    }
+}
+
 /* There may be many, and a slider moves: they are counted without being read as records. */
 static weir_status see_decision(void *context, const char *line, size_t len, int64_t number,
                                 bool *out_is_enough, struct weir_error *err)
 {
     struct moment *moment = context;
-
-    const struct {
-        const char *verdict;
-        int64_t *n;
-    } verdicts[] = {{"\"verdict\":\"grant\"", &moment->n_grant},
-                    {"\"verdict\":\"deny\"", &moment->n_deny},
-                    {"\"verdict\":\"unknown\"", &moment->n_unknown},
-                    {"\"verdict\":\"error\"", &moment->n_error},
-                    {"\"verdict\":\"label\"", &moment->n_label}};
-
-    char text[WEIR_TIME_TEXT_BYTES] = "";
     int64_t time_ms;
-    const char *time = find_in(line, len, "\"time_ms\":\"");
-    size_t rest = time != NULL ? len - (size_t)(time - line) : 0;
-    const char *end = time != NULL ? memchr(time, '"', rest) : NULL;
     (void)err;
     (void)number;
-    if (end == NULL || (size_t)(end - time) >= sizeof text) {
-        return WEIR_OK;
-    }
-    memcpy(text, time, (size_t)(end - time));
-    if (weir_time_parse(text, &time_ms) != WEIR_OK) {
-        return WEIR_OK;
-    }
-    *out_is_enough = time_ms > moment->time_ms; /* they are in order */
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(verdicts) && !*out_is_enough; i++) {
-        if (find_in(line, len, verdicts[i].verdict) != NULL) {
-            (*verdicts[i].n)++;
-            moment->n++;
-            break;
+    if (read_time(line, len, &time_ms)) {
+        *out_is_enough = time_ms > moment->time_ms; /* they are in order */
+        if (!*out_is_enough) {
+            count(&moment->decisions, line, len);
         }
     }
     return WEIR_OK;
+}
+
+static json_t *counts_json(const struct counts *counts)
+{
+    json_t *view = json_pack("{s:I}", "n", (json_int_t)counts->n);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(verdicts); i++) {
+        json_object_set_new(view, verdicts[i], json_integer((json_int_t)counts->by_verdict[i]));
+    }
+    return view;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -298,15 +319,18 @@ static void put_topology(struct moment *moment)
     {
         const json_t *from = json_object_get(item, "from");
         const char *model = json_string_value(json_object_get(from, "model"));
-        const char *name = json_string_value(from),
-                   *to = json_string_value(json_object_get(item, "to"));
-        if (to == NULL || (model == NULL && name == NULL)) {
+        const char *name = json_string_value(from);
+        const json_t *to = json_object_get(item, "to");
+        const char *deployment = json_string_value(json_object_get(to, "deployment"));
+        const char *target = deployment != NULL ? deployment : json_string_value(to);
+        if (target == NULL || (model == NULL && name == NULL)) {
             continue;
         }
-        struct link *link =
-            link_of(moment, weir_arena_printf(moment->arena, "%s%s:%s",
-                                              model != NULL ? WEIR_ION_FROM_MODEL : "",
-                                              model != NULL ? model : name, to));
+        struct link *link = link_of(
+            moment,
+            weir_arena_printf(moment->arena, "%s%s:%s%s", model != NULL ? WEIR_ION_FROM_MODEL : "",
+                              model != NULL ? model : name,
+                              deployment != NULL ? WEIR_ION_TO_DEPLOYMENT : "", target));
         json_t *policy = json_object_get(item, "policy");
         if (link != NULL && policy != NULL) {
             json_object_set(link->view, "policy", policy);
@@ -334,12 +358,7 @@ static void put_rest(struct moment *moment)
     json_object_set_new(moment->out, "revision", json_integer(moment->revision));
     json_object_set(moment->out, "document",
                     moment->document != NULL ? moment->document : json_null());
-    json_object_set_new(moment->out, "decisions",
-                        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I}", "n", (json_int_t)moment->n, "grant",
-                                  (json_int_t)moment->n_grant, "deny", (json_int_t)moment->n_deny,
-                                  "unknown", (json_int_t)moment->n_unknown, "error",
-                                  (json_int_t)moment->n_error, "label",
-                                  (json_int_t)moment->n_label));
+    json_object_set_new(moment->out, "decisions", counts_json(&moment->decisions));
 }
 
 static weir_status look(struct moment *moment, const struct weir_snapshot_file *file,
@@ -364,18 +383,31 @@ static weir_status look(struct moment *moment, const struct weir_snapshot_file *
     return weir_arena_check(moment->arena, "snapshot", err);
 }
 
-static weir_status check_moment(const struct weir_snapshot_file *file, int64_t time_ms,
-                                struct weir_error *err)
+struct span {
+    int64_t from_ms, to_ms;
+};
+
+static weir_status read_span(const struct weir_snapshot_file *file, struct span *out,
+                             struct weir_error *err)
 {
     const json_t *manifest = weir_snapshot_manifest(file);
     const char *from = json_string_value(json_object_get(manifest, "from"));
     const char *to = json_string_value(json_object_get(manifest, "to"));
-    int64_t from_ms, to_ms;
-    if (from == NULL || to == NULL || weir_time_parse(from, &from_ms) != WEIR_OK ||
-        weir_time_parse(to, &to_ms) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
-    }
-    return time_ms >= from_ms && time_ms <= to_ms
+    return from != NULL && to != NULL && weir_time_parse(from, &out->from_ms) == WEIR_OK &&
+                   weir_time_parse(to, &out->to_ms) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, "the snapshot's manifest has no span");
+}
+
+static weir_status check_moment(const struct weir_snapshot_file *file, int64_t time_ms,
+                                struct weir_error *err)
+{
+    struct span span;
+    char from[WEIR_TIME_TEXT_BYTES], to[WEIR_TIME_TEXT_BYTES];
+    WEIR_TRY(read_span(file, &span, err));
+    weir_time_format(span.from_ms, from);
+    weir_time_format(span.to_ms, to);
+    return time_ms >= span.from_ms && time_ms <= span.to_ms
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_INVALID, "the snapshot is of %s to %s", from, to);
 }
@@ -405,5 +437,63 @@ weir_status weir_snapshot_state(const struct weir_snapshot_file *file, int64_t t
         return status;
     }
     *out = moment->out;
+    return WEIR_OK;
+}
+
+/* ---- the course ------------------------------------------------------------------------------ */
+
+struct course {
+    struct span span;
+    size_t n_parts;
+    struct counts *parts;
+};
+
+/* The part that a moment is in: a part ends with its last moment, the first begins with the span. */
+static size_t part_of(const struct course *course, int64_t time_ms)
+{
+    int64_t span_ms = course->span.to_ms - course->span.from_ms;
+    int64_t after_ms = time_ms - course->span.from_ms;
+    if (after_ms <= 0 || span_ms <= 0) {
+        return 0;
+    }
+    double end = (double)after_ms * (double)course->n_parts / (double)span_ms;
+    size_t i = (size_t)end;
+    i -= i > 0 && (double)i == end ? 1 : 0;
+    return WEIR_MIN(i, course->n_parts - 1);
+}
+
+static weir_status see_in_course(void *context, const char *line, size_t len, int64_t number,
+                                 bool *out_is_enough, struct weir_error *err)
+{
+    struct course *course = context;
+    int64_t time_ms;
+    (void)err;
+    (void)number;
+    if (read_time(line, len, &time_ms)) {
+        *out_is_enough = time_ms > course->span.to_ms;
+        if (!*out_is_enough) {
+            count(&course->parts[part_of(course, time_ms)], line, len);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_snapshot_course(const struct weir_snapshot_file *file, size_t n_parts,
+                                 struct weir_arena *arena, json_t **out, struct weir_error *err)
+{
+    struct course course = {.n_parts = n_parts,
+                            .parts = WEIR_ARENA_ARRAY(arena, n_parts, struct counts)};
+    WEIR_TRY(weir_arena_check(arena, "snapshot", err));
+    WEIR_TRY(read_span(file, &course.span, err));
+    WEIR_TRY(weir_snapshot_lines(file, WEIR_CAPTURED_DECISIONS, see_in_course, &course, err));
+    *out = json_array();
+    for (size_t i = 0; i < n_parts; i++) {
+        double part = (double)(i + 1) / (double)n_parts;
+        double span_ms = (double)(course.span.to_ms - course.span.from_ms);
+        json_t *view = counts_json(&course.parts[i]);
+        json_object_set_new(view, "time_ms",
+                            time_json(course.span.from_ms + (int64_t)(span_ms * part)));
+        json_array_append_new(*out, view);
+    }
     return WEIR_OK;
 }

@@ -28,4 +28,18 @@ weir_status weir_snapshot_state(const struct weir_snapshot_file *file, int64_t t
                                 struct weir_arena *arena, json_t **out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Parts of the span that a course has at most. */
+#define WEIR_SNAPSHOT_PARTS_MAX 200
+
+/**
+ * What was decided in each of n_parts equal parts of the span, 1 to WEIR_SNAPSHOT_PARTS_MAX: a new JSON
+ * list of {"time_ms": its end, "n", "grant", "deny", "unknown", "error", "label"}. The decisions are
+ * read once, however many parts there are, and nothing but their numbers is kept.
+ *
+ * @return CORRUPT.
+ */
+weir_status weir_snapshot_course(const struct weir_snapshot_file *file, size_t n_parts,
+                                 struct weir_arena *arena, json_t **out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif
