@@ -58,18 +58,30 @@ def snapshots(state, ion):
     return [{**one, "name": "shift-b-was-refused"}, {**one, "id": "s0", "name": "before-revision-4", "has_models": True, "is_imported": True}]
 
 
-def snapshot_state(state, time_text):
-    """Version 1 serves until the middle of the span, then version 2, with which a third is unknown."""
+def counted(passed):
+    """What was decided by so many seconds of the span: with version 2 a third is unknown."""
+    n, unknown = int(passed / 10), int(passed / 100 + max(0, passed - SPAN_S / 2) / 40)
+    return {"n": n, "grant": n - unknown, "deny": 0, "unknown": unknown, "error": 0, "label": 0}
+
+
+def course(begin, n_parts):
+    ends = [SPAN_S * (i + 1) / n_parts for i in range(n_parts)]
+    at = [counted(0)] + [counted(end) for end in ends]
+    return [{**{key: at[i + 1][key] - at[i][key] for key in at[i]}, "time_ms": made.rfc3339(begin + ends[i])} for i in range(n_parts)]
+
+
+def snapshot_state(state, query):
+    """Version 1 serves until the middle of the span, then version 2."""
     begin = made.seconds(snapshots(state, made.ION)[0]["from_ms"])
+    time_text = query.get("time") or made.rfc3339(begin + SPAN_S)
     passed = max(0, made.seconds(time_text) - begin)
     late = max(0, passed - SPAN_S / 2)
-    n, unknown = int(passed / 10), int(passed / 100 + late / 40)
     link = {"id": "training:entrance", "from": "training", "to": made.PIPELINE, "model": made.MODEL, "version": 2 if late else 1, "policy": "always-update", "verdict": "promote",
             "actor": "policy", "rule": "always-update: the newest version is taken", "since_ms": made.rfc3339(begin + SPAN_S / 2 if late else begin), "waiting": []}
     events = [{"seq": 3, "time_ms": made.rfc3339(begin + SPAN_S / 2), "topic": "ions", "kind": "model_promoted", "severity": "info", "subject": f"ion/{made.ION}", "actor": "policy",
                "message": f"entrance serves {made.MODEL} v2", "data": None}] if late else []
     return {"time_ms": time_text, "revision": 4, "document": made.document(), "pipelines": [], "links": [link], "events": events, "alerts": [], "health": [],
-            "decisions": {"n": n, "grant": n - unknown, "deny": 0, "unknown": unknown, "error": 0, "label": 0}}
+            "decisions": counted(passed), **({"course": course(begin, int(query["points"]))} if "points" in query else {})}
 
 
 def replay(state, rules):
@@ -108,7 +120,7 @@ def find(state, parts, query):
         chain = {"is_whole": True, "number": 41, "hash": "ab" * 32, "n_rows": 41, "n_before": 0, "begins_after": 0, "cut": None, "finding": None}
         return {"is_whole": True, "chains": [{**chain, "chain": "acts"}, {**chain, "chain": "accesses"}]}
     if parts[0] == "snapshots":
-        return snapshot_state(state, query["time"]) if parts[-1] == "state" else snapshots(state, query.get("ion"))
+        return snapshot_state(state, query) if parts[-1] == "state" else snapshots(state, query.get("ion"))
     if parts[0] != "ions" or len(parts) != 3:
         return None
     if parts[2] == "drift":

@@ -1,7 +1,7 @@
 /** A slider through the time of a snapshot, over what was decided then, with marks of what happened; and the state at that moment. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Snapshot, SnapshotState } from '../api'
+import type { Snapshot, SnapshotPart, SnapshotState } from '../api'
 import { clockTime, dayTime, duration, millis, NONE, percent, plainValue, short, words } from '../format'
 import { get, segment } from '../state/http'
 import { onKeys } from '../state/keys'
@@ -13,7 +13,7 @@ import { Sentence } from './noun'
 import { State } from './state'
 import { TimeChart } from './time_chart'
 
-const SAMPLES = 24 // moments that the curve is made of
+const PARTS = 24 // of the span, that the curve is made of
 const MINUTE_MS = 60_000
 const PAUSE_MS = 200 // the hand rests: then the state is fetched
 const STEPS = 60 // of playing from begin to end
@@ -21,36 +21,11 @@ const PLAY_MS = 500
 
 const stateAt = (name: string, ms: number) => get<SnapshotState>(`/snapshots/${segment(name)}/state`, { time: new Date(ms).toISOString() })
 
-/** Counts at equal parts of the span, one request after the other: what came in each part is the difference. */
-function useCourse(snapshot: Snapshot): SnapshotState[] {
-    const [found, setFound] = useState<SnapshotState[]>([])
-    useEffect(() => {
-        let isWanted = true
-        const [from, to] = [millis(snapshot.from_ms), millis(snapshot.to_ms)]
-        const go = async () => {
-            const states: SnapshotState[] = []
-            for (let i = 0; i <= SAMPLES && isWanted; i++) {
-                states.push(await stateAt(snapshot.name, from + ((to - from) * i) / SAMPLES))
-                if (isWanted && (i % 6 === 0 || i === SAMPLES)) {
-                    setFound([...states])
-                }
-            }
-        }
-        void go().catch(() => undefined) // the panel beside it says why
-        return () => {
-            isWanted = false
-        }
-    }, [snapshot.name])
-    return found
-}
-
 /** Of the decisions of each part, the share that is not a grant or a label: unknown, deny, error. */
-function Course({ states, isPerson }: { states: readonly SnapshotState[]; isPerson: boolean }) {
-    const parts = states.slice(1).map((state, i) => {
-        const before = states[i]!.decisions
-        const n = state.decisions.n - before.n
-        const share = (key: 'unknown' | 'deny' | 'error') => (n > 0 ? (100 * (state.decisions[key] - before[key])) / n : null)
-        return { time: millis(state.time_ms), unknown: share('unknown'), deny: share('deny'), error: share('error') }
+function Course({ course, isPerson }: { course: readonly SnapshotPart[]; isPerson: boolean }) {
+    const parts = course.map((one) => {
+        const share = (key: 'unknown' | 'deny' | 'error') => (one.n > 0 ? (100 * one[key]) / one.n : null)
+        return { time: millis(one.time_ms), unknown: share('unknown'), deny: share('deny'), error: share('error') }
     })
     if (parts.length < 2) {
         return null
@@ -146,7 +121,8 @@ export function SnapshotTime({ snapshot, acts }: { snapshot: Snapshot; acts: Com
     const asked = Date.parse(param('at'))
     const [at, setAt] = useState(inSpan(Number.isNaN(asked) ? to : asked))
     const [isPlaying, setPlaying] = useState(false)
-    const course = useCourse(snapshot)
+    /** At its end, with the course of the whole span. */
+    const whole = useResource(`course:${snapshot.name}`, () => get<SnapshotState>(`/snapshots/${segment(snapshot.name)}/state`, { points: PARTS })).data.value
     const held = useRef(at)
     held.current = at
     const move = (ms: number) => setAt(inSpan(ms))
@@ -176,8 +152,8 @@ export function SnapshotTime({ snapshot, acts }: { snapshot: Snapshot; acts: Com
     const resource: Resource<SnapshotState> = useResource(`snapshot:${snapshot.name}:${Number.isNaN(asked) ? to : inSpan(asked)}`, () => stateAt(snapshot.name, Number.isNaN(asked) ? to : inSpan(asked)))
     const last = useRef<SnapshotState | undefined>(undefined)
     last.current = resource.data.value ?? last.current
-    const marks = useMemo(() => (course.at(-1)?.events ?? []).filter((one) => /promot|rolled|reject|alert|applied|drift|set/.test(one.kind)).slice(0, 60), [course.length])
-    const isPerson = (course.at(-1)?.decisions.label ?? 0) === 0
+    const marks = useMemo(() => (whole?.events ?? []).filter((one) => /promot|rolled|reject|alert|applied|drift|set/.test(one.kind)).slice(0, 60), [whole])
+    const isPerson = (whole?.decisions.label ?? 0) === 0
     return (
         <>
             <Panel
@@ -218,7 +194,7 @@ export function SnapshotTime({ snapshot, acts }: { snapshot: Snapshot; acts: Com
                     </p>
                 </div>
             </Panel>
-            <Course states={course} isPerson={isPerson} />
+            <Course course={whole?.course ?? []} isPerson={isPerson} />
             {last.current && resource.error.value === null ? <Moment state={last.current} /> : <Loaded resource={resource}>{(state) => <Moment state={state} />}</Loaded>}
         </>
     )
