@@ -141,7 +141,7 @@ function Drift({ ion, drift, from, to }: { ion: Ion; drift: IonDrift; from: stri
         return (
             <div class="panel">
                 <Empty icon="runs" title="No window was reported in this time">
-                    A replica compares live values with what its model learned from, in windows of 200, and reports when a drift begins or ends and after every tenth window. A model from
+                    A replica compares live values with what its model learned from, in windows of 200, and reports when a drift begins or ends, and after each window, of one signal once in 10 s at most. A model from
                     outside has nothing to compare with.
                 </Empty>
             </div>
