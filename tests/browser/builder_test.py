@@ -91,6 +91,28 @@ class BuilderTest(WithPage):
         page.button("Take theirs").click()
         page.until(lambda: "replicas" not in page.text("[aria-labelledby=p-change-to-revision-5]"), "their revision")
 
+    def yaml(self):
+        return self.page.js("return document.querySelector('.yaml textarea')?.value ?? ''")
+
+    def test_a_token_that_a_kept_draft_lost_is_typed_again_before_apply(self):
+        page = self.page
+        page.go(f"{ION}/builder?node=entrance&tab=yaml")
+        page.until(lambda: "kind: directory" in self.yaml(), "the document")
+        page.js(SET_VALUE, page.one(".yaml textarea"), self.yaml().replace("kind: directory\n      path: /srv/frames", "kind: http\n      token: typed-by-hand"))
+        page.has_text(CHANGES, "token: typed-by-hand")
+        apply = "return [...document.querySelectorAll('.builder-acts button')].find((b) => b.textContent.startsWith('Apply')).disabled"
+        page.until(lambda: not page.js(apply), "Apply")
+        page.driver.refresh()
+        page.has_text(PROBLEMS, "type it again")
+        self.assertNotIn("typed-by-hand", page.js("return JSON.stringify(localStorage)"))
+        page.until(lambda: page.js(apply), "Apply to be locked")
+        page.js(SET_VALUE, page.one(".yaml textarea"), self.yaml().replace('"*** type it again ***"', "typed-again").replace("'*** type it again ***'", "typed-again"))
+        page.until(lambda: not page.js(apply), "Apply")
+        page.button("Apply…").click()
+        page.button("Apply", "dialog").click()
+        page.until(lambda: page.address().endswith("/graph"), "the live graph")
+        self.assertEqual(self.applied()["pipelines"][1]["source"], {"kind": "http", "token": "typed-again"})
+
     def test_a_policy_of_the_live_graph_opens_its_decisions(self):
         page = self.page
         page.go(f"{ION}/graph")

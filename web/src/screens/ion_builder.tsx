@@ -11,7 +11,7 @@ import { ionActions, IonTab } from '../components/ion_head'
 import { Act } from '../components/locked'
 import { words } from '../format'
 import type { Args, Screen } from '../screen'
-import { usePlan, useDraft, type Checked, type Draft } from '../state/draft'
+import { lostSecrets, usePlan, useDraft, type Checked, type Draft } from '../state/draft'
 import { call, getAll } from '../state/http'
 import { addPipeline, appliedForm, asIonDoc, chainOf, isPrediction, isStart, linkId, nameOf, policyOf, removePipeline, replaced, sketchOf, type IonDoc } from '../state/ion_doc'
 import { optionsOf } from '../state/job_form'
@@ -40,9 +40,10 @@ function choiceAt(doc: IonDoc, place: string): string | undefined {
 }
 
 function foundOf(checked: Checked, doc: IonDoc): Found[] {
+    const lost = lostSecrets(doc).map((place) => ({ place, text: 'What was typed here is not kept in the browser: type it again.', isError: true }))
     const warnings = (checked.plan?.warnings ?? []).map((text) => ({ ...placeOf(text), isError: false }))
     const errors = checked.problem === '' ? [] : [{ ...placeOf(checked.problem), isError: true }]
-    return [...errors, ...warnings].map((one) => ({ ...one, choice: choiceAt(doc, one.place) }))
+    return [...lost, ...errors, ...warnings].map((one) => ({ ...one, choice: choiceAt(doc, one.place) }))
 }
 
 // ------------------------------------------------------------------------------------------------------------ palette
@@ -206,7 +207,7 @@ function Builder({ ion, all }: { ion: Ion | undefined; all: readonly Kind[] }) {
                 go(href(['ions', applied.name, 'graph'], {}, project.value ?? '-'))
             },
         })
-    const canApply = checked.plan !== null && !checked.isChecking && !isSame && !isBehind && !isLost
+    const canApply = checked.plan !== null && problem === undefined && !checked.isChecking && !isSame && !isBehind && !isLost
     useEffect(() => {
         const onKey = (event: KeyboardEvent) => {
             const isTyping = (event.target as Element).closest('input, textarea, select')

@@ -1,6 +1,6 @@
 /** The document that somebody draws: its steps back, its places on the canvas, kept in this browser; and what the server says of it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Ion } from '../api'
+import type { AppliedIon } from '../api'
 import { call, messageOf } from './http'
 import { appliedForm, type IonDoc } from './ion_doc'
 
@@ -30,10 +30,24 @@ function load(name: string): Kept | null {
 }
 
 const MASK = '***' // what the server shows for a secret, and keeps when it comes back
+const LOST = '*** type it again ***' // stands for one that was typed, until it is typed again
 
-/** A secret that was typed is not kept in the browser. */
+const isSecret = (key: string) => key === 'token' || key === 'password'
+
+/** A secret that was typed is not kept in the browser; that there is one is, for without it the document says something else. */
 function withoutSecrets(key: string, value: unknown): unknown {
-    return (key === 'token' || key === 'password') && value !== MASK ? undefined : value
+    return isSecret(key) && typeof value === 'string' && value !== '' && value !== MASK ? LOST : value
+}
+
+/** Places of secrets that a kept draft does not have any more: "$.pipelines[0].source.token". */
+export function lostSecrets(value: unknown, place = '$'): string[] {
+    if (Array.isArray(value)) {
+        return value.flatMap((one, i) => lostSecrets(one, `${place}[${i}]`))
+    }
+    if (typeof value !== 'object' || value === null) {
+        return []
+    }
+    return Object.entries(value).flatMap(([key, one]) => (isSecret(key) && one === LOST ? [`${place}.${key}`] : lostSecrets(one, `${place}.${key}`)))
 }
 
 function store(name: string, kept: Kept | null): void {
@@ -97,21 +111,8 @@ export function useDraft(name: string, begin: () => IonDoc, base: number): Draft
     }
 }
 
-export interface Effect {
-    kind: string // start, stop, deploy, decide or alert
-    pipeline: string | null
-    link: string | null
-    text: string
-}
-
-/** What POST /ions?dry_run=1 answers. */
-export interface Plan extends Ion {
-    effects: Effect[]
-    warnings: string[]
-}
-
 export interface Checked {
-    plan: Plan | null
+    plan: AppliedIon | null // of a dry run
     problem: string // the server's sentence, with the place; "": none
     at: number
     isChecking: boolean
@@ -131,7 +132,7 @@ export function usePlan(doc: IonDoc, isWanted: boolean): Checked {
         const asked = text
         let found: Omit<Checked, 'check'>
         try {
-            found = { plan: await call<Plan>('POST', '/ions?dry_run=1', JSON.parse(asked)), problem: '', at: Date.now(), isChecking: false }
+            found = { plan: await call<AppliedIon>('POST', '/ions?dry_run=1', JSON.parse(asked)), problem: '', at: Date.now(), isChecking: false }
         } catch (error) {
             found = { plan: null, problem: messageOf(error), at: Date.now(), isChecking: false }
         }
