@@ -19,6 +19,16 @@ class BuilderTest(WithPage):
     def fill(self, name, value):
         self.page.js(SET_VALUE, self.page.one(f'.builder-form [name="{name}"]'), value)
 
+    def is_locked(self):
+        return self.page.js("return [...document.querySelectorAll('.builder-acts button')].find((b) => b.textContent.startsWith('Apply')).disabled")
+
+    def apply(self):
+        """It can be pressed once the server has said that it would take the document."""
+        self.page.until(lambda: not self.is_locked(), "Apply")
+        self.page.button("Apply…").click()
+        self.page.button("Apply", "dialog").click()
+        self.page.until(lambda: self.page.address().endswith("/graph"), "the live graph")
+
     def applied(self):
         return next(json.loads(body) for _, path, _, body in self.state.requests[::-1] if path == "/api/v1/ions")
 
@@ -87,7 +97,7 @@ class BuilderTest(WithPage):
             self.state.ions[0]["revision"] = 5
             self.state.publish("ions", {"name": "building-security"})
         page.has_text(".banner.tone-warn", "Revision 5 was applied meanwhile")
-        self.assertTrue(page.js("return [...document.querySelectorAll('.builder-acts button')].find((b) => b.textContent.startsWith('Apply')).disabled"))
+        self.assertTrue(self.is_locked())
         page.button("Take theirs").click()
         page.until(lambda: "replicas" not in page.text("[aria-labelledby=p-change-to-revision-5]"), "their revision")
 
@@ -100,18 +110,49 @@ class BuilderTest(WithPage):
         page.until(lambda: "kind: directory" in self.yaml(), "the document")
         page.js(SET_VALUE, page.one(".yaml textarea"), self.yaml().replace("kind: directory\n      path: /srv/frames", "kind: http\n      token: typed-by-hand"))
         page.has_text(CHANGES, "token: typed-by-hand")
-        apply = "return [...document.querySelectorAll('.builder-acts button')].find((b) => b.textContent.startsWith('Apply')).disabled"
-        page.until(lambda: not page.js(apply), "Apply")
+        page.until(lambda: not self.is_locked(), "Apply")
         page.driver.refresh()
         page.has_text(PROBLEMS, "type it again")
         self.assertNotIn("typed-by-hand", page.js("return JSON.stringify(localStorage)"))
-        page.until(lambda: page.js(apply), "Apply to be locked")
+        page.until(self.is_locked, "Apply to be locked")
         page.js(SET_VALUE, page.one(".yaml textarea"), self.yaml().replace('"*** type it again ***"', "typed-again").replace("'*** type it again ***'", "typed-again"))
-        page.until(lambda: not page.js(apply), "Apply")
-        page.button("Apply…").click()
-        page.button("Apply", "dialog").click()
-        page.until(lambda: page.address().endswith("/graph"), "the live graph")
+        self.apply()
         self.assertEqual(self.applied()["pipelines"][1]["source"], {"kind": "http", "token": "typed-again"})
+
+    def test_triggers_are_a_list_and_the_object_of_old_documents_is_read_as_one(self):
+        page = self.page
+        page.go(f"{ION}/builder?node=training")
+        page.has_text(".builder-form", "1 new data")
+        page.has_text(".builder-form", "cron 0 0 3 * * *")
+        page.js(SET_VALUE, page.js("return [...document.querySelectorAll('.builder-form select')].find((s) => s.textContent.includes('Add a trigger'))"), "drift")
+        self.fill("signal", "score")
+        page.has_text(CHANGES, "signal: score")
+        self.apply()
+        self.assertEqual(self.applied()["pipelines"][0]["triggers"], ["new-data", {"kind": "schedule", "cron": "0 0 3 * * *"}, {"kind": "drift", "signal": "score"}])
+
+    def test_a_link_leads_to_a_deployment(self):
+        page = self.page
+        page.go(f"{ION}/builder?node=training")
+        page.one('[data-node="entrance"]')
+        page.js(SET_VALUE, page.js("return [...document.querySelectorAll('.builder-add select')].find((s) => s.textContent.includes('From training to'))"), "clothes")
+        page.one('[data-node="deployment/clothes"]')
+        page.has_text("#builder-form", "Link training → deployment/clothes")
+        page.js(SET_VALUE, page.js("return [...document.querySelectorAll('.builder-form select')].find((s) => s.textContent.includes('Add a policy'))"), "canary")
+        page.has_text(CHANGES, "deployment: clothes")
+        self.apply()
+        self.assertEqual(self.applied()["links"][1], {"from": "training", "to": {"deployment": "clothes"}, "policy": ["manual", "canary"]})
+
+    def test_the_live_graph_shows_a_version_that_is_tried_at_a_deployment(self):
+        page = self.page
+        with self.state.lock:
+            self.state.ions[0]["links"].append({
+                "id": "training:deployment/clothes", "from": "training", "to": "deployment/clothes", "policy": "canary", "policies": ["canary"], "deployment_state": "SERVING", "wanted_version": 1,
+                "waiting": [{**self.state.waiting(3), "state": "CANARY", "position": 0, "policy": "canary", "why": "canary: step 1 of 3, 5 % of requests"}], "serving_version": 1,
+                "serving_model": "clothes", "pending_versions": []})
+        page.go(f"{ION}/graph")
+        self.assertTrue(page.one('[data-deployment="clothes"]').get_attribute("href").endswith("/deployments/clothes"))
+        page.has_text('[data-link="training>deployment/clothes"]', "v3 is tried")
+        self.assertEqual(page.weak_texts(), [])
 
     def test_a_policy_of_the_live_graph_opens_its_decisions(self):
         page = self.page
@@ -150,9 +191,8 @@ class BuilderTest(WithPage):
         self.fill("times", "5")
         self.assertEqual(page.weak_texts(), [])
         page.has_text(EFFECTS, 'The replicas of "entrance" start.')
-        page.button("Apply…").click()
-        page.button("Apply", "dialog").click()
-        page.until(lambda: page.address() == "/p/-/ions/gate/graph", "the live graph")
+        self.apply()
+        self.assertEqual(page.address(), "/p/-/ions/gate/graph")
         applied = self.applied()
         self.assertEqual(applied["links"], [
             {"from": "preparation", "to": "training", "dataset": "clean"}, {"from": "training", "to": "evaluation"}, {"from": "training", "to": "comparison"},

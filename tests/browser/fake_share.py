@@ -82,9 +82,12 @@ def kinds():
             ("source", "directory", "Files of a folder.", [option("path", "text", "Folder on the node", required=True, path=True)]), ("source", "http", "Frames are sent.", []),
             ("sink", "jsonl", "A file with a line per decision.", [option("path", "text", "File on the node", required=True, path=True)]),
             ("restart", "never", "Only triggers start it.", []), ("restart", "on-failure", "A run that has failed is followed by another.", [option("times", "integer", "So often in a row", default=3, minimum=1, maximum=1000)]),
-            ("trigger", "new-data", "Its dataset has a new version.", []), ("job-kind", "measure", "How right a classifier is.", [option("alpha", "number", "Of a comparison", default=0.05)]),
+            ("trigger", "new-data", "Its dataset has a new version.", []), ("trigger", "schedule", "A time comes.", [option("cron", "text", "With seconds, in UTC", required=True)]),
+            ("trigger", "drift", "Health windows of a signal have drifted.", [option("signal", "text", "Whose windows count"), option("k", "integer", "So many have drifted", default=3, minimum=1, maximum=100)]),
+            ("job-kind", "measure", "How right a classifier is.", [option("alpha", "number", "Of a comparison", default=0.05)]),
             ("stage", "decode", "Bytes become a picture.", []), ("stage", "decide", "Grant or deny.", []),
             ("policy", "always-update", "A new version passes at once.", []), ("policy", "manual", "A version waits for people.", [option("approvals", "integer", "How many must approve", default=1, minimum=1, maximum=16)]),
+            ("policy", "canary", "A version gets a growing part of the requests.", [option("steps", "array", "Shares of the requests")]),
             ("policy", "rate-limit", "A version waits.", [option("min_interval_s", "integer", "Least time between two", required=True, minimum=1)])))
     ]
 

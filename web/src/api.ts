@@ -117,6 +117,7 @@ export interface AppliedIon {
     pipelines: Pipeline[] // Its pipelines
     project: string // Project it belongs to
     revision: number // Counts changes of the document
+    starts: StartingLink[] // Its links that start pipelines: with a dataset's versions, or with models to measure
     state: string // ACTIVE or DELETED
     updated_ms: Time // Last change of the document (ms)
     warnings: string[] // What looks wrong from here, but may be right elsewhere

@@ -13,7 +13,9 @@ import { curve, placeSketch, type Point } from './layout_sketch'
 import { Glyph } from './state'
 import { toast } from './toast'
 
-const ICONS: Record<SketchNode['kind'], IconName> = { training: 'runs', prediction: 'camera', preparation: 'data', evaluation: 'check', comparison: 'check', model: 'models', data: 'data', source: 'camera', sink: 'sink' }
+const ICONS: Record<SketchNode['kind'], IconName> = {
+    training: 'runs', prediction: 'camera', preparation: 'data', evaluation: 'check', comparison: 'check', model: 'models', deployment: 'bolt', data: 'data', source: 'camera', sink: 'sink',
+}
 const ARROWS: Record<string, Point> = { ArrowLeft: { x: -20, y: 0 }, ArrowRight: { x: 20, y: 0 }, ArrowUp: { x: 0, y: -20 }, ArrowDown: { x: 0, y: 20 } }
 const DRAG_PX = 4 // less is a click
 const ZOOMS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5]
@@ -157,7 +159,7 @@ export function BuilderCanvas(props: {
                         type="button"
                         class="port"
                         aria-label={`Draw a link from ${node.title}`}
-                        title="Draw a link: drag it to a prediction"
+                        title="Draw a link: drag it to where it leads"
                         onPointerDown={(event) => {
                             event.stopPropagation()
                             if (event.button === 0) {
@@ -180,7 +182,7 @@ export function BuilderCanvas(props: {
         <div class="sketch">
             <div class="sketch-tools">
                 <span class="small muted grow" role="status">
-                    {linkFrom ? `A link from ${linkFrom.id}: choose the prediction that it leads to, or Esc.` : draft.savedAt > 0 && draft.base > 0 ? `draft on revision ${draft.base}, kept in this browser` : draft.base > 0 ? `as revision ${draft.base}` : draft.savedAt > 0 ? 'draft of a new ION, kept in this browser' : 'a new ION'}
+                    {linkFrom ? `A link from ${linkFrom.id}: choose what it leads to, or Esc.` : draft.savedAt > 0 && draft.base > 0 ? `draft on revision ${draft.base}, kept in this browser` : draft.base > 0 ? `as revision ${draft.base}` : draft.savedAt > 0 ? 'draft of a new ION, kept in this browser' : 'a new ION'}
                 </span>
                 {!isReadOnly && (
                     <>

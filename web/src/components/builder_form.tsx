@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import type { Kind } from '../api'
 import { sentence, words } from '../format'
 import {
-    chainOf, COMPARISON_FIELDS, criticalField, EVALUATION_FIELDS, fromOf, GALLERY_FIELDS, isPreparation, isStart, measures, PREPARATION_FIELDS, kindOf, LINK_FIELDS, linkId, isPrediction, nameOf, policyOf, PREDICTION_FIELDS, renamePipeline, replaced, TRAINING_FIELDS, TRIGGER_FIELDS, withKey,
+    chainOf, COMPARISON_FIELDS, criticalField, deploymentIn, EVALUATION_FIELDS, fromOf, GALLERY_FIELDS, isPrediction, isPreparation, isStart, kindOf, LINK_FIELDS, linkId, measures, nameOf, policyOf,
+    PREDICTION_FIELDS, PREPARATION_FIELDS, renamePipeline, replaced, shortForm, toOf, TRAINING_FIELDS, triggersOf, withKey,
     type DocLink, type IonDoc, type Part, type Values,
 } from '../state/ion_doc'
 import { optionsOf, type Option } from '../state/job_form'
-import { datasets, models } from '../state/store'
+import { datasets, deployments, models } from '../state/store'
 import { PolicyDiamond } from './diamond'
 import { Icon } from './icon'
 import { ValueField } from './value_field'
@@ -185,7 +186,7 @@ function RulesFields({ context, at }: { context: FormContext; at: number }) {
     const place = `$.pipelines[${at}]`
     const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
     const rule = pipeline['restart'] ?? 'never'
-    const short = (part: Part) => (kindOf(part) === 'never' ? undefined : Object.keys(part).length === 1 ? part['kind'] : part)
+    const short = (part: Part) => (kindOf(part) === 'never' ? undefined : shortForm([part])[0])
     return (
         <>
             <h3>When it fails</h3>
@@ -195,19 +196,19 @@ function RulesFields({ context, at }: { context: FormContext; at: number }) {
     )
 }
 
-/** A pipeline's triggers as a list of kinds. */
+/** A pipeline's triggers as a list of kinds; the object of earlier documents becomes one with the first change. */
 function Triggers({ context, at, note }: { context: FormContext; at: number; note: string }) {
     const pipeline = context.doc.pipelines[at]!
     const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
-    const list = Array.isArray(pipeline['triggers']) ? (pipeline['triggers'] as unknown[]) : []
     return (
         <Chain
             context={context}
             noun="trigger"
-            items={list.map((one) => (typeof one === 'string' ? { kind: one } : (one as Part)))}
+            items={triggersOf(pipeline['triggers'])}
+            open={-1}
             place={(i) => `$.pipelines[${at}].triggers[${i}]`}
             note={note}
-            onItems={(items) => set(withKey(pipeline, 'triggers', items.length > 0 ? items.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one)) : undefined))}
+            onItems={(items) => set(withKey(pipeline, 'triggers', items.length > 0 ? shortForm(items) : undefined))}
         />
     )
 }
@@ -243,7 +244,7 @@ function StartForm({ context, link, at }: { context: FormContext; link: DocLink;
     return (
         <>
             <p class="muted">
-                {link.dataset === undefined ? `Each version of ${fromOf(link)} is measured by ${link.to ?? ''}.` : `Each version of ${link.dataset || 'the dataset'} that ${fromOf(link)} makes starts ${link.to ?? ''}, which runs with it.`} It has no policies.
+                {link.dataset === undefined ? `Each version of ${fromOf(link)} is measured by ${toOf(link)}.` : `Each version of ${link.dataset || 'the dataset'} that ${fromOf(link)} makes starts ${toOf(link)}, which runs with it.`} It has no policies.
             </p>
             {error && (
                 <p class="small tone-bad-text" role="alert">
@@ -252,7 +253,7 @@ function StartForm({ context, link, at }: { context: FormContext; link: DocLink;
             )}
             {link.dataset !== undefined && (
                 <ValueField
-                    option={{ name: 'dataset', type: 'text', required: true, doc: `What ${fromOf(link)} makes and ${link.to ?? ''} reads` }}
+                    option={{ name: 'dataset', type: 'text', required: true, doc: `What ${fromOf(link)} makes and ${toOf(link)} reads` }}
                     value={link.dataset}
                     suggestions={datasetNames()}
                     onValue={(value) => context.onChange({ ...context.doc, links: replaced(context.doc.links, at, { ...link, dataset: String(value ?? '') }) })}
@@ -277,11 +278,7 @@ function TrainingForm({ context, at }: { context: FormContext; at: number }) {
             <NameField context={context} at={at} />
             <Fields context={context} options={TRAINING_FIELDS} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
             <h3>When it trains</h3>
-            {Array.isArray(pipeline['triggers']) ? (
-                <Triggers context={context} at={at} note="A person may start it at any time, unless a manual one forbids it." />
-            ) : (
-                <Fields context={context} options={TRIGGER_FIELDS} values={part('triggers')} place={`${place}.triggers`} onValue={(name, value) => set(withKey(pipeline, 'triggers', withKey(part('triggers'), name, value)))} />
-            )}
+            <Triggers context={context} at={at} note="A person may start it at any time, unless a manual one forbids it; at most 16." />
             <RulesFields context={context} at={at} />
             <h3>Parameters</h3>
             <label class="field">
@@ -300,7 +297,6 @@ function PredictionForm({ context, at }: { context: FormContext; at: number }) {
     const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
     const list = (key: string) => ((pipeline[key] as unknown[] | undefined) ?? []).map((one) => (typeof one === 'string' ? { kind: one } : (one as Part)))
     const gallery = (pipeline['gallery'] ?? {}) as Values
-    const short = (items: Part[]) => items.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one))
     return (
         <>
             <NameField context={context} at={at} />
@@ -310,7 +306,7 @@ function PredictionForm({ context, at }: { context: FormContext; at: number }) {
             <h3>Known people</h3>
             <Fields context={context} options={GALLERY_FIELDS} values={gallery} place={`${place}.gallery`} onValue={(name, value) => set(withKey(pipeline, 'gallery', withKey(gallery, name, value)))} />
             <h3>Stages</h3>
-            <Chain context={context} noun="stage" items={list('stages')} open={-1} place={(i) => `${place}.stages[${i}]`} note="Without any: those that go with or without a gallery." onItems={(items) => set(withKey(pipeline, 'stages', items.length > 0 ? short(items) : undefined))} />
+            <Chain context={context} noun="stage" items={list('stages')} open={-1} place={(i) => `${place}.stages[${i}]`} note="Without any: those that go with or without a gallery." onItems={(items) => set(withKey(pipeline, 'stages', items.length > 0 ? shortForm(items) : undefined))} />
             <h3>Sinks</h3>
             <Chain context={context} noun="sink" items={list('sinks')} place={(i) => `${place}.sinks[${i}]`} note="Where decisions go besides the server; at most 16." onItems={(items) => set(withKey(pipeline, 'sinks', items.length > 0 ? items : undefined))} />
             <RulesFields context={context} at={at} />
@@ -318,14 +314,34 @@ function PredictionForm({ context, at }: { context: FormContext; at: number }) {
     )
 }
 
+function DeploymentField({ name, error, onName }: { name: string; error: string | undefined; onName: (name: string) => void }) {
+    return (
+        <label class="field">
+            <span>Deployment</span>
+            <input class={`input ${error ? 'is-wrong' : ''}`} type="text" name="link-deployment" autocomplete="off" list="link-deployments" value={name} onChange={(event) => onName(event.currentTarget.value.trim())} />
+            <datalist id="link-deployments">
+                {(deployments.data.value ?? []).map((one) => (
+                    <option key={one.name} value={one.name} />
+                ))}
+            </datalist>
+            <span class={`small ${error ? 'tone-bad-text' : 'muted'}`}>{error ?? 'Whose requests the version gets; it is made with the first version if it is not there.'}</span>
+        </label>
+    )
+}
+
 function LinkForm({ context, link, at }: { context: FormContext; link: DocLink; at: number }) {
     const set = (next: DocLink) => context.onChange({ ...context.doc, links: replaced(context.doc.links, at, next) })
     const chain = chainOf(link)
+    const deployment = deploymentIn(toOf(link))
     const place = `$.links[${at}]`
+    const rename = (next: DocLink) => {
+        set(next)
+        context.onChoose(linkId(next))
+    }
     const versions = (models.data.value ?? []).map((one) => `${one.name}@1`)
     return (
         <>
-            <p class="muted">A version of {fromOf(link)} goes through these in their order, and then serves at {link.to}.</p>
+            <p class="muted">A version of {fromOf(link)} goes through these in their order, and then serves at {toOf(link)}.</p>
             {context.errorAt(place) && (
                 <p class="small tone-bad-text" role="alert">
                     {context.errorAt(place)}
@@ -339,6 +355,12 @@ function LinkForm({ context, link, at }: { context: FormContext; link: DocLink; 
                 note="A version stands at one policy at a time; behind the last it serves."
                 onItems={(items) => set({ ...link, policy: items.length > 0 ? policyOf(items) : undefined })}
             />
+            {deployment !== undefined && (
+                <>
+                    <h3>Where it leads</h3>
+                    <DeploymentField name={deployment} error={context.errorAt(`${place}.to`)} onName={(name) => rename({ ...link, to: { deployment: name } })} />
+                </>
+            )}
             <h3>Before the first version</h3>
             {LINK_FIELDS.map((option) => (
                 <ValueField key={option.name} option={option} value={link[option.name]} error={context.errorAt(`${place}.${option.name}`)} suggestions={versions} onValue={(value) => set(withKey(link, option.name, value) as DocLink)} />
@@ -357,7 +379,7 @@ export function chosenForm(context: FormContext, chosen: string, isNew: boolean)
     const i = context.doc.links.findIndex((one) => linkId(one) === chosen)
     const link = context.doc.links[i]
     if (link !== undefined) {
-        return { title: `Link ${fromOf(link)} → ${link.to ?? ''}`, id: chosen, body: isStart(context.doc, link) ? <StartForm key={chosen} context={context} link={link} at={i} /> : <LinkForm key={chosen} context={context} link={link} at={i} /> }
+        return { title: `Link ${fromOf(link)} → ${toOf(link)}`, id: chosen, body: isStart(context.doc, link) ? <StartForm key={chosen} context={context} link={link} at={i} /> : <LinkForm key={chosen} context={context} link={link} at={i} /> }
     }
     const fields: Option[] = [
         ...(isNew ? [{ name: 'name', type: 'text', required: true, doc: 'a-z 0-9 . _ -, once and for all' }] : []),

@@ -4,10 +4,10 @@ import type { Ion, Link, Pipeline, Run } from '../api'
 import { duration, fixed, NONE, millis, percent, short, words } from '../format'
 import { linkKey, TRANSITION_MS, transitions } from '../state/transitions'
 import { href, hrefWith, param } from '../state/route'
-import { jobs, now, rate, runs } from '../state/store'
+import { deployments, jobs, now, rate, runs } from '../state/store'
 import { Progress, Version } from './basics'
 import { PolicyDiamond } from './diamond'
-import { StateWord, toneOf, type Tone } from './state'
+import { is, StateWord, toneOf, type Tone } from './state'
 import { Icon, type IconName } from './icon'
 import { connection } from '../state/stream'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
@@ -140,6 +140,12 @@ function place(box: Box) {
     }
 }
 
+const PILLS: Record<'data' | 'model' | 'deployment', { icon: IconName; screen: string }> = {
+    data: { icon: 'data', screen: 'datasets' },
+    model: { icon: 'models', screen: 'models' },
+    deployment: { icon: 'bolt', screen: 'deployments' },
+}
+
 function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     if (node.kind === 'source' || node.kind === 'sink') {
         return (
@@ -153,13 +159,14 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
         )
     }
     if (node.kind !== 'pipeline') {
-        const isModel = node.kind === 'model'
+        const served = node.kind === 'deployment' ? deployments.data.value?.find((one) => one.name === node.name) : undefined
+        const { icon, screen } = PILLS[node.kind]
         return (
-            <a class="node data" style={place(node)} href={href([isModel ? 'models' : 'datasets', node.name])} title={node.name} data-dataset={isModel ? undefined : node.name} data-model={isModel ? node.name : undefined}>
-                <Icon name={isModel ? 'models' : 'data'} />
+            <a class="node data" style={place(node)} href={href([screen, node.name])} title={node.name} {...{ [`data-${node.kind === 'data' ? 'dataset' : node.kind}`]: node.name }}>
+                <Icon name={icon} />
                 <span>
                     <b>{node.name}</b>
-                    <small class="muted">{node.roles.join(', ')}</small>
+                    <small class="muted">{served && served.traffic !== 'none' ? served.traffic : node.roles.join(', ')}</small>
                 </span>
             </a>
         )
@@ -195,9 +202,9 @@ export function chainStates(link: Link, isHeard: boolean): { policy: string; ton
     return policies.map((policy, i) => {
         const here = waiting.filter((one) => one.position === i).sort((a, b) => b.version - a.version)[0]
         if (here !== undefined) {
-            const isAsked = here.state === 'PENDING_REVIEW'
             const approved = here.approvals.length > 0 ? `, ${here.approvals.length} approved` : ''
-            return { policy, tone: 'warn' as const, fact: isAsked ? `v${here.version} asks${approved}` : `v${here.version} waits for its time`, why: here.why ?? '' }
+            const facts: Record<string, string> = { PENDING_REVIEW: `asks${approved}`, SHADOW: 'gets copies', CANARY: 'is tried' }
+            return { policy, tone: is(here.state, 'shadow', 'canary') ? ('busy' as const) : ('warn' as const), fact: `v${here.version} ${facts[here.state] ?? 'waits for its time'}`, why: here.why ?? '' }
         }
         if (i < furthest) {
             const passed = waiting.find((one) => one.position === furthest)!

@@ -1,6 +1,7 @@
 /** Where the boxes and lines of an ION go: a pure function over dagre. */
 import { graphlib, layout } from '@dagrejs/dagre'
 import type { Ion, Link, Pipeline } from '../api'
+import { deploymentIn, modelIn } from '../state/ion_doc'
 
 export interface Box {
     x: number
@@ -12,7 +13,8 @@ export interface Box {
 export type GraphNode = Box & ({ kind: 'pipeline'; pipeline: Pipeline } | DataNode)
 
 export interface DataNode {
-    kind: 'data' | 'model' | 'source' | 'sink' // a dataset; a registered model that a link begins at; where frames come from, decisions go
+    /** A dataset; a registered model that a link begins at; a deployment that it ends at; where frames come from, decisions go. */
+    kind: 'data' | 'model' | 'deployment' | 'source' | 'sink'
     name: string
     roles: string[] // "dataset", "gallery v7", "impostors": what it is to the pipelines that use it
 }
@@ -35,7 +37,6 @@ export interface Layout {
     direction: 'LR' | 'TB'
 }
 
-const FROM_MODEL = 'model/' // what a link's `from` begins with if it is a registered model
 const PIPELINE_HEIGHT = 144
 const REASON_HEIGHT = 44 // two lines that say why it failed
 const DATA_HEIGHT = 46
@@ -175,9 +176,16 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, 
         }
     }
     const starts = ion.starts ?? []
-    for (const link of [...ion.links, ...starts].filter((one) => one.from.startsWith(FROM_MODEL))) {
-        put('p:' + link.from, { kind: 'model', name: link.from.slice(FROM_MODEL.length), roles: ['registered model'] }, pill)
-        names.add(link.from)
+    for (const { from, to } of [...ion.links, ...starts]) {
+        const [model, deployment] = [modelIn(from), deploymentIn(to)]
+        if (model !== undefined) {
+            put('p:' + from, { kind: 'model', name: model, roles: ['registered model'] }, pill)
+            names.add(from)
+        }
+        if (deployment !== undefined) {
+            put('p:' + to, { kind: 'deployment', name: deployment, roles: ['deployment'] }, pill)
+            names.add(to)
+        }
     }
     for (const start of starts.filter((one) => names.has(one.from) && names.has(one.to) && !(withData && one.dataset))) {
         flow('p:' + start.from, 'p:' + start.to, start.to) // data that has a pill flows through it

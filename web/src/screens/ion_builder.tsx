@@ -9,17 +9,18 @@ import { ask } from '../components/dialog'
 import { Icon } from '../components/icon'
 import { ionActions, IonTab } from '../components/ion_head'
 import { Act } from '../components/locked'
+import { toast } from '../components/toast'
 import { words } from '../format'
 import type { Args, Screen } from '../screen'
 import { lostSecrets, usePlan, useDraft, type Checked, type Draft } from '../state/draft'
 import { call, getAll } from '../state/http'
-import { addPipeline, appliedForm, asIonDoc, chainOf, isPrediction, isStart, linkId, nameOf, policyOf, removePipeline, replaced, sketchOf, type IonDoc } from '../state/ion_doc'
+import { addLink, addPipeline, appliedForm, asIonDoc, chainOf, fromOf, isPrediction, isStart, isTraining, linkId, nameOf, policyOf, removePipeline, replaced, sketchOf, toOf, whyNoLink, type IonDoc } from '../state/ion_doc'
 import { optionsOf } from '../state/job_form'
 import { project } from '../state/project'
 import { Resource } from '../state/resource'
 import { may } from '../state/rights'
 import { go, href, hrefWith, param, setQuery } from '../state/route'
-import { datasets, ions, models } from '../state/store'
+import { datasets, deployments, ions, models } from '../state/store'
 import { connection } from '../state/stream'
 import { PHONE, useMedia } from '../state/view'
 import { readYaml, writeYaml } from '../state/yaml'
@@ -62,17 +63,26 @@ function Palette({ all, draft, chosen, onChoose }: { all: readonly Kind[]; draft
         onChoose(next.name)
     }
     const addModel = (name: string) => {
-        const target = doc.pipelines.find((one) => isPrediction(one) && !doc.links.some((it) => it.to === nameOf(one)))
-        const next = { from: { model: name }, to: nameOf(target), policy: 'manual' }
-        draft.change({ doc: { ...doc, links: [...doc.links, next] } })
-        onChoose(linkId(next))
+        const free = doc.pipelines.find((one) => isPrediction(one) && !doc.links.some((it) => toOf(it) === nameOf(one)))
+        connect(`model/${name}`, free ? nameOf(free) : `deployment/${name}`)
     }
+    const connect = (from: string, to: string) => {
+        const why = whyNoLink(doc, from, to)
+        if (why !== undefined) {
+            toast(why, 'bad')
+            return
+        }
+        draft.change({ doc: addLink(doc, from, to) })
+        onChoose(`${from}>${to}`)
+    }
+    // What is chosen, else a training that leads nowhere yet, else any.
+    const trainings = doc.pipelines.filter(isTraining).map(nameOf)
+    const source = pipeline && isTraining(pipeline) ? chosen : link && link.dataset === undefined ? fromOf(link) : (trainings.find((name) => !doc.links.some((it) => fromOf(it) === name)) ?? trainings[0])
     const addSink = (kind: string) => {
         const sinks = (pipeline?.['sinks'] as unknown[] | undefined) ?? []
         draft.change({ doc: { ...doc, pipelines: replaced(doc.pipelines, at, { ...pipeline, sinks: [...sinks, { kind }] }) } })
     }
     const addPolicy = (kind: string) => draft.change({ doc: { ...doc, links: replaced(doc.links, i, { ...link, policy: policyOf([...chainOf(link!), { kind }]) }) } })
-    const canTake = doc.pipelines.some((one) => isPrediction(one) && !doc.links.some((it) => it.to === nameOf(one)))
     return (
         <Panel title="Add" class="builder-add">
             <div class="panel-body">
@@ -95,9 +105,19 @@ function Palette({ all, draft, chosen, onChoose }: { all: readonly Kind[]; draft
                 <h3>A registered model</h3>
                 <label class="field">
                     <span class="hidden">Link from a registered model</span>
-                    <select class="input" value="" disabled={!canTake} onChange={(event) => addModel(event.currentTarget.value)}>
-                        <option value="">{canTake ? 'Link from…' : 'no prediction is free'}</option>
+                    <select class="input" value="" onChange={(event) => addModel(event.currentTarget.value)}>
+                        <option value="">Link from…</option>
                         {(models.data.value ?? []).map((one) => (
+                            <option key={one.name}>{one.name}</option>
+                        ))}
+                    </select>
+                </label>
+                <h3>A deployment</h3>
+                <label class="field">
+                    <span class="hidden">Link to a deployment</span>
+                    <select class="input" value="" disabled={source === undefined} onChange={(event) => connect(source ?? '', `deployment/${event.currentTarget.value}`)}>
+                        <option value="">{source === undefined ? 'no training yet' : `From ${source} to…`}</option>
+                        {(deployments.data.value ?? []).map((one) => (
                             <option key={one.name}>{one.name}</option>
                         ))}
                     </select>
@@ -343,7 +363,7 @@ export const ionBuilderScreen: Screen = {
     query: ['node', 'tab'],
     under: 'ions',
     tab: { of: 'ion', name: 'Builder' },
-    load: [ions, datasets, models, kinds],
+    load: [ions, datasets, models, deployments, kinds],
     actions: ionActions,
     render: IonBuilder,
 }
@@ -355,6 +375,6 @@ export const ionNewScreen: Screen = {
     address: 'ions/new',
     query: ['node', 'tab'],
     under: 'ions',
-    load: [ions, datasets, models, kinds],
+    load: [ions, datasets, models, deployments, kinds],
     render: NewIon,
 }

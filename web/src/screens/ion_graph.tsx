@@ -19,7 +19,7 @@ import { candidates } from '../state/candidates'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
-import { alerts, candidatesVersion, events, ions, jobs, now, openAlerts, runs } from '../state/store'
+import { alerts, candidatesVersion, deployments, events, ions, jobs, now, openAlerts, runs } from '../state/store'
 import { useSummary } from '../state/summaries'
 import { canChange } from '../state/versions'
 
@@ -246,7 +246,7 @@ export const ionGraphScreen: Screen = {
     query: ['link', 'policy', 'from', 'to'],
     under: 'ions',
     tab: { of: 'ion', name: 'Live graph' },
-    load: [ions, runs, jobs, alerts],
+    load: [ions, runs, jobs, alerts, deployments],
     actions: ionActions,
     render: IonLive,
 }

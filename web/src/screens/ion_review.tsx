@@ -87,7 +87,16 @@ function Chain({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
         if (i > candidate.position) {
             return { tone: 'plain', fact: isOver ? 'not reached' : 'comes after' }
         }
-        return isOver ? { tone: 'bad', fact: words(candidate.state.toLowerCase()) } : { tone: 'warn', fact: isPending(candidate) ? 'asks people' : 'waits for its time' }
+        if (isOver) {
+            return { tone: 'bad', fact: words(candidate.state.toLowerCase()) }
+        }
+        if (is(candidate.state, 'canary')) {
+            return { tone: 'busy', fact: `answers ${percent(candidate.share_ppm / 1_000_000)} of requests` }
+        }
+        if (is(candidate.state, 'shadow')) {
+            return { tone: 'busy', fact: 'answers copies of requests' }
+        }
+        return { tone: 'warn', fact: isPending(candidate) ? 'asks people' : 'waits for its time' }
     }
     return link && link.policies.length > 0 ? (
         <ol class="chain-strip" aria-label={`Policies of the link, and where v${candidate.version} stands`}>

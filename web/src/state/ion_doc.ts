@@ -8,7 +8,7 @@ export type Part = Values
 
 export interface DocLink extends Values {
     from?: string | { model: string }
-    to?: string
+    to?: string | { deployment: string }
     dataset?: string // a data link: its versions start `to`
     policy?: unknown
 }
@@ -49,17 +49,42 @@ export function chainOf(link: DocLink): Part[] {
 
 /** In the shortest form: a name alone, one object, or a list. */
 export function policyOf(chain: readonly Part[]): unknown {
-    const short = chain.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one))
+    const short = shortForm(chain)
     return short.length === 1 ? short[0] : short
 }
 
-/** A link that starts a pipeline, with data or with a model to measure, and has no policy. */
-export const isStart = (doc: IonDoc, link: DocLink): boolean => link.dataset !== undefined || measures(doc.pipelines.find((one) => nameOf(one) === link.to))
-
 const FROM_MODEL = 'model/'
+const TO_DEPLOYMENT = 'deployment/'
 
+/** Where a link begins and ends, as the server names it: a pipeline, "model/NAME", "deployment/NAME". */
 export const fromOf = (link: DocLink): string => (typeof link.from === 'object' && link.from !== null ? FROM_MODEL + link.from.model : String(link.from ?? ''))
-export const linkId = (link: DocLink): string => `${fromOf(link)}>${link.to ?? ''}`
+export const toOf = (link: DocLink): string => (typeof link.to === 'object' && link.to !== null ? TO_DEPLOYMENT + link.to.deployment : String(link.to ?? ''))
+export const linkId = (link: DocLink): string => `${fromOf(link)}>${toOf(link)}`
+
+const pipelineOf = (doc: IonDoc, name: string): Part | undefined => doc.pipelines.find((one) => nameOf(one) === name)
+
+/** A link that starts a pipeline, with data or with a model to measure, and has no policy. */
+export const isStart = (doc: IonDoc, link: DocLink): boolean => link.dataset !== undefined || measures(pipelineOf(doc, toOf(link)))
+
+/** The name of the model that a link begins at, or of the deployment that it ends at; undefined: it is a pipeline. */
+export const modelIn = (from: string) => (from.startsWith(FROM_MODEL) ? from.slice(FROM_MODEL.length) : undefined)
+export const deploymentIn = (to: string) => (to.startsWith(TO_DEPLOYMENT) ? to.slice(TO_DEPLOYMENT.length) : undefined)
+
+/** What makes a pipeline run, as a list; the object of earlier documents is read as one. */
+export function triggersOf(written: unknown): Part[] {
+    if (Array.isArray(written)) {
+        return (written as unknown[]).map((one) => (typeof one === 'string' ? { kind: one } : { ...(one as Values) }))
+    }
+    const old = (written ?? {}) as Values
+    return [
+        ...(old['manual'] === false ? [{ kind: 'manual', allowed: false }] : []),
+        ...(old['new_data'] === true ? [{ kind: 'new-data' }] : []),
+        ...(old['schedule'] ? [{ kind: 'schedule', cron: old['schedule'] }] : []),
+    ]
+}
+
+/** Parts in the shortest form: a name alone, or the object. */
+export const shortForm = (items: readonly Part[]): unknown[] => items.map((one) => (Object.keys(one).length === 1 ? one['kind'] : one))
 
 /** With a part set to something else; undefined takes it out. */
 export function withKey(values: Values, key: string, value: unknown): Values {
@@ -88,7 +113,7 @@ export function addPipeline(doc: IonDoc, type: string, more: Values = {}): { doc
     return { doc: { ...doc, pipelines: [...doc.pipelines, { name, type, ...more }] }, name }
 }
 
-/** Links follow the name. */
+/** Links follow the name: those that end at the pipeline, which is written as text, not at a deployment. */
 export function renamePipeline(doc: IonDoc, at: number, name: string): IonDoc {
     const old = nameOf(doc.pipelines[at])
     const isOnly = doc.pipelines.filter((one) => nameOf(one) === old).length === 1
@@ -98,42 +123,43 @@ export function renamePipeline(doc: IonDoc, at: number, name: string): IonDoc {
 }
 
 export function removePipeline(doc: IonDoc, name: string): IonDoc {
-    return { ...doc, pipelines: doc.pipelines.filter((one) => nameOf(one) !== name), links: doc.links.filter((link) => fromOf(link) !== name && link.to !== name) }
+    return { ...doc, pipelines: doc.pipelines.filter((one) => nameOf(one) !== name), links: doc.links.filter((link) => fromOf(link) !== name && toOf(link) !== name) }
 }
 
 /** Why a link cannot be drawn there; undefined: it can. */
 export function whyNoLink(doc: IonDoc, from: string, to: string): string | undefined {
-    const target = doc.pipelines.find((one) => nameOf(one) === to)
-    const isData = isPreparation(doc.pipelines.find((one) => nameOf(one) === from))
+    const target = pipelineOf(doc, to)
+    const isData = isPreparation(pipelineOf(doc, from))
     if (isData && (target === undefined || isPrediction(target) || from === to)) {
         return 'A data link ends at a pipeline that runs with the dataset: a training, preparation, evaluation or comparison.'
     }
-    if (!isData && (target === undefined || !(isPrediction(target) || measures(target)))) {
-        return 'A link ends at a prediction, which the model is for, or at an evaluation or comparison, which measures it.'
+    if (!isData && deploymentIn(to) === undefined && (target === undefined || !(isPrediction(target) || measures(target)))) {
+        return 'A link ends at a prediction or a deployment, which the model is for, or at an evaluation or comparison, which measures it.'
     }
-    if (doc.links.some((link) => fromOf(link) === from && link.to === to)) {
+    if (doc.links.some((link) => fromOf(link) === from && toOf(link) === to)) {
         return `There is a link from ${from} to ${to} already.`
     }
     return undefined
 }
 
 export function addLink(doc: IonDoc, from: string, to: string): IonDoc {
-    const source = from.startsWith(FROM_MODEL) ? { model: from.slice(FROM_MODEL.length) } : from
-    const [maker, target] = [from, to].map((name) => doc.pipelines.find((one) => nameOf(one) === name))
+    const [maker, target] = [pipelineOf(doc, from), pipelineOf(doc, to)]
     if (isPreparation(maker)) {
         const dataset = String(maker?.['output'] ?? '')
         // What it makes is what the other end runs with, unless that says otherwise already.
         const pipelines = doc.pipelines.map((one) => (one === target && !one['dataset'] && dataset ? { ...one, dataset } : one))
-        return { ...doc, pipelines, links: [...doc.links, { from: source, to, dataset }] }
+        return { ...doc, pipelines, links: [...doc.links, { from, to, dataset }] }
     }
-    return { ...doc, links: [...doc.links, measures(target) ? { from: source, to } : { from: source, to, policy: 'manual' }] }
+    const [model, deployment] = [modelIn(from), deploymentIn(to)]
+    const link = { from: model === undefined ? from : { model }, to: deployment === undefined ? to : { deployment } }
+    return { ...doc, links: [...doc.links, measures(target) ? link : { ...link, policy: 'manual' }] }
 }
 
 // ----------------------------------------------------------------------------------------------------- on the canvas
 
 export interface SketchNode {
-    id: string // "training", "model/NAME", "data:faces", "source:entrance", "sink:entrance:0"
-    kind: 'training' | 'prediction' | 'preparation' | 'evaluation' | 'comparison' | 'model' | 'data' | 'source' | 'sink'
+    id: string // "training", "model/NAME", "deployment/NAME", "data:faces", "source:entrance", "sink:entrance:0"
+    kind: 'training' | 'prediction' | 'preparation' | 'evaluation' | 'comparison' | 'model' | 'deployment' | 'data' | 'source' | 'sink'
     title: string
     text: string
     /** Its place in the document, as the server names it. */
@@ -177,11 +203,11 @@ export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[
                 ? `${String(pipeline['model'] ?? 'no model yet')} · ${workers} ${workers === 1 ? 'worker' : 'workers'}`
                 : `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} · ${pipeline['gallery'] ? 'recognises people' : 'classifies'}`
         nodes.set(name, { id: name, kind: (TYPES.includes(String(pipeline['type'])) ? pipeline['type'] : 'prediction') as SketchNode['kind'], title: name, text, place, choice: name })
-        if (!doc.links.some((link) => link.to === name && link.dataset !== undefined && link.dataset === pipeline['dataset'])) {
+        if (!doc.links.some((link) => toOf(link) === name && link.dataset !== undefined && link.dataset === pipeline['dataset'])) {
             data(pipeline['dataset'], 'dataset', name, `${place}.dataset`)
         }
         const output = pipeline['output']
-        if (typeof output === 'string' && output !== '' && !doc.links.some((link) => link.from === name && link.dataset === output)) {
+        if (typeof output === 'string' && output !== '' && !doc.links.some((link) => fromOf(link) === name && link.dataset === output)) {
             pill(`data:${output}`, 'data', output, 'made', `${place}.output`, name)
             edges.push({ from: name, to: `data:${output}`, place: `${place}.output` })
         }
@@ -198,12 +224,16 @@ export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[
         }
     })
     doc.links.forEach((link, i) => {
-        const from = fromOf(link)
-        if (from.startsWith(FROM_MODEL)) {
-            pill(from, 'model', from.slice(FROM_MODEL.length), 'registered model', `$.links[${i}].from`, linkId(link))
+        const [from, to] = [fromOf(link), toOf(link)]
+        const [model, deployment] = [modelIn(from), deploymentIn(to)]
+        if (model !== undefined) {
+            pill(from, 'model', model, 'registered model', `$.links[${i}].from`, linkId(link))
         }
-        if (nodes.has(from) && nodes.has(link.to ?? '')) {
-            edges.push({ from, to: link.to ?? '', link, place: `$.links[${i}]` })
+        if (deployment !== undefined) {
+            pill(to, 'deployment', deployment, 'deployment', `$.links[${i}].to`, linkId(link))
+        }
+        if (nodes.has(from) && nodes.has(to)) {
+            edges.push({ from, to, link, place: `$.links[${i}]` })
         }
     })
     return { nodes: [...nodes.values()], edges }
@@ -221,12 +251,6 @@ export const TRAINING_FIELDS: Option[] = [
     { name: 'workers', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Data-parallel workers' },
     { name: 'parameter_servers', type: 'integer', default: 0, minimum: 0, maximum: 1024, doc: '0 is all-reduce' },
     { name: 'max_restarts', type: 'integer', default: 3, minimum: 0, maximum: 1000, doc: 'Starts after a failure' },
-]
-
-export const TRIGGER_FIELDS: Option[] = [
-    { name: 'manual', type: 'boolean', default: true, doc: 'A person may start it' },
-    { name: 'new_data', type: 'boolean', default: false, doc: 'Train when the dataset gets a new version' },
-    { name: 'schedule', type: 'text', doc: 'Cron with seconds, in UTC: 0 0 3 * * ?' },
 ]
 
 export const PREPARATION_FIELDS: Option[] = [

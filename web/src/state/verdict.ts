@@ -89,10 +89,10 @@ export function sinceOf(ion: Ion, verdict: Verdict): string {
 
 const NEED: Record<Tone, number> = { bad: 0, warn: 1, busy: 2, odd: 2, good: 3, plain: 4 }
 
-/** It fails or waits for a person. */
 /** Of a sandbox nothing real is touched, and nobody is called for it. */
 export const isSandbox = (ion: Ion): boolean => ion.mode === 'sandbox'
 
+/** It fails or waits for a person. */
 export function needsYou(ion: Ion): boolean {
     return NEED[verdictOf(ion).tone] < 2
 }
