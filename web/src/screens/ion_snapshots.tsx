@@ -56,14 +56,17 @@ function TakeForm({ ion, onClose, onTaken }: { ion: Ion; onClose: () => void; on
             fields={[
                 { name: 'name', label: 'Name', value: `${ion.name}-${new Date(now.peek()).toISOString().slice(0, 16).replace(/\D/g, '')}` },
                 { name: 'from', label: 'From (an hour ago, unless it says another time)', value: localText(now.peek() - 3_600_000) },
-                { name: 'to', label: 'To', value: localText(now.peek()) },
+                { name: 'to', label: 'To, or now', isOptional: true },
                 { name: 'models', label: 'Models', options: ['by reference', 'whole'] },
             ]}
             confirm="Take it"
             onClose={onClose}
             act={async (values) => {
                 const time = (text: string | undefined) => {
-                    const ms = Date.parse(text ?? '')
+                    if (!text?.trim()) {
+                        return undefined // the server's own: the page's clock stands still between two ticks
+                    }
+                    const ms = Date.parse(text)
                     if (Number.isNaN(ms)) {
                         throw new Error(`"${text}" is no time: write ${localText(now.peek())}`)
                     }
