@@ -190,9 +190,13 @@ int64_t weir_graph_n_step_macs(const struct weir_graph *graph);
 /* ---- net --------------------------------------------------------------------------------- */
 
 /** Type of activations and their gradients; see "Types" above. */
-enum weir_precision { WEIR_PRECISION_F32, WEIR_PRECISION_BF16 };
+enum weir_precision {
+    WEIR_PRECISION_F32,
+    WEIR_PRECISION_BF16,
+    WEIR_PRECISION_TF32 /**< f32 in memory; GPUs round factors of products to 10 bits of fraction. */
+};
 
-/** "f32", "bf16". Static. */
+/** "f32", "bf16", "tf32". Static. */
 const char *weir_precision_text(enum weir_precision precision);
 /** @return INVALID, naming the words there are. */
 weir_status weir_precision_parse(const char *text, enum weir_precision *out,
@@ -217,13 +221,17 @@ weir_status weir_convolution_parse(const char *text, enum weir_convolution *out,
 struct weir_backend;
 extern const struct weir_backend weir_reference_backend;
 extern const struct weir_backend weir_onednn_backend;
+extern const struct weir_backend weir_cuda_backend; /**< NVIDIA GPUs. */
 
-/** The back-end of this name ("reference", "onednn"); NULL if there is none. */
+/** The back-end of this name ("reference", "onednn", "cuda"); NULL if there is none. */
 const struct weir_backend *weir_backend_find(const char *name);
+/** Do its tensors lie on a GPU? NULL is onednn. */
+bool weir_backend_is_on_gpu(const struct weir_backend *backend);
 
 #define WEIR_NET_ROW_TILES_MAX 16
 
-/** What a graph is planned for. 0 of a field is its default. */
+/** What a graph is planned for. 0 of a field is its default. On a GPU the batch is computed whole:
+ *  n_threads, n_slices, n_row_tiles and n_gradient_parts mean nothing. */
 struct weir_net_config {
     int32_t batch;     /**< Images, 1 to 65536. */
     int32_t n_threads; /**< Threads, the caller's included; 0 = one per CPU this process may use. */
@@ -261,6 +269,11 @@ struct weir_net_config {
     /** For oneDNN in f32; everything else is direct. The bits of the result depend on it. */
     enum weir_convolution convolution;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
+    int32_t
+        gpu; /**< With cuda: which of the GPUs that this process may use (CUDA_VISIBLE_DEVICES). */
+    /** With cuda: the most memory that the net may take there; 0: what the agent has given the job
+     *  ($WEIR_DEVICE_MEMORY, bytes), else all there is. */
+    size_t gpu_memory_bytes;
     /**
      * Allocates the gradient slab (shared or registered memory of comm); NULL = the net's own
      * memory. It is called once, in weir_net_create, with alloc_context. It returns zeroed memory,
@@ -284,7 +297,8 @@ struct weir_net;
  * @param out     The caller owns the net. Written only on success.
  * @return INVALID: a broken graph (the layer is named), an output that is an image, training
  *             without a loss, a field of config out of range.
- *         UNSUPPORTED: label_smoothing with a loss other than softmax; n_row_tiles in training or
+ *         UNSUPPORTED: cuda without a GPU or its libraries (named); updates_in_backward on a GPU;
+ *             tf32 without one; label_smoothing with a loss other than softmax; n_row_tiles in training or
  *             with the reference; bf16 on a processor without it, or with a layer that has no fast
  *             kernel for it; WEIR_CONVOLUTION_WINOGRAD with bf16, with the reference, or on a
  *             processor without AVX-512.
@@ -304,7 +318,8 @@ void weir_net_destroy(struct weir_net *net);
  */
 void weir_net_init_weights(struct weir_net *net, uint64_t seed);
 
-/** The batch's input, N×C×H×W f32. The caller fills it before a step. The net owns it. */
+/** The batch's input, N×C×H×W f32. The caller asks for it and fills it before a step. The net owns
+ *  it. On a GPU a step without a new call computes with the last batch, which is there already. */
 float *weir_net_input(struct weir_net *net);
 /** N labels in [0, n_classes). A label of -1 leaves the image out of loss and gradients. */
 int32_t *weir_net_labels(struct weir_net *net);
@@ -335,8 +350,10 @@ typedef void (*weir_net_bucket_fn)(void *context, size_t first_elem, size_t n_el
  * in the gradient slab and updates the running statistics. It allocates nothing.
  *
  * @param step       Number of the step; dropout depends on it.
- * @param on_bucket  Called for each complete bucket; NULL: for none.
- * @param out        May be NULL.
+ * @param on_bucket  Called for each complete bucket; NULL: for none. A GPU's come when the step is
+ *                   done.
+ * @param out        May be NULL: on a GPU the call then returns when the step is queued
+ *                   (weir_net_wait).
  * @return INVALID: a label is out of range, the net is not for training, or it updates in backward;
  *             nothing has changed then.
  *         What a weir_net_fetch_fn returned: see weir_net_set_pending_weights.
@@ -390,6 +407,14 @@ weir_status weir_net_step_and_update(struct weir_net *net, uint64_t step, weir_n
 weir_status weir_net_forward(struct weir_net *net, int32_t n,
                              struct weir_step_result *result) WEIR_MUST_CHECK;
 
+/** Queues weir_net_forward without a result. The output is there after weir_net_wait. Without a GPU it
+ *  is there at once. */
+weir_status weir_net_begin_forward(struct weir_net *net, int32_t n) WEIR_MUST_CHECK;
+
+/** Returns when all that was queued on a GPU is done; without one, at once. @return INTERNAL: it has
+ *  failed, and the net is not to be used any more. */
+weir_status weir_net_wait(struct weir_net *net) WEIR_MUST_CHECK;
+
 /** Sets config.first_image for the steps from now on: for a batch that is computed in several runs.
  *  Call it between steps. */
 void weir_net_set_first_image(struct weir_net *net, uint32_t first_image);
@@ -429,10 +454,12 @@ struct weir_param {
  */
 const struct weir_param *weir_net_params(const struct weir_net *net, size_t *out_n);
 /** The weight slab, f32. Write it between steps, then call weir_net_weights_changed. The net owns
- *  it. out_n_elems may be NULL. */
+ *  it. out_n_elems may be NULL. On a GPU it is a copy: ask for it again before reading or writing,
+ *  as it is fetched then; running statistics are there after each step that had a result. */
 float *weir_net_weights(struct weir_net *net, size_t *out_n_elems);
 /** The gradient slab, f32. NULL and 0 elements if the net is not for training or updates in
- *  backward. The net owns it. out_n_elems may be NULL. */
+ *  backward. The net owns it. out_n_elems may be NULL. On a GPU it is a copy, which the call
+ *  fetches: ask again after each step. */
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems);
 /** Elements of the trainable part of the weight slab. */
 size_t weir_net_n_trainable_elems(const struct weir_net *net);

@@ -173,7 +173,11 @@ void weir_optimizer_apply(struct weir_optimizer *optimizer, float *weights, cons
  * Updates all weights of a net with the net's threads, then calls weir_net_weights_changed. The
  * bits are those of these two calls.
  *
- * @param gradients  For the whole slab: the net's own, or what was made of them.
+ * On a GPU the net's own gradients are used where they lie, and the state moves there with the first
+ * call (sgd, rmsprop, adam, adamw without clipping). It comes back when it is asked for, or when the
+ * net or the optimiser is destroyed. Other rules fetch gradients and weights, and compute here.
+ *
+ * @param gradients  For the whole slab: what was made of the net's own; NULL: those.
  */
 void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
                                const float *gradients, double lr, uint64_t step);
@@ -186,8 +190,8 @@ struct weir_optimizer_state {
     size_t n_elems;
 };
 
-/** The states, in a fixed order. *out_n may be 0 (sgd without momentum). The optimiser owns
- *  them. */
+/** The states, in a fixed order. *out_n may be 0 (sgd without momentum). The optimiser owns them.
+ *  Those on a GPU are fetched. */
 const struct weir_optimizer_state *weir_optimizer_states(const struct weir_optimizer *optimizer,
                                                          size_t *out_n);
 

@@ -70,6 +70,10 @@ struct op {
     /** CONV, LINEAR: the batch norm behind it, which is folded into weights and bias. */
     const struct op *norm;
     bool is_folded; /**< BATCH_NORM: folded so. It holds parameters; no kernel of it is called. */
+    /** BATCH_NORM with a ReLU, training: backward does not read y: the back-end knows where it is 0. */
+    bool knows_sign;
+    bool wants_dx; /**< Training: backward makes the gradient of in[0]. */
+    bool adds_dx;  /**< Training: and adds it to what is there. */
     /** CONV, training: every step calls refresh_backward between forward and backward, and refresh
      *  before the next forward. So both copies of the weights may share memory. */
     bool refreshes_backward;
@@ -165,12 +169,23 @@ struct op_kernels {
     void (*pack)(const struct op *op, bool is_backward, void *to);
 };
 
+struct gpu;
+
+/** What changes from step to step, for back-ends whose kernels run later than they are called. */
+struct backend_step {
+    uint64_t step, first_image;
+    double inv_n_labelled;
+    int32_t n_images;
+};
+
 /** A back-end. It is constant and shared by all nets. */
 struct weir_backend {
     const char *name;
     bool is_channels_last;
     bool can_fuse;     /**< Its kernels know has_relu, has_residual, norm and row tiles. */
     bool has_winograd; /**< Its kernels know `convolution`. */
+    bool knows_signs;  /**< It sets op.knows_sign: its batch norms remember where their ReLU cut. */
+    bool has_tf32;     /**< It can round factors of products in f32 (WEIR_PRECISION_TF32). */
     /** Should the linear or convolution take several slices at a time (op.n_batched_slices),
      *  because reading its weights is much of its work? NULL: none should. */
     bool (*batches_slices)(const struct op *op);
@@ -188,9 +203,18 @@ struct weir_backend {
     size_t (*packed_bytes)(const struct op *op);
     /** Makes what all ops of a net share; called before any prepare. open and close are both NULL
      *  if there is nothing. */
-    weir_status (*open)(int32_t n_threads, enum weir_precision precision, void **out_context,
+    weir_status (*open)(const struct weir_net_config *config, int32_t n_threads, void **out_context,
                         struct weir_error *err);
     void (*close)(void *context);
+    /**
+     * The GPU on which tensors lie. NULL: in the processor's memory. With a GPU:
+     *   - pointers in ops and tiles are addresses on it; kernels only queue work, in order;
+     *   - a net has one slice and one thread, and deferred tasks run where they are opened;
+     *   - what a tile says of the step (step, inv_n_labelled) holds for the first run alone, as runs
+     *     are recorded: set_step says it, before each run. The loss counts its n_images.
+     */
+    struct gpu *(*gpu)(void *context);
+    weir_status (*set_step)(void *context, const struct backend_step *step);
     /**
      * Makes op->state for these sizes of tiles (one to three, each > 0) and tells how much scratch
      * the kernels want. Scratch is aligned to 64 bytes. NULL: no op has a state. After a failure

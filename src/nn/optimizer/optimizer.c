@@ -328,6 +328,7 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer)
     if (optimizer == NULL) {
         return;
     }
+    optimizer_gpu_detach(optimizer);
     for (size_t i = 0; i < optimizer->n_states; i++) {
         slab_unmap(&optimizer->slabs[i]);
     }
@@ -341,6 +342,7 @@ void weir_optimizer_destroy(struct weir_optimizer *optimizer)
 const struct weir_optimizer_state *weir_optimizer_states(const struct weir_optimizer *optimizer,
                                                          size_t *out_n)
 {
+    optimizer_gpu_fetch(optimizer);
     *out_n = optimizer->n_states;
     return optimizer->states;
 }
@@ -359,6 +361,7 @@ weir_status weir_optimizer_restore(struct weir_optimizer *optimizer, const char 
                                   n_elems, state->n_elems);
         }
         if (n_elems > 0) {
+            optimizer_gpu_detach(optimizer);
             memcpy(state->data, data, n_elems * sizeof *data);
         }
         return WEIR_OK;

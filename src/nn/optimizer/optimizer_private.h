@@ -13,6 +13,14 @@ struct optimizer_segment {
     bool is_adapted; /**< It is one tensor, with a rate of its own. */
 };
 
+/** Where the state lies on a GPU. */
+struct optimizer_on_gpu {
+    struct weir_net *net; /**< Whose GPU. */
+    void *states[OPTIMIZER_STATES_MAX];
+    void *is_decayed; /**< A byte for each 16 elements. */
+    bool is_newer;    /**< Than the processor's copy. */
+};
+
 struct weir_optimizer {
     struct weir_optimizer_config config;
     const struct optimizer_rule_table *rules;
@@ -30,7 +38,20 @@ struct weir_optimizer {
     /** By slot: sums of gradients or directions; then of weights, if tensors have rates. */
     double *sums;
     float scale; /**< Factor of the gradients; below 1 where their norm is clipped. */
+    struct optimizer_on_gpu *on_gpu; /**< NULL: the state lies in the processor's memory alone. */
 };
+
+/* optimizer_gpu.c: updates on the GPU of a net. */
+
+/** Queues the update of all weights by the net's own gradients. The first call takes the state to
+ *  the net's GPU. @return UNSUPPORTED: the net is on none, or the rule needs norms; NOMEM. Nothing has
+ *  changed then. */
+weir_status optimizer_gpu_update(struct weir_optimizer *optimizer, struct weir_net *net, double lr,
+                                 uint64_t step) WEIR_MUST_CHECK;
+/** Fetches the state, so that the processor's copy is the newest. */
+void optimizer_gpu_fetch(const struct weir_optimizer *optimizer);
+/** Fetches the state and gives the GPU's memory back. */
+void optimizer_gpu_detach(struct weir_optimizer *optimizer);
 
 /** Do tensors have rates of their own, from their norms? */
 bool optimizer_is_layerwise(const struct weir_optimizer_config *config);

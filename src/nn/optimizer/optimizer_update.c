@@ -235,13 +235,17 @@ static void update_range(void *context, size_t first_elem, size_t n_elems)
 void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net *net,
                                const float *gradients, double lr, uint64_t step)
 {
+    if (gradients == NULL && optimizer_gpu_update(optimizer, net, lr, step) == WEIR_OK) {
+        return;
+    }
+    optimizer_gpu_detach(optimizer);
+    size_t n_elems;
+    const float *own = weir_net_gradients(net, &n_elems);
     struct net_update job = {.optimizer = optimizer,
                              .weights = weir_net_weights(net, NULL),
-                             .gradients = gradients,
+                             .gradients = gradients ? gradients : own,
                              .lr = lr,
                              .step = step};
-    size_t n_elems;
-    weir_net_gradients(net, &n_elems);
-    measure_all(optimizer, job.weights, gradients, 0, n_elems, lr, step);
+    measure_all(optimizer, job.weights, job.gradients, 0, n_elems, lr, step);
     weir_net_update(net, update_range, &job);
 }

@@ -75,9 +75,18 @@ static weir_status check_config(const struct weir_graph *graph,
         return weir_error_set(err, WEIR_ERR_INVALID, "n_bands must be 0 to %d, not %d",
                               WEIR_NET_ROW_TILES_MAX, config->n_row_tiles);
     }
-    if (config->n_row_tiles > 1 && (config->is_training || !config->backend->can_fuse)) {
+    if (config->n_row_tiles > 1 && !config->backend->gpu &&
+        (config->is_training || !config->backend->can_fuse)) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "n_bands: pictures are cut into bands for inference by oneDNN only");
+    }
+    if (config->precision == WEIR_PRECISION_TF32 && !config->backend->has_tf32) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "precision tf32: on GPUs only (back-end cuda); use f32 or bf16");
+    }
+    if (config->updates_in_backward && config->backend->gpu) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "updates_in_backward: not on a GPU; use weir_optimizer_update_net");
     }
     if (config->convolution == WEIR_CONVOLUTION_WINOGRAD &&
         (config->precision != WEIR_PRECISION_F32 || !config->backend->has_winograd)) {
@@ -166,10 +175,16 @@ static weir_status make(struct net_plan *plan, const struct weir_graph *graph,
         plan->n_slices = plan->batch;
     }
     plan->n_gradient_parts = WEIR_MAX(config->n_gradient_parts, 1);
+    plan->knows_signs = config->backend->knows_signs;
+    plan->is_in_order = config->backend->gpu != NULL;
+    if (plan->is_in_order) {
+        plan->n_slices = plan->n_row_tiles = plan->n_gradient_parts = 1;
+    }
     plan->is_training = config->is_training;
     plan->updates_in_backward = config->updates_in_backward;
     plan->is_channels_last = config->backend->is_channels_last;
-    plan->precision = config->precision;
+    plan->precision =
+        config->precision == WEIR_PRECISION_TF32 ? WEIR_PRECISION_F32 : config->precision;
     plan->convolution = config->convolution;
     plan->keeps_f32 = config->backend->keeps_f32;
     plan->refreshes_backward = plan->is_training && !config->keeps_all &&

@@ -46,6 +46,9 @@
 /** Stages from the one that opens a deferred task to its deadline, at least. */
 #define PLAN_DEFERRED_SLACK 4
 
+/** The same where they run in a lane of their own, which is not far behind: less memory is kept. */
+#define PLAN_LANE_SLACK 2
+
 /** Stages before an op's backward in which its refresh for backward may run. */
 #define PLAN_REFRESH_LEAD 4
 
@@ -137,6 +140,8 @@ struct net_plan {
     int32_t i_loss;  /**< Op of the loss; -1 = none. */
     int32_t batch, n_slices, n_row_tiles, n_gradient_parts;
     bool is_training, is_channels_last, updates_in_backward;
+    bool knows_signs; /**< Of the back-end. */
+    bool is_in_order; /**< On a GPU: one tile; deferred tasks run in a lane of their own. */
     struct task_schedule training, inference; /**< training is empty if !is_training. */
 };
 

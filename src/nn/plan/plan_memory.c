@@ -42,7 +42,7 @@ struct op_reads plan_op_reads(const struct op *op)
         [LAYER_MARGIN_LOSS] = {.deferred_x = true},
     };
     struct op_reads result = reads[op->kind];
-    result.backward_y = result.backward_y || op->has_relu;
+    result.backward_y = result.backward_y || (op->has_relu && !op->knows_sign);
     return result;
 }
 

@@ -114,6 +114,8 @@ static void fill_op(struct net_plan *plan, const struct weir_graph *graph,
     }
     to->out = last_of(graph, fusion, i_layer);
     op->has_relu = to->out != i_layer && graph->layers[to->out].kind == LAYER_RELU;
+    op->knows_sign =
+        plan->knows_signs && plan->is_training && op->kind == LAYER_BATCH_NORM && op->has_relu;
     if (fusion->residual[i_layer] >= 0) {
         op->has_residual = true;
         to->in[op->n_in++] = fusion->residual[i_layer];

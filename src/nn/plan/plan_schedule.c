@@ -159,7 +159,8 @@ static void put_gradient(struct builder *b, int32_t i_op, int32_t opens)
         /* The later half waits for another stage, which opens what takes longer than a part. */
         bool is_late = is_split && 2 * i >= o->op.n_updates;
         put_deferred(b, i_op, TASK_WEIGHT_GRADIENT, opens + is_late,
-                     opens + 1 + is_late + PLAN_DEFERRED_SLACK);
+                     opens + 1 + is_late +
+                         (b->plan->is_in_order ? PLAN_LANE_SLACK : PLAN_DEFERRED_SLACK));
         b->deferred[b->n_deferred - 1].task.i_part = i;
     }
 }
@@ -197,6 +198,8 @@ static void schedule_backward_of(struct builder *b, int32_t i, struct plan_op *o
     for (int32_t j = o->op.n_in - 1; j >= 0; j--) {
         if (b->plan->needs_gradient[o->in[j]]) {
             o->dx_adds[j] = b->grad_stage[o->in[j]] >= 0;
+            o->op.wants_dx = o->op.wants_dx || j == 0;
+            o->op.adds_dx = o->dx_adds[0];
             b->grad_stage[o->in[j]] = stage + ends_stage(b->plan, &o->op);
         }
     }

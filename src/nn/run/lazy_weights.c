@@ -65,7 +65,8 @@ static weir_status fetch(struct weir_net *net, const struct op *op, int32_t i_th
     size_t n = range_of(net, op, &first);
     WEIR_TRY(net->lazy->fn(net->lazy->context, first, n));
     /* The scale and shift of batch norms are for inference and are refreshed before it. */
-    if (op->kind == LAYER_BATCH_NORM || !net->backend->kernels[op->kind].refresh) {
+    if (op->kind == LAYER_BATCH_NORM || !net->backend->kernels[op->kind].refresh ||
+        net->on_gpu.gpu) {
         return WEIR_OK;
     }
     void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
@@ -118,13 +119,18 @@ static weir_status run_require(void *context, int32_t i_thread, int32_t i_deferr
     return lazy_weights_require(context, i_deferred, i_thread);
 }
 
-weir_status weir_net_wait_weights(struct weir_net *net)
+bool lazy_weights_has_pending(const struct weir_net *net)
 {
     bool is_whole = true;
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
         is_whole = is_whole && atomic_load(&net->lazy->states[i]) == WEIGHTS_HERE;
     }
-    if (is_whole) {
+    return !is_whole;
+}
+
+weir_status weir_net_wait_weights(struct weir_net *net)
+{
+    if (!lazy_weights_has_pending(net)) {
         return WEIR_OK;
     }
     if (net->backend->enter_thread) {

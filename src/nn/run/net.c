@@ -11,7 +11,8 @@
 
 const struct weir_backend *weir_backend_find(const char *name)
 {
-    const struct weir_backend *const all[] = {&weir_reference_backend, &weir_onednn_backend};
+    const struct weir_backend *const all[] = {&weir_reference_backend, &weir_onednn_backend,
+                                              &weir_cuda_backend};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(all); i++) {
         if (strcmp(all[i]->name, name) == 0) {
             return all[i];
@@ -20,8 +21,13 @@ const struct weir_backend *weir_backend_find(const char *name)
     return NULL;
 }
 
+bool weir_backend_is_on_gpu(const struct weir_backend *backend)
+{
+    return backend && backend->gpu;
+}
+
 static const char *const precisions[] = {
-    [WEIR_PRECISION_F32] = "f32", [WEIR_PRECISION_BF16] = "bf16"};
+    [WEIR_PRECISION_F32] = "f32", [WEIR_PRECISION_BF16] = "bf16", [WEIR_PRECISION_TF32] = "tf32"};
 
 const char *weir_precision_text(enum weir_precision precision)
 {
@@ -53,7 +59,8 @@ weir_status weir_precision_parse(const char *text, enum weir_precision *out, str
             return WEIR_OK;
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "precision must be f32 or bf16, not \"%s\"", text);
+    return weir_error_set(err, WEIR_ERR_INVALID, "precision must be f32, bf16 or tf32, not \"%s\"",
+                          text);
 }
 
 static int32_t n_usable_cpus(void)
@@ -62,16 +69,22 @@ static int32_t n_usable_cpus(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+static void take_io(const struct net_plan *plan, struct slab *slab, struct net_io *io)
+{
+    size_t batch = (size_t)plan->batch, n_slices = (size_t)plan->n_slices;
+    io->input = slab_take(slab, batch * op_elems(plan->shapes[plan->input]) * sizeof(float));
+    io->output = slab_take(slab, batch * op_elems(plan->shapes[plan->output]) * sizeof(float));
+    io->labels = slab_take(slab, batch * sizeof(int32_t));
+    io->losses = slab_take(slab, n_slices * sizeof(*io->losses));
+}
+
 /* Takes everything small that ops own; run once to count and once to have it. */
 static void take_small(struct weir_net *net)
 {
     struct slab *slab = &net->small;
     const struct net_plan *plan = net->plan;
     size_t batch = (size_t)plan->batch, n_slices = (size_t)plan->n_slices;
-    net->input = slab_take(slab, batch * op_elems(plan->shapes[plan->input]) * sizeof(float));
-    net->output = slab_take(slab, batch * op_elems(plan->shapes[plan->output]) * sizeof(float));
-    net->labels = slab_take(slab, batch * sizeof(int32_t));
-    net->losses = slab_take(slab, n_slices * sizeof(*net->losses));
+    take_io(plan, slab, &net->io);
     for (int32_t i = 0; i < plan->n_ops; i++) {
         struct op *op = &net->plan->ops[i].op;
         size_t channels = op->n_in > 0 ? (size_t)op->in[0].c : 0;
@@ -96,15 +109,19 @@ static void take_small(struct weir_net *net)
     }
 }
 
-static bool map_small(struct weir_net *net)
+static weir_status map_small(struct weir_net *net, struct weir_error *err)
 {
     take_small(net);
-    size_t size = net->small.used_bytes;
-    if (!slab_map(&net->small, size)) {
-        return false;
-    }
+    WEIR_TRY(net_map(net, &net->small, net->small.used_bytes, err));
     take_small(net);
-    return true;
+    net->caller = net->io;
+    if (net->on_gpu.gpu) {
+        struct slab *host = &net->on_gpu.host_io;
+        take_io(net->plan, host, &net->caller);
+        WEIR_TRY(net_gpu_map_io(net, host->used_bytes, err));
+        take_io(net->plan, host, &net->caller);
+    }
+    return WEIR_OK;
 }
 
 /* The caller's memory if it gives any, else the net's. A net without parameters needs none. */
@@ -120,14 +137,26 @@ static weir_status map_array(void *(*alloc)(void *context, size_t size_bytes), v
     return *out || size == 0 ? WEIR_OK : WEIR_ERR_NOMEM;
 }
 
-static weir_status map_params(struct weir_net *net, const struct weir_net_config *config)
+static weir_status map_params(struct weir_net *net, const struct weir_net_config *config,
+                              struct weir_error *err)
 {
-    WEIR_TRY(map_array(config->alloc_weights, config->alloc_context, &net->own_weights,
-                       net->n_weight_elems, &net->weights));
-    return config->is_training
-               ? map_array(config->alloc_gradients, config->alloc_context, &net->own_gradients,
-                           net->gradient_bytes / sizeof(float), &net->gradients)
-               : WEIR_OK;
+    if (net->on_gpu.gpu) {
+        WEIR_TRY(net_gpu_map_params(net, config, err));
+    }
+    if (!net->weights) {
+        WEIR_TRY(map_array(config->alloc_weights, config->alloc_context, &net->own_weights,
+                           net->n_weight_elems, &net->weights));
+    }
+    /* On a GPU the caller's copy is made when it asks. */
+    if (config->is_training && (!net->on_gpu.gpu || config->alloc_gradients)) {
+        WEIR_TRY(map_array(config->alloc_gradients, config->alloc_context, &net->own_gradients,
+                           net->gradient_bytes / sizeof(float), &net->gradients));
+    }
+    if (!net->on_gpu.gpu) {
+        net->op_weights = net->weights;
+        net->op_gradients = net->gradients;
+    }
+    return WEIR_OK;
 }
 
 /* Slices differ by one image at most. So do batched slices, except the last, which may have
@@ -149,15 +178,24 @@ static int32_t tile_sizes(const struct net_plan *plan, const struct op *op, int3
     return n_sizes;
 }
 
-static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
+static weir_status open_backend(struct weir_net *net, const struct weir_net_config *config,
+                                struct weir_error *err)
 {
-    const struct net_plan *plan = net->plan;
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
     if (net->backend->open) {
-        WEIR_TRY(net->backend->open(net->n_threads, plan->precision, &net->backend_context, err));
+        WEIR_TRY(net->backend->open(config, net->n_threads, &net->backend_context, err));
     }
+    if (net->backend->gpu) {
+        net->on_gpu.gpu = net->backend->gpu(net->backend_context);
+    }
+    return WEIR_OK;
+}
+
+static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
+{
+    const struct net_plan *plan = net->plan;
     for (int32_t i = 0; net->backend->prepare && i < plan->n_ops; i++) {
         size_t scratch_bytes = 0;
         struct op *op = &net->plan->ops[i].op;
@@ -173,7 +211,7 @@ static weir_status prepare_ops(struct weir_net *net, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status map_tensors(struct weir_net *net)
+static weir_status map_tensors(struct weir_net *net, struct weir_error *err)
 {
     const struct task_schedule *a = &net->plan->training, *b = &net->plan->inference;
     size_t tile_bytes = WEIR_MAX(a->tile_bytes, b->tile_bytes);
@@ -182,13 +220,16 @@ static weir_status map_tensors(struct weir_net *net)
     net->thread_bytes = tile_bytes + net->scratch_bytes + THREAD_GAP_BYTES;
     net->part_bytes = net_part_bytes(net->plan);
     net->thread_bytes = (net->thread_bytes + 63) / 64 * 64 + net->part_bytes;
-    if (!slab_map(&net->activations, slab_bytes) ||
-        !slab_map(&net->threads, (size_t)net->n_threads * net->thread_bytes)) {
-        return WEIR_ERR_NOMEM;
+    WEIR_TRY(net_map(net, &net->activations, slab_bytes, err));
+    WEIR_TRY(net_map(net, &net->threads, (size_t)net->n_threads * net->thread_bytes, err));
+    if (net->on_gpu.gpu && net->plan->is_training) {
+        WEIR_TRY(net_map(net, &net->on_gpu.lane_scratch, net->scratch_bytes, err));
     }
     /* Which thread runs what differs from step to step: one may meet its most demanding task late.
      */
-    slab_populate(&net->threads);
+    if (!net->on_gpu.gpu) {
+        slab_populate(&net->threads);
+    }
     return WEIR_OK;
 }
 
@@ -196,11 +237,12 @@ static weir_status build(struct weir_net *net, const struct weir_net_config *con
                          struct weir_error *err)
 {
     WEIR_TRY(net_make_params(net));
-    WEIR_TRY(map_params(net, config));
+    WEIR_TRY(open_backend(net, config, err));
+    WEIR_TRY(map_params(net, config, err));
     net_bind_params(net);
-    WEIR_TRY(map_small(net) ? WEIR_OK : WEIR_ERR_NOMEM);
+    WEIR_TRY(map_small(net, err));
     WEIR_TRY(prepare_ops(net, err));
-    WEIR_TRY(map_tensors(net));
+    WEIR_TRY(map_tensors(net, err));
     WEIR_TRY(net_make_programs(net));
     WEIR_TRY(lazy_weights_create(net->plan->n_ops, &net->lazy));
     int32_t max_stages = WEIR_MAX(net->plan->training.n_stages, net->plan->inference.n_stages);
@@ -235,6 +277,9 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     net->plan = plan;
     net->backend = config.backend;
     net->n_threads = config.n_threads > 0 ? config.n_threads : n_usable_cpus();
+    if (net->backend->gpu) {
+        net->n_threads = 1; /* it queues; the GPU computes */
+    }
     net->seed = config.seed;
     net->first_image = config.first_image;
     net->label_smoothing = config.label_smoothing;
@@ -243,8 +288,9 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     weir_status status = build(net, &config, err);
     if (status != WEIR_OK) {
         weir_net_destroy(net);
-        return status == WEIR_ERR_NOMEM ? weir_error_set(err, status, "out of memory for a net")
-                                        : status;
+        return status == WEIR_ERR_NOMEM && !config.backend->gpu
+                   ? weir_error_set(err, status, "out of memory for a net")
+                   : status;
     }
     *out = net;
     return WEIR_OK;
@@ -256,17 +302,20 @@ void weir_net_destroy(struct weir_net *net)
         return;
     }
     workers_destroy(net->workers);
+    if (net->on_gpu.gpu) {
+        net_gpu_unmap(net);
+    }
     for (int32_t i = 0; net->backend->release && i < net->plan->n_ops; i++) {
         net->backend->release(&net->plan->ops[i].op);
     }
+    net_unmap(net, &net->activations);
+    net_unmap(net, &net->small);
+    net_unmap(net, &net->threads);
     if (net->backend_context) {
         net->backend->close(net->backend_context);
     }
     slab_unmap(&net->own_weights);
     slab_unmap(&net->own_gradients);
-    slab_unmap(&net->activations);
-    slab_unmap(&net->small);
-    slab_unmap(&net->threads);
     free(net->params);
     free(net->param_names);
     free((void *)net->buckets.is_done);
@@ -282,17 +331,18 @@ void weir_net_destroy(struct weir_net *net)
 
 float *weir_net_input(struct weir_net *net)
 {
-    return net->input;
+    net->on_gpu.is_input_new = true;
+    return net->caller.input;
 }
 
 int32_t *weir_net_labels(struct weir_net *net)
 {
-    return net->labels;
+    return net->caller.labels;
 }
 
 const float *weir_net_output(const struct weir_net *net)
 {
-    return net->output;
+    return net->caller.output;
 }
 
 int32_t weir_net_batch(const struct weir_net *net)
@@ -315,6 +365,9 @@ void weir_net_set_first_image(struct weir_net *net, uint32_t first_image)
 
 size_t weir_net_memory_bytes(const struct weir_net *net)
 {
+    if (net->on_gpu.gpu) {
+        return net->on_gpu.gpu->ops->memory_bytes(net->on_gpu.gpu);
+    }
     return net->n_weight_elems * sizeof(float) + net->gradient_bytes + net->activations.size_bytes +
            net->small.size_bytes + net->threads.size_bytes;
 }

@@ -6,10 +6,12 @@
  *   net_update.c         new weights: after backward, or where gradients are made
  *   gradient_buckets.c   reports complete gradient buckets in slab order
  *   lazy_weights.c       fetches pending weights layer by layer
+ *   net_gpu.c            what differs where tensors lie on a GPU
  */
 #ifndef WEIR_NN_NET_H
 #define WEIR_NN_NET_H
 
+#include "nn/backend/cuda/gpu.h"
 #include "nn/backend/slab.h"
 #include "nn/plan/plan.h"
 #include "workers.h"
@@ -43,6 +45,30 @@ struct gradient_buckets {
 /** State of weights that are fetched layer by layer; lazy_weights.c. */
 struct lazy_weights;
 
+/** What the caller and the kernels both use. */
+struct net_io {
+    float *input, *output;
+    int32_t *labels;
+    struct op_loss *losses; /**< By slice. */
+};
+
+/** Programs that are recorded on a GPU. */
+enum net_record { NET_TRAINING, NET_INFERENCE, NET_INFERENCE_WITH_LOSS, NET_REFRESH, NET_RECORDS };
+
+/** A net on a GPU: copies of what the caller sees, and which side has the newer one. */
+struct net_on_gpu {
+    struct gpu *gpu;                   /**< NULL: tensors are in the processor's memory. */
+    struct slab weights, gradients;    /**< On the GPU. */
+    struct slab host_io, host_weights; /**< Pinned. */
+    struct slab lane_scratch;          /**< Training: scratch of deferred tasks. */
+    int32_t i_stage;                   /**< Of the tasks that are being queued. */
+    bool has_mark[GPU_MARKS];          /**< Since the program began. */
+    bool has_record[NET_RECORDS];
+    bool is_input_new; /**< The caller has asked for it since the last run. */
+    bool are_weights_behind, are_gradients_behind; /**< The caller's copies. */
+    struct weir_optimizer *optimizer; /**< Its state lies on the GPU; NULL: none does. */
+};
+
 struct weir_net {
     struct net_plan *plan;
     const struct weir_backend *backend;
@@ -59,12 +85,13 @@ struct weir_net {
     size_t n_params, n_trainable_params;
 
     struct slab own_weights, own_gradients, activations, small, threads;
-    float *weights, *gradients;
+    float *weights, *gradients;       /**< The caller's. */
+    float *op_weights, *op_gradients; /**< Where ops find them: the same, without a GPU. */
     size_t n_weight_elems, n_trainable_elems;
     size_t gradient_bytes; /**< Of the gradients that are kept whole. */
-    float *input, *output;
-    int32_t *labels;
-    struct op_loss *losses; /**< By slice. */
+    struct net_io io;      /**< Where kernels find it. */
+    struct net_io caller;  /**< The same, without a GPU. */
+    struct net_on_gpu on_gpu;
     size_t thread_bytes, scratch_bytes, part_bytes;
 
     struct program training, inference, refresh, update;
@@ -103,7 +130,40 @@ weir_status net_update_rows(const struct weir_net *net, const struct plan_op *o,
 /** Memory that a thread needs for it. */
 size_t net_row_bytes(const struct net_plan *plan, const struct plan_op *o);
 
-/* net_run.c, for net_update.c. */
+/* net_gpu.c; only for nets on a GPU, but for the first two. */
+
+/** Zeroed memory where tensors lie; 0 bytes are fine. */
+weir_status net_map(struct weir_net *net, struct slab *slab, size_t size_bytes,
+                    struct weir_error *err) WEIR_MUST_CHECK;
+void net_unmap(struct weir_net *net, struct slab *slab);
+/** The caller's copies: pinned memory for `caller`. The slab counts io_bytes. */
+weir_status net_gpu_map_io(struct weir_net *net, size_t io_bytes,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** Weights, gradients: on the GPU, and the caller's copy of the weights. */
+weir_status net_gpu_map_params(struct weir_net *net, const struct weir_net_config *config,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+void net_gpu_unmap(struct weir_net *net);
+/** Copies weights that the caller has written to the GPU, and makes the ops' copies again. */
+weir_status net_gpu_weights_changed(struct weir_net *net) WEIR_MUST_CHECK;
+/** The weights on the GPU are new: the caller's are behind. Makes the ops' copies again. */
+weir_status net_gpu_weights_updated(struct weir_net *net) WEIR_MUST_CHECK;
+/** A step or a forward pass of net->run: queues it, and waits if `waits`. */
+weir_status net_gpu_step(struct weir_net *net, weir_net_bucket_fn on_bucket, void *bucket_context,
+                         bool waits) WEIR_MUST_CHECK;
+weir_status net_gpu_forward(struct weir_net *net, bool waits) WEIR_MUST_CHECK;
+/** Before a stage of training is queued: it waits for the deferred tasks whose deadline it is. */
+weir_status net_gpu_begin_stage(struct weir_net *net, int32_t i_stage) WEIR_MUST_CHECK;
+/** Before and after a weight gradient is queued: it runs beside the stages up to its deadline. */
+weir_status net_gpu_enter_lane(struct weir_net *net) WEIR_MUST_CHECK;
+weir_status net_gpu_leave_lane(struct weir_net *net) WEIR_MUST_CHECK;
+/** Fetches what the caller's copies lack. A failure shows in the next wait. */
+void net_gpu_fetch_weights(struct weir_net *net);
+void net_gpu_fetch_gradients(struct weir_net *net);
+
+/* net_run.c, for net_update.c and net_gpu.c. */
+
+/** Batch norms' copies of the running statistics, if steps have moved those. */
+void net_refresh_statistics(struct weir_net *net);
 
 /** The tile that a weight gradient's kernel reads: images first .. first + n, in backward. */
 struct op_tile net_gradient_tile(const struct weir_net *net, const struct plan_op *o,
@@ -120,7 +180,9 @@ void gradient_buckets_start(struct weir_net *net, weir_net_bucket_fn fn, void *c
 /** All gradients of an op are complete. Called by any thread. */
 void gradient_buckets_op_done(struct weir_net *net, const struct op *op);
 
-/** lazy_weights.c: n_ops states, none pending. The caller owns *out. */
+/** lazy_weights.c: is some op's state pending? */
+bool lazy_weights_has_pending(const struct weir_net *net);
+/** n_ops states, none pending. The caller owns *out. */
 weir_status lazy_weights_create(int32_t n_ops, struct lazy_weights **out) WEIR_MUST_CHECK;
 void lazy_weights_destroy(struct lazy_weights *lazy);
 /**

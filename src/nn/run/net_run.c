@@ -16,9 +16,9 @@ static real *at_location(const struct weir_net *net, struct location location, w
         at = net->threads.base + (size_t)i_thread * net->thread_bytes + net->scratch_bytes;
         return (real *)(void *)(at + location.offset);
     case LOCATION_INPUT:
-        return net->input + (size_t)first * image_elems;
+        return net->io.input + (size_t)first * image_elems;
     case LOCATION_OUTPUT:
-        return net->output + (size_t)first * image_elems;
+        return net->io.output + (size_t)first * image_elems;
     case LOCATION_NONE:
         break;
     }
@@ -46,9 +46,9 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
                            .n = n,
                            .is_training = net->run.is_training,
                            .step = net->run.step,
-                           .labels = net->labels + first,
+                           .labels = net->io.labels + first,
                            .inv_n_labelled = net->run.inv_n_labelled,
-                           .loss = &net->losses[i_slice],
+                           .loss = &net->io.losses[i_slice],
                            .scratch = net->threads.base + (size_t)i_thread * net->thread_bytes};
     if (!is_loss) {
         tile.y = at_location(net, data[o->out], o->out, first, i_thread);
@@ -57,7 +57,7 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
         tile.x[j] = at_location(net, data[o->in[j]], o->in[j], first, i_thread);
     }
     if (o->op.kind == LAYER_INPUT) {
-        tile.x[0] = net->input + (size_t)first * op_elems(o->op.out);
+        tile.x[0] = net->io.input + (size_t)first * op_elems(o->op.out);
     }
     if (!net->run.is_training) {
         return tile;
@@ -70,6 +70,17 @@ static struct op_tile make_tile(const struct weir_net *net, const struct plan_op
         }
     }
     return tile;
+}
+
+/* Records an operation. On a GPU it is only queued: wait until it is done. */
+static void end_record(const struct weir_net *net, int32_t i_thread, int32_t i_op, int what,
+                       int32_t n_images, uint64_t begin_ns)
+{
+    if (net->profile && net->on_gpu.gpu) {
+        weir_status status = net->on_gpu.gpu->ops->wait(net->on_gpu.gpu);
+        (void)status; /* the next wait tells too */
+    }
+    profile_end(net->profile, i_thread, i_op, what, n_images, begin_ns);
 }
 
 static void round_values(const struct net_plan *plan, weir_value_t value, real *at, int32_t n)
@@ -174,6 +185,9 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
 {
     struct weir_net *net = context;
     const struct task_schedule *s = net->run.schedule;
+    if (net->on_gpu.gpu && net->run.is_training) {
+        WEIR_TRY(net_gpu_begin_stage(net, i_stage));
+    }
     int32_t i_slice = i_tile / net->plan->n_row_tiles, i_row_tile = i_tile % net->plan->n_row_tiles;
     for (int32_t i = s->first_task[i_stage]; i < s->first_task[i_stage + 1]; i++) {
         int32_t first;
@@ -185,7 +199,7 @@ static weir_status run_tile(void *context, int32_t i_thread, int32_t i_stage, in
         WEIR_TRY(lazy_weights_require(net, s->tasks[i].i_op, i_thread));
         uint64_t begin_ns = profile_begin(net->profile);
         WEIR_TRY(run_task(net, s->tasks[i], i_thread, i_slice, i_row_tile));
-        profile_end(net->profile, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
+        end_record(net, i_thread, s->tasks[i].i_op, (int)s->tasks[i].phase, n, begin_ns);
     }
     return WEIR_OK;
 }
@@ -195,9 +209,9 @@ static struct weir_step_result sum_losses(const struct weir_net *net, int32_t n_
 {
     struct weir_step_result result = {0, 0, 0};
     for (int32_t i = 0; i < n_slices; i++) {
-        result.loss += net->losses[i].loss;
-        result.n_correct += net->losses[i].n_correct;
-        result.n_labelled += net->losses[i].n_labelled;
+        result.loss += net->caller.losses[i].loss;
+        result.n_correct += net->caller.losses[i].n_correct;
+        result.n_labelled += net->caller.losses[i].n_labelled;
     }
     if (result.n_labelled > 0) {
         result.loss /= result.n_labelled;
@@ -215,9 +229,9 @@ static weir_status end_stage(void *context, int32_t i_thread, int32_t i_stage)
         bool is_forward = s->combines[i].phase == TASK_FORWARD_SUMS;
         uint64_t begin_ns = profile_begin(net->profile);
         WEIR_TRY(is_forward ? kernels->forward_combine(op) : kernels->backward_combine(op));
-        profile_end(net->profile, i_thread, s->combines[i].i_op,
-                    is_forward ? PROFILE_FORWARD_COMBINE : PROFILE_BACKWARD_COMBINE,
-                    net->plan->batch, begin_ns);
+        end_record(net, i_thread, s->combines[i].i_op,
+                   is_forward ? PROFILE_FORWARD_COMBINE : PROFILE_BACKWARD_COMBINE,
+                   net->plan->batch, begin_ns);
         if (!is_forward) {
             gradient_buckets_op_done(net, op);
         }
@@ -285,8 +299,22 @@ static weir_status add_part(struct weir_net *net, const struct plan_op *o, int32
     return WEIR_OK;
 }
 
+/* In a lane of its own, with scratch memory of its own. */
+static weir_status make_gradient_on_gpu(struct weir_net *net, const struct plan_op *o)
+{
+    struct op_tile tile = net_gradient_tile(net, o, 0, 0, o->op.gradient_batch);
+    tile.scratch = net->on_gpu.lane_scratch.base;
+    WEIR_TRY(net_gpu_enter_lane(net));
+    weir_status status = net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile);
+    weir_status left = net_gpu_leave_lane(net);
+    return status == WEIR_OK ? left : status;
+}
+
 static weir_status make_gradient(struct weir_net *net, const struct plan_op *o, int32_t i_thread)
 {
+    if (net->on_gpu.gpu) {
+        return make_gradient_on_gpu(net, o);
+    }
     struct op_tile tile = net_gradient_tile(net, o, i_thread, 0, o->op.gradient_batch);
     WEIR_TRY(net->backend->kernels[o->op.kind].weight_gradient(&o->op, &tile));
     for (int32_t i = 1; i < net->plan->batch / o->op.gradient_batch; i++) {
@@ -301,7 +329,7 @@ static weir_status run_refresh_backward(const struct weir_net *net, int32_t i_op
     void *scratch = net->threads.base + (size_t)i_thread * net->thread_bytes;
     uint64_t begin_ns = profile_begin(net->profile);
     WEIR_TRY(net->backend->kernels[op->kind].refresh_backward(op, i_thread, scratch));
-    profile_end(net->profile, i_thread, i_op, TASK_REFRESH_BACKWARD, 0, begin_ns);
+    end_record(net, i_thread, i_op, TASK_REFRESH_BACKWARD, 0, begin_ns);
     return WEIR_OK;
 }
 
@@ -315,7 +343,7 @@ static weir_status run_pack(struct weir_net *net, struct plan_task task, int32_t
     WEIR_TRY(lazy_weights_require(net, task.i_op, i_thread));
     uint64_t begin_ns = profile_begin(net->profile);
     net->backend->kernels[op->kind].pack(op, is_backward, packed_at(net, task.i_op, is_backward));
-    profile_end(net->profile, i_thread, task.i_op, (int)task.phase, 0, begin_ns);
+    end_record(net, i_thread, task.i_op, (int)task.phase, 0, begin_ns);
     return WEIR_OK;
 }
 
@@ -326,7 +354,7 @@ static weir_status refresh_op(const struct weir_net *net, int32_t i_op, int32_t 
     uint64_t begin_ns = profile_begin(net->profile);
     if (net->backend->kernels[op->kind].refresh) {
         WEIR_TRY(net->backend->kernels[op->kind].refresh(op, i_thread, scratch));
-        profile_end(net->profile, i_thread, i_op, PROFILE_REFRESH, 0, begin_ns);
+        end_record(net, i_thread, i_op, PROFILE_REFRESH, 0, begin_ns);
     }
     return WEIR_OK;
 }
@@ -359,9 +387,9 @@ static weir_status run_deferred(void *context, int32_t i_thread, int32_t i_defer
     if (is_updated && o->op.update_rows == 0) {
         net_apply_gradients(net, &o->op);
     }
-    profile_end(net->profile, i_thread, task.i_op,
-                is_updated ? (int)PROFILE_GRADIENT_AND_UPDATE : (int)task.phase, net->plan->batch,
-                begin_ns);
+    end_record(net, i_thread, task.i_op,
+               is_updated ? (int)PROFILE_GRADIENT_AND_UPDATE : (int)task.phase, net->plan->batch,
+               begin_ns);
     gradient_buckets_op_done(net, &o->op);
     return is_refreshed_early(&o->op) ? refresh_op(net, task.i_op, i_thread) : WEIR_OK;
 }
@@ -401,7 +429,9 @@ weir_status net_make_programs(struct weir_net *net)
         int32_t i_op = i % net->plan->n_ops;
         const struct op *op = &net->plan->ops[i_op].op;
         bool is_early = i >= net->plan->n_ops;
-        if (net->backend->kernels[op->kind].refresh && !op->is_folded &&
+        /* On a GPU norms are refreshed before inference alone, with the statistics. */
+        bool is_left = net->on_gpu.gpu && op->kind == LAYER_BATCH_NORM;
+        if (net->backend->kernels[op->kind].refresh && !op->is_folded && !is_left &&
             is_refreshed_early(op) == is_early) {
             net->refresh_ops[net->refresh.n_deferred++] = i_op;
             net->rest_refresh.n_deferred += !is_early;
@@ -417,6 +447,9 @@ void net_enter(const struct weir_net *net)
     if (net->backend->enter_thread) {
         net->backend->enter_thread();
     }
+    if (net->on_gpu.gpu) {
+        net->on_gpu.gpu->ops->enter(net->on_gpu.gpu);
+    }
 }
 
 static void note_refreshed(struct weir_net *net)
@@ -429,6 +462,12 @@ static void note_refreshed(struct weir_net *net)
 void weir_net_weights_changed(struct weir_net *net)
 {
     net_enter(net);
+    if (net->on_gpu.gpu) {
+        /* A GPU that fails stays so: the next wait tells. */
+        weir_status status = net_gpu_weights_changed(net);
+        (void)status;
+        return;
+    }
     /* Refreshing only copies and scales: a back-end that fails here would have failed in create. */
     weir_status status = workers_run(net->workers, &net->refresh);
     (void)status;
@@ -436,7 +475,7 @@ void weir_net_weights_changed(struct weir_net *net)
 }
 
 /* Inference uses running statistics, which steps move without touching weights. */
-static void refresh_statistics(struct weir_net *net)
+void net_refresh_statistics(struct weir_net *net)
 {
     for (int32_t i = 0; net->are_statistics_stale && i < net->plan->n_ops; i++) {
         const struct op *op = &net->plan->ops[i].op;
@@ -461,10 +500,11 @@ static bool count_labels(const struct weir_net *net, int32_t n, int32_t *out_n_l
 {
     int32_t n_classes = net->plan->ops[net->plan->i_loss].op.n_classes, n_labelled = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (net->labels[i] < -1 || net->labels[i] >= n_classes) {
+        int32_t label = net->caller.labels[i];
+        if (label < -1 || label >= n_classes) {
             return false;
         }
-        n_labelled += net->labels[i] >= 0;
+        n_labelled += label >= 0;
     }
     *out_n_labelled = n_labelled;
     return true;
@@ -510,6 +550,14 @@ weir_status weir_net_step(struct weir_net *net, uint64_t step, weir_net_bucket_f
     if (net->plan->updates_in_backward || !begin_step(net, step, &run)) {
         return WEIR_ERR_INVALID;
     }
+    if (net->on_gpu.gpu) {
+        net->run = run;
+        WEIR_TRY(net_gpu_step(net, on_bucket, bucket_context, out != NULL));
+        if (out) {
+            *out = sum_losses(net, net->plan->n_slices);
+        }
+        return WEIR_OK;
+    }
     gradient_buckets_start(net, on_bucket, bucket_context);
     return take_step(net, &run, out);
 }
@@ -544,7 +592,9 @@ static int32_t slices_of(const struct net_plan *plan, int32_t n)
     return n_slices;
 }
 
-weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_result *result)
+/* @param waits  Or, on a GPU, return when it is queued. */
+static weir_status forward(struct weir_net *net, int32_t n, struct weir_step_result *result,
+                           bool waits)
 {
     const struct net_plan *plan = net->plan;
     int32_t n_labelled = 0, n_slices;
@@ -557,10 +607,17 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
                                 .has_loss = result != NULL,
                                 .n_images = n,
                                 .inv_n_labelled = n_labelled > 0 ? 1.0 / n_labelled : 0};
+    if (net->on_gpu.gpu) {
+        WEIR_TRY(net_gpu_forward(net, waits));
+        if (result) {
+            *result = sum_losses(net, plan->n_slices);
+        }
+        return WEIR_OK;
+    }
     net_enter(net);
     WEIR_TRY(weir_net_wait_weights(net));
     refresh_copies(net);
-    refresh_statistics(net);
+    net_refresh_statistics(net);
     struct program program = net->inference;
     program.n_tiles = n_slices * plan->n_row_tiles;
     if (n_slices > 0) {
@@ -571,4 +628,24 @@ weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_r
         *result = sum_losses(net, n_slices);
     }
     return WEIR_OK;
+}
+
+weir_status weir_net_forward(struct weir_net *net, int32_t n, struct weir_step_result *result)
+{
+    return forward(net, n, result, true);
+}
+
+weir_status weir_net_begin_forward(struct weir_net *net, int32_t n)
+{
+    return forward(net, n, NULL, false);
+}
+
+weir_status weir_net_wait(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (!gpu) {
+        return WEIR_OK;
+    }
+    net_enter(net);
+    return gpu->ops->wait(gpu);
 }

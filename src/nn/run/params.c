@@ -81,7 +81,7 @@ static size_t bind_gradients(struct weir_net *net)
                 continue;
             }
             size_t first = net->plan->updates_in_backward ? n_elems : row->first_elem;
-            p->gradient = net->gradients ? net->gradients + first : NULL;
+            p->gradient = net->op_gradients ? net->op_gradients + first : NULL;
             n_elems += align(row->n_elems);
         }
     }
@@ -129,7 +129,7 @@ void net_bind_params(struct weir_net *net)
             struct op_param *p = &net->plan->ops[i].op.params[slot];
             if (p->index >= 0) {
                 const struct weir_param *row = &net->params[p->index];
-                p->value = net->weights + row->first_elem;
+                p->value = net->op_weights + row->first_elem;
             }
         }
     }
@@ -157,30 +157,37 @@ static void fill(float *values, size_t n, float value)
     }
 }
 
+/* A parameter as the caller has it. */
+static float *values_of(const struct weir_net *net, const struct op *op, int slot)
+{
+    return net->weights + net->params[op->params[slot].index].first_elem;
+}
+
 static void init_op(struct weir_net *net, const struct op *op, uint64_t seed)
 {
     const struct op_param *weight = &op->params[OP_WEIGHT];
     if (op->kind == LAYER_BATCH_NORM) {
-        fill(weight->value, weight->n_elems, 1);
-        fill(op->params[OP_RUNNING_MEAN].value, weight->n_elems, 0);
-        fill(op->params[OP_RUNNING_VAR].value, weight->n_elems, 1);
+        fill(values_of(net, op, OP_WEIGHT), weight->n_elems, 1);
+        fill(values_of(net, op, OP_RUNNING_MEAN), weight->n_elems, 0);
+        fill(values_of(net, op, OP_RUNNING_VAR), weight->n_elems, 1);
     } else if (op->kind == LAYER_PRELU) {
-        fill(weight->value, weight->n_elems, PRELU_INITIAL);
+        fill(values_of(net, op, OP_WEIGHT), weight->n_elems, PRELU_INITIAL);
     } else if (weight->index >= 0) {
         struct weir_rng rng;
         double deviation = initial_deviation(op);
         weir_rng_init(&rng, seed, weir_hash_text(WEIR_HASH_BEGIN, net->params[weight->index].name));
         for (size_t i = 0; i < weight->n_elems; i++) {
-            weight->value[i] = (float)(deviation * weir_rng_normal(&rng));
+            values_of(net, op, OP_WEIGHT)[i] = (float)(deviation * weir_rng_normal(&rng));
         }
     }
     if (op->params[OP_BIAS].index >= 0) {
-        fill(op->params[OP_BIAS].value, op->params[OP_BIAS].n_elems, 0);
+        fill(values_of(net, op, OP_BIAS), op->params[OP_BIAS].n_elems, 0);
     }
 }
 
 void weir_net_init_weights(struct weir_net *net, uint64_t seed)
 {
+    net->on_gpu.are_weights_behind = false; /* all are written */
     for (int32_t i = 0; i < net->plan->n_ops; i++) {
         init_op(net, &net->plan->ops[i].op, seed);
     }
@@ -198,11 +205,17 @@ float *weir_net_weights(struct weir_net *net, size_t *out_n_elems)
     if (out_n_elems) {
         *out_n_elems = net->n_weight_elems;
     }
+    if (net->on_gpu.are_weights_behind) {
+        net_gpu_fetch_weights(net);
+    }
     return net->weights;
 }
 
 float *weir_net_gradients(struct weir_net *net, size_t *out_n_elems)
 {
+    if (net->on_gpu.gpu && net->plan->is_training) {
+        net_gpu_fetch_gradients(net);
+    }
     if (out_n_elems) {
         *out_n_elems =
             net->gradients && !net->plan->updates_in_backward ? net->n_trainable_elems : 0;

@@ -169,7 +169,8 @@ static void run_onednn(struct conv_fixture *b, const char *what)
     struct weir_error err = {0};
     size_t scratch_bytes = 0;
     backend->enter_thread();
-    ck_assert_int_eq(backend->open(1, b->op.type, &b->context, &err), WEIR_OK);
+    const struct weir_net_config config = {.precision = b->op.type};
+    ck_assert_int_eq(backend->open(&config, 1, &b->context, &err), WEIR_OK);
     ck_assert_msg(backend->prepare(b->context, &b->op, (int32_t[]){BATCH}, 1, true, &scratch_bytes,
                                    &err) == WEIR_OK,
                   "%s: %s", what, err.message);
@@ -370,8 +371,8 @@ START_TEST(a_processor_without_bf16_is_told_so)
     if (dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2) != dnnl_success) {
         return; /* built without the choice, or not forked */
     }
-    ck_assert_int_eq(weir_onednn_backend.open(1, WEIR_PRECISION_BF16, &context, &err),
-                     WEIR_ERR_UNSUPPORTED);
+    const struct weir_net_config config = {.precision = WEIR_PRECISION_BF16};
+    ck_assert_int_eq(weir_onednn_backend.open(&config, 1, &context, &err), WEIR_ERR_UNSUPPORTED);
     ck_assert_msg(strstr(err.message, "bf16") != NULL, "%s", err.message);
 }
 

@@ -48,10 +48,10 @@ bool dnn_is_memory_far(void)
     return dnn_has_tiles();
 }
 
-weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
+weir_status dnn_open(const struct weir_net_config *config, int32_t n_threads, void **out_context,
                      struct weir_error *err)
 {
-    if (precision == WEIR_PRECISION_BF16 && !has_bf16()) {
+    if (config->precision == WEIR_PRECISION_BF16 && !has_bf16()) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "precision bf16: this processor has no AVX-512 instructions for "
                               "bfloat16 (avx512_bf16); use f32");

@@ -29,7 +29,7 @@ struct dnn_context {
 };
 
 /** Makes a context. @return UNSUPPORTED if the processor has no instructions for the precision. */
-weir_status dnn_open(int32_t n_threads, enum weir_precision precision, void **out_context,
+weir_status dnn_open(const struct weir_net_config *config, int32_t n_threads, void **out_context,
                      struct weir_error *err);
 void dnn_close(void *context);
 

@@ -1,0 +1,30 @@
+# The GPU's library layer, added to weir_nn; src/nn/CMakeLists.txt includes this behind weir_library(nn).
+set(cuda_library library.c gpu_modules.c gpu_cuda.c gpu_conv.c conv_graph.c)
+list(TRANSFORM cuda_library PREPEND backend/cuda/)
+target_sources(weir_nn PRIVATE ${cuda_library})
+
+# The kernels as texts, which NVRTC compiles where the GPU is (gpu_modules.c has the same list).
+set(cuda_folder ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda)
+weir_embed(weir_nn ${cuda_folder}/kernels.h gpu_kernels_h)
+foreach(name common elementwise norm pool conv loss update)
+  weir_embed(weir_nn ${cuda_folder}/kernels/${name}.cu gpu_kernels_${name})
+endforeach()
+
+weir_test_programs(nn "backend/cuda/library_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
+  "weir_nn;weir_base;weir_dep_dnnl" "")
+
+# Only where NVIDIA's headers are: is cuda_abi.h as they are?
+find_path(WEIR_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
+find_path(WEIR_NVRTC_INCLUDE nvrtc.h PATHS /usr/local/cuda/include)
+find_path(WEIR_CUDART_INCLUDE crt/host_defines.h PATHS /usr/local/cuda/include)
+find_path(WEIR_CUDNN_INCLUDE cudnn.h PATHS /usr/local/cuda/include)
+if(WEIR_CUDA_INCLUDE AND WEIR_NVRTC_INCLUDE AND WEIR_CUDART_INCLUDE AND WEIR_CUDNN_INCLUDE AND NOT WEIR_FUZZ)
+  message(STATUS "found    CUDA's and cuDNN's headers: nn/abi_test compares ours with them")
+  add_executable(nn_abi_test backend/cuda/abi_test.c)
+  target_include_directories(nn_abi_test SYSTEM PRIVATE
+    ${WEIR_CUDA_INCLUDE} ${WEIR_NVRTC_INCLUDE} ${WEIR_CUDART_INCLUDE} ${WEIR_CUDNN_INCLUDE})
+  target_compile_options(nn_abi_test PRIVATE -Wno-deprecated-declarations)
+  add_dependencies(unit-tests nn_abi_test)
+  add_test(NAME nn/abi_test COMMAND nn_abi_test)
+  set_tests_properties(nn/abi_test PROPERTIES LABELS "unit;nn")
+endif()

@@ -1,0 +1,161 @@
+/**
+ * GPU: the seam between the kernels of this back-end and the libraries that run them.
+ *
+ * A `struct gpu` is one GPU as one net uses it: its own stream, its own count of memory. Everything
+ * that is queued runs in the order of the calls. Two implementations fill the table: gpu_cuda.c
+ * (NVIDIA's driver, NVRTC, cuDNN and cuBLAS, loaded at run time), and, in tests, gpu_emulated.c,
+ * which runs the same kernels on the processor. Whatever cannot run as a library call (`plan_conv`
+ * answers UNSUPPORTED) is done by a kernel of ours.
+ *
+ * Addresses on the GPU are never read or written by the processor.
+ *
+ * Threads: one thread at a time uses a gpu; any thread may, after `enter`.
+ *
+ * Errors: UNSUPPORTED (a library is not there, with its name and what to do), NOMEM (of the GPU, or
+ * beyond the limit), INTERNAL (a library failed; the GPU is not to be used any more).
+ */
+#ifndef WEIR_NN_CUDA_GPU_H
+#define WEIR_NN_CUDA_GPU_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Kernels of kernels.cu, each compiled for both types. */
+enum gpu_kernel {
+
+#define GPU_KERNEL(name) GPU_KERNEL_##name,
+#include "kernels.def"
+#undef GPU_KERNEL
+    GPU_KERNEL_COUNT
+};
+
+/** Type of the elements of tensors. Sums are f32 always. */
+enum gpu_type {
+    GPU_F32,  /**< Products in f32. */
+    GPU_TF32, /**< f32 in memory; factors of products are rounded to 10 bits of fraction. */
+    GPU_BF16,
+    GPU_TYPE_COUNT
+};
+
+/** Threads of a block: all kernels are written for it. */
+#define GPU_BLOCK 256
+
+/** What a convolution computes. Layouts: x, y N×H×W×C; w K×R×S×C. */
+enum gpu_conv_direction {
+    GPU_CONV_FORWARD,        /**< y from x and w. */
+    GPU_CONV_INPUT_GRADIENT, /**< x from y and w. */
+    GPU_CONV_WEIGHT_GRADIENT /**< w from x and y. */
+};
+
+struct gpu_conv_shape {
+    enum gpu_conv_direction direction;
+    enum gpu_type type;      /**< Of x, w, y and the bias. */
+    int32_t n, c, h, w;      /**< x. c is a multiple of 8 for bf16, of 4 otherwise. */
+    int32_t k, out_h, out_w; /**< y. k as c. */
+    int32_t kernel_h, kernel_w;
+    int32_t stride, pad_h, pad_w, dilation;
+    int32_t pad_end_h, pad_end_w; /**< Behind the last row and column; pad_h, pad_w: in front. */
+    bool adds;                    /**< INPUT_GRADIENT: x += instead of x =. */
+    bool has_bias;                /**< FORWARD: k values of the same type. */
+    bool has_residual; /**< FORWARD: added to y before the ReLU; may be the memory of y. */
+    bool has_relu;     /**< FORWARD. */
+};
+
+/** A planned library call. */
+struct gpu_plan;
+
+/** Addresses of a convolution's tensors; those it does not use are NULL. */
+struct gpu_conv_tensors {
+    const void *x, *w, *y, *bias, *residual; /**< The direction says which of x, w, y is written. */
+    void *workspace;
+};
+
+struct gpu;
+
+struct gpu_ops {
+    const char *name;
+    /**
+     * Opens GPU `index` of those that this process may use.
+     * @param memory_limit  Bytes that `alloc` may have given out at a time; 0: all there is.
+     */
+    weir_status (*open)(int32_t index, size_t memory_limit, struct gpu **out,
+                        struct weir_error *err);
+    /** Waits, then frees everything but memory, which its owners have freed. */
+    void (*close)(struct gpu *gpu);
+    /** Makes the calling thread one that uses the gpu. */
+    void (*enter)(struct gpu *gpu);
+
+    /** Zeroed memory, aligned to 256 bytes. 0 bytes give NULL. */
+    weir_status (*alloc)(struct gpu *gpu, size_t size_bytes, void **out, struct weir_error *err);
+    void (*free)(struct gpu *gpu, void *at);
+    /** Zeroed memory of the processor that copies from and to the GPU need not pass on. */
+    weir_status (*alloc_pinned)(struct gpu *gpu, size_t size_bytes, void **out,
+                                struct weir_error *err);
+    void (*free_pinned)(struct gpu *gpu, void *at);
+
+    /** Queues a copy. Memory of the processor is in use until `wait`, or, for an upload,
+     *  `wait_uploads`. */
+    weir_status (*upload)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    weir_status (*download)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    weir_status (*clear)(struct gpu *gpu, void *at, size_t size_bytes);
+    /** Returns when all that is queued is done. @return INTERNAL: what was queued has failed. */
+    weir_status (*wait)(struct gpu *gpu);
+    /** Returns when all queued uploads are done. */
+    weir_status (*wait_uploads)(struct gpu *gpu);
+
+    /** Queues a kernel: grid_x × grid_y blocks of GPU_BLOCK threads. `args` is its argument
+     *  structure (kernels.h), which is copied. */
+    weir_status (*launch)(struct gpu *gpu, enum gpu_kernel kernel, enum gpu_type type,
+                          uint32_t grid_x, uint32_t grid_y, const void *args, size_t args_bytes);
+
+    /**
+     * Plans a convolution: the fastest algorithm of those that the library proposes, by measuring
+     * them on memory of its own. A shape that was planned before costs nothing.
+     * @param out  Lives as long as the gpu.
+     * @return UNSUPPORTED: there is none.
+     */
+    weir_status (*plan_conv)(struct gpu *gpu, const struct gpu_conv_shape *shape,
+                             struct gpu_plan **out, size_t *out_workspace_bytes,
+                             struct weir_error *err);
+    weir_status (*run_conv)(struct gpu *gpu, const struct gpu_plan *plan,
+                            const struct gpu_conv_tensors *tensors);
+
+    /**
+     * Chooses the lane of kernels and convolutions from now on: 0, where everything else is queued, or
+     * 1. What is queued in a lane runs in order; the lanes run beside each other, but for marks. Before
+     * a wait, a copy, or the end of a record, lane 0 has waited for the last mark of lane 1.
+     */
+    void (*set_lane)(struct gpu *gpu, int lane);
+    /** Marks a place in the current lane. `i_mark` 0 to GPU_MARKS - 1; its older place is forgotten. */
+    weir_status (*mark)(struct gpu *gpu, int i_mark);
+    /** What is queued in the current lane from now on runs after what lies before the mark. */
+    weir_status (*wait_mark)(struct gpu *gpu, int i_mark);
+
+    /** Begins to record what is queued instead of running it. */
+    weir_status (*begin_record)(struct gpu *gpu);
+    /** Ends it. `slot` 0 to GPU_RECORDS - 1; an older record of the slot is forgotten. */
+    weir_status (*end_record)(struct gpu *gpu, int slot);
+    /** Queues what was recorded. @return NOT_FOUND: nothing was. */
+    weir_status (*replay)(struct gpu *gpu, int slot);
+
+    /** Bytes that `alloc` has given out. */
+    size_t (*memory_bytes)(const struct gpu *gpu);
+    /** "NVIDIA H200, driver 580.159, cuDNN 9.10.2": for figures. */
+    void (*describe)(struct gpu *gpu, char *out, size_t size);
+};
+
+#define GPU_RECORDS 4
+#define GPU_LANES   2
+#define GPU_MARKS   5
+
+/** Every implementation begins with it. */
+struct gpu {
+    const struct gpu_ops *ops;
+};
+
+extern const struct gpu_ops gpu_cuda_ops;
+
+#endif

@@ -1,0 +1,330 @@
+/* What differs where tensors lie on a GPU: memory, copies for the caller, and recorded programs. */
+#include "net.h"
+
+#include "nn/optimizer/optimizer_private.h"
+
+#include <stdlib.h>
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+weir_status net_map(struct weir_net *net, struct slab *slab, size_t size_bytes,
+                    struct weir_error *err)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    void *base = NULL;
+    if (!gpu) {
+        return slab_map(slab, size_bytes) ? WEIR_OK : WEIR_ERR_NOMEM;
+    }
+    WEIR_TRY(gpu->ops->alloc(gpu, size_bytes, &base, err));
+    *slab = (struct slab){base, size_bytes, 0};
+    return WEIR_OK;
+}
+
+void net_unmap(struct weir_net *net, struct slab *slab)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (!gpu) {
+        slab_unmap(slab);
+        return;
+    }
+    gpu->ops->free(gpu, slab->base);
+    *slab = (struct slab){NULL, 0, 0};
+}
+
+static weir_status map_pinned(struct gpu *gpu, struct slab *slab, size_t size_bytes,
+                              struct weir_error *err)
+{
+    void *base = NULL;
+    WEIR_TRY(gpu->ops->alloc_pinned(gpu, size_bytes, &base, err));
+    *slab = (struct slab){base, size_bytes, 0};
+    return WEIR_OK;
+}
+
+weir_status net_gpu_map_io(struct weir_net *net, size_t io_bytes, struct weir_error *err)
+{
+    return map_pinned(net->on_gpu.gpu, &net->on_gpu.host_io, io_bytes, err);
+}
+
+weir_status net_gpu_map_params(struct weir_net *net, const struct weir_net_config *config,
+                               struct weir_error *err)
+{
+    struct net_on_gpu *on_gpu = &net->on_gpu;
+    size_t weight_bytes = net->n_weight_elems * sizeof(float);
+    WEIR_TRY(net_map(net, &on_gpu->weights, weight_bytes, err));
+    WEIR_TRY(net_map(net, &on_gpu->gradients, net->gradient_bytes, err));
+    net->op_weights = (float *)(void *)on_gpu->weights.base;
+    net->op_gradients = (float *)(void *)on_gpu->gradients.base;
+    if (!config->alloc_weights) {
+        WEIR_TRY(map_pinned(on_gpu->gpu, &on_gpu->host_weights, weight_bytes, err));
+        net->weights = (float *)(void *)on_gpu->host_weights.base;
+    }
+    return WEIR_OK;
+}
+
+void net_gpu_unmap(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    gpu->ops->enter(gpu);
+    if (net->on_gpu.optimizer) {
+        optimizer_gpu_detach(net->on_gpu.optimizer);
+    }
+    weir_status status = gpu->ops->wait(gpu); /* nothing is to write freed memory */
+    (void)status;
+    net_unmap(net, &net->on_gpu.weights);
+    net_unmap(net, &net->on_gpu.gradients);
+    net_unmap(net, &net->on_gpu.lane_scratch);
+    gpu->ops->free_pinned(gpu, net->on_gpu.host_io.base);
+    gpu->ops->free_pinned(gpu, net->on_gpu.host_weights.base);
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------ */
+
+/* Mark 0 is where lane 0 is; the others are ends of deferred tasks, by the stage that opened them. */
+#define N_STAGE_MARKS (GPU_MARKS - 1)
+
+_Static_assert(N_STAGE_MARKS > PLAN_LANE_SLACK + 1, "a mark is waited for before it is used again");
+
+static int mark_of(int32_t i_stage)
+{
+    return 1 + i_stage % N_STAGE_MARKS;
+}
+
+static weir_status join(struct weir_net *net, int i_mark)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (!net->on_gpu.has_mark[i_mark]) {
+        return WEIR_OK;
+    }
+    net->on_gpu.has_mark[i_mark] = false;
+    return gpu->ops->wait_mark(gpu, i_mark);
+}
+
+weir_status net_gpu_begin_stage(struct weir_net *net, int32_t i_stage)
+{
+    int32_t i_opened = i_stage - 1 - PLAN_LANE_SLACK;
+    net->on_gpu.i_stage = i_stage;
+    return i_opened >= 0 ? join(net, mark_of(i_opened)) : WEIR_OK;
+}
+
+weir_status net_gpu_enter_lane(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    WEIR_TRY(gpu->ops->mark(gpu, 0));
+    gpu->ops->set_lane(gpu, 1);
+    return gpu->ops->wait_mark(gpu, 0);
+}
+
+weir_status net_gpu_leave_lane(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    int i_mark = mark_of(net->on_gpu.i_stage);
+    weir_status status = gpu->ops->mark(gpu, i_mark);
+    net->on_gpu.has_mark[i_mark] = true;
+    gpu->ops->set_lane(gpu, 0);
+    return status;
+}
+
+/* Queues a program; lane 0 has waited for all of it then. */
+static weir_status run_program(struct weir_net *net, const struct program *program)
+{
+    weir_status status = workers_run(net->workers, program);
+    net->on_gpu.gpu->ops->set_lane(net->on_gpu.gpu, 0);
+    for (int i = 1; i < GPU_MARKS; i++) {
+        weir_status waited = join(net, i);
+        status = status == WEIR_OK ? waited : status;
+    }
+    return status;
+}
+
+/* ---- recorded programs ------------------------------------------------------------------------ */
+
+static weir_status record(struct weir_net *net, enum net_record slot, const struct program *program)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    WEIR_TRY(gpu->ops->begin_record(gpu));
+    weir_status status = run_program(net, program);
+    weir_status ended = gpu->ops->end_record(gpu, (int)slot);
+    WEIR_TRY(status);
+    WEIR_TRY(ended);
+    net->on_gpu.has_record[slot] = true;
+    return WEIR_OK;
+}
+
+/* A program queues the same calls every time: it runs once, to be recorded. With a profile it runs
+ * each time, as every operation is waited for. */
+static weir_status run_recorded(struct weir_net *net, enum net_record slot,
+                                const struct program *program)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (net->profile) {
+        return run_program(net, program);
+    }
+    if (!net->on_gpu.has_record[slot]) {
+        WEIR_TRY(record(net, slot, program));
+    }
+    return gpu->ops->replay(gpu, (int)slot);
+}
+
+/* ---- weights ---------------------------------------------------------------------------------- */
+
+static weir_status refresh(struct weir_net *net)
+{
+    net->are_statistics_stale = true;
+    return run_recorded(net, NET_REFRESH, &net->refresh);
+}
+
+weir_status net_gpu_weights_changed(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    /* A caller that has written weights has asked for them. */
+    if (!net->on_gpu.are_weights_behind) {
+        WEIR_TRY(gpu->ops->upload(gpu, net->op_weights, net->weights,
+                                  net->n_weight_elems * sizeof(float)));
+        WEIR_TRY(gpu->ops->wait_uploads(gpu));
+    }
+    return refresh(net);
+}
+
+weir_status net_gpu_weights_updated(struct weir_net *net)
+{
+    net->on_gpu.are_weights_behind = true;
+    return refresh(net);
+}
+
+static weir_status fetch(struct weir_net *net, void *to, const void *from, size_t size_bytes)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    net_enter(net);
+    WEIR_TRY(gpu->ops->download(gpu, to, from, size_bytes));
+    return gpu->ops->wait(gpu);
+}
+
+void net_gpu_fetch_weights(struct weir_net *net)
+{
+    net->on_gpu.are_weights_behind = false;
+    weir_status status =
+        fetch(net, net->weights, net->op_weights, net->n_weight_elems * sizeof(float));
+    (void)status;
+}
+
+void net_gpu_fetch_gradients(struct weir_net *net)
+{
+    if (!net->gradients) {
+        if (!slab_map(&net->own_gradients, net->gradient_bytes)) {
+            return;
+        }
+        net->gradients = (float *)(void *)net->own_gradients.base;
+    }
+    if (net->on_gpu.are_gradients_behind) {
+        net->on_gpu.are_gradients_behind = false;
+        weir_status status = fetch(net, net->gradients, net->op_gradients, net->gradient_bytes);
+        (void)status;
+    }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+/* Weights that others have sent, the batch, and what the step is. */
+static weir_status begin(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    const struct net_run *run = &net->run;
+    size_t n = (size_t)run->n_images;
+    net_enter(net);
+    if (net->on_gpu.is_input_new) {
+        net->on_gpu.is_input_new = false;
+        WEIR_TRY(
+            gpu->ops->upload(gpu, net->io.input, net->caller.input,
+                             n * op_elems(net->plan->shapes[net->plan->input]) * sizeof(float)));
+    }
+    if (run->has_loss) {
+        WEIR_TRY(gpu->ops->upload(gpu, net->io.labels, net->caller.labels, n * sizeof(int32_t)));
+    }
+    const struct backend_step step = {.step = run->step,
+                                      .first_image = net->first_image,
+                                      .inv_n_labelled = run->inv_n_labelled,
+                                      .n_images = run->n_images};
+    return net->backend->set_step(net->backend_context, &step);
+}
+
+/* @param waits  Else the caller may write the next batch, and no more. */
+static weir_status end(struct weir_net *net, bool waits)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (net->run.has_loss && waits) {
+        WEIR_TRY(
+            gpu->ops->download(gpu, net->caller.losses, net->io.losses, sizeof *net->io.losses));
+    }
+    if (waits || !net->run.is_training) {
+        size_t out_bytes = op_elems(net->plan->shapes[net->plan->output]) * sizeof(float);
+        WEIR_TRY(gpu->ops->download(gpu, net->caller.output, net->io.output,
+                                    (size_t)net->run.n_images * out_bytes));
+    }
+    return waits ? gpu->ops->wait(gpu) : gpu->ops->wait_uploads(gpu);
+}
+
+/* The running statistics lie behind all trainable weights. */
+static weir_status fetch_statistics(struct weir_net *net, bool waits)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    size_t first = net->n_trainable_elems, n = net->n_weight_elems - first;
+    net->are_statistics_stale = true;
+    if (n == 0) {
+        return WEIR_OK;
+    }
+    if (!waits) {
+        net->on_gpu.are_weights_behind = true;
+        return WEIR_OK;
+    }
+    return gpu->ops->download(gpu, net->weights + first, net->op_weights + first,
+                              n * sizeof(float));
+}
+
+static void report_buckets(struct weir_net *net, weir_net_bucket_fn on_bucket, void *context)
+{
+    net_gpu_fetch_gradients(net);
+    gradient_buckets_start(net, on_bucket, context);
+    for (int32_t i = 0; i < net->plan->n_ops; i++) {
+        gradient_buckets_op_done(net, &net->plan->ops[i].op);
+    }
+}
+
+/* Weights that are pending are written by the caller's function, in its own memory. */
+static weir_status take_pending(struct weir_net *net)
+{
+    if (!lazy_weights_has_pending(net)) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_net_wait_weights(net));
+    return net_gpu_weights_changed(net);
+}
+
+weir_status net_gpu_step(struct weir_net *net, weir_net_bucket_fn on_bucket, void *bucket_context,
+                         bool waits)
+{
+    bool has_to_wait = waits || on_bucket;
+    net_enter(net);
+    WEIR_TRY(take_pending(net));
+    gradient_buckets_start(net, NULL, NULL);
+    WEIR_TRY(begin(net));
+    WEIR_TRY(run_recorded(net, NET_TRAINING, &net->training));
+    net->on_gpu.are_gradients_behind = true;
+    WEIR_TRY(fetch_statistics(net, has_to_wait));
+    WEIR_TRY(end(net, has_to_wait));
+    if (on_bucket) {
+        report_buckets(net, on_bucket, bucket_context);
+    }
+    return WEIR_OK;
+}
+
+weir_status net_gpu_forward(struct weir_net *net, bool waits)
+{
+    bool has_loss = net->run.has_loss;
+    net_enter(net);
+    WEIR_TRY(take_pending(net));
+    net_refresh_statistics(net);
+    WEIR_TRY(begin(net));
+    WEIR_TRY(
+        run_recorded(net, has_loss ? NET_INFERENCE_WITH_LOSS : NET_INFERENCE, &net->inference));
+    return end(net, waits);
+}
