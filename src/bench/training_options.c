@@ -28,7 +28,7 @@ static const struct weir_option options[] = {
     OPT(momentum,           "momentum",           F64,  "0.9",      0, 1, "X", "Of momentum and rmsprop"),
     OPT(weight_decay,       "weight-decay",       F64,  "0.00004",  0, 1e6, "X", "Weight decay"),
     OPT(uses_bf16,          "use-bf16",           BOOL, NULL,       0, 0, NULL, "Compute in bfloat16, with weights in f32"),
-    OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn or reference"),
+    OPT(backend,            "backend",            TEXT, "onednn",   0, 0, "NAME", "onednn, cuda (an NVIDIA GPU) or reference"),
     OPT(convolution,        "convolution",        TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
     OPT(data_format,        "data-format",        TEXT, NULL,       0, 0, "NAME", "What the back-end computes in: NHWC of onednn, NCHW of reference; another is refused"),
     OPT(threads,            "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs of its host divided by the workers there; also --num-intra-threads"),

@@ -55,8 +55,7 @@ static weir_status compute(struct in_process *training, uint64_t step, struct we
     }
     WEIR_TRY(weir_net_step(training->net, step, NULL, NULL, out));
     if (isfinite(out->loss)) {
-        weir_optimizer_update_net(training->optimizer, training->net,
-                                  weir_net_gradients(training->net, NULL), update.learning_rate,
+        weir_optimizer_update_net(training->optimizer, training->net, NULL, update.learning_rate,
                                   step);
         train_average_add(&training->average, training->net, step);
     }

@@ -44,7 +44,10 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     const bool has_runs = task->config->loop.micro_batches > 1;
     worker->updates_in_backward = train_updates_in_backward(task, worker->n_workers);
     config.updates_in_backward = worker->updates_in_backward;
-    if (!has_runs && !worker->updates_in_backward) {
+    /* Alone, a GPU keeps its gradients and updates from them. */
+    const bool is_alone_on_gpu = worker->n_workers == 1 && weir_backend_is_on_gpu(config.backend) &&
+                                 !has_runs && task->config->group.parameter_servers == 0;
+    if (!has_runs && !worker->updates_in_backward && !is_alone_on_gpu) {
         config.alloc_gradients = alloc_shared;
     }
     worker->exchange.is_joint = can_be_joint(worker);
@@ -60,7 +63,7 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
     worker->n_gradients = weir_net_n_trainable_elems(worker->net);
-    worker->gradients = weir_net_gradients(worker->net, NULL);
+    worker->gradients = is_alone_on_gpu ? NULL : weir_net_gradients(worker->net, NULL);
     worker->run_gradients = NULL;
     if (has_runs) {
         worker->run_gradients = worker->gradients;

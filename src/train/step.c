@@ -71,7 +71,8 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
         WEIR_TRY(weir_net_step_and_update(worker->net, worker->state.step, train_fused_apply,
                                           &update, &result));
     } else {
-        WEIR_TRY(weir_net_step(worker->net, worker->state.step, on_ready, worker, &result));
+        WEIR_TRY(weir_net_step(worker->net, worker->state.step, worker->gradients ? on_ready : NULL,
+                               worker, &result));
     }
     sums->loss += result.n_labelled > 0 ? result.loss * result.n_labelled : 0;
     sums->n_correct += result.n_correct;

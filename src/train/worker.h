@@ -98,7 +98,7 @@ struct worker {
     uint32_t first_image;     /**< Index of this worker's share in the batch. */
     bool updates_in_backward; /**< The weights are new when the backward pass is over
                                    (exchange/fused.h); no gradients are kept. */
-    float *gradients;         /**< Of the step. */
+    float *gradients;         /**< Of the step; NULL: one worker's, on its GPU. */
     float *run_gradients;     /**< Of one of its several runs, the net's; NULL: one run. */
     float *statistics;        /**< Running statistics, in the net's weights. */
     size_t n_gradients, n_statistics;

@@ -4,8 +4,10 @@
 
 bool train_updates_in_backward(const struct train_task *task, int n_workers)
 {
-    return n_workers == 1 && task->config->group.parameter_servers == 0 &&
-           task->config->loop.micro_batches <= 1 && !weir_optimizer_needs_all(&task->optimizer);
+    return n_workers == 1 &&
+           !weir_backend_is_on_gpu(weir_backend_find(task->config->model.backend)) &&
+           task->config->group.parameter_servers == 0 && task->config->loop.micro_batches <= 1 &&
+           !weir_optimizer_needs_all(&task->optimizer);
 }
 
 void train_fused_apply(void *context, const struct weir_gradients *gradients)
