@@ -269,8 +269,9 @@ struct weir_net_config {
     /** For oneDNN in f32; everything else is direct. The bits of the result depend on it. */
     enum weir_convolution convolution;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
-    int32_t
-        gpu; /**< With cuda: which of the GPUs that this process may use (CUDA_VISIBLE_DEVICES). */
+    /** With cuda: which of the GPUs that this process may use (CUDA_VISIBLE_DEVICES), modulo their
+     *  number. */
+    int32_t gpu;
     /** With cuda: the most memory that the net may take there; 0: what the agent has given the job
      *  ($WEIR_DEVICE_MEMORY, bytes), else all there is. */
     size_t gpu_memory_bytes;

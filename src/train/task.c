@@ -209,7 +209,9 @@ struct weir_net_config train_net_config(const struct train_task *task, uint32_t 
         .first_image = first,
         .precision = train_precision(task->config),
         .convolution = train_convolution(task->config),
-        .backend = weir_backend_find(task->config->model.backend)};
+        .backend = weir_backend_find(task->config->model.backend),
+        /* Workers of a host have GPUs of their own, as far as there are any. */
+        .gpu = (int32_t)rank};
 }
 
 struct weir_loader_config train_loader_config(const struct train_task *task,

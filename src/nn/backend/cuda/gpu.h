@@ -78,7 +78,7 @@ struct gpu;
 struct gpu_ops {
     const char *name;
     /**
-     * Opens GPU `index` of those that this process may use.
+     * Opens GPU `index`, modulo their number, of those that this process may use.
      * @param memory_limit  Bytes that `alloc` may have given out at a time; 0: all there is.
      */
     weir_status (*open)(int32_t index, size_t memory_limit, struct gpu **out,

@@ -57,12 +57,11 @@ static weir_status open_context(struct cuda_gpu *gpu, int32_t index, struct weir
                               "NVIDIA's driver does not start: %s (error %u); look at nvidia-smi",
                               cuda_words(&gpu->cu, result), result);
     }
-    if (index < 0 || index >= n) {
+    if (index < 0 || n == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "there is no GPU %d: this process may use %d (CUDA_VISIBLE_DEVICES)",
-                              index, n);
+                              "there is no GPU that this process may use (CUDA_VISIBLE_DEVICES)");
     }
-    WEIR_TRY(check_open(gpu, gpu->cu.device_get(&gpu->device, index), "cuDeviceGet", err));
+    WEIR_TRY(check_open(gpu, gpu->cu.device_get(&gpu->device, index % n), "cuDeviceGet", err));
     result = gpu->cu.context_retain(&gpu->context, gpu->device);
     WEIR_TRY(check_open(gpu, result, "cuDevicePrimaryCtxRetain", err));
     result = gpu->cu.context_set(gpu->context);
