@@ -26,7 +26,7 @@ static const struct weir_option options[] = {
     OPT(seeds,      "seeds",      0,   INT,  "10",     1, IDENTIFICATION_SEEDS_MAX, "N", "Splits that the protocol is repeated with"),
     OPT(batch_size, "batch-size", 0,   INT,  "64",     1, 65536,  "N",      "Pictures at a time"),
     OPT(threads,    "threads",    0,   INT,  "0",      0, 1024,   "N",      "Computing threads; 0: one per CPU"),
-    OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn or reference"),
+    OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn, cuda (an NVIDIA GPU) or reference"),
     OPT(precision,  "precision",  0,   TEXT, "f32",    0, 0,      "NAME",   "f32, or bf16 with --weights, where the processor has bfloat16"),
     OPT(format,     "format",     'o', TEXT, "text",   0, 0,      "FORMAT", "text or json"),
     OPT(is_help,    "help",       'h', BOOL, NULL,     0, 0,      NULL,     "Show this list"),
@@ -105,7 +105,8 @@ static weir_status check(const struct evaluate_options *given, struct weir_error
     }
     if (weir_backend_find(given->backend) == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "backend: \"%.40s\" is neither onednn nor reference", given->backend);
+                              "backend: \"%.40s\" is none of onednn, cuda and reference",
+                              given->backend);
     }
     enum weir_precision precision;
     WEIR_TRY(weir_precision_parse(given->precision, &precision, err));

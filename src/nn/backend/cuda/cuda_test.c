@@ -479,6 +479,101 @@ START_TEST(memory_beyond_the_limit_is_refused)
 
 END_TEST
 
+/* The caller's memory for gradients, and the ranges that were reported complete. */
+struct gradients {
+    float *memory;
+    size_t n_reported;
+};
+
+static void *alloc_gradients(void *context, size_t size_bytes)
+{
+    struct gradients *g = context;
+    g->memory = calloc(1, size_bytes + 64);
+    return g->memory;
+}
+
+static void on_bucket(void *context, size_t first_elem, size_t n_elems)
+{
+    struct gradients *g = context;
+    ck_assert_uint_eq(first_elem, g->n_reported);
+    g->n_reported += n_elems;
+}
+
+/* As several workers need them: whole, in the order of the slab, in memory that others read. */
+START_TEST(gradients_reach_the_caller)
+{
+    struct weir_graph *graph = small_graph();
+    for (int i = 0; i < n_gpus(); i++) {
+        struct gradients g = {NULL, 0};
+        struct weir_net_config config = {.batch = 6, .is_training = true, .backend = &gpus[i]};
+        struct weir_net *plain = make_net(graph, config);
+        config.alloc_gradients = alloc_gradients;
+        config.alloc_context = &g;
+        struct weir_net *net = make_net(graph, config);
+        size_t n;
+        struct weir_step_result result;
+        weir_net_set_bucket_bytes(net, 64);
+        ck_assert_int_eq(weir_net_step(plain, 0, NULL, NULL, &result), WEIR_OK);
+        const float *expected = weir_net_gradients(plain, &n);
+        for (uint64_t step = 0; step < 2; step++) {
+            g.n_reported = 0;
+            ck_assert_int_eq(weir_net_step(net, step, on_bucket, &g, &result), WEIR_OK);
+            ck_assert_uint_eq(g.n_reported, n);
+            ck_assert_ptr_eq(weir_net_gradients(net, NULL), g.memory);
+            ck_assert_double_lt(distance(expected, g.memory, n, 1e-6), TOLERANCE);
+        }
+        weir_net_destroy(net);
+        weir_net_destroy(plain);
+        free(g.memory);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
+struct sent_weights {
+    struct weir_net *net;
+    const float *weights;
+    int n_calls;
+};
+
+static weir_status fetch_weights(void *context, size_t first_elem, size_t n_elems)
+{
+    struct sent_weights *sent = context;
+    memcpy(weir_net_weights(sent->net, NULL) + first_elem, sent->weights + first_elem,
+           n_elems * sizeof(float));
+    sent->n_calls++;
+    return WEIR_OK;
+}
+
+/* Weights that servers send while the step begins are those that it computes with. */
+START_TEST(pending_weights_are_fetched_before_a_step)
+{
+    struct weir_graph *graph = small_graph();
+    for (int i = 0; i < n_gpus(); i++) {
+        struct weir_net_config config = {.batch = 6, .is_training = true, .backend = &gpus[i]};
+        struct weir_net *a = make_net(graph, config), *b = make_net(graph, config);
+        size_t n, n_trainable = weir_net_n_trainable_elems(a);
+        struct weir_step_result x, y;
+        float *weights = weir_net_weights(a, &n);
+        for (size_t k = 0; k < n_trainable; k++) {
+            weights[k] *= 1.5f;
+        }
+        struct sent_weights sent = {b, weights, 0};
+        weir_net_set_pending_weights(b, fetch_weights, &sent);
+        weir_net_weights_changed(a);
+        ck_assert_int_eq(weir_net_step(a, 0, NULL, NULL, &x), WEIR_OK);
+        ck_assert_int_eq(weir_net_step(b, 0, NULL, NULL, &y), WEIR_OK);
+        ck_assert_int_gt(sent.n_calls, 1);
+        ck_assert_double_eq(x.loss, y.loss);
+        weir_net_destroy(a);
+        weir_net_destroy(b);
+    }
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 /* A batch stays on the GPU until the caller asks for the input again. */
 START_TEST(a_batch_is_kept_until_a_new_one_comes)
 {
@@ -507,10 +602,15 @@ END_TEST
 int main(void)
 {
     find_gpus();
-    const TTest *const tests[] = {
-        convolutions_of_odd_shapes,         first_layers,
-        whole_networks_of_every_layer,      inference_alone,
-        updates_are_those_of_the_processor, trainings_in_every_precision,
-        memory_beyond_the_limit_is_refused, a_batch_is_kept_until_a_new_one_comes};
+    const TTest *const tests[] = {convolutions_of_odd_shapes,
+                                  first_layers,
+                                  whole_networks_of_every_layer,
+                                  inference_alone,
+                                  updates_are_those_of_the_processor,
+                                  trainings_in_every_precision,
+                                  memory_beyond_the_limit_is_refused,
+                                  gradients_reach_the_caller,
+                                  pending_weights_are_fetched_before_a_step,
+                                  a_batch_is_kept_until_a_new_one_comes};
     return weir_test_run(weir_test_suite("cuda", tests, WEIR_ARRAY_LEN(tests)));
 }
