@@ -8,63 +8,24 @@
  * 1.1e-5, with AVX2 alone). Batch norms of a few values divide by small deviations, so random
  * networks get 5e-4 (worst seen: below 1e-4).
  */
-#include "nn/nn.h"
-
-#include "base/test_main.h"
-#include "nn/graph/random_graph_test.h"
+#include "compare_nets.h"
 #include "op.h"
 #include "test_backends.h"
-
-#include <math.h>
-#include <string.h>
 
 #define TOLERANCE        1e-5
 #define RANDOM_TOLERANCE 5e-4
 /* Winograd's rounding is several times that of direct sums (worst seen 1.4e-5). */
 #define WINOGRAD_FACTOR 4
 
-struct net_pair {
-    struct weir_net *nets[2]; /* reference, oneDNN */
-    struct weir_step_result results[2];
-};
-
-/* Some nets smooth their labels, no matter which; embeddings cannot. */
-static double smoothing_of(const struct weir_graph *graph)
-{
-    return !weir_graph_is_embedding(graph) && weir_graph_n_parameters(graph) % 2 == 0 ? 0.1 : 0;
-}
-
 static struct weir_net *make_net(const struct weir_graph *graph, const struct weir_backend *backend,
                                  enum weir_convolution convolution, int32_t batch, int32_t n_slices)
 {
-    struct weir_net_config config = {.batch = batch,
-                                     .n_threads = 2,
-                                     .n_slices = n_slices,
-                                     .is_training = true,
-                                     .seed = 4,
-                                     .label_smoothing = smoothing_of(graph),
-                                     .convolution = convolution,
-                                     .backend = backend};
-    struct weir_net *net = NULL;
-    struct weir_error err = {0};
-    weir_status status = weir_net_create(graph, &config, &net, &err);
-    ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    weir_net_init_weights(net, 3);
-    /* Norms and biases are not all ones and zeros in a trained net. */
-    size_t n_params;
-    const struct weir_param *params = weir_net_params(net, &n_params);
-    float *weights = weir_net_weights(net, NULL);
-    struct weir_rng rng;
-    weir_rng_init(&rng, 17, 0);
-    for (size_t i = 0; i < n_params; i++) {
-        for (size_t j = 0; params[i].n_dims == 1 && params[i].is_trainable && j < params[i].n_elems;
-             j++) {
-            weights[params[i].first_elem + j] += 0.3f * (float)weir_rng_normal(&rng);
-        }
-    }
-    weir_net_weights_changed(net);
-    random_batch(net, graph, 8);
-    return net;
+    return compared_net(graph, (struct weir_net_config){.batch = batch,
+                                                        .n_threads = 2,
+                                                        .n_slices = n_slices,
+                                                        .is_training = true,
+                                                        .convolution = convolution,
+                                                        .backend = backend});
 }
 
 /* The reference convolves directly; oneDNN may use Winograd. */
@@ -77,62 +38,6 @@ static struct net_pair make_pair(const struct weir_graph *graph, int32_t batch,
             make_net(graph, backends[i], i == 0 ? WEIR_CONVOLUTION_DIRECT : convolution, batch, 2);
     }
     return pair;
-}
-
-static void free_pair(struct net_pair *pair)
-{
-    weir_net_destroy(pair->nets[0]);
-    weir_net_destroy(pair->nets[1]);
-}
-
-/* Largest difference over the largest value, but over no less than `floor`. */
-static double distance(const float *a, const float *b, size_t n, double floor_)
-{
-    double largest = floor_, difference = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs((double)a[i]));
-        double d = fabs((double)a[i] - (double)b[i]);
-        difference = d > difference || isnan(d) ? d : difference;
-    }
-    return difference / largest;
-}
-
-static void compare_params(const struct net_pair *pair, double tolerance, const char *what)
-{
-    size_t n_params;
-    const struct weir_param *params = weir_net_params(pair->nets[0], &n_params);
-    /* A gradient far smaller than others of its net has their rounding. */
-    size_t n_gradients;
-    const float *gradients = weir_net_gradients(pair->nets[0], &n_gradients);
-    double largest = 1e-6;
-    for (size_t i = 0; i < n_gradients; i++) {
-        largest = fmax(largest, fabs((double)gradients[i]));
-    }
-    for (size_t i = 0; i < n_params; i++) {
-        const struct weir_param *p = &params[i];
-        const float *a = p->is_trainable ? weir_net_gradients(pair->nets[0], NULL)
-                                         : weir_net_weights(pair->nets[0], NULL);
-        const float *b = p->is_trainable ? weir_net_gradients(pair->nets[1], NULL)
-                                         : weir_net_weights(pair->nets[1], NULL);
-        double d = distance(a + p->first_elem, b + p->first_elem, p->n_elems, 1e-2 * largest);
-        const char *suffix = strrchr(p->name, '.');
-        bool is_bias = suffix != NULL && strcmp(suffix, ".bias") == 0;
-        ck_assert_msg(d <= (is_bias ? 2 : 1) * tolerance, "%s: %s differs by %g", what, p->name, d);
-    }
-}
-
-static void compare_forward(const struct net_pair *pair, size_t n_out, int32_t n, double tolerance,
-                            const char *what)
-{
-    struct weir_step_result results[2];
-    for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(weir_net_forward(pair->nets[i], n, &results[i]), WEIR_OK);
-    }
-    double d = distance(weir_net_output(pair->nets[0]), weir_net_output(pair->nets[1]),
-                        n_out * (size_t)n, 1e-6);
-    ck_assert_msg(d <= tolerance, "%s: inference differs by %g", what, d);
-    ck_assert_double_eq_tol(results[0].loss, results[1].loss, tolerance * (1 + results[0].loss));
-    ck_assert_int_eq(results[0].n_labelled, results[1].n_labelled);
 }
 
 static void compare_pair(const struct weir_graph *graph, struct net_pair *pair, int32_t batch,
@@ -162,25 +67,6 @@ static void compare_backends(const struct weir_graph *graph, int32_t batch, doub
     compare_pair(graph, &pair, batch, tolerance, what);
     pair = make_pair(graph, batch, other_convolution());
     compare_pair(graph, &pair, batch, WINOGRAD_FACTOR * tolerance, what);
-}
-
-/* Two convolutions, so that the second one's gradient by its input shows in the first one's. */
-static struct weir_graph *conv_graph(int32_t c, const struct weir_conv_params *params)
-{
-    struct weir_graph *graph = weir_graph_create();
-    struct weir_conv_params first = {.k = c,
-                                     .kernel_h = 3,
-                                     .kernel_w = 3,
-                                     .stride = 1,
-                                     .pad_h = 1,
-                                     .pad_w = 1,
-                                     .has_bias = true};
-    weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 13, 11});
-    x = weir_graph_conv(graph, "first", x, &first);
-    x = weir_graph_conv(graph, "second", x, params);
-    x = weir_graph_linear(graph, "fc", x, 7, true);
-    weir_graph_softmax_loss(graph, "loss", x);
-    return graph;
 }
 
 static const int32_t odd_channels[] = {1, 3, 17, 19, 33};

@@ -5,15 +5,9 @@
  * Tolerances are those of compare_test.c; in bf16, where every tensor is rounded, and in TF32, losses
  * are compared along a training.
  */
-#include "nn/nn.h"
-
-#include "base/test_main.h"
 #include "emulated/emulated.h"
-#include "nn/graph/random_graph_test.h"
+#include "nn/backend/compare_nets.h"
 #include "nn/optimizer.h"
-
-#include <math.h>
-#include <string.h>
 
 #define TOLERANCE        1e-5
 #define RANDOM_TOLERANCE 5e-4
@@ -75,115 +69,32 @@ static int n_gpus(void)
     return has_real ? N_GPUS : N_GPUS - 1;
 }
 
-static double smoothing_of(const struct weir_graph *graph)
-{
-    return !weir_graph_is_embedding(graph) && weir_graph_n_parameters(graph) % 2 == 0 ? 0.1 : 0;
-}
-
 static struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config)
 {
-    struct weir_net *net = NULL;
-    struct weir_error err = {0};
     config.n_threads = 1;
-    config.seed = 4;
-    config.label_smoothing = config.is_training ? smoothing_of(graph) : 0;
-    weir_status status = weir_net_create(graph, &config, &net, &err);
-    ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    weir_net_init_weights(net, 3);
-    size_t n_params;
-    const struct weir_param *params = weir_net_params(net, &n_params);
-    float *weights = weir_net_weights(net, NULL);
-    struct weir_rng rng;
-    weir_rng_init(&rng, 17, 0);
-    for (size_t i = 0; i < n_params; i++) {
-        for (size_t j = 0; params[i].n_dims == 1 && params[i].is_trainable && j < params[i].n_elems;
-             j++) {
-            weights[params[i].first_elem + j] += 0.3f * (float)weir_rng_normal(&rng);
-        }
-    }
-    weir_net_weights_changed(net);
-    random_batch(net, graph, 8);
-    return net;
+    return compared_net(graph, config);
 }
 
-/* Largest difference over the largest value, but over no less than `floor`. */
-static double distance(const float *a, const float *b, size_t n, double floor_)
-{
-    double largest = floor_, difference = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs((double)a[i]));
-        double d = fabs((double)a[i] - (double)b[i]);
-        difference = d > difference || isnan(d) ? d : difference;
-    }
-    return difference / largest;
-}
-
-struct pair {
-    struct weir_net *reference, *gpu;
-};
-
-static struct pair make_pair(const struct weir_graph *graph, int i_gpu, int32_t batch,
-                             bool keeps_all)
+static struct net_pair make_pair(const struct weir_graph *graph, int i_gpu, int32_t batch,
+                                 bool keeps_all)
 {
     struct weir_net_config config = {
         .batch = batch, .n_slices = 2, .is_training = true, .backend = &weir_reference_backend};
-    struct pair pair = {.reference = make_net(graph, config)};
+    struct net_pair pair = {.nets[0] = make_net(graph, config)};
     config.backend = &gpus[i_gpu];
     config.keeps_all = keeps_all;
-    pair.gpu = make_net(graph, config);
+    pair.nets[1] = make_net(graph, config);
     return pair;
 }
 
-static void free_pair(struct pair *pair)
-{
-    weir_net_destroy(pair->reference);
-    weir_net_destroy(pair->gpu);
-}
-
-static void compare_params(const struct pair *pair, double tolerance, const char *what)
-{
-    size_t n_params, n_gradients;
-    const struct weir_param *params = weir_net_params(pair->reference, &n_params);
-    const float *gradients[] = {weir_net_gradients(pair->reference, &n_gradients),
-                                weir_net_gradients(pair->gpu, NULL)};
-    const float *weights[] = {weir_net_weights(pair->reference, NULL),
-                              weir_net_weights(pair->gpu, NULL)};
-    double largest = 1e-6;
-    for (size_t i = 0; i < n_gradients; i++) {
-        largest = fmax(largest, fabs((double)gradients[0][i]));
-    }
-    for (size_t i = 0; i < n_params; i++) {
-        const struct weir_param *p = &params[i];
-        const float *const *values = p->is_trainable ? gradients : weights;
-        double d = distance(values[0] + p->first_elem, values[1] + p->first_elem, p->n_elems,
-                            1e-2 * largest);
-        const char *suffix = strrchr(p->name, '.');
-        bool is_bias = suffix != NULL && strcmp(suffix, ".bias") == 0;
-        ck_assert_msg(d <= (is_bias ? 2 : 1) * tolerance, "%s: %s differs by %g", what, p->name, d);
-    }
-}
-
-static void compare_forward(const struct pair *pair, size_t n_out, int32_t n, double tolerance,
-                            const char *what)
-{
-    struct weir_step_result a, b;
-    ck_assert_int_eq(weir_net_forward(pair->reference, n, &a), WEIR_OK);
-    ck_assert_int_eq(weir_net_forward(pair->gpu, n, &b), WEIR_OK);
-    double d = distance(weir_net_output(pair->reference), weir_net_output(pair->gpu),
-                        n_out * (size_t)n, 1e-6);
-    ck_assert_msg(d <= tolerance, "%s: inference differs by %g", what, d);
-    ck_assert_double_eq_tol(a.loss, b.loss, tolerance * (1 + a.loss));
-    ck_assert_int_eq(a.n_labelled, b.n_labelled);
-}
-
-static void compare_step(const struct weir_graph *graph, const struct pair *pair, uint64_t step,
+static void compare_step(const struct weir_graph *graph, const struct net_pair *pair, uint64_t step,
                          int32_t batch, double tolerance, const char *what)
 {
     struct weir_step_result a, b;
     size_t n_out = (size_t)weir_graph_output_shape(graph).c;
-    ck_assert_int_eq(weir_net_step(pair->reference, step, NULL, NULL, &a), WEIR_OK);
-    ck_assert_int_eq(weir_net_step(pair->gpu, step, NULL, NULL, &b), WEIR_OK);
-    double d = distance(weir_net_output(pair->reference), weir_net_output(pair->gpu),
+    ck_assert_int_eq(weir_net_step(pair->nets[0], step, NULL, NULL, &a), WEIR_OK);
+    ck_assert_int_eq(weir_net_step(pair->nets[1], step, NULL, NULL, &b), WEIR_OK);
+    double d = distance(weir_net_output(pair->nets[0]), weir_net_output(pair->nets[1]),
                         n_out * (size_t)batch, 1e-6);
     ck_assert_msg(d <= tolerance, "%s: outputs differ by %g", what, d);
     ck_assert_double_eq_tol(a.loss, b.loss, tolerance * (1 + a.loss));
@@ -197,31 +108,13 @@ static void compare(const struct weir_graph *graph, int i_gpu, int32_t batch, do
 {
     char name[128];
     size_t n_out = (size_t)weir_graph_output_shape(graph).c;
-    struct pair pair = make_pair(graph, i_gpu, batch, keeps_all);
+    struct net_pair pair = make_pair(graph, i_gpu, batch, keeps_all);
     snprintf(name, sizeof name, "GPU %d, %s", i_gpu, what);
     compare_step(graph, &pair, 7, batch, tolerance, name);
     compare_step(graph, &pair, 8, batch, tolerance, name);
     compare_forward(&pair, n_out, batch, tolerance, name);
     compare_forward(&pair, n_out, batch - 2, tolerance, name);
     free_pair(&pair);
-}
-
-static struct weir_graph *conv_graph(int32_t c, const struct weir_conv_params *params)
-{
-    struct weir_graph *graph = weir_graph_create();
-    struct weir_conv_params first = {.k = c,
-                                     .kernel_h = 3,
-                                     .kernel_w = 3,
-                                     .stride = 1,
-                                     .pad_h = 1,
-                                     .pad_w = 1,
-                                     .has_bias = true};
-    weir_value_t x = weir_graph_input(graph, (struct weir_shape){2, 13, 11});
-    x = weir_graph_conv(graph, "first", x, &first);
-    x = weir_graph_conv(graph, "second", x, params);
-    x = weir_graph_linear(graph, "fc", x, 7, true);
-    weir_graph_softmax_loss(graph, "loss", x);
-    return graph;
 }
 
 START_TEST(convolutions_of_odd_shapes)
@@ -311,9 +204,9 @@ START_TEST(inference_alone)
         size_t n_out = (size_t)weir_graph_output_shape(graph).c;
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
             struct weir_net_config config = {.batch = 5, .backend = &weir_reference_backend};
-            struct pair pair = {.reference = make_net(graph, config)};
+            struct net_pair pair = {.nets[0] = make_net(graph, config)};
             config.backend = &gpus[i_gpu];
-            pair.gpu = make_net(graph, config);
+            pair.nets[1] = make_net(graph, config);
             char what[64];
             snprintf(what, sizeof what, "GPU %d, seed %d", i_gpu, (int)seed);
             compare_forward(&pair, n_out, 5, RANDOM_TOLERANCE, what);
