@@ -2,7 +2,8 @@
  * The inside of a net: a plan with memory, threads and a back-end.
  *
  *   params.c             the parameter table, slab positions, initial weights
- *   net_run.c            the programs of a step and of a forward pass
+ *   net_run.c            the programs of a step and of a forward pass: their tasks
+ *   net_step.c           steps and forward passes as the caller asks for them
  *   net_update.c         new weights: after backward, or where gradients are made
  *   gradient_buckets.c   reports complete gradient buckets in slab order
  *   lazy_weights.c       fetches pending weights layer by layer
@@ -160,7 +161,11 @@ weir_status net_gpu_leave_lane(struct weir_net *net) WEIR_MUST_CHECK;
 void net_gpu_fetch_weights(struct weir_net *net);
 void net_gpu_fetch_gradients(struct weir_net *net);
 
-/* net_run.c, for net_update.c and net_gpu.c. */
+/* net_run.c and net_step.c, for each other, net_update.c and net_gpu.c. */
+
+/** What the first slices have measured, added up in slice order: the sum does not depend on which thread
+ *  was first. */
+struct weir_step_result net_sum_losses(const struct weir_net *net, int32_t n_slices);
 
 /** Batch norms' copies of the running statistics, if steps have moved those. */
 void net_refresh_statistics(struct weir_net *net);
