@@ -35,20 +35,36 @@ static const char *const missing[] = {
     "test_image_decoder_decode_jpeg_rgb",
     "test_image_decoder_decode_pnm_rgb",
     "test_image_decoder_decode_tiff_rgb",
-    "test_batchnorm_example_training_mode", /* training */
+};
+
+/* Cases whose expected outputs are those of numpy's generator. ONNX leaves the generator to who
+ * implements Dropout, and another one is here: the cases must run, and come out otherwise.
+ * training_test.c says what holds instead. */
+static const char *const drawn[] = {
     "test_training_dropout_default",
     "test_training_dropout_default_mask",
     "test_training_dropout_mask",
 };
 
-static bool is_missing(const char *name)
+static bool is_one_of(const char *name, const char *const *names, size_t n)
 {
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(missing); i++) {
-        if (strcmp(missing[i], name) == 0) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], name) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_expected(const char *name, bool is_right, weir_status status)
+{
+    if (is_one_of(name, missing, WEIR_ARRAY_LEN(missing))) {
+        return status == WEIR_ERR_UNSUPPORTED;
+    }
+    if (is_one_of(name, drawn, WEIR_ARRAY_LEN(drawn))) {
+        return status == WEIR_OK && !is_right;
+    }
+    return is_right;
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
@@ -217,8 +233,7 @@ static int play_group(const char *root, const char *group, bool only_interprets,
         }
         ++*out_n;
         bool is_right = play_case(path, only_interprets, &status, why);
-        bool is_expected = is_missing(entry->d_name) ? status == WEIR_ERR_UNSUPPORTED : is_right;
-        if (!is_expected) {
+        if (!is_expected(entry->d_name, is_right, status)) {
             n_wrong++;
             printf("%s/%s: %s\n", group, entry->d_name, why);
         }
@@ -233,7 +248,8 @@ static void play_all(bool only_interprets)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(groups); i++) {
         n_wrong += play_group(getenv("WEIR_SHARED_DATA"), groups[i], only_interprets, &n);
     }
-    printf("%d cases, %d wrong, %zu refused\n", n, n_wrong, WEIR_ARRAY_LEN(missing));
+    printf("%d cases, %d wrong, %zu refused, %zu with other random numbers\n", n, n_wrong,
+           WEIR_ARRAY_LEN(missing), WEIR_ARRAY_LEN(drawn));
     (void)fflush(stdout); /* a failed check ends the process */
     ck_assert_int_ge(n, LEAST_CASES);
     ck_assert_int_eq(n_wrong, 0);

@@ -80,7 +80,7 @@ static weir_status run_step(struct weir_onnx *onnx, size_t i_step, struct weir_e
 
 static bool is_constant(const struct weir_onnx *onnx, const struct onnx_step *step)
 {
-    bool is = true;
+    bool is = !onnx_node_draws(step->node);
     for (size_t i = 0; i < step->node->n_in; i++) {
         is = is && (step->in[i] < 0 || onnx->is_constant[step->in[i]]);
     }

@@ -14,6 +14,9 @@
  * ones, and takes longer: some models' first runs of many images take three times as long. Plans of
  * eight shapes are kept.
  *
+ * Training mode: BatchNormalization takes the moments of the run's batch. Dropout draws by Philox: a
+ * seed gives the same mask in each run; without one each run has its own.
+ *
  * Shapes are those of each run's inputs, so that a free dimension, as the batch, may be another in
  * each run. Elements have the types that the standard says; sums are made in f32 or wider, and NaN
  * may become 0 in an activation.

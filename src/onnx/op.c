@@ -42,6 +42,17 @@ bool onnx_op_is_known(const char *type)
     return onnx_op_find(type, INT64_MAX) != NULL;
 }
 
+bool onnx_node_may_train(const struct onnx_node *node)
+{
+    return strcmp(node->type, "Dropout") == 0 && node->n_in > 2 && node->in[2][0] != '\0';
+}
+
+bool onnx_node_draws(const struct onnx_node *node)
+{
+    const struct onnx_call call = {.node = node};
+    return onnx_node_may_train(node) && onnx_attribute(&call, "seed") == NULL;
+}
+
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 static weir_status charge(struct onnx_call *call, enum weir_dtype dtype, int32_t rank,

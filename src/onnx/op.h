@@ -41,6 +41,12 @@ struct onnx_call {
 const struct onnx_op *onnx_op_find(const char *type, int64_t opset);
 /** Is there a form of any opset? */
 bool onnx_op_is_known(const char *type);
+/** May the node's outputs differ from those of its last run though the inputs are the same? So
+ *  Dropout's in training mode, where it names no seed. */
+bool onnx_node_draws(const struct onnx_node *node);
+/** Is it Dropout that an input sets to training or not? Its output is then a view of its input in
+ *  one run, and another tensor in the next. */
+bool onnx_node_may_train(const struct onnx_node *node);
 
 /* ---- inputs and outputs ---------------------------------------------------------------------- */
 

@@ -200,6 +200,9 @@ static weir_status run_interpreted(struct fast_plan *plan, struct fast_action *a
 static bool is_fixed(const struct fast_plan *plan, const struct onnx_step *step)
 {
     bool is = strcmp(step->node->type, "Shape") != 0 && strcmp(step->node->type, "Size") != 0;
+    if (onnx_node_draws(step->node)) {
+        return false;
+    }
     for (size_t i = 0; is && i < step->node->n_in; i++) {
         if (step->in[i] >= 0 && !fast_is_constant(plan, step->in[i])) {
             return false;
@@ -252,8 +255,11 @@ static void place_outputs(struct fast_plan *plan, const struct onnx_step *step,
         if (step->out[i] >= 0) {
             plan->values[step->out[i]].place = FAST_RUNTIME;
             note_shape(action, i, values[step->out[i]]);
-            if (region_has(&plan->fast->region, values[step->out[i]]->data)) {
-                pin(plan, step, values[step->out[i]]->data);
+            const void *viewed = onnx_node_may_train(step->node)
+                                     ? fast_tensor(plan, step->in[0])->data
+                                     : values[step->out[i]]->data;
+            if (region_has(&plan->fast->region, viewed)) {
+                pin(plan, step, viewed);
             }
         }
     }

@@ -43,28 +43,95 @@ static struct moments find_moments(const struct weir_tensor *x, size_t first, si
 
 /* ---- batch ------------------------------------------------------------------------------------ */
 
-static weir_status run_batch(struct onnx_call *call, struct weir_error *err)
+/** What a channel is normalised by. */
+struct channel {
+    double mean, variance; /* of all elements, not of a sample: divided by their number */
+};
+
+/* A list of numbers, without channels, is one channel. */
+static struct onnx_split split_channels(const struct weir_tensor *x)
+{
+    return x->rank > 1 ? onnx_split_at(x, 1) : (struct onnx_split){x->n_elems, 1, 1};
+}
+
+static struct channel channel_of_batch(const struct weir_tensor *x, struct onnx_split split,
+                                       size_t c)
+{
+    const double n = (double)split.n_outer * (double)split.n_inner;
+    double sum = 0, squares = 0;
+    for (size_t image = 0; image < split.n_outer; image++) {
+        size_t first = (image * split.n + c) * split.n_inner;
+        for (size_t i = first; i < first + split.n_inner; i++) {
+            sum += onnx_get(x, i);
+        }
+    }
+    double mean = sum / n;
+    for (size_t image = 0; image < split.n_outer; image++) {
+        size_t first = (image * split.n + c) * split.n_inner;
+        for (size_t i = first; i < first + split.n_inner; i++) {
+            double off = onnx_get(x, i) - mean;
+            squares += off * off;
+        }
+    }
+    return (struct channel){mean, squares / n};
+}
+
+static void normalise_channel(const struct onnx_call *call, struct onnx_split split, size_t c,
+                              struct channel channel, struct weir_tensor *y)
 {
     const struct weir_tensor *x = onnx_in(call, 0);
     const double eps = onnx_float(call, "epsilon", 1e-5F);
-    struct weir_tensor *y;
-    if (x->rank < 2 || onnx_int(call, "training_mode", 0) != 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "training mode is not supported: export the model for inference");
-    }
-    WEIR_TRY(check_floats(x, err));
-    struct onnx_split split = onnx_split_at(x, 1);
-    static const char *const names[] = {"", "scale", "bias", "mean", "variance"};
-    for (size_t i = 1; i < 5; i++) {
-        WEIR_TRY(check_count(onnx_in(call, i), split.n, names[i], err));
-    }
-    WEIR_TRY(onnx_out_like(call, 0, x, &y, err));
-    for (size_t plane = 0; plane < split.n_outer * split.n; plane++) {
-        size_t c = plane % split.n;
-        double scale = onnx_get(call->in[1], c) / sqrt(onnx_get(call->in[4], c) + eps);
-        double shift = onnx_get(call->in[2], c) - onnx_get(call->in[3], c) * scale;
-        for (size_t i = plane * split.n_inner; i < (plane + 1) * split.n_inner; i++) {
+    double scale = onnx_get(call->in[1], c) / sqrt(channel.variance + eps);
+    double shift = onnx_get(call->in[2], c) - channel.mean * scale;
+    for (size_t image = 0; image < split.n_outer; image++) {
+        size_t first = (image * split.n + c) * split.n_inner;
+        for (size_t i = first; i < first + split.n_inner; i++) {
             onnx_put(y, i, onnx_get(x, i) * scale + shift);
+        }
+    }
+}
+
+static weir_status check_batch(const struct onnx_call *call, bool is_training,
+                               struct weir_error *err)
+{
+    const struct weir_tensor *x = onnx_in(call, 0);
+    const size_t n = split_channels(x).n;
+    static const char *const names[] = {"", "scale", "bias", "mean", "variance"};
+    WEIR_TRY(check_floats(x, err));
+    if (is_training && x->n_elems == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the mean of a batch without elements");
+    }
+    for (size_t i = 1; i < 5; i++) {
+        WEIR_TRY(check_count(onnx_in(call, i), n, names[i], err));
+    }
+    return WEIR_OK;
+}
+
+/* In training mode a channel is normalised by its own mean and variance, and the means over batches
+ * that were given are moved towards them. */
+static weir_status run_batch(struct onnx_call *call, struct weir_error *err)
+{
+    const struct weir_tensor *x = onnx_in(call, 0);
+    const bool is_training = onnx_int(call, "training_mode", 0) != 0;
+    const double momentum = onnx_float(call, "momentum", 0.9F);
+    struct weir_tensor *y, *running[2] = {NULL};
+    WEIR_TRY(check_batch(call, is_training, err));
+    WEIR_TRY(onnx_out_like(call, 0, x, &y, err));
+    for (size_t i = 0; is_training && i < 2; i++) {
+        if (onnx_has_out(call, i + 1)) {
+            WEIR_TRY(onnx_out_like(call, i + 1, onnx_in(call, i + 3), &running[i], err));
+        }
+    }
+    struct onnx_split split = split_channels(x);
+    for (size_t c = 0; c < split.n; c++) {
+        const struct channel given = {onnx_get(call->in[3], c), onnx_get(call->in[4], c)};
+        const struct channel own = is_training ? channel_of_batch(x, split, c) : given;
+        normalise_channel(call, split, c, own, y);
+        if (running[0] != NULL) {
+            onnx_put(running[0], c, given.mean * momentum + own.mean * (1 - momentum));
+        }
+        if (running[1] != NULL) {
+            onnx_put(running[1], c, given.variance * momentum + own.variance * (1 - momentum));
         }
     }
     return WEIR_OK;

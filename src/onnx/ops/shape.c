@@ -94,26 +94,6 @@ static weir_status run_unsqueeze(struct onnx_call *call, struct weir_error *err)
     return onnx_alias(call, 0, x, rank, dims, err);
 }
 
-static weir_status run_dropout(struct onnx_call *call, struct weir_error *err)
-{
-    struct weir_tensor *x = onnx_in(call, 0), *mask;
-    if (onnx_in_number(call, 2, 0) != 0 && onnx_in_number(call, 1, 0.5) != 0) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "training mode is not supported: export the model for inference");
-    }
-    WEIR_TRY(onnx_alias(call, 0, x, x->rank, x->dims, err));
-    if (onnx_has_out(call, 1)) {
-        bool is_old = call->opset < 10; /* the mask has the type of x */
-        WEIR_TRY(
-            onnx_out(call, 1, is_old ? x->dtype : WEIR_DTYPE_BOOL, x->rank, x->dims, &mask, err));
-        const double one = 1;
-        for (size_t i = 0; i < mask->n_elems; i++) {
-            onnx_put(mask, (size_t)i, one);
-        }
-    }
-    return WEIR_OK;
-}
-
 /* ---- sizes ------------------------------------------------------------------------------------ */
 
 static weir_status run_shape(struct onnx_call *call, struct weir_error *err)
@@ -300,7 +280,6 @@ const struct onnx_op onnx_ops_shape[] = {
     {"Flatten", 1, 1, 1, run_flatten, NULL},
     {"Squeeze", 1, 1, 1, run_squeeze, NULL},
     {"Unsqueeze", 1, 1, 1, run_unsqueeze, NULL},
-    {"Dropout", 7, 1, 2, run_dropout, NULL},
     {"Shape", 1, 1, 1, run_shape, NULL},
     {"Size", 1, 1, 1, run_size, NULL},
     {"Constant", 1, 0, 1, run_constant, NULL},
