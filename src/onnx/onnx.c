@@ -99,6 +99,28 @@ void weir_onnx_free(struct weir_onnx *onnx)
     }
 }
 
+/* Dropout that a constant turns off does not train. */
+static bool may_train(const struct weir_onnx *onnx, const struct onnx_step *step)
+{
+    const struct onnx_call call = {.node = step->node};
+    if (step->op == NULL || !onnx_node_may_train(step->node)) {
+        return step->op != NULL && strcmp(step->node->type, "BatchNormalization") == 0 &&
+               onnx_int(&call, "training_mode", 0) != 0;
+    }
+    const struct weir_tensor *mode =
+        onnx->is_constant[step->in[2]] ? onnx->values[step->in[2]] : NULL;
+    return mode == NULL || (mode->n_elems > 0 && onnx_get(mode, 0) != 0);
+}
+
+bool weir_onnx_mixes_rows(const struct weir_onnx *onnx)
+{
+    bool mixes = false;
+    for (size_t i = 0; !mixes && i < onnx->n_steps; i++) {
+        mixes = may_train(onnx, &onnx->steps[i]);
+    }
+    return mixes;
+}
+
 const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n)
 {
     *out_n = onnx->n_inputs;

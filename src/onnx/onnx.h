@@ -62,6 +62,10 @@ void weir_onnx_free(struct weir_onnx *onnx);
 const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n);
 const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, size_t *out_n);
 
+/** Has it a step in training mode, or one that an input may set to it? What a row of a batch gives
+ *  then depends on the other rows, or on its place among them. */
+bool weir_onnx_mixes_rows(const struct weir_onnx *onnx);
+
 /**
  * Runs the model.
  * @param in   A tensor for each input; not changed, but the outputs may refer to them.

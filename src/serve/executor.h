@@ -63,6 +63,7 @@ struct serve_model {
     const char *place;            /**< "the GPU"; NULL: the processor. */
     const struct serve_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
+    bool mixes_rows; /**< A row's answer depends on the other rows: requests are not joined. */
 };
 
 /** What a kind of executor does. Others call serve_model_… below. */
@@ -122,7 +123,8 @@ void serve_model_unload(struct serve_model *model);
  */
 const char *serve_model_metadata(struct serve_model *model, const char *key);
 
-/** Is the first dimension of every input and output free (and there is an input)? */
+/** Is the first dimension of every input and output free (and there is an input), and are rows kept
+ *  apart? */
 bool serve_model_is_batched(const struct serve_model *model);
 
 /**

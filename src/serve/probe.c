@@ -155,7 +155,8 @@ static weir_status learn(struct serve_model *model, struct weir_signature *signa
     for (size_t i = 0; i < signature->n_outputs; i++) {
         WEIR_TRY(learn_output(&signature->outputs[i], ones[i], err));
     }
-    signature->is_batched = inputs_are_free(signature) && grows(model, signature, size, ones);
+    signature->is_batched =
+        !model->mixes_rows && inputs_are_free(signature) && grows(model, signature, size, ones);
     for (size_t i = 0; signature->is_batched && i < signature->n_outputs; i++) {
         signature->outputs[i].dims[0] = -1;
     }

@@ -45,7 +45,8 @@ static weir_status describe(struct weir_onnx *onnx, struct serve_model **out,
     self->model = (struct serve_model){.inputs = self->ports,
                                        .n_inputs = n_inputs,
                                        .outputs = self->ports + n_inputs,
-                                       .n_outputs = n_outputs};
+                                       .n_outputs = n_outputs,
+                                       .mixes_rows = weir_onnx_mixes_rows(onnx)};
     *out = &self->model;
     return WEIR_OK;
 }
