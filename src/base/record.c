@@ -3,6 +3,7 @@
 #include "base/secret.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -341,4 +342,26 @@ weir_status weir_record_check_times(const struct weir_resource *resource, const 
         }
     }
     return WEIR_OK;
+}
+
+bool weir_record_of_text(const struct weir_resource *resource, const char *text,
+                         struct weir_arena *arena, void *record)
+{
+    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    bool is_read = json != NULL && weir_record_from_json(resource, json, WEIR_RECORD_TRUSTED, arena,
+                                                         record, NULL) == WEIR_OK;
+    json_decref(json);
+    return is_read;
+}
+
+weir_status weir_record_check_text(const struct weir_resource *resource, const char *text,
+                                   struct weir_arena *arena, void *record, struct weir_error *err)
+{
+    json_t *json;
+    WEIR_TRY(weir_json_parse(text, strlen(text), resource->name, &json, err));
+    weir_status status =
+        weir_record_from_json(resource, json, WEIR_RECORD_REPORT, arena, record, err);
+    json_decref(json);
+    WEIR_TRY(status);
+    return weir_record_check_times(resource, record, err);
 }

@@ -149,6 +149,17 @@ json_t *weir_record_to_json(const struct weir_resource *resource, const void *re
 char *weir_record_text(const struct weir_resource *resource, const void *record,
                        struct weir_arena *arena);
 
+/** Fill `record` from a text that Weir itself made. @return false, `record` undefined: it is NULL, or of
+ *  another form. */
+bool weir_record_of_text(const struct weir_resource *resource, const char *text,
+                         struct weir_arena *arena, void *record);
+
+/** The same of a text that comes from outside: each field is checked, and its times
+ *  (weir_record_check_times). @return INVALID. */
+weir_status weir_record_check_text(const struct weir_resource *resource, const char *text,
+                                   struct weir_arena *arena, void *record,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /**
  * Is each INT field whose unit is "ms" a time that a row can have: from 1970 to before year 10000? For
  * records of outside, whose times are added to. @return INVALID with the field's name.

@@ -130,10 +130,14 @@ static weir_status take_group(struct measure *measure, int64_t first, struct wei
     return WEIR_OK;
 }
 
-/* What a model says of each picture of the group: its label, in the arena, which the model's outputs
- * are not; and whether that is right. */
+/** What a model says of each picture of a group; labels in the arena, where its outputs are not. */
+struct said {
+    const char **labels;
+    double *losses;
+};
+
 static weir_status ask(struct measure *measure, size_t i_model, const struct group *group,
-                       struct weir_arena *arena, const char **labels, struct weir_error *err)
+                       struct weir_arena *arena, struct said *said, struct weir_error *err)
 {
     struct weir_tensor *const *outputs;
     struct batch_model *model = measure->models[i_model];
@@ -148,9 +152,10 @@ static weir_status ask(struct measure *measure, size_t i_model, const struct gro
             probability =
                 strcmp(classes[k].label, group->truths[i]) == 0 ? classes[k].value : probability;
         }
-        labels[i] = n > 0 ? weir_arena_strdup(arena, classes[0].label) : "";
-        measure_score_add(&measure->scores[i_model], strcmp(labels[i], group->truths[i]) == 0,
-                          probability);
+        said->labels[i] = n > 0 ? weir_arena_strdup(arena, classes[0].label) : "";
+        said->losses[i] = measure_loss(probability);
+        measure_score_add(&measure->scores[i_model], strcmp(said->labels[i], group->truths[i]) == 0,
+                          said->losses[i]);
     }
     return WEIR_OK;
 }
@@ -158,17 +163,17 @@ static weir_status ask(struct measure *measure, size_t i_model, const struct gro
 static weir_status measure_group(struct measure *measure, const struct group *group,
                                  struct weir_arena *arena, struct weir_error *err)
 {
-    const char **labels[MODELS_MAX];
+    struct said said[MODELS_MAX];
     for (size_t i = 0; i < measure->spec->n_models && group->n_in > 0; i++) {
-        labels[i] = WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, const char *);
-        WEIR_TRY(ask(measure, i, group, arena, labels[i], err));
+        said[i] = (struct said){WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, const char *),
+                                WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, double)};
+        WEIR_TRY(ask(measure, i, group, arena, &said[i], err));
     }
     for (int64_t k = 0; measure->spec->n_models == 2 && k < group->n_in; k++) {
-        bool is_first = strcmp(labels[0][k], group->truths[k]) == 0;
-        bool is_second = strcmp(labels[1][k], group->truths[k]) == 0;
-        measure->pairs.only_first += is_first && !is_second;
-        measure->pairs.only_second += is_second && !is_first;
-        measure->pairs.n_other += strcmp(labels[0][k], labels[1][k]) != 0;
+        const char *first = said[0].labels[k], *second = said[1].labels[k];
+        measure_pairs_add(&measure->pairs, strcmp(first, group->truths[k]) == 0,
+                          strcmp(second, group->truths[k]) == 0, strcmp(first, second) == 0,
+                          said[1].losses[k] - said[0].losses[k]);
     }
     return WEIR_OK;
 }
@@ -220,6 +225,9 @@ static json_t *figures(const struct measure *measure)
         add(metrics, "difference", measure_accuracy(first) - measure_accuracy(second));
         add(metrics, "p_value", measure_p_value(&measure->pairs));
         add(metrics, "better", measure_better(&measure->pairs, measure->spec->of[0].alpha));
+        add(metrics, "only_model", (double)measure->pairs.only_first);
+        add(metrics, "only_live", (double)measure->pairs.only_second);
+        add(metrics, "loss_m2", measure->pairs.loss_m2);
     }
     return metrics;
 }

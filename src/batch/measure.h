@@ -9,8 +9,11 @@
  * One task does it. The figures are metrics of its run, at step 0:
  *     accuracy, loss, samples, errors                              of the model
  *     live_accuracy, live_loss, disagreement, difference, p_value, better   with a second one
+ *     only_model, only_live, loss_m2                               of which others can test anew
  * "errors" are pictures that cannot be read, "samples" the others. "better" is 1 if the model is
- * significantly better than the live one, -1 if it is worse, else 0.
+ * significantly better than the live one, -1 if it is worse, else 0. "only_model" and "only_live" are
+ * the pictures on which one alone is right; "loss_m2" is the sum of the squares of the distances of each
+ * picture's difference in loss, live less model, from their mean.
  */
 #ifndef WEIR_BATCH_MEASURE_H
 #define WEIR_BATCH_MEASURE_H
@@ -30,10 +33,20 @@ struct measure_score {
 struct measure_pairs {
     int64_t only_first, only_second; /**< Pictures on which one alone is right. */
     int64_t n_other;                 /**< On which they answer differently. */
+    int64_t n;
+    double loss_mean, loss_m2; /**< Of the differences in loss, second less first (Welford). */
 };
 
-/** One picture more. @param probability  That the truth was given; 0 counts as the least that a float has. */
-void measure_score_add(struct measure_score *score, bool is_right, double probability);
+/** The loss of a picture: -ln of the probability that the truth was given. 0 counts as the least that a
+ *  float has. */
+double measure_loss(double probability);
+
+/** One picture more, and its loss. */
+void measure_score_add(struct measure_score *score, bool is_right, double loss);
+
+/** One picture more: who is right, whether they answer alike, and the difference of their losses. */
+void measure_pairs_add(struct measure_pairs *pairs, bool is_first, bool is_second, bool is_alike,
+                       double loss_difference);
 
 /** @return The share that is right; 0 of none. */
 double measure_accuracy(const struct measure_score *score);

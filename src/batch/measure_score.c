@@ -1,15 +1,33 @@
 #include "batch/measure.h"
 
 #include "base/macros.h"
+#include "stats/paired.h"
 
 #include <float.h>
 #include <math.h>
 
-void measure_score_add(struct measure_score *score, bool is_right, double probability)
+double measure_loss(double probability)
+{
+    return -log(probability > FLT_MIN ? probability : FLT_MIN);
+}
+
+void measure_score_add(struct measure_score *score, bool is_right, double loss)
 {
     score->n++;
     score->n_right += is_right;
-    score->loss -= log(probability > FLT_MIN ? probability : FLT_MIN);
+    score->loss += loss;
+}
+
+void measure_pairs_add(struct measure_pairs *pairs, bool is_first, bool is_second, bool is_alike,
+                       double loss_difference)
+{
+    double distance = loss_difference - pairs->loss_mean;
+    pairs->n++;
+    pairs->loss_mean += distance / (double)pairs->n;
+    pairs->loss_m2 += distance * (loss_difference - pairs->loss_mean);
+    pairs->only_first += is_first && !is_second;
+    pairs->only_second += is_second && !is_first;
+    pairs->n_other += !is_alike;
 }
 
 double measure_accuracy(const struct measure_score *score)
@@ -17,16 +35,12 @@ double measure_accuracy(const struct measure_score *score)
     return score->n > 0 ? (double)score->n_right / (double)score->n : 0;
 }
 
-/* 2 * P(X <= k) for X ~ B(n, 1/2), in logarithms: n may be large. */
+/* Both sides are alike. */
 double measure_p_value(const struct measure_pairs *pairs)
 {
-    double n = (double)(pairs->only_first + pairs->only_second), p = 0;
-    int64_t least = WEIR_MIN(pairs->only_first, pairs->only_second);
-    for (int64_t k = 0; k <= least; k++) {
-        double ways = lgamma(n + 1) - lgamma((double)k + 1) - lgamma(n - (double)k + 1);
-        p += 2 * exp(ways - n * log(2));
-    }
-    return p < 1 ? p : 1;
+    uint64_t most = (uint64_t)WEIR_MAX(pairs->only_first, pairs->only_second);
+    uint64_t least = (uint64_t)WEIR_MIN(pairs->only_first, pairs->only_second);
+    return WEIR_MIN(2 * weir_mcnemar_p(most, least), 1.0);
 }
 
 int measure_better(const struct measure_pairs *pairs, double alpha)

@@ -45,12 +45,37 @@ START_TEST(a_score_sums_what_is_right_and_how_sure_the_truth_was)
 {
     struct measure_score score = {0};
     ck_assert_double_eq(measure_accuracy(&score), 0);
-    measure_score_add(&score, true, 0.5);
-    measure_score_add(&score, false, 0.25);
-    measure_score_add(&score, false, 0);
+    measure_score_add(&score, true, measure_loss(0.5));
+    measure_score_add(&score, false, measure_loss(0.25));
+    measure_score_add(&score, false, measure_loss(0));
     ck_assert_double_eq_tol(measure_accuracy(&score), 1.0 / 3, 1e-12);
     ck_assert(isfinite(score.loss));
     ck_assert_double_ge(score.loss, log(8));
+}
+
+END_TEST
+
+/* Two passes over the same numbers. */
+START_TEST(pairs_keep_what_a_paired_test_needs)
+{
+    static const double differences[] = {0.5, -0.25, 0, 3, 1e-3, -7};
+
+    enum { N = WEIR_ARRAY_LEN(differences) };
+    struct measure_pairs pairs = {0};
+    double mean = 0, m2 = 0;
+    for (size_t i = 0; i < N; i++) {
+        measure_pairs_add(&pairs, i % 2 == 0, i % 3 == 0, i % 2 == 0, differences[i]);
+        mean += differences[i] / N;
+    }
+    for (size_t i = 0; i < N; i++) {
+        m2 += (differences[i] - mean) * (differences[i] - mean);
+    }
+    ck_assert_int_eq(pairs.n, N);
+    ck_assert_int_eq(pairs.only_first, 2);  /* 2, 4 */
+    ck_assert_int_eq(pairs.only_second, 1); /* 3 */
+    ck_assert_int_eq(pairs.n_other, 3);
+    ck_assert_double_eq_tol(pairs.loss_mean, mean, 1e-12);
+    ck_assert_double_eq_tol(pairs.loss_m2, m2, 1e-9);
 }
 
 END_TEST
@@ -62,6 +87,7 @@ int main(void)
     tcase_add_test(tcase, the_p_value_is_that_of_the_exact_test);
     tcase_add_test(tcase, who_is_better_is_said_only_if_it_is_hardly_chance);
     tcase_add_test(tcase, a_score_sums_what_is_right_and_how_sure_the_truth_was);
+    tcase_add_test(tcase, pairs_keep_what_a_paired_test_needs);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

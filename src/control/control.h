@@ -148,7 +148,7 @@ json_t *control_measure_spec(const struct weir_ion_doc_pipeline *doc, const char
 json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc);
 
 /** Carry out one outbox action ("start_training", "stop_training", "start_prediction",
- *  "stop_prediction", "start_replica", "stop_replica", "alert_action", "shift_deployment"). An action that
+ *  "stop_prediction", "start_evaluation", "stop_evaluation", "start_replica", "stop_replica", "alert_action", "shift_deployment"). An action that
  *  has become pointless is WEIR_OK. */
 weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,
                             const char *payload, struct weir_error *err) WEIR_MUST_CHECK;

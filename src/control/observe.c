@@ -1,5 +1,6 @@
 #include "control/observe.h"
 
+#include "control/evaluation.h"
 #include "control/rollout.h"
 #include "ion/decision.h"
 #include "ion/feedback.h"
@@ -289,5 +290,6 @@ weir_status control_ion_tick(struct control *control, struct weir_txn *txn, cons
     struct weir_ion_event tick = {
         .type = WEIR_ION_EVENT_TICK, .actor = "system", .observed = observed, .n_observed = n};
     WEIR_TRY(control_rollout_gather(control, txn, &state, &tick, err));
+    WEIR_TRY(control_evaluation_gather(control, txn, &state, &tick, err));
     return control_ion_step(control, txn, &state, &tick, err);
 }

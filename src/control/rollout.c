@@ -2,6 +2,7 @@
 
 #include "base/uuid.h"
 #include "control/deploy.h"
+#include "control/evaluation.h"
 #include "store/event.h"
 #include "store/stmt.h"
 
@@ -92,6 +93,7 @@ weir_status control_rollout_look(struct control *control, struct weir_txn *txn,
     }
     /* Tried here, and done in a transaction that writes only if something comes of it. */
     WEIR_TRY(control_rollout_gather(control, txn, state, &tick, err));
+    WEIR_TRY(control_evaluation_gather(control, txn, state, &tick, err));
     WEIR_TRY(weir_ion_step(state, &tick, control->now_ms, control->arena, &actions, err));
     *next_ms = actions.n > 0 ? control->now_ms
                              : WEIR_MIN(*next_ms, control->now_ms + CONTROL_ROLLOUT_LOOK_MS);

@@ -3,6 +3,7 @@
 
 #include "control/alerter.h"
 #include "control/deploy.h"
+#include "control/evaluation.h"
 #include "control/rollout.h"
 #include "store/table.h"
 
@@ -328,7 +329,8 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
         return weir_error_set(err, WEIR_ERR_INTERNAL, "outbox action %s without ion or pipeline",
                               kind);
     }
-    if (strcmp(kind, "stop_training") == 0 || strcmp(kind, "stop_prediction") == 0) {
+    if (strcmp(kind, "stop_training") == 0 || strcmp(kind, "stop_prediction") == 0 ||
+        strcmp(kind, "stop_evaluation") == 0) {
         return stop_job(control, txn, &action, "the ION no longer wants it", err);
     }
     WEIR_TRY(weir_ion_load(txn, action.ion, control->arena, &state, err));
@@ -337,6 +339,10 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     }
     if (strcmp(kind, "start_prediction") == 0) {
         return start_prediction(control, txn, &state, &action, err);
+    }
+    if (strcmp(kind, "start_evaluation") == 0) {
+        return control_evaluation_start(control, txn, &state, action.pipeline, action.training,
+                                        err);
     }
     return weir_error_set(err, WEIR_ERR_INTERNAL, "unknown outbox action \"%s\"", kind);
 }

@@ -11,6 +11,7 @@
  *     ion_restart.c  what starts again by its restart rule
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_rollout.c  versions that are tried among the requests of a deployment
+ *     ion_evaluation.c  versions that are measured for a policy
  *     ion_review.c   what people ask for: approve, reject, roll back
  *     ion_sandbox.c  trials of the ION itself: its mode, trainings in a row, the way into production
  *     ion_deploy.c   what a replica must serve
@@ -195,6 +196,9 @@ struct weir_ion_candidate *engine_candidate(struct engine *engine, const char *i
 /** Is a serving candidate there? NULL if not. */
 struct weir_ion_candidate *engine_serving(struct engine *engine, const char *link);
 
+/** The version of the candidate's model that its link serves; 0: nothing, or another model. */
+int64_t engine_serving_version(struct engine *engine, const struct weir_ion_candidate *candidate);
+
 /** Does it stand at a policy: does it wait for people or a time? */
 bool engine_is_standing(const struct weir_ion_candidate *candidate);
 
@@ -282,6 +286,30 @@ struct weir_ion_wanted *engine_wanted(const struct engine *engine, const struct 
  *  what links that are gone had given to a trial. */
 void engine_shift(struct engine *engine, const struct weir_ion_doc *doc,
                   const struct weir_ion_wanted *before);
+
+/* ion_evaluation.c */
+
+/** JSON of a weir_policy_evaluation; NULL: the policy measures nothing. */
+char *engine_evaluation(struct engine *engine, const struct weir_ion_candidate *candidate,
+                        const struct weir_ion_doc_link *link, size_t i_policy);
+
+/** It waits as it did `before`, and is measured as the verdict says. */
+void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *candidate,
+                              const struct weir_ion_candidate *before,
+                              const struct weir_policy_verdict *told);
+
+/** Its measurement was begun, or cannot be. */
+void engine_on_measuring(struct engine *engine);
+
+/** Jobs that measure for candidates of the ION, in the arena. */
+struct engine_jobs {
+    const char **items;
+    size_t n;
+};
+struct engine_jobs engine_evaluation_jobs(const struct engine *engine);
+
+/** Stop those that measured before and that no candidate waits for any more. */
+void engine_stop_evaluations(struct engine *engine, const struct engine_jobs *before);
 
 /* ion_review.c */
 weir_status engine_on_review(struct engine *engine);

@@ -90,6 +90,7 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, step_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When that step was asked for"),
     WEIR_FIELD(weir_ion_candidate, begun_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it came into effect"),
     WEIR_FIELD(weir_ion_candidate, base,          JSON, WEIR_FIELD_READ_ONLY, "", "The deployment's figures at that time"),
+    WEIR_FIELD(weir_ion_candidate, evaluation,    JSON, WEIR_FIELD_READ_ONLY, "", "How it is measured for the policy where it stands"),
     WEIR_FIELD(weir_ion_candidate, made_by,       TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered its training by hand, or registered it"),
     WEIR_FIELD(weir_ion_candidate, served_seq,    INT,  WEIR_FIELD_READ_ONLY, "", "Order of serving; 0 = never"),
     WEIR_FIELD(weir_ion_candidate, served_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it began to serve"),
@@ -255,6 +256,10 @@ static weir_status save_action(struct weir_txn *txn, const struct weir_ion_state
         return save_outbox(txn, state, action, "start_prediction", arena, now_ms, err);
     case WEIR_ION_ACTION_STOP_PREDICTION:
         return save_outbox(txn, state, action, "stop_prediction", arena, now_ms, err);
+    case WEIR_ION_ACTION_START_EVALUATION:
+        return save_outbox(txn, state, action, "start_evaluation", arena, now_ms, err);
+    case WEIR_ION_ACTION_STOP_EVALUATION:
+        return save_outbox(txn, state, action, "stop_evaluation", arena, now_ms, err);
     case WEIR_ION_ACTION_SHIFT:
         return save_outbox(txn, state, action, "shift_deployment", arena, now_ms, err);
     case WEIR_ION_ACTION_DEPLOYED:

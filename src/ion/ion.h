@@ -43,7 +43,7 @@ weir_status weir_ion_load_doc(struct weir_txn *txn, const char *name, struct wei
 /**
  * Write state and actions: ION, pipelines and candidates; policy decisions; events and alerts; and
  * the START, STOP and SHIFT actions as outbox entries of kind "start_training", "stop_training",
- * "start_prediction", "stop_prediction" or "shift_deployment" with payload
+ * "start_prediction", "stop_prediction", "start_evaluation", "stop_evaluation" or "shift_deployment" with payload
  * {"ion","pipeline","training","job","cause"}, and of a link that is gone
  * {"deployment","model","serving","trial"}. The deployment of a pipeline needs no action: it is in
  * its row.

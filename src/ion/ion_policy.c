@@ -52,12 +52,17 @@ static int64_t last_served_ms(const struct engine *engine, const char *link)
     return last_ms;
 }
 
+int64_t engine_serving_version(struct engine *engine, const struct weir_ion_candidate *candidate)
+{
+    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    bool is_same_model = serving != NULL && strcmp(serving->model, candidate->model) == 0;
+    return is_same_model ? serving->version : 0;
+}
+
 struct weir_policy_inputs engine_inputs(struct engine *engine,
                                         const struct weir_ion_candidate *candidate,
                                         const struct weir_ion_doc_link *link, size_t i_policy)
 {
-    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
-    bool is_same_model = serving != NULL && strcmp(serving->model, candidate->model) == 0;
     return (struct weir_policy_inputs){
         .policy = link != NULL ? link->policies.items[i_policy].text : NULL,
         .i_policy = (int64_t)i_policy,
@@ -67,12 +72,13 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
         .candidate_version = candidate->version,
         .candidate_state = candidate->state,
         .newest_other_version = newest_other(engine, candidate),
-        .serving_version = is_same_model ? serving->version : 0,
+        .serving_version = engine_serving_version(engine, candidate),
         .last_served_ms = last_served_ms(engine, candidate->link),
         .made_by = candidate->made_by,
         .approvals = candidate->approvals,
         .metrics = candidate->metrics,
-        .trial = link != NULL ? engine_trial(engine, candidate, link, i_policy) : NULL};
+        .trial = link != NULL ? engine_trial(engine, candidate, link, i_policy) : NULL,
+        .evaluation = link != NULL ? engine_evaluation(engine, candidate, link, i_policy) : NULL};
 }
 
 void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
@@ -115,6 +121,7 @@ static void set_state(struct engine *engine, struct weir_ion_candidate *candidat
     candidate->until_ms = 0;
     candidate->waits_for = candidate->waits_why = NULL;
     engine_end_trial(candidate);
+    candidate->evaluation = NULL;
     candidate->updated_ms = engine->now_ms;
 }
 
@@ -177,6 +184,9 @@ static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
     const struct weir_ion_candidate before = *candidate;
     set_state(engine, candidate, state);
     engine_try(engine, candidate, &before, told);
+    if (weir_policy_ops(policy)->measures) {
+        engine_measure_candidate(engine, candidate, &before, told);
+    }
     candidate->until_ms = told->until_ms;
     candidate->waits_for = (char *)policy->kind->name;
     candidate->waits_why = (char *)told->rule;
@@ -313,6 +323,7 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
     *out_goes_on = passes && !is_end;
     if (passes && !is_end) {
         engine_end_trial(candidate);
+        candidate->evaluation = NULL;
         candidate->position++;
         candidate->position_ms = engine->now_ms;
         candidate->approvals = NULL;
@@ -400,7 +411,7 @@ struct weir_ion_candidate *engine_come(struct engine *engine, const struct weir_
     offered.link = weir_arena_strdup(engine->arena, link->id);
     offered.state = WEIR_CANDIDATE_WAITING;
     offered.served_seq = offered.served_ms = offered.until_ms = offered.position = 0;
-    offered.approvals = offered.waits_for = offered.waits_why = NULL;
+    offered.approvals = offered.waits_for = offered.waits_why = offered.evaluation = NULL;
     engine_end_trial(&offered);
     offered.created_ms = offered.updated_ms = offered.position_ms = engine->now_ms;
     return engine_add_candidate(engine, offered);

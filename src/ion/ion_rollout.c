@@ -113,7 +113,7 @@ bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
     return weir_policy_ops(policy)->watches && strcmp(told->verdict, WEIR_VERDICT_WAIT) == 0 &&
            engine_is(candidate->state, told->state) &&
            engine_is(candidate->waits_for, policy->kind->name) && candidate->step == told->step &&
-           !told->is_begun;
+           !told->is_begun && !told->is_to_measure;
 }
 
 const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,

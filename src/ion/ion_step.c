@@ -197,6 +197,9 @@ static weir_status dispatch(struct engine *engine)
     case WEIR_ION_EVENT_CANCELLED:
         engine_on_ended(engine);
         break;
+    case WEIR_ION_EVENT_MEASURING:
+        engine_on_measuring(engine);
+        break;
     case WEIR_ION_EVENT_FROZEN:
         engine_on_frozen(engine);
         break;
@@ -219,6 +222,7 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
     }
     engine_arm_triggers(&engine);
     const struct weir_ion_wanted *wanted = engine_wanted(&engine, &before.doc);
+    const struct engine_jobs jobs = engine_evaluation_jobs(&engine);
     weir_status status = dispatch(&engine);
     if (status != WEIR_OK) {
         *state = before; /* Its rows are as they were: what was armed are copies. */
@@ -226,6 +230,7 @@ weir_status weir_ion_step(struct weir_ion_state *state, const struct weir_ion_ev
     }
     engine_start_pending(&engine);
     engine_shift(&engine, &before.doc, wanted);
+    engine_stop_evaluations(&engine, &jobs);
     return WEIR_OK;
 }
 

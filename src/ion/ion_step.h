@@ -12,6 +12,8 @@
  *     PENDING_REVIEW (a person is asked) ⇄ WAITING (for a time)
  *                    → APPROVED → SERVING → RETIRED (another one serves)
  *                    ↘ REJECTED           ↘ ROLLED_BACK
+ * A policy that measures has a job made, and waits for its end; the job is stopped when the candidate
+ * leaves the policy.
  * A policy that tries versions among the requests of a deployment has SHADOW and CANARY in place of
  * WAITING; a canary that fails is ROLLED_BACK, and so is what is tried when its link or ION goes.
  * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
@@ -44,6 +46,7 @@
 #include "base/status.h"
 #include "ion/firing.h"
 #include "ion/ion_doc.h"
+#include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
 #include "ion/replica.h"
 
@@ -146,6 +149,8 @@ struct weir_ion_candidate {
     int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
     int64_t begun_ms;      /**< When that came into effect; 0 = not yet. */
     char *base;            /**< JSON: the figures at that time (struct weir_ion_figures). */
+    char *
+        evaluation; /**< JSON: a weir_policy_evaluation, while a policy has it measured; else NULL. */
     char *made_by;      /**< Who triggered its training by hand or registered it; NULL = nobody. */
     int64_t served_seq; /**< Order of serving; 0 = never served. */
     int64_t served_ms;
@@ -230,6 +235,12 @@ struct weir_ion_traffic {
     struct weir_ion_figures figures;
 };
 
+/** How the measurement of a candidate goes, as a TICK sees it. */
+struct weir_ion_measured {
+    const char *candidate;                 /**< Identifier. */
+    struct weir_policy_evaluation figures; /**< Its `state`, `problem` and what follows. */
+};
+
 /** What a link that ends in a deployment wants of it. */
 struct weir_ion_wanted {
     const char *model; /**< NULL: nothing. */
@@ -246,7 +257,7 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_MODEL,   /**< models[0]: a new version; pipeline: that trained it, or NULL. */
     WEIR_ION_EVENT_DATASET, /**< datasets[0]: a new version. */
     WEIR_ION_EVENT_TICK, /**< Time has passed; observed: what triggers look at; traffic: how those do
-                               that are watched. */
+                               that are watched; measured: of those that are measured. */
     WEIR_ION_EVENT_TRIGGER,  /**< pipeline, actor. */
     WEIR_ION_EVENT_RUN,      /**< times, actor: every training that may be started by hand. */
     WEIR_ION_EVENT_PROMOTED, /**< actor: a sandbox goes on in production. */
@@ -266,6 +277,8 @@ enum weir_ion_event_type {
     WEIR_ION_EVENT_FINISHED,  /**< pipeline, training; of replicas: job. */
     WEIR_ION_EVENT_FAILED,    /**< pipeline, training, note; of replicas: job. */
     WEIR_ION_EVENT_CANCELLED, /**< The same; note: by whom. A person wanted it: no alert. */
+    WEIR_ION_EVENT_MEASURING, /**< candidate, number (of its measurement), job, run: it was begun; note
+                                 instead: why it cannot be. */
     WEIR_ION_EVENT_FROZEN, /**< pipeline, training: of a preparation that is FREEZING; version: of the
                                  dataset that it makes. */
 };
@@ -289,6 +302,10 @@ struct weir_ion_event {
     size_t n_models;
     const struct weir_ion_traffic *traffic;
     size_t n_traffic;
+    const struct weir_ion_measured *measured;
+    size_t n_measured;
+    const char *candidate; /**< Identifier. */
+    int64_t number;
     const struct weir_ion_model
         *defaults; /**< Of APPLIED: those that links name as their default. */
     size_t n_defaults;
@@ -310,11 +327,13 @@ enum weir_ion_action_type {
                                  another thing than before (weir_ion_wanted_of). Of a link that is
                                  gone, with its ION or from its document: deployment, and wanted as
                                  it leaves it: `trial`, which was tried, gets nothing any more. */
-    WEIR_ION_ACTION_DECIDED,  /**< decision: to be stored. */
-    WEIR_ION_ACTION_FIRED,    /**< firing: to be stored. */
-    WEIR_ION_ACTION_EVENT,    /**< kind, message, actor: to the event log. */
-    WEIR_ION_ACTION_ALERT,    /**< key, kind, severity (NULL: the kind's), message: raise. */
-    WEIR_ION_ACTION_RESOLVE,  /**< key: the alert's cause is gone. */
+    WEIR_ION_ACTION_START_EVALUATION, /**< key, pipeline = the candidate, number of its measurement. */
+    WEIR_ION_ACTION_STOP_EVALUATION, /**< key, pipeline = the link, job. */
+    WEIR_ION_ACTION_DECIDED,         /**< decision: to be stored. */
+    WEIR_ION_ACTION_FIRED,           /**< firing: to be stored. */
+    WEIR_ION_ACTION_EVENT,           /**< kind, message, actor: to the event log. */
+    WEIR_ION_ACTION_ALERT,           /**< key, kind, severity (NULL: the kind's), message: raise. */
+    WEIR_ION_ACTION_RESOLVE,         /**< key: the alert's cause is gone. */
 };
 
 struct weir_ion_action {

@@ -1,5 +1,6 @@
 #include "ion/policy.h"
 
+#include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@ const struct weir_registry weir_policies = {
            "chain: what passes one comes to the next, and behind the last it serves.",
     .kinds = policies,
     .n_kinds = WEIR_ARRAY_LEN(policies),
-    .planned = WEIR_WORDS("evaluate", "ab"),
+    .planned = WEIR_WORDS("ab"),
 };
 
 // clang-format off
@@ -39,6 +40,7 @@ static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, rejected_by,          TEXT, 0, "", "Who rejects it"),
     WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
     WEIR_FIELD(weir_policy_inputs, trial,                JSON, 0, "", "How it does among the requests of the deployment"),
+    WEIR_FIELD(weir_policy_inputs, evaluation,           JSON, 0, "", "How right it is on the policy's dataset"),
 };
 // clang-format on
 
@@ -179,6 +181,9 @@ static weir_status replay(const json_t *json, struct weir_arena *arena,
     WEIR_TRY(weir_record_check_times(&weir_policy_inputs_resource, &inputs, err));
     if (inputs.trial != NULL) {
         WEIR_TRY(weir_policy_trial_check(inputs.trial, arena, err));
+    }
+    if (inputs.evaluation != NULL) {
+        WEIR_TRY(weir_policy_evaluation_check(inputs.evaluation, arena, err));
     }
     WEIR_TRY(read_policy(json_object_get(json, "policy"), "$.policy", arena, &policy, err));
     struct weir_policy_verdict told = weir_policy_decide(&policy, &inputs, arena);

@@ -54,6 +54,8 @@ struct weir_policy_inputs {
     char *
         trial; /**< JSON: a weir_policy_trial; NULL: the policy does not try versions (policy_trial.h).
                   */
+    char *evaluation; /**< JSON: a weir_policy_evaluation; NULL: the policy measures nothing
+                           (policy_evaluation.h). */
 };
 
 extern const struct weir_resource weir_policy_inputs_resource;
@@ -64,11 +66,12 @@ struct weir_policy_verdict {
                             arena. */
     int64_t until_ms;    /**< Of WAIT: when to ask again, later than now_ms; 0: no time is known. */
     /* Of WAIT, of a policy that watches; the rest of them is 0 where nothing is tried. */
-    const char *state; /**< The candidate's meanwhile; NULL: as for any other policy. */
-    int64_t share_ppm; /**< Of the deployment's requests, that the candidate is to answer. */
-    int64_t step;      /**< Which of the policy's shares that is, from 0. */
-    bool is_mirrored;  /**< Answers are to be compared, by copies of requests. */
-    bool is_begun;     /**< What was wanted is in effect: figures count from now on. */
+    const char *state;  /**< The candidate's meanwhile; NULL: as for any other policy. */
+    int64_t share_ppm;  /**< Of the deployment's requests, that the candidate is to answer. */
+    int64_t step;       /**< Which of the policy's shares that is, from 0. */
+    bool is_mirrored;   /**< Answers are to be compared, by copies of requests. */
+    bool is_begun;      /**< What was wanted is in effect: figures count from now on. */
+    bool is_to_measure; /**< It is to be measured, beside what serves now. */
 };
 
 /** A person who approves, and in which roles. */
@@ -91,7 +94,8 @@ struct weir_policy_ops {
     bool
         watches; /**< While a candidate waits here it is asked again with every tick; what it says is
                      recorded if it is another thing than before. */
-    bool tries;  /**< Its candidates get requests of a deployment: the link must end in one. */
+    bool measures; /**< It has its candidates measured on a dataset: its options name `dataset`. */
+    bool tries;    /**< Its candidates get requests of a deployment: the link must end in one. */
     bool ends_chain; /**< It must be the last of its chain: what waits behind it would give the
                          requests back to the version before. */
     /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */

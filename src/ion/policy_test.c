@@ -18,10 +18,11 @@ static const char *const of_each[] = {
     "{\"kind\":\"rate-limit\",\"min_interval_s\":10}",
     "{\"kind\":\"freeze-window\",\"start\":\"0/10 * * * * ?\",\"duration_s\":3}",
     "{\"kind\":\"expiry\",\"max_age_s\":12}",
+    "{\"kind\":\"evaluate\",\"dataset\":\"held-out\",\"timeout_s\":9}",
     "{\"kind\":\"shadow\",\"timeout_s\":9}",
     "{\"kind\":\"canary\",\"hold_s\":1,\"timeout_s\":9}",
 };
-_Static_assert(WEIR_ARRAY_LEN(of_each) == 8, "one of each kind");
+_Static_assert(WEIR_ARRAY_LEN(of_each) == 9, "one of each kind");
 
 /** The row's inputs alone give the same verdict and rule. */
 static void check_replay(const struct weir_policy_inputs *inputs,
@@ -106,7 +107,12 @@ static const struct {
      "$.policy.days: "},
     {"{\"kind\":\"freeze-window\",\"start\":\"0 0 8 * * ?\"}", NULL,
      "$.policy: expected from and to"},
-    {"\"evaluate\"", NULL, "$.policy: \"evaluate\" is not a policy of this version"},
+    {"\"evaluate\"", NULL, "$.policy.dataset: missing"},
+    {"{\"kind\":\"evaluate\",\"dataset\":\"\"}", NULL, "$.policy.dataset: "},
+    {"{\"kind\":\"evaluate\",\"dataset\":\"d\",\"metric\":\"f1\"}", NULL, "$.policy.metric: "},
+    {"{\"kind\":\"evaluate\",\"dataset\":\"d\",\"margin\":1}", NULL, "$.policy.margin: "},
+    {"{\"kind\":\"evaluate\",\"dataset\":\"d\",\"on_failure\":\"wait\"}", NULL,
+     "$.policy.on_failure: "},
     {"\"ab\"", NULL, "$.policy: \"ab\" is not a policy of this version"},
     {"\"always-updates\"", NULL, "$.policy: \"always-updates\" is none of "},
     {"{\"kind\":\"manual\",\"share\":1}", NULL, "$.policy.share: unknown option"},

@@ -40,17 +40,6 @@ const struct weir_resource weir_ion_figures_resource =
 const struct weir_resource weir_policy_trial_resource =
     WEIR_RESOURCE("trial", "policy_trial", weir_policy_trial, trial_fields);
 
-/** Is the text a record of that form? */
-static bool read_text(const struct weir_resource *resource, const char *text,
-                      struct weir_arena *arena, void *out)
-{
-    json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
-    bool is_read = json != NULL && weir_record_from_json(resource, json, WEIR_RECORD_TRUSTED, arena,
-                                                         out, NULL) == WEIR_OK;
-    json_decref(json);
-    return is_read;
-}
-
 char *weir_policy_trial_text(const struct weir_policy_trial *trial, struct weir_arena *arena)
 {
     return weir_record_text(&weir_policy_trial_resource, trial, arena);
@@ -60,20 +49,14 @@ weir_status weir_policy_trial_check(const char *text, struct weir_arena *arena,
                                     struct weir_error *err)
 {
     struct weir_policy_trial trial = {0};
-    json_t *json;
-    WEIR_TRY(weir_json_parse(text, strlen(text), "trial", &json, err));
-    weir_status status = weir_record_from_json(&weir_policy_trial_resource, json,
-                                               WEIR_RECORD_REPORT, arena, &trial, err);
-    json_decref(json);
-    WEIR_TRY(status);
-    return weir_record_check_times(&weir_policy_trial_resource, &trial, err);
+    return weir_record_check_text(&weir_policy_trial_resource, text, arena, &trial, err);
 }
 
 struct weir_policy_trial weir_policy_trial_of(const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena)
 {
     struct weir_policy_trial trial = {0};
-    return read_text(&weir_policy_trial_resource, inputs->trial, arena, &trial)
+    return weir_record_of_text(&weir_policy_trial_resource, inputs->trial, arena, &trial)
                ? trial
                : (struct weir_policy_trial){0};
 }
@@ -122,7 +105,7 @@ struct weir_ion_figures weir_ion_figures_since(const char *base_text,
                                                struct weir_arena *arena)
 {
     struct weir_ion_figures base = {0};
-    if (!read_text(&weir_ion_figures_resource, base_text, arena, &base) ||
+    if (!weir_record_of_text(&weir_ion_figures_resource, base_text, arena, &base) ||
         base.server_ms != now->server_ms) {
         return *now;
     }

@@ -1,0 +1,48 @@
+#include "ion/policy_evaluation.h"
+
+#include <string.h>
+
+// clang-format off
+static const struct weir_field fields[] = {
+    WEIR_FIELD(weir_policy_evaluation, n,              INT,  0, "", "Measurements asked for so far"),
+    WEIR_FIELD(weir_policy_evaluation, asked_ms,       INT,  0, "ms", "When the last was asked for"),
+    WEIR_FIELD(weir_policy_evaluation, live_version,   INT,  0, "", "Version that it compares with; 0: none"),
+    WEIR_FIELD(weir_policy_evaluation, job,            TEXT, 0, "", "Job that measures"),
+    WEIR_FIELD(weir_policy_evaluation, run,            TEXT, 0, "", "Its run, which has the figures"),
+    WEIR_FIELD(weir_policy_evaluation, state,          TEXT, 0, "", "The job's state"),
+    WEIR_FIELD(weir_policy_evaluation, problem,        TEXT, 0, "", "Why nothing was measured"),
+    WEIR_FIELD(weir_policy_evaluation, n_samples,      INT,  0, "", "Pictures that both were asked"),
+    WEIR_FIELD(weir_policy_evaluation, n_errors,       INT,  0, "", "Pictures that cannot be read"),
+    WEIR_FIELD(weir_policy_evaluation, accuracy,       F64,  0, "", "Share on which the version is right"),
+    WEIR_FIELD(weir_policy_evaluation, loss,           F64,  0, "", "Its mean loss"),
+    WEIR_FIELD(weir_policy_evaluation, live_accuracy,  F64,  0, "", "Share on which the version that serves is right"),
+    WEIR_FIELD(weir_policy_evaluation, live_loss,      F64,  0, "", "Its mean loss"),
+    WEIR_FIELD(weir_policy_evaluation, only_candidate, INT,  0, "", "Pictures on which the version alone is right"),
+    WEIR_FIELD(weir_policy_evaluation, only_live,      INT,  0, "", "Pictures on which the one that serves alone is right"),
+    WEIR_FIELD(weir_policy_evaluation, loss_m2,        F64,  0, "", "Squares of the distances of the differences in loss from their mean, summed"),
+};
+// clang-format on
+
+const struct weir_resource weir_policy_evaluation_resource =
+    WEIR_RESOURCE("evaluation", "policy_evaluation", weir_policy_evaluation, fields);
+
+char *weir_policy_evaluation_text(const struct weir_policy_evaluation *evaluation,
+                                  struct weir_arena *arena)
+{
+    return weir_record_text(&weir_policy_evaluation_resource, evaluation, arena);
+}
+
+struct weir_policy_evaluation weir_policy_evaluation_of(const char *text, struct weir_arena *arena)
+{
+    struct weir_policy_evaluation read = {0};
+    return weir_record_of_text(&weir_policy_evaluation_resource, text, arena, &read)
+               ? read
+               : (struct weir_policy_evaluation){0};
+}
+
+weir_status weir_policy_evaluation_check(const char *text, struct weir_arena *arena,
+                                         struct weir_error *err)
+{
+    struct weir_policy_evaluation read = {0};
+    return weir_record_check_text(&weir_policy_evaluation_resource, text, arena, &read, err);
+}
