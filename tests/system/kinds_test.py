@@ -16,6 +16,7 @@ ION = {"kind": "ion", "name": "door",
 
 SAMPLES = {
     "freeze-window": {"days": "MON-FRI", "from": "08:00", "to": "18:00"},
+    "evaluate": {"dataset": "staff", "metric": "loss", "margin": -0.1, "alpha": 0.01, "min_samples": 10, "least_accuracy": 0.5, "on_failure": "pass"},
     "canary": {"steps": [10, 100], "hold_s": 60, "max_error_rate": 0.01, "max_p99_ms": 50.0},
     "shadow": {"min_requests": 100, "max_disagreement": 0.05, "max_latency_ratio": 1.5},
     "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},

@@ -164,6 +164,7 @@ export interface Candidate {
     begun_ms: Time | null // When it came into effect (ms)
     blob: string // SHA-256 of the model file
     created_ms: Time // When it came to the link (ms)
+    evaluation: unknown // How it is measured for the policy where it stands
     id: string // ION:LINK:MODEL-VERSION
     ion: string // ION
     is_mirrored: boolean // Its answers are compared with those of the version that serves

@@ -200,13 +200,13 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 // clang-format off
 static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_policy_evaluate, dataset, "dataset", TEXT, WEIR_OPTION_REQUIRED, NULL, 0, 0, "Dataset of a folder of pictures per class, on whose newest version both are measured; or NAME@v2"),
-    {.name = "metric", .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_policy_evaluate, metric), .fallback = "accuracy", .words = WEIR_WORDS("accuracy", "loss"), .doc = "What is compared: accuracy or loss"},
-    WEIR_OPT_JSON(weir_policy_evaluate, margin, "margin", F64, 0, NULL, -1e6, 1e6, "How much better it must be; below 0: how much worse it may be"),
+    {.name = "metric", .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_policy_evaluate, metric), .fallback = "accuracy", .words = WEIR_WORDS("accuracy", "loss"), .doc = "What is compared"},
+    WEIR_OPT_JSON(weir_policy_evaluate, margin, "margin", F64, 0, "0", -1e6, 1e6, "How much better it must be; below 0: how much worse it may be"),
     WEIR_OPT_JSON(weir_policy_evaluate, alpha, "alpha", F64, 0, "0.05", 0.000001, 0.5, "How likely it may be by chance that it looks so good"),
     WEIR_OPT_JSON(weir_policy_evaluate, min_samples, "min-samples", INT, 0, "100", 2, 1e12, "How many pictures it must be measured on at least"),
-    WEIR_OPT_JSON(weir_policy_evaluate, least_accuracy, "least-accuracy", F64, 0, NULL, 0, 1, "The share of pictures that it must be right on whatever serves; 0: any"),
+    WEIR_OPT_JSON(weir_policy_evaluate, least_accuracy, "least-accuracy", F64, 0, "0", 0, 1, "The share of pictures that it must be right on whatever serves; 0: any"),
     WEIR_OPT_JSON(weir_policy_evaluate, timeout_s, "timeout-s", INT, 0, "86400", 1, 31536000, "How long a measurement may take, from when it was asked for"),
-    {.name = "on-failure", .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_policy_evaluate, on_failure), .fallback = "reject", .words = WEIR_WORDS("reject", "pass"), .doc = "What becomes of a version that could not be measured: reject, or pass, to the next policy"},
+    {.name = "on-failure", .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_policy_evaluate, on_failure), .fallback = "reject", .words = WEIR_WORDS("reject", "pass"), .doc = "What becomes of a version that could not be measured; pass: it comes to the next policy"},
 };
 // clang-format on
 
