@@ -378,6 +378,58 @@ static weir_status find_datasets(struct apply *apply, struct weir_txn *txn, stru
     return WEIR_OK;
 }
 
+/** A dataset that a policy measures on: "NAME" or "NAME@v2". */
+static weir_status check_measured(struct apply *apply, struct weir_txn *txn,
+                                  const struct weir_ion_doc_link *link,
+                                  const struct weir_policy *policy, struct weir_error *err)
+{
+    struct weir_arena *arena = apply->call->arena;
+    struct weir_dataset dataset;
+    struct weir_dataset_version version;
+    struct weir_error ignored;
+    const struct weir_ion_doc_pipeline *to = weir_ion_doc_pipeline(&apply->doc, link->to);
+    const char *kind = policy->kind->name;
+    if (to != NULL && to->embeds) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "$.links[%zu].policy: %s measures classifiers, and pipeline \"%s\" "
+                              "recognises people by a gallery",
+                              link->i_link, kind, to->name);
+    }
+    json_t *options = json_loads(policy->text, 0, NULL);
+    const char *text = json_string_value(json_object_get(options, "dataset"));
+    size_t len = text != NULL ? strcspn(text, "@") : 0;
+    char *name = weir_arena_printf(arena, "%.*s", (int)len, text != NULL ? text : "");
+    json_decref(options);
+    if (weir_txn_get(txn, &weir_dataset_resource, name, arena, &dataset, err) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.links[%zu].policy: there is no dataset \"%s\" for %s: create it "
+                              "first with `weir dataset create %s`",
+                              link->i_link, name, kind, name);
+    }
+    if (weir_dataset_version_get(txn, name, 0, arena, &version, &ignored) != WEIR_OK) {
+        warn(apply, weir_arena_printf(arena,
+                                      "$.links[%zu].policy: dataset \"%s\" has no version yet: %s "
+                                      "can measure nothing before it is frozen (weir dataset "
+                                      "freeze %s)",
+                                      link->i_link, name, kind, name));
+    }
+    return WEIR_OK;
+}
+
+/** What policies measure on. */
+static weir_status check_policies(struct apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    for (size_t i = 0; i < apply->doc.n_links; i++) {
+        const struct weir_ion_doc_link *link = &apply->doc.links[i];
+        for (size_t k = 0; k < link->policies.n; k++) {
+            if (weir_policy_ops(&link->policies.items[k])->measures) {
+                WEIR_TRY(check_measured(apply, txn, link, &link->policies.items[k], err));
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 /* ---- registered models ----------------------------------------------------------------------- */
 
 /** A link's model must be there, and the ION's project's: who may change it decides what serves. */
@@ -574,6 +626,7 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
         json_array_remove(apply->warnings, apply->n_of_doc);
     }
     WEIR_TRY(find_datasets(apply, txn, err));
+    WEIR_TRY(check_policies(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));
     WEIR_TRY(find_defaults(apply, txn, err));
     weir_status status = weir_ion_load(txn, apply->doc.name, call->arena, &state, &missing);

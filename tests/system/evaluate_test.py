@@ -72,10 +72,13 @@ class Evaluate(unittest.TestCase):
         wait_until(lambda: self.state(3) == "SERVING", 60, "the third to serve")
 
     def test_what_cannot_be_measured_is_rejected_with_the_reason(self):
-        self.apply(least_accuracy=0.01)
-        self.server.request("DELETE", "/api/v1/datasets/held-out")
+        with self.assertRaises(harness.HttpError) as caught:
+            self.apply(dataset="held-in")
+        self.assertIn('no dataset "held-in"', caught.exception.error["message"])
+        self.server.post("/datasets", {"name": "held-in"})
+        self.apply(dataset="held-in", least_accuracy=0.01)
         self.train()
-        self.assertIn("nothing was measured", self.decision(1, "reject")["rule"])
+        self.assertRegex(self.decision(1, "reject")["rule"], "nothing was measured: .*held-in.* has no version yet")
         self.assertEqual(self.state(1), "REJECTED")
 
     def test_a_server_that_is_killed_meanwhile_measures_once(self):

@@ -74,7 +74,7 @@ class Kinds(unittest.TestCase):
 
     def put_policy(self, document, given):
         document["links"][0].update(policy=given)
-        if given["kind"] in ("canary", "shadow"):  # they try versions on a deployment's requests
+        if given["kind"] in ("canary", "shadow", "evaluate"):  # they try versions on requests, or on pictures of classes
             document["links"].append({"from": {"model": "stamps"}, "to": {"deployment": "stamps"}, "policy": given})
             document["links"][0].update(policy="manual")
 
