@@ -6,6 +6,7 @@
 #define WEIR_BASE_BANNED_H
 
 /* Library headers that declare them come first: poisoning must not break their declarations. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,5 +24,6 @@
 #undef atoi
 #undef system
 #pragma GCC poison strcpy strcat strtok sprintf vsprintf gmtime localtime atoi system
+#pragma GCC poison pthread_cond_timedwait /* weir_cond_wait_until (base/deadline.h) */
 
 #endif

@@ -3,13 +3,10 @@
 #define NS_PER_S  1000000000
 #define NS_PER_MS 1000000
 
-void weir_cond_init(pthread_cond_t *cond)
+int weir_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+                         const struct timespec *deadline)
 {
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(cond, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, deadline);
 }
 
 struct timespec weir_deadline_after(int64_t timeout_ms)

@@ -1,9 +1,9 @@
 /**
- * Waiting with a deadline: condition variables on CLOCK_MONOTONIC, the clock that nobody sets.
+ * Waiting with a deadline on CLOCK_MONOTONIC, the clock that nobody sets.
  *
  *     struct timespec deadline = weir_deadline_after(timeout_ms);
  *     while (!is_there && rc == 0) {
- *         rc = pthread_cond_timedwait(&changed, &lock, &deadline);
+ *         rc = weir_cond_wait_until(&changed, &lock, &deadline);
  *     }
  */
 #ifndef WEIR_BASE_DEADLINE_H
@@ -13,9 +13,13 @@
 #include <stdint.h>
 #include <time.h>
 
-/** A condition variable whose timed waits take the deadlines below; pthread_cond_destroy ends it.
+/**
+ * pthread_cond_timedwait by the deadlines below, however the condition variable was made. By the clock of
+ * its making, which is another one unless it was told, each wait would end at once.
+ * @return 0, or ETIMEDOUT.
  */
-void weir_cond_init(pthread_cond_t *cond);
+int weir_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+                         const struct timespec *deadline);
 
 /** timeout_ms from now; below 0: now. */
 struct timespec weir_deadline_after(int64_t timeout_ms);

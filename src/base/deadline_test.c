@@ -10,11 +10,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int wait_until(struct timespec deadline)
 {
     pthread_cond_t nobody_signals;
-    weir_cond_init(&nobody_signals);
+    pthread_cond_init(&nobody_signals, NULL);
     pthread_mutex_lock(&lock);
     int rc = 0;
     while (rc == 0) {
-        rc = pthread_cond_timedwait(&nobody_signals, &lock, &deadline);
+        rc = weir_cond_wait_until(&nobody_signals, &lock, &deadline);
     }
     pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&nobody_signals);

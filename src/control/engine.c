@@ -600,7 +600,7 @@ static bool wait_for_work(struct engine *engine, int64_t due_ms)
     struct timespec until = weir_deadline_after(left_ms);
     pthread_mutex_lock(&engine->lock);
     while (!engine->is_notified && !engine->is_stopping &&
-           pthread_cond_timedwait(&engine->woken, &engine->lock, &until) == 0) {
+           weir_cond_wait_until(&engine->woken, &engine->lock, &until) == 0) {
     }
     engine->is_notified = false;
     bool goes_on = !engine->is_stopping;
@@ -660,7 +660,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                                .context = engine};
     engine->scheduler = scheduler_create(&scheduler);
     pthread_mutex_init(&engine->lock, NULL);
-    weir_cond_init(&engine->woken);
+    pthread_cond_init(&engine->woken, NULL);
     int reason = pthread_create(&engine->thread, NULL, engine_main, engine);
     if (reason != 0) {
         scheduler_destroy(engine->scheduler);

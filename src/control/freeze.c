@@ -47,7 +47,7 @@ struct freezer *freezer_create(const struct freezer_config *config)
     freezer->config = *config;
     freezer->state_dir = weir_xstrdup(config->state_dir);
     pthread_mutex_init(&freezer->lock, NULL);
-    weir_cond_init(&freezer->ended);
+    pthread_cond_init(&freezer->ended, NULL);
     return freezer;
 }
 
@@ -67,7 +67,7 @@ void freezer_stop(struct freezer *freezer)
     struct timespec until = weir_deadline_after(STOP_WAIT_MS);
     pthread_mutex_lock(&freezer->lock);
     while (freezer->n_running > 0 &&
-           pthread_cond_timedwait(&freezer->ended, &freezer->lock, &until) == 0) {
+           weir_cond_wait_until(&freezer->ended, &freezer->lock, &until) == 0) {
     }
     size_t n_left = freezer->n_running;
     pthread_mutex_unlock(&freezer->lock);

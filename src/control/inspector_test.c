@@ -152,7 +152,7 @@ static weir_status scripted(void *context, const struct inspect_request *request
     pthread_cond_broadcast(&stage.changed);
     while (!stage.is_open && !atomic_load(request->is_stopping)) {
         struct timespec until = weir_deadline_after(10);
-        (void)pthread_cond_timedwait(&stage.changed, &stage.lock, &until);
+        (void)weir_cond_wait_until(&stage.changed, &stage.lock, &until);
     }
     stage.n_running--;
     weir_status status = stage.status;
@@ -174,7 +174,7 @@ static struct inspector *make_inspector(void)
 {
     memset(&stage, 0, sizeof stage);
     pthread_mutex_init(&stage.lock, NULL);
-    weir_cond_init(&stage.changed);
+    pthread_cond_init(&stage.changed, NULL);
     return inspector_create(&(struct inspector_config){.blobs = blobs,
                                                        .dir = in_dir("inspect"),
                                                        .inspect = scripted,
@@ -192,7 +192,7 @@ static void wait_for_wakes(int n)
 {
     pthread_mutex_lock(&stage.lock);
     struct timespec until = weir_deadline_after(20000);
-    while (stage.n_wakes < n && pthread_cond_timedwait(&stage.changed, &stage.lock, &until) == 0) {
+    while (stage.n_wakes < n && weir_cond_wait_until(&stage.changed, &stage.lock, &until) == 0) {
     }
     ck_assert_int_ge(stage.n_wakes, n);
     pthread_mutex_unlock(&stage.lock);
@@ -202,8 +202,7 @@ static void wait_for_running(int n)
 {
     pthread_mutex_lock(&stage.lock);
     struct timespec until = weir_deadline_after(20000);
-    while (stage.n_running < n &&
-           pthread_cond_timedwait(&stage.changed, &stage.lock, &until) == 0) {
+    while (stage.n_running < n && weir_cond_wait_until(&stage.changed, &stage.lock, &until) == 0) {
     }
     ck_assert_int_eq(stage.n_running, n);
     pthread_mutex_unlock(&stage.lock);

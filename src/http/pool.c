@@ -414,7 +414,7 @@ static void *timer_main(void *context)
         }
         int64_t until_ms = WEIR_MIN(server->next_deadline_ms, next_watch_ms);
         struct timespec until = weir_deadline_at(until_ms);
-        (void)pthread_cond_timedwait(&server->timer_ready, &server->lock, &until);
+        (void)weir_cond_wait_until(&server->timer_ready, &server->lock, &until);
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;

@@ -157,8 +157,8 @@ static void init_locks(struct weir_http_server *server)
 {
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->work_ready, NULL);
-    weir_cond_init(&server->timer_ready);
-    weir_cond_init(&server->idle);
+    pthread_cond_init(&server->timer_ready, NULL);
+    pthread_cond_init(&server->idle, NULL);
 }
 
 static void destroy(struct weir_http_server *server)
@@ -249,7 +249,7 @@ static void drain(struct weir_http_server *server, int64_t deadline_ms)
     struct timespec until = weir_deadline_at(until_ms);
     pthread_mutex_lock(&server->lock);
     while (server->n_inflight > 0 && weir_mono_ms() < until_ms) {
-        (void)pthread_cond_timedwait(&server->idle, &server->lock, &until);
+        (void)weir_cond_wait_until(&server->idle, &server->lock, &until);
     }
     while (server->n_later > 0) { /* somebody holds their handles, and gives them back */
         pthread_cond_wait(&server->idle, &server->lock);

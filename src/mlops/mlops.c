@@ -78,7 +78,7 @@ struct weir_mlops *weir_mlops_open(const struct weir_mlops_options *options)
     options = options != NULL ? options : &none;
     mlops->records = records;
     weir_arena_init(&mlops->arena, 0);
-    weir_cond_init(&mlops->has_changed);
+    pthread_cond_init(&mlops->has_changed, NULL);
     (void)pthread_mutex_init(&mlops->mutex, NULL);
     (void)pthread_mutex_init(&mlops->is_asking, NULL);
     const char *ion = given(options->ion, "WEIR_ION");

@@ -135,7 +135,7 @@ static void await_retry(struct weir_mlops *mlops, int64_t wait_ms)
     while (weir_mono_ms() < until_ms && !(mlops->is_stopping && weir_mono_ms() >= mlops->stop_ms)) {
         int64_t at_ms = mlops->is_stopping ? WEIR_MIN(until_ms, mlops->stop_ms) : until_ms;
         struct timespec at = weir_deadline_at(WEIR_MAX(at_ms, weir_mono_ms() + 1));
-        (void)pthread_cond_timedwait(&mlops->has_changed, &mlops->mutex, &at);
+        (void)weir_cond_wait_until(&mlops->has_changed, &mlops->mutex, &at);
     }
 }
 
@@ -198,7 +198,7 @@ size_t weir_mlops_flush(struct weir_mlops *mlops, int64_t timeout_ms)
     int rc = 0;
     (void)pthread_mutex_lock(&mlops->mutex);
     while (mlops->n > 0 && rc == 0) {
-        rc = pthread_cond_timedwait(&mlops->has_changed, &mlops->mutex, &at);
+        rc = weir_cond_wait_until(&mlops->has_changed, &mlops->mutex, &at);
     }
     size_t n = mlops->n;
     (void)pthread_mutex_unlock(&mlops->mutex);

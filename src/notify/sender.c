@@ -246,7 +246,7 @@ static void *worker_main(void *argument)
         struct timespec until = weir_deadline_after(wait_ms);
         pthread_mutex_lock(&sender->lock);
         while (wait_ms > 0 && (is_failed || sender->generation == seen) && !sender->is_stopping &&
-               pthread_cond_timedwait(&sender->changed, &sender->lock, &until) == 0) {
+               weir_cond_wait_until(&sender->changed, &sender->lock, &until) == 0) {
         }
         pthread_mutex_unlock(&sender->lock);
     }
@@ -273,7 +273,7 @@ weir_status weir_sender_start(const struct weir_sender_config *config, struct we
     sender->clock = config->clock != NULL ? config->clock : &weir_system_clock;
     sender->timeout_ms = config->timeout_ms > 0 ? config->timeout_ms : TIMEOUT_MS;
     pthread_mutex_init(&sender->lock, NULL);
-    weir_cond_init(&sender->changed);
+    pthread_cond_init(&sender->changed, NULL);
     for (size_t i = 0; i < WEIR_SENDER_THREADS; i++) {
         pthread_mutex_init(&sender->workers[i].stop.lock, NULL);
     }

@@ -64,7 +64,7 @@ static void set_up_hook(void)
     struct weir_http_config config = {.listen = "127.0.0.1:0", .n_handlers = 4};
     set_up();
     now_ms = weir_time_ms();
-    weir_cond_init(&hook.changed);
+    pthread_cond_init(&hook.changed, NULL);
     hook.n = 0;
     hook.lets_go = false;
     memset(hook.answers, 0, sizeof hook.answers);
@@ -109,7 +109,7 @@ static void wait_for_calls(int n)
 {
     struct timespec until = weir_deadline_after(20000);
     pthread_mutex_lock(&hook.lock);
-    while (hook.n < n && pthread_cond_timedwait(&hook.changed, &hook.lock, &until) == 0) {
+    while (hook.n < n && weir_cond_wait_until(&hook.changed, &hook.lock, &until) == 0) {
     }
     int got = hook.n;
     pthread_mutex_unlock(&hook.lock);

@@ -429,7 +429,7 @@ static void pause_for(struct deployer *deployer, int64_t wait_ms)
     pthread_mutex_lock(&deployer->lock);
     int rc = 0;
     while (!atomic_load(&deployer->is_stopping) && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&deployer->stopping, &deployer->lock, &deadline);
+        rc = weir_cond_wait_until(&deployer->stopping, &deployer->lock, &deadline);
     }
     pthread_mutex_unlock(&deployer->lock);
 }
@@ -524,7 +524,7 @@ weir_status deployer_start(const struct deployer_config *config, struct deployer
     atomic_init(&deployer->is_stopping, false);
     (void)snprintf(deployer->cache_dir, sizeof deployer->cache_dir, "%s/cache", config->spec->dir);
     pthread_mutex_init(&deployer->lock, NULL);
-    weir_cond_init(&deployer->stopping);
+    pthread_cond_init(&deployer->stopping, NULL);
     weir_status status = weir_dir_make(deployer->cache_dir, 0700, err);
     if (status == WEIR_OK) {
         status = open_client(deployer, err);

@@ -347,7 +347,7 @@ static bool take(struct health *health, struct sample *out, bool *out_has_sample
     pthread_mutex_lock(&health->lock);
     int rc = 0;
     while (health->n == 0 && !health->is_stopping && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&health->changed, &health->lock, &until);
+        rc = weir_cond_wait_until(&health->changed, &health->lock, &until);
     }
     bool is_stopping = health->is_stopping;
     *out_has_sample = health->n > 0 && !is_stopping;
@@ -404,7 +404,7 @@ weir_status health_start(const struct predict_spec *spec, struct health **out,
     health->due = weir_xalloc(sizeof *health->due);
     health->cameras->n = health->due->n = 0;
     pthread_mutex_init(&health->lock, NULL);
-    weir_cond_init(&health->changed);
+    pthread_cond_init(&health->changed, NULL);
     weir_status status = WEIR_OK;
     if (spec->server != NULL) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,

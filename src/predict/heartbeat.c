@@ -81,7 +81,7 @@ static bool wait_for_next(struct heartbeat *heartbeat)
     pthread_mutex_lock(&heartbeat->lock);
     int rc = 0;
     while (!heartbeat->is_stopping && !heartbeat->has_news && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&heartbeat->changed, &heartbeat->lock, &deadline);
+        rc = weir_cond_wait_until(&heartbeat->changed, &heartbeat->lock, &deadline);
     }
     bool goes_on = !heartbeat->is_stopping;
     pthread_mutex_unlock(&heartbeat->lock);
@@ -133,7 +133,7 @@ weir_status heartbeat_start(const struct heartbeat_config *config, struct heartb
     heartbeat->config = *config;
     heartbeat->state = "STARTING";
     pthread_mutex_init(&heartbeat->lock, NULL);
-    weir_cond_init(&heartbeat->changed);
+    pthread_cond_init(&heartbeat->changed, NULL);
     weir_status status = open_client(heartbeat, err);
     if (status == WEIR_OK) {
         int failed = pthread_create(&heartbeat->thread, NULL, heartbeat_main, heartbeat);

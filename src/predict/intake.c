@@ -117,7 +117,7 @@ struct intake *intake_create(const struct intake_limits *limits)
     list_init(&intake->queued);
     list_init(&intake->in_hand);
     pthread_mutex_init(&intake->lock, NULL);
-    weir_cond_init(&intake->changed);
+    pthread_cond_init(&intake->changed, NULL);
     return intake;
 }
 
@@ -171,7 +171,7 @@ static bool wait_change(struct intake *intake, int64_t wait_ms, const struct tim
     if (wait_ms < 0) {
         return pthread_cond_wait(&intake->changed, &intake->lock) == 0;
     }
-    return pthread_cond_timedwait(&intake->changed, &intake->lock, deadline) != ETIMEDOUT;
+    return weir_cond_wait_until(&intake->changed, &intake->lock, deadline) != ETIMEDOUT;
 }
 
 weir_status intake_put(struct intake *intake, struct frame *frame, int64_t wait_ms)
@@ -211,8 +211,8 @@ struct frame *intake_take(struct intake *intake)
     while (!is_given_up && ((intake->queued.n == 0 && !intake->is_closed) ||
                             (intake->queued.n > 0 && is_hand_full(intake)))) {
         if (intake->is_closed) {
-            is_given_up = pthread_cond_timedwait(&intake->changed, &intake->lock,
-                                                 &intake->give_up) == ETIMEDOUT;
+            is_given_up = weir_cond_wait_until(&intake->changed, &intake->lock, &intake->give_up) ==
+                          ETIMEDOUT;
         } else {
             pthread_cond_wait(&intake->changed, &intake->lock);
         }

@@ -125,7 +125,7 @@ static bool write_group(struct outbox *outbox, uint64_t *out_position)
         struct timespec deadline = weir_deadline_after(RETRY_MS);
         pthread_mutex_lock(&outbox->lock);
         if (!outbox->is_closing) {
-            pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
+            weir_cond_wait_until(&outbox->changed, &outbox->lock, &deadline);
         } else {
             n_tries_closing++;
         }
@@ -244,7 +244,7 @@ weir_status outbox_open(const struct outbox_config *config, struct outbox **out,
     outbox->queue = weir_xalloc(OUTBOX_QUEUE_MAX * sizeof *outbox->queue);
     weir_buf_init(&outbox->group, GROUP_MAX_BYTES);
     pthread_mutex_init(&outbox->lock, NULL);
-    weir_cond_init(&outbox->changed);
+    pthread_cond_init(&outbox->changed, NULL);
     weir_status status = open_parts(outbox, err);
     if (status != WEIR_OK) {
         outbox_close(outbox);
@@ -307,7 +307,7 @@ bool outbox_flush(struct outbox *outbox, int64_t timeout_ms)
     uint64_t wanted = outbox->n_put;
     int rc = 0;
     while (outbox->n_durable < wanted && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
+        rc = weir_cond_wait_until(&outbox->changed, &outbox->lock, &deadline);
     }
     bool is_done = outbox->n_durable >= wanted;
     pthread_mutex_unlock(&outbox->lock);

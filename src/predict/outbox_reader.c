@@ -89,7 +89,7 @@ static weir_status wait_for_more(struct outbox_reader *reader, int64_t timeout_m
     pthread_mutex_lock(&outbox->lock);
     int rc = 0;
     while (outbox->end <= reader->position && !reader->is_cancelled && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&outbox->changed, &outbox->lock, &deadline);
+        rc = weir_cond_wait_until(&outbox->changed, &outbox->lock, &deadline);
     }
     uint64_t end = outbox->end;
     bool is_cancelled = reader->is_cancelled;

@@ -190,7 +190,7 @@ static void pause_for(struct shipper *shipper, int64_t wait_ms)
     pthread_mutex_lock(&shipper->lock);
     int rc = 0;
     while (!shipper->is_abandoned && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&shipper->changed, &shipper->lock, &deadline);
+        rc = weir_cond_wait_until(&shipper->changed, &shipper->lock, &deadline);
     }
     pthread_mutex_unlock(&shipper->lock);
 }
@@ -266,7 +266,7 @@ weir_status shipper_start(const struct predict_spec *spec, struct outbox *outbox
         (struct shipper){.spec = spec, .outbox = outbox, .pictures = pictures, .refused = refused};
     shipper->aside = json_object();
     pthread_mutex_init(&shipper->lock, NULL);
-    weir_cond_init(&shipper->changed);
+    pthread_cond_init(&shipper->changed, NULL);
     weir_status status = outbox_reader_open(outbox, "server", &shipper->reader, err);
     if (status == WEIR_OK) {
         status = weir_client_open(&(struct weir_client_config){.server = spec->server,
@@ -297,7 +297,7 @@ void shipper_stop(struct shipper *shipper, int64_t grace_ms)
     pthread_mutex_lock(&shipper->lock);
     int rc = 0;
     while (!shipper->is_idle && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&shipper->changed, &shipper->lock, &deadline);
+        rc = weir_cond_wait_until(&shipper->changed, &shipper->lock, &deadline);
     }
     shipper->is_abandoned = true;
     pthread_cond_broadcast(&shipper->changed);

@@ -132,7 +132,7 @@ void retain_pause(struct weir_retainer *retainer, int64_t wait_ms)
     pthread_mutex_lock(&retainer->lock);
     int rc = 0;
     while (!retainer->is_stopping && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&retainer->changed, &retainer->lock, &deadline);
+        rc = weir_cond_wait_until(&retainer->changed, &retainer->lock, &deadline);
     }
     pthread_mutex_unlock(&retainer->lock);
 }
@@ -144,7 +144,7 @@ static bool wait_until(struct weir_retainer *retainer, int64_t mono_ms, bool *ou
     pthread_mutex_lock(&retainer->lock);
     int rc = 0;
     while (!retainer->is_stopping && !retainer->is_notified && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&retainer->changed, &retainer->lock, &deadline);
+        rc = weir_cond_wait_until(&retainer->changed, &retainer->lock, &deadline);
     }
     *out_is_asked = retainer->is_notified;
     retainer->is_notified = false;
@@ -215,7 +215,7 @@ struct weir_retainer *weir_retainer_create(const struct weir_retainer_config *co
     retainer->config.state_dir = weir_xstrdup(config->state_dir);
     retainer->config.clock = config->clock != NULL ? config->clock : &weir_system_clock;
     pthread_mutex_init(&retainer->lock, NULL);
-    weir_cond_init(&retainer->changed);
+    pthread_cond_init(&retainer->changed, NULL);
     return retainer;
 }
 

@@ -183,7 +183,7 @@ static void wait_until(struct batcher *batcher, uint64_t until_ns)
     }
     struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                              .tv_nsec = (long)(until_ns % 1000000000u)};
-    (void)pthread_cond_timedwait(&batcher->changed, &batcher->lock, &until);
+    (void)weir_cond_wait_until(&batcher->changed, &batcher->lock, &until);
 }
 
 static size_t list_length(const struct batch_entry *list)
@@ -257,7 +257,7 @@ weir_status batcher_start(const struct batcher_config *config, struct batcher **
     batcher->config = *config;
     batcher->is_batched = config->is_batched;
     pthread_mutex_init(&batcher->lock, NULL);
-    weir_cond_init(&batcher->changed);
+    pthread_cond_init(&batcher->changed, NULL);
     set_rules(batcher, &config->rules);
     int failed = pthread_create(&batcher->thread, NULL, batcher_main, batcher);
     if (failed != 0) {

@@ -302,7 +302,7 @@ static void pause_for(struct follower *follower, int64_t wait_ms)
     int rc = 0;
     pthread_mutex_lock(&follower->lock);
     while (!follower->is_stopping && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&follower->stopping, &follower->lock, &deadline);
+        rc = weir_cond_wait_until(&follower->stopping, &follower->lock, &deadline);
     }
     pthread_mutex_unlock(&follower->lock);
 }
@@ -388,7 +388,7 @@ weir_status follower_start(const struct follower_config *config, struct follower
     follower->revision = -1;
     (void)snprintf(follower->cache_dir, sizeof follower->cache_dir, "%s/cache", config->spec->dir);
     pthread_mutex_init(&follower->lock, NULL);
-    weir_cond_init(&follower->stopping);
+    pthread_cond_init(&follower->stopping, NULL);
     weir_status status = weir_dir_make(follower->cache_dir, 0700, err);
     if (status == WEIR_OK) {
         status = open_client(follower, err);

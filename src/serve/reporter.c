@@ -194,7 +194,7 @@ static bool wait_for_next(struct reporter *reporter)
     int rc = 0;
     pthread_mutex_lock(&reporter->lock);
     while (!reporter->is_stopping && !reporter->has_news && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&reporter->changed, &reporter->lock, &deadline);
+        rc = weir_cond_wait_until(&reporter->changed, &reporter->lock, &deadline);
     }
     bool goes_on = !reporter->is_stopping;
     pthread_mutex_unlock(&reporter->lock);
@@ -245,7 +245,7 @@ weir_status reporter_start(const struct reporter_config *config, struct reporter
     memset(reporter, 0, sizeof *reporter);
     reporter->config = *config;
     pthread_mutex_init(&reporter->lock, NULL);
-    weir_cond_init(&reporter->changed);
+    pthread_cond_init(&reporter->changed, NULL);
     weir_status status = open_client(reporter, err);
     if (status == WEIR_OK) {
         int failed = pthread_create(&reporter->thread, NULL, reporter_main, reporter);

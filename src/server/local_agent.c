@@ -58,8 +58,7 @@ static bool wait_a_little(struct local_agent *agent)
 {
     struct timespec until = weir_deadline_after(LOOK_MS);
     pthread_mutex_lock(&agent->lock);
-    while (!agent->is_stopping &&
-           pthread_cond_timedwait(&agent->woken, &agent->lock, &until) == 0) {
+    while (!agent->is_stopping && weir_cond_wait_until(&agent->woken, &agent->lock, &until) == 0) {
     }
     bool goes_on = !agent->is_stopping;
     pthread_mutex_unlock(&agent->lock);
@@ -111,7 +110,7 @@ weir_status local_agent_start(const struct weir_cluster_agent *config, struct lo
     agent->config.shares = weir_arena_strdup(&agent->arena, config->shares);
     local_agent_pace_begin(&agent->pace, weir_mono_ms());
     pthread_mutex_init(&agent->lock, NULL);
-    weir_cond_init(&agent->woken);
+    pthread_cond_init(&agent->woken, NULL);
     int reason = pthread_create(&agent->thread, NULL, watch_main, agent);
     if (reason != 0) {
         weir_arena_fini(&agent->arena);

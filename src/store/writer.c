@@ -228,7 +228,7 @@ weir_status writer_start(struct connection *connection, size_t max_queue, struct
     pthread_mutex_init(&writer->mutex, NULL);
     pthread_cond_init(&writer->submitted, NULL);
     pthread_cond_init(&writer->notified, NULL);
-    weir_cond_init(&writer->changed);
+    pthread_cond_init(&writer->changed, NULL);
     int error = pthread_create(&writer->thread, NULL, writer_main, writer);
     if (error != 0) {
         connection_close(&writer->connection);
@@ -300,7 +300,7 @@ uint64_t writer_wait(struct writer *writer, uint64_t after, int64_t timeout_ms)
     uint64_t n_wakes = writer->n_wakes;
     int error = 0;
     while (writer->change <= after && writer->n_wakes == n_wakes && error == 0) {
-        error = pthread_cond_timedwait(&writer->changed, &writer->mutex, &deadline);
+        error = weir_cond_wait_until(&writer->changed, &writer->mutex, &deadline);
     }
     uint64_t change = writer->change;
     pthread_mutex_unlock(&writer->mutex);

@@ -71,7 +71,7 @@ static void await_retry(struct train_report *report, int64_t wait_ms)
             left_ms = WEIR_MIN(left_ms, report->stop_ms - weir_mono_ms());
         }
         struct timespec at = weir_deadline_after(WEIR_MAX(left_ms, 1));
-        (void)pthread_cond_timedwait(&report->has_changed, &report->mutex, &at);
+        (void)weir_cond_wait_until(&report->has_changed, &report->mutex, &at);
     }
 }
 
@@ -141,7 +141,7 @@ weir_status train_report_start(const struct weir_client_config *client, const ch
         free(report);
         return status;
     }
-    weir_cond_init(&report->has_changed);
+    pthread_cond_init(&report->has_changed, NULL);
     (void)pthread_mutex_init(&report->mutex, NULL);
     weir_arena_init(&report->arena, 0);
     report->path = weir_client_path(&report->arena, "/api/v1/runs/{}/metrics", &run_id, 1);

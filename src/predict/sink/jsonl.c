@@ -185,7 +185,7 @@ static bool pause_for(struct sink *sink, int64_t wait_ms)
     pthread_mutex_lock(&sink->lock);
     int rc = 0;
     while (!sink->is_stopping && rc != ETIMEDOUT) {
-        rc = pthread_cond_timedwait(&sink->changed, &sink->lock, &deadline);
+        rc = weir_cond_wait_until(&sink->changed, &sink->lock, &deadline);
     }
     bool is_stopping = sink->is_stopping;
     pthread_mutex_unlock(&sink->lock);
@@ -248,7 +248,7 @@ weir_status sink_jsonl_start(const struct rotated_file *file, struct outbox *out
     *sink = (struct sink){.file = *file, .written = json_object()};
     sink->file.path = weir_xstrdup(file->path);
     pthread_mutex_init(&sink->lock, NULL);
-    weir_cond_init(&sink->changed);
+    pthread_cond_init(&sink->changed, NULL);
     reader_name(file->path, name);
     weir_status status = outbox_reader_open(outbox, name, &sink->reader, err);
     if (status == WEIR_OK) {
