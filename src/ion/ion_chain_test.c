@@ -282,27 +282,44 @@ START_TEST(a_model_is_set_by_hand_whatever_the_policies_say)
 
 END_TEST
 
-START_TEST(a_default_serves_until_a_version_has_passed)
+/** Training t to pipeline p, with a default, and whatever link is added. */
+static void must_apply_default(const char *more)
 {
-    char *text;
+    char *text, *yaml = weir_arena_printf(
+                    &arena,
+                    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
+                    " {name: p, type: prediction, source: {kind: http}}],"
+                    " links: [{from: t, to: p, policy: always-update, default: base@7}%s]}",
+                    more);
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     struct weir_ion_event other = model_of(&arena, "base", NULL, 7, "base-v7");
-    event.doc =
-        doc_from_yaml(&arena,
-                      "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"
-                      " {name: p, type: prediction, source: {kind: http}}],"
-                      " links: [{from: t, to: p, policy: always-update, default: base@7}]}",
-                      &text);
+    event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
     event.defaults = other.models;
     event.n_defaults = 1;
     must(event);
+}
+
+START_TEST(a_default_serves_until_a_version_has_passed)
+{
+    must_apply_default("");
     ck_assert_str_eq(decisions(), "0 none set policy");
     ck_assert_int_eq(serving_version(), 7);
     must(model(&arena, "t", 1)); /* Of another model: 1 is not older than 7. */
     ck_assert_int_eq(serving_version(), 1);
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_ROLLBACK, .actor = "ann"});
     ck_assert_int_eq(serving_version(), 7);
+}
+
+END_TEST
+
+START_TEST(a_default_comes_to_its_own_link_alone)
+{
+    must_apply_default("");
+    must_apply_default(", {from: t, to: {deployment: d}, policy: always-update}");
+    ck_assert_ptr_null(serving(&state, "t:deployment/d"));
+    must(model(&arena, "t", 1));
+    ck_assert_str_eq(serving(&state, "t:deployment/d")->model, "x.t");
 }
 
 END_TEST
@@ -336,4 +353,5 @@ WEIR_TEST_MAIN_WITH("ion_chain", set_up, tear_down, two_different_people_must_ap
                     a_version_that_waits_for_a_time_can_be_rejected_by_its_number,
                     a_version_expires_wherever_it_waits,
                     a_model_is_set_by_hand_whatever_the_policies_say,
-                    a_default_serves_until_a_version_has_passed, another_chain_is_begun_at_its_head)
+                    a_default_serves_until_a_version_has_passed,
+                    a_default_comes_to_its_own_link_alone, another_chain_is_begun_at_its_head)

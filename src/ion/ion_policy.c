@@ -564,6 +564,10 @@ void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *
 void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *link)
 {
     struct weir_ion_candidate *last_served = NULL, *newest = NULL;
+    const char *made =
+        link->model != NULL
+            ? link->model
+            : weir_ion_model_name(engine->arena, engine->state->ion.name, link->from);
     size_t from_len = strlen(link->from);
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];
@@ -575,8 +579,9 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
             (last_served == NULL || candidate->served_seq > last_served->served_seq)) {
             last_served = candidate;
         }
-        bool is_same_source =
-            strncmp(candidate->link, link->from, from_len) == 0 && candidate->link[from_len] == ':';
+        bool is_same_source = strncmp(candidate->link, link->from, from_len) == 0 &&
+                              candidate->link[from_len] == ':' &&
+                              strcmp(candidate->model, made) == 0; /* no default of another link */
         if (is_same_source && (newest == NULL || candidate->version > newest->version)) {
             newest = candidate;
         }
