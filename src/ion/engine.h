@@ -301,6 +301,9 @@ void engine_measure_candidate(struct engine *engine, struct weir_ion_candidate *
 /** Its measurement was begun, or cannot be. */
 void engine_on_measuring(struct engine *engine);
 
+/** The ION goes: nothing is measured any more. If it comes back, that is asked for anew. */
+void engine_drop_evaluations(struct engine *engine);
+
 /** Jobs that measure for candidates of the ION, in the arena. */
 struct engine_jobs {
     const char **items;

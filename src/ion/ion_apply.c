@@ -261,6 +261,7 @@ weir_status engine_on_deleted(struct engine *engine)
         engine_end_trials_of(engine, state->doc.links[i].id,
                              "it was being tried, and its ION was deleted");
     }
+    engine_drop_evaluations(engine);
     engine_arm_triggers(engine); /* They have gone with their pipelines. */
     state->ion.state = "DELETED";
     state->ion.updated_ms = engine->now_ms;

@@ -82,6 +82,17 @@ void engine_on_measuring(struct engine *engine)
     }
 }
 
+void engine_drop_evaluations(struct engine *engine)
+{
+    static const struct weir_policy_evaluation none = {0};
+    for (size_t i = 0; i < engine->state->n_candidates; i++) {
+        struct weir_ion_candidate *candidate = &engine->state->candidates[i];
+        if (candidate->evaluation != NULL) {
+            candidate->evaluation = weir_policy_evaluation_text(&none, engine->arena);
+        }
+    }
+}
+
 /** The job that measures it, if somebody waits for that; else NULL. */
 static const char *job_of(const struct engine *engine, const struct weir_ion_candidate *candidate)
 {

@@ -349,6 +349,117 @@ START_TEST(a_least_accuracy_is_asked_of_the_first_too)
 
 END_TEST
 
+/** To a deployment: measured, then two people, then a part of the requests. */
+static void apply_chain(void)
+{
+    char *text, *yaml = weir_arena_printf(
+                    &arena,
+                    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m}],"
+                    " links: [{from: t, to: {deployment: d}, policy: [" EVALUATE ", {kind: manual,"
+                    " approvals: 2}, {kind: canary, steps: [10], hold_s: 0, min_requests: 10,"
+                    " min_judged: 5}]}]}",
+                    "");
+    struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
+    event.doc = doc_from_yaml(&arena, yaml, &text);
+    event.document = text;
+    play(event);
+}
+
+static void approve(int64_t version, const char *who)
+{
+    static const char *const roles[] = {"approver", NULL};
+    play((struct weir_ion_event){
+        .type = WEIR_ION_EVENT_APPROVE, .version = version, .actor = who, .roles = roles});
+}
+
+/** The deployment gives the version what is asked for, and has answered with it. */
+static void answer_with(int64_t version, int64_t n_requests)
+{
+    const struct weir_ion_traffic traffic = {
+        .candidate = candidate_of(version)->id,
+        .live_ppm = candidate_of(version)->share_ppm,
+        .is_ready = true,
+        .figures = {.server_ms = 1, .n_requests = n_requests, .n_compared = n_requests}};
+    play((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK, .traffic = &traffic, .n_traffic = 1});
+}
+
+static int64_t serving_version(void)
+{
+    const struct weir_ion_candidate *live = serving(&state, "t:deployment/d");
+    return live != NULL ? live->version : 0;
+}
+
+/** From manual on, through the canary. */
+static void take_through(int64_t version)
+{
+    is_in(version, WEIR_CANDIDATE_PENDING_REVIEW);
+    ck_assert_ptr_null(candidate_of(version)->evaluation);
+    approve(version, "ann");
+    is_in(version, WEIR_CANDIDATE_PENDING_REVIEW);
+    approve(version, "bob");
+}
+
+/* The first has nothing beside which it could be measured or tried: people decide alone. */
+START_TEST(a_version_is_measured_then_approved_by_two_then_tried)
+{
+    apply_chain();
+    play(model(&arena, "t", 1));
+    take_through(1);
+    ck_assert_int_eq(serving_version(), 1);
+
+    play(model(&arena, "t", 2));
+    asked(2, 1, 1);
+    ck_assert_int_eq(
+        step((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .version = 2, .actor = "ann"}),
+        WEIR_ERR_CONFLICT); /* Nobody is asked while it is measured. */
+    begun(2, 1, "j1");
+    tick_of(2, ended("j1", 12, 2));
+    stopped("j1");
+    take_through(2);
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    ck_assert_int_eq(serving_version(), 1);
+    ck_assert_int_eq(candidate_of(2)->share_ppm, 100000);
+    answer_with(2, 0);
+    answer_with(2, 20);
+    is_in(2, WEIR_CANDIDATE_SERVING);
+    is_in(1, WEIR_CANDIDATE_RETIRED);
+}
+
+END_TEST
+
+START_TEST(what_a_measurement_rejects_comes_to_no_people)
+{
+    apply_chain();
+    play(model(&arena, "t", 1));
+    take_through(1);
+    play(model(&arena, "t", 2));
+    begun(2, 1, "j1");
+    tick_of(2, ended("j1", 2, 2));
+    is_in(2, WEIR_CANDIDATE_REJECTED);
+    ck_assert_int_eq(serving_version(), 1);
+}
+
+END_TEST
+
+/* Of an ION that is gone nothing is measured: neither what had begun, nor what was only asked for. */
+START_TEST(an_ion_that_comes_back_has_its_versions_measured_anew)
+{
+    measure_second("");
+    play(model(&arena, "t", 3));
+    play((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
+    stopped("j1");
+    apply("");
+    play((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK});
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_EVALUATION), 2);
+    begun(2, 1, "j2");
+    tick_of(2, ended("j1", 12, 2)); /* of the one that was stopped */
+    is_in(2, WEIR_CANDIDATE_WAITING);
+    tick_of(2, ended("j2", 12, 2));
+    is_in(2, WEIR_CANDIDATE_SERVING);
+}
+
+END_TEST
+
 START_TEST(figures_from_outside_are_checked)
 {
     static const char *const wrong[] = {
@@ -389,6 +500,9 @@ int main(void)
     tcase_add_loop_test(tcase, nobody_measures_for_a_link_or_an_ion_that_is_gone, 0, 3);
     tcase_add_test(tcase, a_person_can_reject_it_meanwhile);
     tcase_add_loop_test(tcase, a_least_accuracy_is_asked_of_the_first_too, 0, 2);
+    tcase_add_test(tcase, a_version_is_measured_then_approved_by_two_then_tried);
+    tcase_add_test(tcase, what_a_measurement_rejects_comes_to_no_people);
+    tcase_add_test(tcase, an_ion_that_comes_back_has_its_versions_measured_anew);
     tcase_add_loop_test(tcase, figures_from_outside_are_checked, 0, 4);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);

@@ -33,6 +33,8 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
         if (action->type == WEIR_ION_ACTION_START_TRAINING ||
             action->type == WEIR_ION_ACTION_START_PREDICTION ||
             action->type == WEIR_ION_ACTION_STOP_PREDICTION ||
+            action->type == WEIR_ION_ACTION_START_EVALUATION ||
+            action->type == WEIR_ION_ACTION_STOP_EVALUATION ||
             action->type == WEIR_ION_ACTION_SHIFT) {
             remember(keys, action->key);
         } else if (action->type == WEIR_ION_ACTION_DECIDED) {
@@ -46,6 +48,7 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
         }
     }
     check_deployed(&checks->deployed, state);
+    check_measuring(&checks->measuring, &before, state, event, &actions);
     if (is_idempotent(event->type)) {
         check_told_again(state, event, now_ms);
     }
@@ -55,12 +58,15 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
 /** How often histories came to what they are there for. */
 static int n_shadows, n_canaries, n_sandboxes, n_rows, n_pauses;
 static int n_freezes, n_held, n_restarts, n_measured;
+static int n_evaluating;
 
 static void count_states(const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
         n_shadows += strcmp(state->candidates[i].state, "SHADOW") == 0;
         n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
+        n_evaluating +=
+            weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL;
     }
     for (size_t i = 0; i < state->n_pipelines; i++) {
         const struct weir_ion_pipeline *pipeline = &state->pipelines[i];
@@ -74,9 +80,9 @@ static void count_states(const struct weir_ion_state *state)
     n_sandboxes += state->ion.mode != NULL && strcmp(state->ion.mode, "sandbox") == 0;
 }
 
-static void play(uint64_t seed)
+static void play(uint64_t seed, bool measures)
 {
-    struct world world = {.now_ms = 1000000};
+    struct world world = {.now_ms = 1000000, .measures = measures};
     weir_rng_init(&world.rng, seed, 0);
     struct weir_ion_state state, replayed;
     weir_ion_state_new("x", &arena, &state);
@@ -116,7 +122,7 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
     printf("seeds 1 to %d\n", N_SEEDS);
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         weir_arena_init(&arena, 0);
-        play(seed);
+        play(seed, false);
         weir_arena_fini(&arena);
     }
     printf("%d shadows, %d canaries, %d sandboxes, %d rows of trainings, %d pauses\n", n_shadows,
@@ -132,6 +138,21 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
     ck_assert_int_gt(n_held, 20);
     ck_assert_int_gt(n_restarts, 5);
     ck_assert_int_gt(n_measured, 20);
+}
+
+END_TEST
+
+START_TEST(random_measurements_keep_the_rules_and_replay_the_same)
+{
+    printf("seeds 1001 to %d\n", 1000 + N_SEEDS / 2);
+    for (uint64_t seed = 1001; seed <= 1000 + N_SEEDS / 2; seed++) {
+        weir_arena_init(&arena, 0);
+        play(seed, true);
+        weir_arena_fini(&arena);
+    }
+    printf("%d times measured, %d surely better\n", n_evaluating, n_surely_better);
+    ck_assert_int_gt(n_evaluating, 100);
+    ck_assert_int_gt(n_surely_better, 2);
 }
 
 END_TEST
@@ -206,4 +227,5 @@ START_TEST(rollbacks_go_where_a_stack_of_served_versions_says)
 END_TEST
 
 WEIR_TEST_MAIN("ion_property", random_histories_keep_the_rules_and_replay_the_same,
+               random_measurements_keep_the_rules_and_replay_the_same,
                rollbacks_go_where_a_stack_of_served_versions_says)

@@ -18,6 +18,11 @@ static struct weir_arena arena; /**< Of the history that runs. */
     "{kind: canary, steps: [10, 100], hold_s: 0, min_requests: 10, min_judged: 5,"                 \
     " timeout_s: 90000, max_error_rate: 0.1, max_disagreement: 0.5}"
 
+#define EVALUATE                                                                                   \
+    "{kind: evaluate, dataset: held-out, alpha: 0.05, min_samples: 50,"                            \
+    " timeout_s: 40000}"
+#define EVALUATE_ALPHA 0.05
+
 #define DOC_OF_CHAINS(to_p, to_q)                                                                  \
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m},"                   \
     " {name: u, type: training, dataset: people, model: m},"                                       \
@@ -67,6 +72,12 @@ static const char *const documents[] = {
                   " max_age_s: " MAX_AGE_S "}]"),
     DOC_OF_CHAINS("[{kind: rate-limit, min_interval_s: " RATE_LIMIT_S "}, manual]",
                   "always-reject"),
+    DOC_OF_CHAINS(EVALUATE,
+                  "[{kind: rate-limit, min_interval_s: " RATE_LIMIT_S "}, {kind: evaluate,"
+                  " dataset: held-out, metric: loss, margin: -0.01, least_accuracy: 0.5,"
+                  " min_samples: 50, on_failure: pass}]"),
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m}],"
+    " links: [{from: t, to: {deployment: d}, policy: [" EVALUATE ", manual, " CANARY "]}]}",
     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m,"
     " triggers: [{kind: metric, of: kpi, name: k, when: above, threshold: 5,"
     " least_interval_s: 4000}]},"
@@ -93,7 +104,9 @@ struct world {
     struct weir_rng rng;
     int64_t models[3]; /**< Of "t", "u" and of the registered model "free". */
     int64_t datasets[2];
-    int64_t n_jobs;
+    int64_t n_jobs, n_measurements;
+    bool measures;        /**< All documents have policies that measure. */
+    const char *document; /**< That was applied last; NULL: none. */
     int64_t now_ms;
 };
 
@@ -103,15 +116,27 @@ static struct weir_ion_event free_model(int64_t version)
                     weir_arena_printf(&arena, "free-v%" PRId64, version));
 }
 
+/** Half of them where versions are measured, or tried at a deployment: the last ones. */
+static const char *random_document(struct world *world)
+{
+    size_t n = WEIR_ARRAY_LEN(documents);
+    if (world->measures) {
+        return documents[n - 4 + weir_rng_below(&world->rng, 2)];
+    }
+    if (weir_rng_below(&world->rng, 5) == 0) {
+        return GRAPH;
+    }
+    return documents[weir_rng_below(&world->rng, 2) == 0 ? n - 1 - weir_rng_below(&world->rng, 4)
+                                                         : weir_rng_below(&world->rng, n)];
+}
+
 static struct weir_ion_event random_apply(struct world *world)
 {
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     char *text;
-    /* Half of them with a deployment, where versions are tried. */
-    size_t i_doc = weir_rng_below(&world->rng, 2) == 0
-                       ? WEIR_ARRAY_LEN(documents) - 1 - weir_rng_below(&world->rng, 2)
-                       : weir_rng_below(&world->rng, WEIR_ARRAY_LEN(documents));
-    const char *yaml = weir_rng_below(&world->rng, 5) == 0 ? GRAPH : documents[i_doc];
+    const char *yaml = random_document(world);
+    yaml = world->document != NULL && weir_rng_below(&world->rng, 4) == 0 ? world->document : yaml;
+    world->document = yaml;
     event.mode = weir_rng_below(&world->rng, 4) == 0 ? WEIR_ION_SANDBOX : NULL;
     event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
@@ -161,6 +186,87 @@ static struct weir_ion_event random_reports(struct world *world, struct weir_ion
     return (struct weir_ion_event){.type = WEIR_ION_EVENT_REPLICA, .pipeline = pipeline->name};
 }
 
+/** A version waits for its measurement: it was begun, or cannot be. Some are told late. */
+static bool random_measuring(struct world *world, const struct weir_ion_state *state,
+                             struct weir_ion_event *out)
+{
+    struct weir_rng *rng = &world->rng;
+    const struct weir_ion_candidate *candidate = NULL;
+    size_t begin = weir_rng_below(rng, state->n_candidates + 1);
+    for (size_t i = 0; i < state->n_candidates && candidate == NULL; i++) {
+        const struct weir_ion_candidate *one =
+            &state->candidates[(begin + i) % state->n_candidates];
+        candidate = one->evaluation != NULL ? one : NULL;
+    }
+    if (candidate == NULL) {
+        return false;
+    }
+    bool is_late = weir_rng_below(rng, 4) == 0, can_be = weir_rng_below(rng, 6) != 0;
+    int64_t n = weir_policy_evaluation_of(candidate->evaluation, &arena).n;
+    *out = (struct weir_ion_event){.type = WEIR_ION_EVENT_MEASURING,
+                                   .actor = "system",
+                                   .candidate = candidate->id,
+                                   .number = WEIR_MAX(n - is_late, (int64_t)1)};
+    world->n_measurements++;
+    if (can_be) {
+        out->job = weir_arena_printf(&arena, "e%" PRId64, world->n_measurements);
+        out->run = weir_arena_printf(&arena, "r%" PRId64, world->n_measurements);
+    } else {
+        out->note = "there is no dataset \"held-out\"";
+    }
+    return true;
+}
+
+/** What a job has found by now, or what has become of it. */
+static struct weir_policy_evaluation random_figures(struct weir_rng *rng, char *job)
+{
+    static char *const states[] = {"QUEUED",    "RUNNING",   "SUCCEEDED",
+                                   "SUCCEEDED", "SUCCEEDED", "FAILED"};
+    size_t i_state = weir_rng_below(rng, WEIR_ARRAY_LEN(states));
+    struct weir_policy_evaluation figures = {.job = job, .state = states[i_state]};
+    if (strcmp(figures.state, "FAILED") == 0) {
+        figures.problem = "its job failed: no memory";
+    } else if (strcmp(figures.state, "SUCCEEDED") == 0) {
+        figures.n_samples = 40 + (int64_t)weir_rng_below(rng, 100);
+        figures.only_candidate = (int64_t)weir_rng_below(rng, 25);
+        figures.only_live = (int64_t)weir_rng_below(rng, 10);
+        figures.accuracy = weir_rng_f64(rng);
+        figures.loss = weir_rng_f64(rng);
+        figures.live_loss = weir_rng_f64(rng);
+        figures.loss_m2 = weir_rng_f64(rng);
+    }
+    return figures;
+}
+
+/** How those do that are measured; of some it is another job that is told of. */
+static void see_measured(struct world *world, const struct weir_ion_state *state,
+                         struct weir_ion_event *tick)
+{
+    struct weir_ion_measured *measured =
+        WEIR_ARENA_ARRAY(&arena, state->n_candidates + 1, struct weir_ion_measured);
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &state->candidates[i];
+        char *job = weir_policy_evaluation_of(candidate->evaluation, &arena).job;
+        if (job != NULL && weir_rng_below(&world->rng, 4) != 0) {
+            bool is_other = weir_rng_below(&world->rng, 8) == 0;
+            measured[tick->n_measured++] = (struct weir_ion_measured){
+                candidate->id, random_figures(&world->rng, is_other ? "e0" : job)};
+        }
+    }
+    tick->measured = measured;
+}
+
+/** Does a tick come to somebody who waits for a measurement? */
+static bool is_measuring(const struct weir_ion_state *state)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        if (weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** How those do that are watched, and what triggers see: sometimes nothing is known. */
 static struct weir_ion_event random_tick(struct world *world, const struct weir_ion_state *state)
 {
@@ -202,6 +308,7 @@ static struct weir_ion_event random_tick(struct world *world, const struct weir_
     }
     tick.traffic = traffic;
     tick.observed = observed;
+    see_measured(world, state, &tick);
     return tick;
 }
 
@@ -279,6 +386,12 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
     if (pipeline != NULL && weir_rng_below(rng, 5) == 0) {
         return random_reports(world, state, pipeline);
     }
+    if (weir_rng_below(rng, 4) == 0 && random_measuring(world, state, &event)) {
+        return event;
+    }
+    if (is_measuring(state) && weir_rng_below(rng, 3) == 0) {
+        return random_tick(world, state);
+    }
     uint64_t dice = weir_rng_below(rng, 100);
     if (dice < 6) {
         return random_apply(world);
@@ -308,11 +421,11 @@ static struct weir_ion_event random_event(struct world *world, struct weir_ion_s
                  : dice < 58 ? WEIR_ION_EVENT_REJECT
                  : dice < 66 ? WEIR_ION_EVENT_ROLLBACK
                  : dice < 74 ? WEIR_ION_EVENT_STARTED
-                 : dice < 80 ? WEIR_ION_EVENT_FINISHED
+                 : dice < 79 ? WEIR_ION_EVENT_FINISHED
                  : dice < 82 ? WEIR_ION_EVENT_FAILED
                  : dice < 84 ? WEIR_ION_EVENT_CANCELLED
                  : dice < 88 ? WEIR_ION_EVENT_TRIGGER
-                 : dice < 98 ? WEIR_ION_EVENT_LISTS
+                 : dice < 97 ? WEIR_ION_EVENT_LISTS
                              : WEIR_ION_EVENT_DELETED;
     if (event.type == WEIR_ION_EVENT_TRIGGER) {
         event.pipeline = pipelines[weir_rng_below(rng, 5)];

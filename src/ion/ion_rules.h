@@ -2,7 +2,7 @@
 #ifndef WEIR_ION_ION_RULES_H
 #define WEIR_ION_ION_RULES_H
 
-#include "ion/ion_random.h"
+#include "ion/ion_rules_measured.h"
 
 #define KEYS_MAX 1024
 
@@ -89,6 +89,7 @@ static void check_candidates(const struct weir_ion_state *before,
         REQUIRE(candidate->position >= 0);
         REQUIRE(!is_serving || candidate->served_seq > 0);
         check_trial(state, candidate);
+        check_evaluation(candidate);
         /* Each promotion has exactly one decision, as has the end of a trial; and each such decision
            has that effect. */
         REQUIRE(n_decided(actions, candidate->id) ==
@@ -304,7 +305,7 @@ static bool is_idempotent(enum weir_ion_event_type type)
     return type == WEIR_ION_EVENT_MODEL || type == WEIR_ION_EVENT_DATASET ||
            type == WEIR_ION_EVENT_TICK || type == WEIR_ION_EVENT_LISTS ||
            type == WEIR_ION_EVENT_STARTED || type == WEIR_ION_EVENT_APPLIED ||
-           type == WEIR_ION_EVENT_REPLICA;
+           type == WEIR_ION_EVENT_REPLICA || type == WEIR_ION_EVENT_MEASURING;
 }
 
 /** What the policies of chains said of candidates, each from when it came to the head of the chain it
@@ -417,6 +418,10 @@ static void check_decisions(const struct weir_ion_state *before, const struct we
             (is_promoted || strcmp(decision->verdict, "pass") == 0)) {
             check_review(decision);
         }
+        if (strcmp(decision->policy, "evaluate") == 0 &&
+            (is_promoted || strcmp(decision->verdict, "pass") == 0)) {
+            check_measured(decision);
+        }
         REQUIRE(history->n < WEIR_ARRAY_LEN(history->items));
         history->items[history->n++] = *decision;
         if (is_promoted) {
@@ -482,6 +487,7 @@ struct checks {
     struct keys keys;
     struct history history;
     struct deployed deployed;
+    struct measuring measuring;
 };
 
 #endif
