@@ -192,7 +192,7 @@ def load_kinds():
             body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
             member = lambda name: string(re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
             rows = [kind_option(row) for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
-                    for row in parts(braces_after(text, match.start())) if row.startswith("WEIR_OPT_JSON(")]
+                    for row in parts(braces_after(text, match.start())) if row.startswith(("WEIR_OPT_JSON(", "{"))]
             kinds.setdefault(noun, []).append((member("name"), member("doc"), rows))
     return kinds
 
@@ -214,7 +214,11 @@ def number(text):
 
 
 def kind_option(row):
-    """(key, type, flags, default, range, explanation) of one WEIR_OPT_JSON."""
+    """(key, type, flags, default, range, explanation) of one WEIR_OPT_JSON, or of one that is written out, which may be one of some words."""
+    if row.startswith("{"):
+        member = lambda name: match[1] if (match := re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+|[A-Z_| ]+(?:\([^)]*\))?)', row)) else ""
+        words = " or ".join(re.findall(r'"(\w+)"', member("words")))
+        return string(member("name")).replace("-", "_"), member("type").removeprefix("WEIR_OPTION_TYPE_").removeprefix("WEIR_OPTION_"), member("flags"), string(member("fallback")), words, string(member("doc"))
     _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
     low, high = number(low), number(high)
     bounds = f"{low} to {high}" if kind in ("INT", "F64") and low != high else ""
