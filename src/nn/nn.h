@@ -416,6 +416,10 @@ weir_status weir_net_begin_forward(struct weir_net *net, int32_t n) WEIR_MUST_CH
  *  failed, and the net is not to be used any more. */
 weir_status weir_net_wait(struct weir_net *net) WEIR_MUST_CHECK;
 
+/** Are the weights, gradients and optimiser's state that were fetched from a GPU the newest? For whoever
+ *  saves them. Without a GPU they are. @return INTERNAL: the GPU has failed, and they may be old. */
+weir_status weir_net_check_copies(struct weir_net *net, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Sets config.first_image for the steps from now on: for a batch that is computed in several runs.
  *  Call it between steps. */
 void weir_net_set_first_image(struct weir_net *net, uint32_t first_image);

@@ -71,6 +71,7 @@ weir_status checkpoint_image_take(struct checkpoint_image *image,
     if (parts->optimizer != NULL) {
         add_states(image, parts->optimizer, NULL);
     }
+    WEIR_TRY(weir_net_check_copies(parts->net, err));
     if (checkpoint_has_average(parts)) {
         image->tensors[image->n_tensors++] =
             (struct weir_safetensors_tensor){.name = CHECKPOINT_AVERAGE,

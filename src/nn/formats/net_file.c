@@ -115,6 +115,7 @@ static weir_status collect(struct weir_net *net, struct weir_safetensors_tensor 
     size_t n = 0, n_taken = 0;
     const struct weir_param *params = weir_net_params(net, &n);
     const float *weights = weir_net_weights(net, NULL);
+    WEIR_TRY(weir_net_check_copies(net, err));
     for (size_t i = 0; i < n; i++) {
         if (is_class_weight(net, i)) {
             continue;

@@ -209,3 +209,13 @@ weir_status weir_net_wait(struct weir_net *net)
     net_enter(net);
     return gpu->ops->wait(gpu);
 }
+
+weir_status weir_net_check_copies(struct weir_net *net, struct weir_error *err)
+{
+    return weir_net_wait(net) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(
+                     err, WEIR_ERR_INTERNAL,
+                     "the GPU has failed: its newest weights are lost; begin again at the "
+                     "last checkpoint");
+}

@@ -7,7 +7,10 @@
  */
 #include "emulated/emulated.h"
 #include "nn/backend/compare_nets.h"
+#include "nn/net_file.h"
 #include "nn/optimizer.h"
+
+#include <unistd.h>
 
 #define TOLERANCE        1e-5
 #define RANDOM_TOLERANCE 5e-4
@@ -467,6 +470,35 @@ START_TEST(pending_weights_are_fetched_before_a_step)
 
 END_TEST
 
+/* What was fetched from a GPU that fails afterwards is old: no file of it is begun. */
+START_TEST(weights_of_a_failed_gpu_are_not_saved)
+{
+    struct weir_graph *graph = small_graph();
+    struct weir_net_config config = {.batch = 4, .is_training = true, .backend = &gpus[0]};
+    struct weir_net *net = make_net(graph, config);
+    struct weir_optimizer *optimizer = make_optimizer("adam", net);
+    struct weir_net_file_info info = {.graph = "{}"};
+    struct weir_error err = {0};
+    char path[] = "/tmp/weir-cuda-test-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    char file[sizeof path + 16];
+    snprintf(file, sizeof file, "%s/weights", path);
+    ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, NULL), WEIR_OK);
+    weir_optimizer_update_net(optimizer, net, NULL, 0.1, 0);
+    ck_assert_int_eq(weir_net_check_copies(net, &err), WEIR_OK);
+    emulated_has_failed = true;
+    ck_assert_int_eq(weir_net_file_save(file, net, &info, &err), WEIR_ERR_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(err.message, "last checkpoint"));
+    ck_assert_int_ne(access(file, F_OK), 0);
+    emulated_has_failed = false;
+    ck_assert_int_eq(rmdir(path), 0);
+    weir_optimizer_destroy(optimizer);
+    weir_net_destroy(net);
+    weir_graph_destroy(graph);
+}
+
+END_TEST
+
 /* A batch stays on the GPU until the caller asks for the input again. */
 START_TEST(a_batch_is_kept_until_a_new_one_comes)
 {
@@ -504,6 +536,7 @@ int main(void)
                                   memory_beyond_the_limit_is_refused,
                                   gradients_reach_the_caller,
                                   pending_weights_are_fetched_before_a_step,
+                                  weights_of_a_failed_gpu_are_not_saved,
                                   a_batch_is_kept_until_a_new_one_comes};
     return weir_test_run(weir_test_suite("cuda", tests, WEIR_ARRAY_LEN(tests)));
 }

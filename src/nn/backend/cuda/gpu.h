@@ -100,8 +100,7 @@ struct gpu_ops {
      *  `wait_uploads`. */
     weir_status (*upload)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
     weir_status (*download)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
-    weir_status (*clear)(struct gpu *gpu, void *at, size_t size_bytes);
-    /** Returns when all that is queued is done. @return INTERNAL: what was queued has failed. */
+    /** Returns when all that is queued, in any lane, is done. @return INTERNAL: what was queued has failed. */
     weir_status (*wait)(struct gpu *gpu);
     /** Returns when all queued uploads are done. */
     weir_status (*wait_uploads)(struct gpu *gpu);
@@ -126,7 +125,7 @@ struct gpu_ops {
     /**
      * Chooses the lane of kernels and convolutions from now on: 0, where everything else is queued, or
      * 1. What is queued in a lane runs in order; the lanes run beside each other, but for marks. Before
-     * a wait, a copy, or the end of a record, lane 0 has waited for the last mark of lane 1.
+     * a copy, or the end of a record, lane 0 has waited for the last mark of lane 1.
      */
     void (*set_lane)(struct gpu *gpu, int lane);
     /** Marks a place in the current lane. `i_mark` 0 to GPU_MARKS - 1; its older place is forgotten. */

@@ -381,19 +381,14 @@ static weir_status gpu_download(struct gpu *base, void *to, const void *from, si
                             "cuMemcpyDtoHAsync");
 }
 
-static weir_status gpu_clear(struct gpu *base, void *at, size_t size_bytes)
-{
-    struct cuda_gpu *gpu = cuda_gpu_of(base);
-    return size_bytes == 0
-               ? WEIR_OK
-               : cuda_check(gpu, gpu->cu.set_8(cuda_address(at), 0, size_bytes, gpu->stream),
-                            "cuMemsetD8Async");
-}
-
 static weir_status gpu_wait(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
-    return cuda_check(gpu, gpu->cu.stream_wait(gpu->stream), "cuStreamSynchronize");
+    weir_status status = WEIR_OK;
+    for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
+        status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
+    }
+    return status;
 }
 
 static weir_status gpu_wait_uploads(struct gpu *base)
@@ -532,7 +527,6 @@ const struct gpu_ops gpu_cuda_ops = {
     .free_pinned = gpu_free_pinned,
     .upload = gpu_upload,
     .download = gpu_download,
-    .clear = gpu_clear,
     .wait = gpu_wait,
     .wait_uploads = gpu_wait_uploads,
     .launch = gpu_launch,

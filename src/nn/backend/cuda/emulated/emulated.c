@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 struct emulated_place emulated_place;
+bool emulated_has_failed;
 
 #define ARENA_BYTES   ((size_t)1 << 32)
 #define ARGS_MAX      256
@@ -131,28 +132,13 @@ static weir_status copy(struct gpu *gpu, void *to, const void *from, size_t size
 {
     struct emulated_gpu *self = of(gpu);
     /* In a record the caller's memory may be another when it is run. */
-    if (self->is_recording || self->n_late_done < self->late.n) {
+    if (self->is_recording || self->n_late_done < self->late.n || emulated_has_failed) {
         return WEIR_ERR_INTERNAL;
     }
     set_access(self, PROT_READ | PROT_WRITE);
     memcpy(to, from, size_bytes);
     set_access(self, PROT_NONE);
     return WEIR_OK;
-}
-
-static weir_status emulated_clear(struct gpu *gpu, void *at, size_t size_bytes)
-{
-    struct emulated_gpu *self = of(gpu);
-    set_access(self, PROT_READ | PROT_WRITE);
-    memset(at, 0, size_bytes);
-    set_access(self, PROT_NONE);
-    return WEIR_OK;
-}
-
-static weir_status emulated_wait(struct gpu *gpu)
-{
-    struct emulated_gpu *self = of(gpu);
-    return self->is_recording || self->n_late_done < self->late.n ? WEIR_ERR_INTERNAL : WEIR_OK;
 }
 
 /* ---- convolutions: plain loops ------------------------------------------------------------------ */
@@ -354,6 +340,18 @@ static weir_status queue(struct emulated_gpu *self, const struct call *call)
     return WEIR_OK;
 }
 
+static weir_status emulated_wait(struct gpu *gpu)
+{
+    struct emulated_gpu *self = of(gpu);
+    if (self->is_recording || emulated_has_failed) {
+        return WEIR_ERR_INTERNAL;
+    }
+    while (self->n_late_done < self->late.n) {
+        compute(self, &self->late.calls[self->n_late_done++]);
+    }
+    return WEIR_OK;
+}
+
 static void emulated_set_lane(struct gpu *gpu, int lane)
 {
     struct call call = {.kind = CALL_LANE, .number = lane};
@@ -487,9 +485,9 @@ static void emulated_describe(struct gpu *gpu, char *out, size_t size)
         .name = "emulated", .open = (open_fn), .close = emulated_close, .enter = emulated_enter,   \
         .alloc = emulated_alloc, .free = emulated_free, .alloc_pinned = emulated_alloc_pinned,     \
         .free_pinned = emulated_free_pinned, .upload = copy, .download = copy,                     \
-        .clear = emulated_clear, .wait = emulated_wait, .wait_uploads = emulated_wait,             \
-        .set_lane = emulated_set_lane, .mark = emulated_mark, .wait_mark = emulated_wait_mark,     \
-        .launch = emulated_launch, .plan_conv = (plan_fn), .run_conv = emulated_run_conv,          \
+        .wait = emulated_wait, .wait_uploads = emulated_wait, .set_lane = emulated_set_lane,       \
+        .mark = emulated_mark, .wait_mark = emulated_wait_mark, .launch = emulated_launch,         \
+        .plan_conv = (plan_fn), .run_conv = emulated_run_conv,                                     \
         .begin_record = emulated_begin_record, .end_record = emulated_end_record,                  \
         .replay = emulated_replay, .memory_bytes = emulated_memory_bytes,                          \
         .describe = emulated_describe,                                                             \

@@ -18,6 +18,9 @@ extern const struct gpu_ops gpu_emulated_ops;
 /** The same, but it plans no convolution: all are done by kernels of ours. */
 extern const struct gpu_ops gpu_emulated_bare_ops;
 
+/** While it is set, copies and waits fail, as those of a GPU that has failed do. */
+extern bool emulated_has_failed;
+
 /** The place of a block, and its grid; the kernels read it. */
 struct emulated_place {
     unsigned thread, block, block_y, blocks;

@@ -30,7 +30,6 @@
 #define ALIGNED       __attribute__((aligned(16)))
 #define ALIGNED_TO(n) __attribute__((aligned(n)))
 #define UNROLL
-#define UNROLL4
 
 /* Each file uses those before it. */
 // clang-format off

@@ -23,7 +23,6 @@
 #define ALIGNED __align__(16)
 #define ALIGNED_TO(n) __align__(n)
 #define UNROLL  _Pragma("unroll")
-#define UNROLL4 _Pragma("unroll 4")
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 
