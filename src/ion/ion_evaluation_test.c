@@ -14,24 +14,10 @@ static void set_up(void)
     measured = (struct weir_ion_measured){0};
 }
 
-static void replay_all(void)
-{
-    for (size_t i = 0; i < actions.n; i++) {
-        const struct weir_policy_decision *row = &actions.items[i].decision;
-        struct weir_policy_verdict told;
-        if (actions.items[i].type != WEIR_ION_ACTION_DECIDED || strcmp(row->policy, "none") == 0) {
-            continue;
-        }
-        ck_assert_int_eq(weir_policy_replay(row->inputs, &arena, &told, &err), WEIR_OK);
-        ck_assert_str_eq(told.verdict, row->verdict);
-        ck_assert_str_eq(told.rule, row->rule);
-    }
-}
-
 static void play(struct weir_ion_event event)
 {
     must(event);
-    replay_all();
+    require_replays(&actions, &arena);
 }
 
 static void apply_links(const char *links)
@@ -54,20 +40,9 @@ static void apply(const char *more)
     apply_links(weir_arena_printf(&arena, "{from: t, to: p, policy: %s}", policy));
 }
 
-static struct weir_ion_candidate *candidate_of(int64_t version)
-{
-    for (size_t i = 0; i < state.n_candidates; i++) {
-        if (state.candidates[i].version == version) {
-            return &state.candidates[i];
-        }
-    }
-    ck_abort_msg("no version %d", (int)version);
-    return NULL;
-}
-
 static void is_in(int64_t version, const char *wanted)
 {
-    ck_assert_str_eq(candidate_of(version)->state, wanted);
+    ck_assert_str_eq(require_candidate(&state, version)->state, wanted);
 }
 
 static void said(const char *words)
@@ -86,10 +61,10 @@ static void asked(int64_t version, int64_t number, int64_t live)
 {
     const struct weir_ion_action *action = find_action(WEIR_ION_ACTION_START_EVALUATION);
     ck_assert_ptr_nonnull(action);
-    ck_assert_str_eq(action->pipeline, candidate_of(version)->id);
+    ck_assert_str_eq(action->pipeline, require_candidate(&state, version)->id);
     ck_assert_int_eq(action->number, number);
     struct weir_policy_evaluation row =
-        weir_policy_evaluation_of(candidate_of(version)->evaluation, &arena);
+        weir_policy_evaluation_of(require_candidate(&state, version)->evaluation, &arena);
     ck_assert_int_eq(row.live_version, live);
     is_in(version, WEIR_CANDIDATE_WAITING);
 }
@@ -107,7 +82,7 @@ static void stopped(const char *job)
 static void begun(int64_t version, int64_t number, const char *job)
 {
     play((struct weir_ion_event){.type = WEIR_ION_EVENT_MEASURING,
-                                 .candidate = candidate_of(version)->id,
+                                 .candidate = require_candidate(&state, version)->id,
                                  .number = number,
                                  .job = job,
                                  .run = "r1"});
@@ -115,7 +90,7 @@ static void begun(int64_t version, int64_t number, const char *job)
 
 static void tick_of(int64_t version, struct weir_policy_evaluation figures)
 {
-    measured = (struct weir_ion_measured){candidate_of(version)->id, figures};
+    measured = (struct weir_ion_measured){require_candidate(&state, version)->id, figures};
     play((struct weir_ion_event){
         .type = WEIR_ION_EVENT_TICK, .measured = &measured, .n_measured = 1});
 }
@@ -167,7 +142,7 @@ START_TEST(one_that_is_surely_better_serves)
     said("surely more than 0");
     is_in(2, WEIR_CANDIDATE_SERVING);
     is_in(1, WEIR_CANDIDATE_RETIRED);
-    ck_assert_ptr_null(candidate_of(2)->evaluation);
+    ck_assert_ptr_null(require_candidate(&state, 2)->evaluation);
     stopped("j1"); /* which is over: that changes nothing */
 }
 
@@ -250,7 +225,7 @@ START_TEST(what_cannot_be_measured_is_rejected_at_once)
     play(model(&arena, "t", 1));
     play(model(&arena, "t", 2));
     play((struct weir_ion_event){.type = WEIR_ION_EVENT_MEASURING,
-                                 .candidate = candidate_of(2)->id,
+                                 .candidate = require_candidate(&state, 2)->id,
                                  .number = 1,
                                  .note = "there is no dataset \"held-out\""});
     said("there is no dataset");
@@ -287,7 +262,8 @@ START_TEST(another_version_that_serves_is_another_comparison)
     asked(3, 2, 1);
     stopped("j2");
     begun(3, 1, "j9"); /* told late */
-    ck_assert_ptr_null(weir_policy_evaluation_of(candidate_of(3)->evaluation, &arena).job);
+    ck_assert_ptr_null(
+        weir_policy_evaluation_of(require_candidate(&state, 3)->evaluation, &arena).job);
     begun(3, 2, "j3");
     tick_of(3, ended("j3", 12, 2));
     is_in(3, WEIR_CANDIDATE_SERVING);
@@ -376,8 +352,8 @@ static void approve(int64_t version, const char *who)
 static void answer_with(int64_t version, int64_t n_requests)
 {
     const struct weir_ion_traffic traffic = {
-        .candidate = candidate_of(version)->id,
-        .live_ppm = candidate_of(version)->share_ppm,
+        .candidate = require_candidate(&state, version)->id,
+        .live_ppm = require_candidate(&state, version)->share_ppm,
         .is_ready = true,
         .figures = {.server_ms = 1, .n_requests = n_requests, .n_compared = n_requests}};
     play((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK, .traffic = &traffic, .n_traffic = 1});
@@ -393,7 +369,7 @@ static int64_t serving_version(void)
 static void take_through(int64_t version)
 {
     is_in(version, WEIR_CANDIDATE_PENDING_REVIEW);
-    ck_assert_ptr_null(candidate_of(version)->evaluation);
+    ck_assert_ptr_null(require_candidate(&state, version)->evaluation);
     approve(version, "ann");
     is_in(version, WEIR_CANDIDATE_PENDING_REVIEW);
     approve(version, "bob");
@@ -418,7 +394,7 @@ START_TEST(a_version_is_measured_then_approved_by_two_then_tried)
     take_through(2);
     is_in(2, WEIR_CANDIDATE_CANARY);
     ck_assert_int_eq(serving_version(), 1);
-    ck_assert_int_eq(candidate_of(2)->share_ppm, 100000);
+    ck_assert_int_eq(require_candidate(&state, 2)->share_ppm, 100000);
     answer_with(2, 0);
     answer_with(2, 20);
     is_in(2, WEIR_CANDIDATE_SERVING);

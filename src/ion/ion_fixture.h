@@ -33,6 +33,35 @@ static inline struct weir_ion_doc *doc_from_yaml(struct weir_arena *arena, const
     return doc;
 }
 
+/** Each decision can be made again from its row. */
+static inline void require_replays(const struct weir_ion_actions *actions, struct weir_arena *arena)
+{
+    for (size_t i = 0; i < actions->n; i++) {
+        const struct weir_policy_decision *row = &actions->items[i].decision;
+        struct weir_policy_verdict told;
+        struct weir_error err;
+        if (actions->items[i].type != WEIR_ION_ACTION_DECIDED || strcmp(row->policy, "none") == 0) {
+            continue;
+        }
+        ck_assert_int_eq(weir_policy_replay(row->inputs, arena, &told, &err), WEIR_OK);
+        ck_assert_str_eq(told.verdict, row->verdict);
+        ck_assert_str_eq(told.rule, row->rule);
+    }
+}
+
+/** The version as a candidate; it is there. */
+static inline struct weir_ion_candidate *require_candidate(const struct weir_ion_state *state,
+                                                           int64_t version)
+{
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        if (state->candidates[i].version == version) {
+            return &state->candidates[i];
+        }
+    }
+    ck_abort_msg("no version %d", (int)version);
+    return NULL;
+}
+
 /** Training "t" → prediction "p" under the policy; triggers and gallery as given (YAML flow). */
 static inline struct weir_ion_event applied(struct weir_arena *arena, const char *policy,
                                             const char *triggers, int replicas)

@@ -28,27 +28,12 @@ static void tear_down(void)
     weir_arena_fini(&arena);
 }
 
-/** Each decision can be made again from its row. */
-static void replay_all(void)
-{
-    for (size_t i = 0; i < actions.n; i++) {
-        const struct weir_policy_decision *row = &actions.items[i].decision;
-        struct weir_policy_verdict told;
-        if (actions.items[i].type != WEIR_ION_ACTION_DECIDED || strcmp(row->policy, "none") == 0) {
-            continue;
-        }
-        ck_assert_int_eq(weir_policy_replay(row->inputs, &arena, &told, &err), WEIR_OK);
-        ck_assert_str_eq(told.verdict, row->verdict);
-        ck_assert_str_eq(told.rule, row->rule);
-    }
-}
-
 static void must(struct weir_ion_event event)
 {
     actions = (struct weir_ion_actions){0};
     weir_status status = weir_ion_step(&state, &event, now_ms, &arena, &actions, &err);
     ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    replay_all();
+    require_replays(&actions, &arena);
 }
 
 static void apply_to(const char *policy, const char *mode)
@@ -62,17 +47,6 @@ static void apply_to(const char *policy, const char *mode)
     event.doc = doc_from_yaml(&arena, yaml, &text);
     event.document = text;
     must(event);
-}
-
-static struct weir_ion_candidate *candidate_of(int64_t version)
-{
-    for (size_t i = 0; i < state.n_candidates; i++) {
-        if (state.candidates[i].version == version) {
-            return &state.candidates[i];
-        }
-    }
-    ck_abort_msg("no version %d", (int)version);
-    return NULL;
 }
 
 /** Link t2:deployment/d in place of the one of before. */
@@ -93,7 +67,7 @@ static void apply_another_link(void)
 static void tick_of(int64_t version, int64_t after_ms)
 {
     now_ms += after_ms;
-    traffic.candidate = candidate_of(version)->id;
+    traffic.candidate = require_candidate(&state, version)->id;
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_TICK, .traffic = &traffic, .n_traffic = 1});
 }
 
@@ -102,7 +76,7 @@ static void try_second(const char *policy)
 {
     apply_to(policy, NULL);
     must(model(&arena, "t", 1));
-    ck_assert_str_eq(candidate_of(1)->state, WEIR_CANDIDATE_SERVING);
+    ck_assert_str_eq(require_candidate(&state, 1)->state, WEIR_CANDIDATE_SERVING);
     must(model(&arena, "t", 2));
 }
 
@@ -118,7 +92,7 @@ static void wants(int64_t serving, int64_t trial, int64_t ppm, int64_t mirror)
 
 static void is_in(int64_t version, const char *wanted)
 {
-    ck_assert_str_eq(candidate_of(version)->state, wanted);
+    ck_assert_str_eq(require_candidate(&state, version)->state, wanted);
 }
 
 /** The last event's decision says it in these words. */
@@ -354,9 +328,9 @@ START_TEST(a_trial_ends_with_its_ion_or_its_link)
     ck_assert_str_ne(only_shift()->key, key_before);
     said("it was being tried");
     is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
-    ck_assert_int_eq(candidate_of(2)->share_ppm, 0);
-    ck_assert_int_eq(candidate_of(2)->updated_ms, now_ms);
-    ck_assert_ptr_null(weir_ion_watching(&state, candidate_of(2)));
+    ck_assert_int_eq(require_candidate(&state, 2)->share_ppm, 0);
+    ck_assert_int_eq(require_candidate(&state, 2)->updated_ms, now_ms);
+    ck_assert_ptr_null(weir_ion_watching(&state, require_candidate(&state, 2)));
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_DECIDED), 1);
 }
 
@@ -379,7 +353,7 @@ START_TEST(a_trial_without_its_file_is_over)
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
     is_in(2, WEIR_CANDIDATE_SERVING);
     must(model(&arena, "t", 3));
-    candidate_of(3)->blob = ""; /* deleted while the ION was */
+    require_candidate(&state, 3)->blob = ""; /* deleted while the ION was */
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .version = 3, .actor = "ann"});
     said("its version was deleted");
     is_in(3, WEIR_CANDIDATE_REJECTED);
@@ -392,7 +366,7 @@ START_TEST(an_ion_that_comes_back_as_a_sandbox_asks_for_nothing)
 {
     try_second(CANARY);
     must((struct weir_ion_event){.type = WEIR_ION_EVENT_DELETED, .actor = "ann"});
-    candidate_of(1)->blob = "";
+    require_candidate(&state, 1)->blob = "";
     apply_to(CANARY, WEIR_ION_SANDBOX);
     ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 0);
     is_in(1, WEIR_CANDIDATE_RETIRED); /* its version was deleted meanwhile */
