@@ -170,12 +170,28 @@ struct op_kernels {
 };
 
 struct gpu;
+struct weir_optimizer_config;
 
 /** What changes from step to step, for back-ends whose kernels run later than they are called. */
 struct backend_step {
     uint64_t step, first_image;
     double inv_n_labelled;
     int32_t n_images;
+};
+
+/** Elements that have one byte in backend_update.is_decayed. Parameters start at a multiple of it. */
+#define BACKEND_DECAY_ELEMS 16
+
+/** An update of weights by the rule of `config` (optimizer.h), without norms. Memory is the kernels'. */
+struct backend_update {
+    const struct weir_optimizer_config *config;
+    float *weights;
+    const float *gradients;
+    float *states[2]; /**< In the optimiser's order; NULL: the rule has fewer. */
+    const unsigned char *is_decayed;
+    size_t n_elems;
+    double learning_rate;
+    uint64_t step; /**< From 0. */
 };
 
 /** A back-end. It is constant and shared by all nets. */
@@ -215,6 +231,9 @@ struct weir_backend {
      */
     struct gpu *(*gpu)(void *context);
     weir_status (*set_step)(void *context, const struct backend_step *step);
+    /** Can `update` do this rule? Queues the update. */
+    bool (*has_rule)(const char *name);
+    weir_status (*update)(void *context, const struct backend_update *update);
     /**
      * Makes op->state for these sizes of tiles (one to three, each > 0) and tells how much scratch
      * the kernels want. Scratch is aligned to 64 bytes. NULL: no op has a state. After a failure

@@ -1,15 +1,9 @@
-/* Updates on the GPU of a net, by the kernel `update`. */
+/* Updates on the GPU of a net, by its back-end. */
 #include "optimizer_private.h"
 
-#include "nn/backend/cuda/kernels.h"
 #include "nn/run/net.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* Elements that have one byte in the table of decays: parameters start at a multiple of it. */
-#define DECAY_ELEMS 16
 
 static size_t n_elems_of(const struct weir_optimizer *optimizer)
 {
@@ -25,14 +19,15 @@ static weir_status upload(struct gpu *gpu, void *to, const void *from, size_t si
 
 static weir_status make_decays(const struct weir_optimizer *optimizer, struct gpu *gpu, void **out)
 {
-    size_t n = n_elems_of(optimizer) / DECAY_ELEMS + 1;
+    size_t n = n_elems_of(optimizer) / BACKEND_DECAY_ELEMS + 1;
     unsigned char *table = calloc(n, 1);
     if (!table) {
         return WEIR_ERR_NOMEM;
     }
     for (size_t i = 0; i < optimizer->n_segments; i++) {
         const struct optimizer_segment *segment = &optimizer->segments[i];
-        for (size_t at = segment->first / DECAY_ELEMS; at * DECAY_ELEMS < segment->end; at++) {
+        for (size_t at = segment->first / BACKEND_DECAY_ELEMS;
+             at * BACKEND_DECAY_ELEMS < segment->end; at++) {
             table[at] = segment->traits.decay > 0;
         }
     }
@@ -121,73 +116,26 @@ void optimizer_gpu_detach(struct weir_optimizer *optimizer)
     free_all(on_gpu);
 }
 
-/* Those without norms. @return false: the kernel has no such rule. */
-static bool find_rule(const struct weir_optimizer_config *config, int *out)
-{
-    static const struct {
-        const char *name;
-        int rule;
-    } rules[] = {{"sgd", GPU_RULE_SGD},
-                 {"rmsprop", GPU_RULE_RMSPROP},
-                 {"adam", GPU_RULE_ADAM},
-                 {"adamw", GPU_RULE_ADAMW}};
-
-    for (size_t i = 0; !weir_optimizer_needs_all(config) && i < WEIR_ARRAY_LEN(rules); i++) {
-        if (strcmp(rules[i].name, config->name) == 0) {
-            *out = rules[i].rule;
-            return true;
-        }
-    }
-    return false;
-}
-
-static struct gpu_update_args update_args(const struct weir_optimizer *optimizer, int rule,
-                                          double lr, uint64_t step)
-{
-    const struct weir_optimizer_config *config = &optimizer->config;
-    const struct optimizer_on_gpu *on_gpu = optimizer->on_gpu;
-    double t = (double)step + 1;
-    return (struct gpu_update_args){
-        .weights = on_gpu->net->op_weights,
-        .gradients = on_gpu->net->op_gradients,
-        .state1 = on_gpu->states[0],
-        .state2 = on_gpu->states[1],
-        .is_decayed = on_gpu->is_decayed,
-        .n = n_elems_of(optimizer),
-        .rule = rule,
-        .is_nesterov = config->is_nesterov,
-        .lr = (float)lr,
-        .decay = (float)config->weight_decay,
-        .momentum = (float)config->momentum,
-        .alpha = (float)config->alpha,
-        .beta1 = (float)config->beta1,
-        .beta2 = (float)config->beta2,
-        .rest_alpha = (float)(1 - config->alpha),
-        .rest1 = (float)(1 - config->beta1),
-        .rest2 = (float)(1 - config->beta2),
-        .epsilon = (float)config->epsilon,
-        .correction1 = (float)(lr / (1 - pow(config->beta1, t))),
-        .correction2 = (float)sqrt(1 - pow(config->beta2, t)),
-    };
-}
-
-/* Blocks of the kernel: a thread updates several elements if there are many. */
-#define UPDATE_BLOCKS 4096
-
 weir_status optimizer_gpu_update(struct weir_optimizer *optimizer, struct weir_net *net, double lr,
                                  uint64_t step)
 {
-    struct gpu *gpu = net->on_gpu.gpu;
-    int rule;
-    if (!gpu || !find_rule(&optimizer->config, &rule)) {
+    const struct weir_optimizer_config *config = &optimizer->config;
+    const struct weir_backend *backend = net->backend;
+    if (!net->on_gpu.gpu || weir_optimizer_needs_all(config) || !backend->has_rule(config->name)) {
         return WEIR_ERR_UNSUPPORTED;
     }
     WEIR_TRY(attach(optimizer, net));
     net_enter(net);
-    struct gpu_update_args args = update_args(optimizer, rule, lr, step);
-    size_t n_blocks = WEIR_MIN((size_t)args.n / GPU_BLOCK + 1, (size_t)UPDATE_BLOCKS);
-    WEIR_TRY(gpu->ops->launch(gpu, GPU_KERNEL_update, GPU_F32, (uint32_t)n_blocks, 1, &args,
-                              sizeof args));
+    const struct backend_update update = {
+        .config = config,
+        .weights = net->op_weights,
+        .gradients = net->op_gradients,
+        .states = {optimizer->on_gpu->states[0], optimizer->on_gpu->states[1]},
+        .is_decayed = optimizer->on_gpu->is_decayed,
+        .n_elems = n_elems_of(optimizer),
+        .learning_rate = lr,
+        .step = step};
+    WEIR_TRY(backend->update(net->backend_context, &update));
     optimizer->on_gpu->is_newer = true;
     return net_gpu_weights_updated(net);
 }

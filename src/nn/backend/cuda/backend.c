@@ -221,6 +221,8 @@ const struct weir_backend weir_cuda_backend = {
     .close = cuda_close,
     .gpu = cuda_gpu,
     .set_step = cuda_set_step,
+    .has_rule = cuda_has_rule,
+    .update = cuda_update,
     .prepare = cuda_prepare,
     .release = cuda_release,
 };
