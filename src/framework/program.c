@@ -1,0 +1,150 @@
+#include "framework/program.h"
+
+#include "framework/paths.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A program of the job's own folder, where only its files are: is it there, and can it be run? The
+ * agent makes what begins with "#!" executable, and nothing else. */
+static weir_status check_program(const struct program *program, struct weir_error *err)
+{
+    const char *given = json_string_value(json_array_get(program->argv, 0));
+    const char *path = given;
+    while (strncmp(path, "./", 2) == 0) {
+        path += 2;
+    }
+    if (path[0] == '/' || strchr(given, '/') == NULL || strstr(path, "..") != NULL) {
+        return WEIR_OK; /* a matter of the node */
+    }
+    const char *text = json_string_value(json_object_get(program->files, path));
+    if (text == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.argv[0]: \"%.60s\" is none of the job's files: send it with "
+                              "the job (text files only: weir job run --dir), or give its whole "
+                              "path on the nodes",
+                              given);
+    }
+    return strncmp(text, "#!", 2) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.argv[0]: \"%.60s\" may not be run: its first line does not "
+                                "begin with \"#!\"; put \"#!/bin/sh\" there, or name its program "
+                                "in front of it",
+                                given);
+}
+
+/* As the agent reads it: "sha256:HEX", or a name. */
+static weir_status check_image(const json_t *given, struct weir_error *err)
+{
+    const char *image = json_string_value(given);
+    static const char blob[] = "sha256:", hex[] = "0123456789abcdef";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-+";
+    if (given == NULL) {
+        return WEIR_OK;
+    }
+    if (image == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.image: expected a string: put the value into quotes");
+    }
+    const char *digits = image + sizeof blob - 1;
+    bool is_blob = strncmp(image, blob, sizeof blob - 1) == 0 && strlen(digits) == 64 &&
+                   strspn(digits, hex) == 64;
+    bool is_name = image[0] != '\0' && image[0] != '.' && strlen(image) < 128 &&
+                   strspn(image, letters) == strlen(image);
+    return is_blob || is_name
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.image: \"%.80s\": expected \"sha256:\" and 64 digits of a "
+                                "blob, or the name of an image on the nodes (letters, digits, "
+                                "\"._-+\")",
+                                image);
+}
+
+static weir_status check_values(const struct program *program, struct weir_error *err)
+{
+    if (json_object_get(program->files, "token") != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.files.token: a job has its own token in the file of this "
+                              "name: give yours another, or name it in .gitignore");
+    }
+    if (strcmp(program->network, "host") != 0 && strcmp(program->network, "none") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.network: expected \"host\" or \"none\", not \"%.60s\"",
+                              program->network);
+    }
+    return program->image != NULL ? WEIR_OK : check_program(program, err);
+}
+
+weir_status program_check(const struct program *program, const json_t *spec, struct weir_error *err)
+{
+    WEIR_TRY(check_image(json_object_get(spec, "image"), err));
+    return check_values(program, err);
+}
+
+weir_status program_read_tasks(const json_t *tasks, const char *member, int64_t *out,
+                               struct weir_error *err)
+{
+    const json_t *min = json_object_get(tasks, "min"), *max = json_object_get(tasks, "max");
+    bool is_range = json_is_object(tasks);
+    int64_t most = tasks == NULL ? 1 : json_integer_value(is_range ? max : tasks);
+    int64_t least = is_range ? json_integer_value(min) : most;
+    bool is_good = tasks == NULL || json_is_integer(tasks) ||
+                   (json_is_integer(min) && json_is_integer(max) && json_object_size(tasks) == 2);
+    if (!is_good || least < 1 || most < least || most > WEIR_FRAMEWORK_TASKS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.%s: expected an integer from 1 to %d, or {min, max} of such",
+                              member, WEIR_FRAMEWORK_TASKS_MAX);
+    }
+    *out = most;
+    return WEIR_OK;
+}
+
+/* Where it writes: WEIR_OUTPUT is the folder of the one dataset that a preparation makes. */
+static void add_outputs(const json_t *outputs, json_t *definition)
+{
+    const char *name;
+    json_t *path;
+    json_object_foreach((json_t *)outputs, name, path)
+    {
+        json_object_set(json_object_get(definition, "env"), "WEIR_OUTPUT", path);
+    }
+    paths_describe_outputs(outputs, definition);
+}
+
+void program_env(json_t *definition, const char *name, const char *format, ...)
+{
+    char text[PROGRAM_ENV_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_object_set_new(json_object_get(definition, "env"), name, json_string(text));
+}
+
+json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
+{
+    static const char *const copied[] = {"argv",           "env",     "files", "memory_max_bytes",
+                                         "disk_max_bytes", "network", "image", "stop_grace_ms"};
+    json_t *definition = json_object();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
+        json_t *value = json_object_get(plan->job->spec, copied[i]);
+        if (value != NULL) {
+            json_object_set_new(definition, copied[i], json_deep_copy(value));
+        }
+    }
+    if (!json_is_object(json_object_get(definition, "env"))) {
+        json_object_set_new(definition, "env", json_object());
+    }
+    program_env(definition, "WEIR_RANK", "%lld", (long long)rank);
+    program_env(definition, "WEIR_SIZE", "%lld", (long long)n_tasks);
+    if (plan->job->datasets != NULL) {
+        json_object_set_new(json_object_get(definition, "env"), "WEIR_DATASETS",
+                            json_string(weir_json_text(plan->job->datasets, plan->arena)));
+    }
+    paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
+    add_outputs(plan->job->outputs, definition);
+    return definition;
+}

@@ -1,0 +1,85 @@
+/**
+ * Program: what the kinds of jobs that run a user's own program have in common: the program and its
+ * arguments, what it finds in its folder and its environment, the limits of its tasks, and what the
+ * agent gets for each of them. A kind's struct has a `struct program program`, and its table begins
+ * with PROGRAM_OPTIONS; what it adds is what its own framework expects to find.
+ *
+ *     struct job_dance { struct program program; int64_t pairs; };
+ *     static const struct weir_option options[] = {
+ *         PROGRAM_OPTIONS(job_dance),
+ *         WEIR_OPT_JSON(job_dance, pairs, "pairs", INT, 0, "1", 1, 8, "Pairs of dancers"),
+ *     };
+ *
+ * A new option of all such programs is a member here, a line of PROGRAM_OPTIONS, its check in
+ * program_check, and, if the agent must know it, its name among those that program_definition
+ * copies.
+ */
+#ifndef WEIR_FRAMEWORK_PROGRAM_H
+#define WEIR_FRAMEWORK_PROGRAM_H
+
+#include "framework/job_plan.h"
+
+#define PROGRAM_MEMORY_MAX_BYTES 1125899906842624 /* a pebibyte: no node has more */
+
+/** Most bytes of a variable that program_env sets; longer values are cut. */
+#define PROGRAM_ENV_MAX_BYTES 4096
+
+/** Options of every program; JSON points into the specification that was read. */
+struct program {
+    const json_t *argv, *env, *files, *datasets;
+    int64_t cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
+    const char *network, *image;
+};
+
+/** The lines of a kind's table for its member `program`. */
+#define PROGRAM_OPTIONS(strct)                                                                     \
+    WEIR_OPT_JSON(strct, program.argv, "argv", TEXTS, WEIR_OPTION_REQUIRED, NULL, 0, 0,            \
+                  "The program and its arguments"),                                                \
+        WEIR_OPT_JSON(strct, program.env, "env", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,              \
+                      "Environment variables"),                                                    \
+        WEIR_OPT_JSON(strct, program.files, "files", MAP, WEIR_OPTION_SECRET, NULL, 0, 0,          \
+                      "Text files of the task's folder, by path"),                                 \
+        WEIR_OPT_JSON(strct, program.cpu_slots, "cpu-slots", INT, 0, "1", 0,                       \
+                      WEIR_FRAMEWORK_SLOTS_MAX,                                                    \
+                      "CPU slots of each task; 0: shares what is there"),                          \
+        WEIR_OPT_JSON(strct, program.memory_max_bytes, "memory-max-bytes", INT, 0, "0", 0,         \
+                      PROGRAM_MEMORY_MAX_BYTES, "Memory of each task; 0: no limit of its own"),    \
+        WEIR_OPT_JSON(strct, program.disk_max_bytes, "disk-max-bytes", INT, 0, "0", 0,             \
+                      PROGRAM_MEMORY_MAX_BYTES,                                                    \
+                      "What each task's folder and /tmp may hold; 0: what its node allows"),       \
+        WEIR_OPT_JSON(strct, program.network, "network", TEXT, 0, "host", 0, 0,                    \
+                      "host: the machine's; none: only the job's own tasks on the same node"),     \
+        WEIR_OPT_JSON(strct, program.image, "image", TEXT, 0, NULL, 0, 0,                          \
+                      "Root file system: an OCI image, as sha256:… of a blob that holds its "    \
+                      "archive, or the name of one on the nodes (weir agent --images); else the "  \
+                      "node's own"),                                                               \
+        WEIR_OPT_JSON(strct, program.stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,   \
+                      "Time between SIGTERM and SIGKILL when a task is stopped"),                  \
+        WEIR_OPT_JSON(strct, program.datasets, "datasets", TEXTS, 0, NULL, 0, 0,                   \
+                      "Names of datasets that the tasks read; WEIR_DATASETS says where they are")
+
+/**
+ * Do the values make sense, as far as no node must be asked?
+ * @param spec  What they were read from.
+ * @return INVALID with the place, as "$.spec.network: …".
+ */
+weir_status program_check(const struct program *program, const json_t *spec,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * How many tasks are made for N, or {min, max}: max of them. NULL: one.
+ * @param member  Where that stands: "tasks".
+ * @return INVALID.
+ */
+weir_status program_read_tasks(const json_t *tasks, const char *member, int64_t *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What the agent gets for one task, with WEIR_RANK and WEIR_SIZE; a new reference, of which
+ *  job_plan_add takes care. */
+json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks);
+
+/** Set a variable of a definition's environment, over what the user gave. */
+void program_env(json_t *definition, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
