@@ -183,6 +183,13 @@ def option_tables(text):
         yield match[1], option_rows(braces_after(text, match.start()))
 
 
+def program_options():
+    """The rows that PROGRAM_OPTIONS puts into the tables of kinds that run a user's program."""
+    text = without_comments(read("src/framework/program.h")).replace("\\\n", "\n")
+    start = text.index("#define PROGRAM_OPTIONS(strct)") + len("#define PROGRAM_OPTIONS(strct)")
+    return parts(text[start:text.index("weir_status program_check(")])
+
+
 def load_kinds():
     """Noun → (name, explanation, rows of its options) of each kind, in the registry's order."""
     kinds = {}
@@ -191,8 +198,10 @@ def load_kinds():
             text = without_comments(read(pattern.format(kind)))
             body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
             member = lambda name: string(re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
-            rows = [kind_option(row) for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
-                    for row in parts(braces_after(text, match.start())) if row.startswith(("WEIR_OPT_JSON(", "{"))]
+            given = [row for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
+                     for row in parts(braces_after(text, match.start()))]
+            given = [row for one in given for row in (program_options() if one.startswith("PROGRAM_OPTIONS(") else [one])]
+            rows = [kind_option(row) for row in given if row.startswith(("WEIR_OPT_JSON(", "{"))]
             kinds.setdefault(noun, []).append((member("name"), member("doc"), rows))
     return kinds
 
