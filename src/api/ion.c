@@ -33,14 +33,14 @@ static json_t *pipeline_view(const struct weir_ion_pipeline *pipeline,
         return view;
     }
     json_t *more = json_pack(
-        "{s:s?,s:s?,s:s?,s:b,s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}", "dataset",
-        doc->type != WEIR_PIPELINE_PREDICTION ? doc->dataset : doc->gallery_dataset, "output",
-        doc->output, "against", doc->against, "critical", (int)doc->is_critical, "restart",
-        doc->restart.kind != NULL ? doc->restart.kind->name : NULL, "model", doc->model, "workers",
-        (json_int_t)doc->workers, "parameter_servers", (json_int_t)doc->parameter_servers,
-        "schedule", schedule_of(doc), "new_data",
-        weir_trigger_of_kind(&doc->triggers, &weir_trigger_kind_new_data) != NULL, "replicas",
-        (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
+        "{s:s?,s:s?,s:s?,s:b,s:s?,s:s?,s:s?,s:s?,s:I,s:I,s:s?,s:b,s:I,s:s?,s:s?,s:f,s:f,s:s?}",
+        "dataset", doc->type != WEIR_PIPELINE_PREDICTION ? doc->dataset : doc->gallery_dataset,
+        "output", doc->output, "against", doc->against, "critical", (int)doc->is_critical,
+        "restart", doc->restart.kind != NULL ? doc->restart.kind->name : NULL, "kind", doc->kind,
+        "registers", doc->registers, "model", doc->model, "workers", (json_int_t)doc->workers,
+        "parameter_servers", (json_int_t)doc->parameter_servers, "schedule", schedule_of(doc),
+        "new_data", weir_trigger_of_kind(&doc->triggers, &weir_trigger_kind_new_data) != NULL,
+        "replicas", (json_int_t)doc->replicas, "gallery_dataset", doc->gallery_dataset, "impostors",
         doc->impostors, "false_accept_rate", doc->false_accept_rate, "false_deny_rate",
         doc->false_deny_rate, "gallery_default", doc->gallery_default);
     json_object_update(view, more);
@@ -428,9 +428,8 @@ weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struc
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "ION \"%s\" has no link \"%.127s\"",
                               call->params[0], event.link);
     }
-    const char *name = link->model != NULL
-                           ? link->model
-                           : weir_ion_model_name(call->arena, state.ion.name, link->from);
+    const char *name =
+        link->model != NULL ? link->model : weir_ion_doc_model(&state.doc, link->from);
     WEIR_TRY(weir_model_version_get(txn, name, event.version, call->arena, &version, err));
     const struct weir_ion_model model = {name,         version.id,      version.version,
                                          version.blob, version.metrics, version.created_by};

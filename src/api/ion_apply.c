@@ -15,7 +15,8 @@ void ion_apply_warn(struct ion_apply *apply, const char *sentence)
     }
 }
 
-/** Of a sandbox nothing real is touched, and a preparation makes versions of a real dataset. */
+/** Of a sandbox nothing real is touched: a preparation makes versions of a real dataset, and a training
+ *  that names its model, of a real model. */
 static weir_status check_sandbox(const struct ion_apply *apply, const char *mode,
                                  struct weir_error *err)
 {
@@ -28,6 +29,15 @@ static weir_status check_sandbox(const struct ion_apply *apply, const char *mode
                 "is real: an ION with a preparation cannot be a sandbox; try it "
                 "without, on a version that is there",
                 i, pipeline->name, pipeline->output);
+        }
+        const char *own =
+            weir_arena_printf(apply->call->arena, "%s.%s", apply->doc.name, pipeline->name);
+        if (pipeline->registers != NULL && strcmp(pipeline->registers, own) != 0) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "$.pipelines[%zu].registers: model \"%s\" is real: an ION that "
+                                  "makes versions of it cannot be a sandbox; leave it out to try, "
+                                  "and the versions are of \"%s\"",
+                                  i, pipeline->registers, own);
         }
     }
     return WEIR_OK;

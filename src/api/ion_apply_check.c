@@ -54,7 +54,7 @@ static weir_status check_models(struct ion_apply *apply, struct weir_error *err)
     const struct weir_ion_doc *doc = &apply->doc;
     for (size_t i = 0; i < doc->n_pipelines; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i];
-        if (pipeline->type != WEIR_PIPELINE_TRAINING) {
+        if (pipeline->type != WEIR_PIPELINE_TRAINING || pipeline->model == NULL) {
             continue;
         }
         char *place = weir_arena_printf(apply->call->arena, "$.pipelines[%zu].model", i);
@@ -72,7 +72,7 @@ static weir_status check_models(struct ion_apply *apply, struct weir_error *err)
 
 static const char *job_kind_of(const struct weir_ion_doc_pipeline *pipeline)
 {
-    return pipeline->type == WEIR_PIPELINE_TRAINING      ? "train"
+    return pipeline->type == WEIR_PIPELINE_TRAINING      ? pipeline->kind
            : pipeline->type == WEIR_PIPELINE_PREPARATION ? "command"
            : pipeline->type == WEIR_PIPELINE_PREDICTION  ? "predict"
                                                          : "measure";
@@ -96,6 +96,21 @@ static weir_status check_job(struct ion_apply *apply, const struct weir_ion_doc_
                                               cause.message + (is_placed ? sizeof place - 1 : 0));
 }
 
+/** A training may be any program that ends; what only Weir can make sense of is no program. */
+static weir_status check_kind(const struct weir_ion_doc_pipeline *pipeline, size_t i_pipeline,
+                              struct weir_error *err)
+{
+    const struct weir_job_ops *ops = weir_job_ops_of(job_kind_of(pipeline));
+    bool is_program = ops != NULL && ops->names_datasets && !ops->is_service;
+    return pipeline->type != WEIR_PIPELINE_TRAINING || is_program
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.pipelines[%zu].kind: \"%.40s\" is no kind of job that trains: "
+                                "expected train, command, or another that runs a program (weir "
+                                "explain job-kinds)",
+                                i_pipeline, pipeline->kind);
+}
+
 /** A training's parameters are checked as those of a job, with what the document says beside them.
  */
 static weir_status check_parameters(struct ion_apply *apply, struct weir_error *err)
@@ -106,7 +121,9 @@ static weir_status check_parameters(struct ion_apply *apply, struct weir_error *
         if (pipeline->type == WEIR_PIPELINE_PREDICTION) {
             continue;
         }
-        if (pipeline->type != WEIR_PIPELINE_TRAINING) {
+        if (pipeline->type != WEIR_PIPELINE_TRAINING ||
+            strcmp(pipeline->kind, WEIR_ION_TRAIN) != 0) {
+            WEIR_TRY(check_kind(pipeline, i, err));
             WEIR_TRY(check_job(apply, pipeline, i, err));
             continue;
         }
@@ -136,7 +153,7 @@ static weir_status check_pairs(const struct weir_ion_doc *doc, struct weir_error
         if (from == NULL) {
             continue; /* A registered model: looked at with its versions. */
         }
-        enum model_kind kind = kind_of_model(from->model);
+        enum model_kind kind = from->model != NULL ? kind_of_model(from->model) : MODEL_UNSEEN;
         if (to->embeds && kind == MODEL_CLASSIFIER) {
             return weir_error_set(
                 err, WEIR_ERR_UNSUPPORTED,

@@ -243,9 +243,8 @@ static weir_status find_measured(struct ion_apply *apply, struct weir_txn *txn,
         struct weir_model_version version;
         struct weir_error ignored;
         const struct weir_ion_doc_feed *feed = &apply->doc.feeds[i];
-        const char *name = feed->model != NULL
-                               ? feed->model
-                               : weir_ion_model_name(arena, apply->doc.name, feed->from);
+        const char *name =
+            feed->model != NULL ? feed->model : weir_ion_doc_model(&apply->doc, feed->from);
         if (feed->dataset != NULL) {
             continue;
         }

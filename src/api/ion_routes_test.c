@@ -100,6 +100,18 @@ START_TEST(a_document_of_wrong_form_is_refused_whole)
         {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
          "\"dataset\":\"staff\",\"model\":\"face-embedd\"}]}",
          "$.pipelines[0].model"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"kind\":\"paint\",\"parameters\":{\"argv\":[\"a\"]}}]}",
+         "$.pipelines[0].kind"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"kind\":\"serve\",\"parameters\":{\"argv\":[\"a\"]}}]}",
+         "$.pipelines[0].kind"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"kind\":\"command\",\"parameters\":{\"argv\":[]}}]}",
+         "$.pipelines[0].parameters.argv"},
+        {"{\"name\":\"gate\",\"pipelines\":[{\"name\":\"a\",\"type\":\"training\","
+         "\"kind\":\"command\",\"dataset\":\"nowhere\",\"parameters\":{\"argv\":[\"/a\"]}}]}",
+         "$.pipelines[0].dataset"},
         {"{\"name\":\"gate\",\"pipelines\":[],\"links\":[{\"from\":\"a\",\"to\":\"b\"}]}", "$."},
     };
 

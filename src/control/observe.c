@@ -198,8 +198,7 @@ static weir_status see_model(struct observing *observing)
 {
     static const char sql[] = "SELECT created_ms FROM model_versions WHERE model = :model"
                               " AND deleted_ms = 0 ORDER BY version DESC LIMIT 1";
-    char *model = weir_ion_model_name(observing->control->arena, observing->state->ion.name,
-                                      observing->row->pipeline);
+    const char *model = weir_ion_doc_model(&observing->state->doc, observing->row->pipeline);
     return weir_txn_query_int(observing->txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model)), 0,
                               &observing->inputs->model_ms, observing->err);
 }

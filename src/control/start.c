@@ -199,14 +199,38 @@ static weir_status start_measurement(struct control *control, struct weir_txn *t
     return make_run_job(control, txn, of, (struct control_job){.kind = "measure"}, spec, NULL, err);
 }
 
+/* A program learns the name from its environment, and registers through the tracking API. */
+static json_t *program_spec(const struct weir_ion_doc_pipeline *doc)
+{
+    json_t *spec = control_command_spec(doc), *env = json_object_get(spec, "env");
+    if (!json_is_object(env)) {
+        env = json_object();
+        json_object_set_new(spec, "env", env);
+    }
+    json_object_set_new(env, "WEIR_MODEL_NAME", json_string(doc->registers));
+    return spec;
+}
+
+static weir_status start_program(struct control *control, struct weir_txn *txn,
+                                 const struct run_of *of, struct weir_error *err)
+{
+    const struct control_job wanted = {.kind = of->doc->kind,
+                                       .is_tracked = true,
+                                       .dataset = of->doc->dataset,
+                                       .dataset_version = of->pipeline->dataset_version};
+    return make_run_job(control, txn, of, wanted, program_spec(of->doc), NULL, err);
+}
+
 static weir_status start_training(struct control *control, struct weir_txn *txn,
                                   const struct run_of *of, struct weir_error *err)
 {
+    if (strcmp(of->doc->kind, WEIR_ION_TRAIN) != 0) {
+        return start_program(control, txn, of, err);
+    }
     json_t *spec = control_training_spec(of->doc);
-    json_object_set_new(
-        spec, "model_name",
-        json_string(weir_ion_model_name(control->arena, of->state->ion.name, of->doc->name)));
-    return make_run_job(control, txn, of, (struct control_job){.kind = "train"}, spec, NULL, err);
+    json_object_set_new(spec, "model_name", json_string(of->doc->registers));
+    return make_run_job(control, txn, of, (struct control_job){.kind = WEIR_ION_TRAIN}, spec, NULL,
+                        err);
 }
 
 static weir_status start_run(struct control *control, struct weir_txn *txn,

@@ -257,6 +257,9 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
 /** A document was applied: the newest version of the model that the link begins at comes to it. */
 void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link);
 
+/** Is the event's model the one that this training registers, made by a run of it? */
+bool engine_is_made_by(const struct engine *engine, const char *training);
+
 void engine_on_model(struct engine *engine);
 
 /* ion_rollout.c */

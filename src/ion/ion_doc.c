@@ -20,7 +20,7 @@ struct document {
 };
 
 struct training {
-    char *name, *type, *dataset, *model, *parameters, *triggers, *restart;
+    char *name, *type, *kind, *registers, *dataset, *model, *parameters, *triggers, *restart;
     int64_t workers, parameter_servers, max_restarts;
     bool critical;
 };
@@ -59,6 +59,8 @@ static const struct weir_field document_fields[] = {
 static const struct weir_field training_fields[] = {
     WEIR_FIELD(training, name,              TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(training, type,              TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
+    WEIR_FIELD(training, kind,              TEXT, WEIR_FIELD_NAME, "", "kind of its jobs"),
+    WEIR_FIELD(training, registers,         TEXT, WEIR_FIELD_NAME, "", "name of the model that it makes"),
     WEIR_FIELD(training, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset to learn from"),
     WEIR_FIELD(training, model,             TEXT, WEIR_FIELD_REQUIRED, "", "zoo name or model file"),
     WEIR_FIELD(training, workers,           INT,  0, "", "data-parallel workers"),
@@ -122,6 +124,10 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
                                  struct weir_ion_doc_pipeline *out)
 {
     struct training training = {.workers = 1, .max_restarts = 3};
+    const json_t *kind = json_object_get(json, "kind");
+    if (json_is_string(kind) && strcmp(json_string_value(kind), WEIR_ION_TRAIN) != 0) {
+        return doc_read_program(reader, json, out);
+    }
     WEIR_TRY(doc_read_object(reader, &training_resource, json, &training));
     WEIR_TRY(doc_check_range(reader, "workers", training.workers, 1, TASKS_MAX));
     WEIR_TRY(
@@ -130,6 +136,8 @@ static weir_status read_training(const struct doc_reader *reader, const json_t *
         .name = training.name,
         .type = WEIR_PIPELINE_TRAINING,
         .is_critical = training.critical,
+        .kind = WEIR_ION_TRAIN,
+        .registers = training.registers,
         .dataset = training.dataset,
         .model = training.model,
         .workers = training.workers,
@@ -245,11 +253,6 @@ static const struct {
     [WEIR_PIPELINE_COMPARISON] = {"comparison", doc_read_comparison},
 };
 
-char *weir_ion_model_name(struct weir_arena *arena, const char *ion, const char *pipeline)
-{
-    return weir_arena_printf(arena, "%s.%s", ion, pipeline);
-}
-
 const char *weir_pipeline_type_name(enum weir_pipeline_type type)
 {
     return types[type].name;
@@ -291,6 +294,9 @@ static weir_status read_pipelines(const struct doc_reader *root, const json_t *j
             return weir_error_set(root->err, WEIR_ERR_INVALID,
                                   "%s.name: there are two pipelines \"%s\"", reader.path,
                                   pipeline.name);
+        }
+        if (pipeline.type == WEIR_PIPELINE_TRAINING && pipeline.registers == NULL) {
+            pipeline.registers = weir_arena_printf(root->arena, "%s.%s", doc->name, pipeline.name);
         }
         doc->pipelines[doc->n_pipelines++] = pipeline;
     }
@@ -428,7 +434,7 @@ static weir_status check_impostors(const struct doc_reader *root, const struct w
     const struct weir_ion_doc_pipeline *pipeline = &doc->pipelines[i_pipeline];
     const struct weir_ion_doc_link *link = weir_ion_doc_link_into(doc, pipeline->name);
     const struct weir_ion_doc_pipeline *training = weir_ion_doc_pipeline(doc, link->from);
-    if (pipeline->impostors != NULL && training != NULL &&
+    if (pipeline->impostors != NULL && training != NULL && training->dataset != NULL &&
         strcmp(pipeline->impostors, training->dataset) == 0) {
         return weir_error_set(root->err, WEIR_ERR_INVALID,
                               "%s.pipelines[%zu].gallery.impostors: \"%s\" is what pipeline \"%s\" "
@@ -514,6 +520,12 @@ const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_
         }
     }
     return NULL;
+}
+
+const char *weir_ion_doc_model(const struct weir_ion_doc *doc, const char *training)
+{
+    const struct weir_ion_doc_pipeline *pipeline = weir_ion_doc_pipeline(doc, training);
+    return pipeline != NULL && pipeline->registers != NULL ? pipeline->registers : "";
 }
 
 const struct weir_ion_doc_link *weir_ion_doc_link(const struct weir_ion_doc *doc, const char *id)

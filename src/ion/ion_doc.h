@@ -38,7 +38,9 @@ struct weir_ion_doc_pipeline {
     char *output;  /**< Of a preparation: dataset that it makes. */
     char *against; /**< Of a comparison: where the other model serves, as a link's `to`. */
     /* Training. */
-    char *model; /**< Zoo name or path of a model file. */
+    char *kind;      /**< Of its jobs: WEIR_ION_TRAIN, or that of a program of people's own. */
+    char *registers; /**< Name of the model whose versions it makes. */
+    char *model;     /**< Zoo name or path of a model file; NULL for a program. */
     int64_t workers;
     int64_t parameter_servers;
     int64_t max_restarts;
@@ -84,8 +86,8 @@ struct weir_ion_doc_feed {
     char *model;   /**< Registered model; NULL: a training's, or data. */
 };
 
-/** The name under which a training of an ION registers its models: "ION.PIPELINE", in the arena. */
-char *weir_ion_model_name(struct weir_arena *arena, const char *ion, const char *pipeline);
+/** The kind of the jobs of Weir's own trainings. */
+#define WEIR_ION_TRAIN "train"
 
 struct weir_ion_doc {
     char *name;
@@ -136,6 +138,9 @@ weir_status weir_ion_doc_check(const struct weir_ion_doc *doc,
 /** NULL if there is none of that name. */
 const struct weir_ion_doc_pipeline *weir_ion_doc_pipeline(const struct weir_ion_doc *doc,
                                                           const char *name);
+
+/** The name of the model that a training makes versions of; "" if it is no training of the document. */
+const char *weir_ion_doc_model(const struct weir_ion_doc *doc, const char *training);
 
 /** The link of that identifier; NULL if there is none, or `id` is NULL. */
 const struct weir_ion_doc_link *weir_ion_doc_link(const struct weir_ion_doc *doc, const char *id);

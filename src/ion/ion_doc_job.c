@@ -9,6 +9,12 @@ struct evaluation {
     bool critical;
 };
 
+struct program {
+    char *name, *type, *kind, *registers, *dataset, *parameters, *triggers, *restart;
+    int64_t max_restarts;
+    bool critical;
+};
+
 struct preparation {
     char *name, *type, *dataset, *output, *parameters, *triggers, *restart;
     int64_t max_restarts;
@@ -16,6 +22,18 @@ struct preparation {
 };
 
 // clang-format off
+static const struct weir_field program_fields[] = {
+    WEIR_FIELD(program, name,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
+    WEIR_FIELD(program, type,         TEXT, WEIR_FIELD_REQUIRED, "", "training"),
+    WEIR_FIELD(program, kind,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "kind of its jobs"),
+    WEIR_FIELD(program, registers,    TEXT, WEIR_FIELD_NAME, "", "name of the model that it makes"),
+    WEIR_FIELD(program, dataset,      TEXT, WEIR_FIELD_NAME, "", "dataset that it reads"),
+    WEIR_FIELD(program, parameters,   JSON, WEIR_FIELD_REQUIRED, "", "options of its jobs"),
+    WEIR_FIELD(program, max_restarts, INT,  0, "", "restarts of its job after a failure"),
+    WEIR_FIELD(program, triggers,     JSON, 0, "", "when it runs"),
+    WEIR_FIELD(program, restart,      JSON, 0, "", "whether it runs again after it has ended"),
+    WEIR_FIELD(program, critical,     BOOL, 0, "", "whether the ION is down if it fails"),
+};
 static const struct weir_field preparation_fields[] = {
     WEIR_FIELD(preparation, name,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(preparation, type,         TEXT, WEIR_FIELD_REQUIRED, "", "preparation"),
@@ -47,6 +65,8 @@ static const struct weir_resource evaluation_resource =
     WEIR_RESOURCE("evaluation", "", evaluation, evaluation_fields);
 static const struct weir_resource comparison_resource =
     WEIR_RESOURCE("comparison", "", evaluation, comparison_fields);
+static const struct weir_resource program_resource =
+    WEIR_RESOURCE("training by a program", "", program, program_fields);
 static const struct weir_resource preparation_resource =
     WEIR_RESOURCE("preparation", "", preparation, preparation_fields);
 
@@ -84,6 +104,32 @@ weir_status doc_read_job(const struct doc_reader *reader, const json_t *json,
     }
     WEIR_TRY(doc_read_restart(reader, json_object_get(json, "restart"), out));
     return doc_read_triggers(reader, json_object_get(json, "triggers"), out);
+}
+
+weir_status doc_read_program(const struct doc_reader *reader, const json_t *json,
+                             struct weir_ion_doc_pipeline *out)
+{
+    struct program read = {0};
+    WEIR_TRY(doc_read_object(reader, &program_resource, json, &read));
+    if (!json_is_object(json_object_get(json, "parameters"))) {
+        return weir_error_set(reader->err, WEIR_ERR_INVALID,
+                              "%s.parameters: expected an object with the options of the program, "
+                              "such as {argv: [python3, train.py]}",
+                              reader->path);
+    }
+    *out = (struct weir_ion_doc_pipeline){
+        .name = read.name,
+        .type = WEIR_PIPELINE_TRAINING,
+        .is_critical = read.critical,
+        .kind = read.kind,
+        .registers = read.registers,
+        .dataset = read.dataset,
+        .workers = 1,
+        .max_restarts = read.max_restarts,
+        .parameters = read.parameters,
+    };
+    WEIR_TRY(doc_read_job(reader, json, out));
+    return check_triggers(reader, out);
 }
 
 weir_status doc_read_preparation(const struct doc_reader *reader, const json_t *json,

@@ -35,6 +35,10 @@ weir_status doc_read_job(const struct doc_reader *reader, const json_t *json,
 weir_status doc_read_restart(const struct doc_reader *parent, const json_t *json,
                              struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
 
+/** A training by a program of people's own: its `kind` is not WEIR_ION_TRAIN. */
+weir_status doc_read_program(const struct doc_reader *reader, const json_t *json,
+                             struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
+
 weir_status doc_read_preparation(const struct doc_reader *reader, const json_t *json,
                                  struct weir_ion_doc_pipeline *out) WEIR_MUST_CHECK;
 

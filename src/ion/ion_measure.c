@@ -34,7 +34,7 @@ void engine_measure_model(struct engine *engine)
     const struct weir_ion_doc *doc = &engine->state->doc;
     for (size_t i = 0; i < doc->n_feeds; i++) {
         const struct weir_ion_doc_feed *feed = &doc->feeds[i];
-        bool is_made = event->pipeline != NULL && strcmp(feed->from, event->pipeline) == 0;
+        bool is_made = engine_is_made_by(engine, feed->from);
         bool is_registered = engine_is(feed->model, event->models[0].name);
         if (feed->dataset == NULL && (is_made || is_registered)) {
             see_model(engine, feed, &event->models[0]);
@@ -43,11 +43,9 @@ void engine_measure_model(struct engine *engine)
 }
 
 /** The name under which the feed's models are registered. */
-static char *name_of(struct engine *engine, const struct weir_ion_doc_feed *feed)
+static const char *name_of(struct engine *engine, const struct weir_ion_doc_feed *feed)
 {
-    return feed->model != NULL
-               ? feed->model
-               : weir_ion_model_name(engine->arena, engine->state->ion.name, feed->from);
+    return feed->model != NULL ? feed->model : weir_ion_doc_model(&engine->state->doc, feed->from);
 }
 
 void engine_apply_measured(struct engine *engine)

@@ -535,6 +535,28 @@ void engine_serve_default(struct engine *engine, const struct weir_ion_doc_link 
     }
 }
 
+bool engine_is_made_by(const struct engine *engine, const char *training)
+{
+    return engine->event->pipeline != NULL && strcmp(training, engine->event->pipeline) == 0 &&
+           strcmp(weir_ion_doc_model(&engine->state->doc, training),
+                  engine->event->models[0].name) == 0;
+}
+
+/** A program may register several models. Whoever meant another one to be served should know. */
+static void tell_aside(struct engine *engine, const struct weir_ion_pipeline *maker)
+{
+    const struct weir_ion_model *model = &engine->event->models[0];
+    const char *expected = weir_ion_doc_model(&engine->state->doc, maker->name);
+    if (strcmp(expected, model->name) != 0) {
+        engine_tell(engine, "model_aside",
+                    weir_arena_printf(engine->arena,
+                                      "Pipeline %s has registered version %" PRId64
+                                      " of model %s, which comes to no link of it: its model is "
+                                      "%s.",
+                                      maker->name, model->version, model->name, expected));
+    }
+}
+
 /** A version comes to links from the training that made it, and to those from its model. */
 void engine_on_model(struct engine *engine)
 {
@@ -542,10 +564,13 @@ void engine_on_model(struct engine *engine)
     const struct weir_ion_doc *doc = &engine->state->doc;
     const struct weir_ion_pipeline *maker = engine_pipeline(engine, event->pipeline);
     const char *made_by = maker != NULL ? maker->cause_by : event->models[0].made_by;
+    if (maker != NULL) {
+        tell_aside(engine, maker);
+    }
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_link *link = &doc->links[i];
         if (link->model != NULL ? strcmp(link->model, event->models[0].name) == 0
-                                : maker != NULL && strcmp(link->from, event->pipeline) == 0) {
+                                : maker != NULL && engine_is_made_by(engine, link->from)) {
             consider(engine, link, engine_offer(engine, &event->models[0], made_by));
         }
     }
@@ -565,9 +590,7 @@ void engine_revive_link(struct engine *engine, const struct weir_ion_doc_link *l
 {
     struct weir_ion_candidate *last_served = NULL, *newest = NULL;
     const char *made =
-        link->model != NULL
-            ? link->model
-            : weir_ion_model_name(engine->arena, engine->state->ion.name, link->from);
+        link->model != NULL ? link->model : weir_ion_doc_model(&engine->state->doc, link->from);
     size_t from_len = strlen(link->from);
     for (size_t i = 0; i < engine->state->n_candidates; i++) {
         struct weir_ion_candidate *candidate = &engine->state->candidates[i];

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import type { Kind } from '../api'
 import { sentence, words } from '../format'
 import {
-    chainOf, COMPARISON_FIELDS, criticalField, deploymentIn, EVALUATION_FIELDS, fromOf, GALLERY_FIELDS, isPrediction, isPreparation, isStart, kindOf, LINK_FIELDS, linkId, measures, nameOf, policyOf,
-    PREDICTION_FIELDS, PREPARATION_FIELDS, renamePipeline, replaced, shortForm, toOf, TRAINING_FIELDS, triggersOf, withKey,
+    chainOf, COMPARISON_FIELDS, criticalField, deploymentIn, EVALUATION_FIELDS, fromOf, GALLERY_FIELDS, isPrediction, isPreparation, isProgram, isStart, kindOf, LINK_FIELDS, linkId, measures, nameOf, policyOf,
+    PREDICTION_FIELDS, PREPARATION_FIELDS, PROGRAM_FIELDS, renamePipeline, replaced, shortForm, toOf, TRAINING_FIELDS, triggersOf, withKey,
     type DocLink, type IonDoc, type Part, type Values,
 } from '../state/ion_doc'
 import { optionsOf, type Option } from '../state/job_form'
@@ -23,7 +23,7 @@ export interface FormContext {
 }
 
 const BESIDE = ['model', 'dataset', 'workers', 'parameter_servers', 'max_restarts'] // the pipeline's own, not its parameters
-const USUAL = ['steps', 'epochs', 'batch_size', 'learning_rate', 'optimizer', 'validation', 'augment']
+const USUAL = ['argv', 'code', 'env', 'resources', 'steps', 'epochs', 'batch_size', 'learning_rate', 'optimizer', 'validation', 'augment']
 
 export const usable = (kinds: readonly Kind[], noun: string) => kinds.filter((one) => one.noun === noun && !one.is_planned)
 const datasetNames = () => (datasets.data.value ?? []).map((one) => one.name)
@@ -269,14 +269,16 @@ function TrainingForm({ context, at }: { context: FormContext; at: number }) {
     const place = `$.pipelines[${at}]`
     const set = (values: Values) => context.onChange({ ...context.doc, pipelines: replaced(context.doc.pipelines, at, values) })
     const part = (key: string) => (pipeline[key] ?? {}) as Values
-    const all = optionsOf(context.kinds.find((one) => one.noun === 'job-kind' && one.name === 'train')).filter((one) => !BESIDE.includes(one.name))
+    const isOwn = isProgram(pipeline)
+    const kind = isOwn ? pipeline['kind'] : 'train'
+    const all = optionsOf(context.kinds.find((one) => one.noun === 'job-kind' && one.name === kind)).filter((one) => isOwn || !BESIDE.includes(one.name))
     const shown = all.filter((one) =>
         search !== '' ? `${one.name} ${one.doc}`.toLowerCase().includes(search.toLowerCase()) : USUAL.includes(one.name) || part('parameters')[one.name] !== undefined,
     )
     return (
         <>
             <NameField context={context} at={at} />
-            <Fields context={context} options={TRAINING_FIELDS} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
+            <Fields context={context} options={isOwn ? PROGRAM_FIELDS : TRAINING_FIELDS} values={pipeline} place={place} onValue={(name, value) => set(withKey(pipeline, name, value))} />
             <h3>When it trains</h3>
             <Triggers context={context} at={at} note="A person may start it at any time, unless a manual one forbids it; at most 16." />
             <RulesFields context={context} at={at} />

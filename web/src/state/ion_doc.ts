@@ -35,6 +35,8 @@ export function appliedForm(doc: IonDoc): Values {
 
 export const isTraining = (pipeline: Part) => pipeline['type'] === 'training'
 export const isPrediction = (pipeline: Part) => pipeline['type'] === 'prediction'
+/** A training by a program of people's own, not Weir's. */
+export const isProgram = (pipeline: Part) => isTraining(pipeline) && pipeline['kind'] !== undefined && pipeline['kind'] !== '' && pipeline['kind'] !== 'train'
 export const isPreparation = (pipeline: Part | undefined) => pipeline?.['type'] === 'preparation'
 /** Measures the models that a link brings. */
 export const measures = (pipeline: Part | undefined) => pipeline?.['type'] === 'evaluation' || pipeline?.['type'] === 'comparison'
@@ -199,6 +201,8 @@ export function sketchOf(doc: IonDoc): { nodes: SketchNode[]; edges: SketchEdge[
             ? `makes ${String(pipeline['output'] ?? 'no dataset yet')}`
             : measures(pipeline)
               ? `${pipeline['type'] === 'comparison' ? `against ${typeof pipeline['against'] === 'string' ? pipeline['against'] : 'what serves'} ` : ''}on ${String(pipeline['dataset'] ?? 'no dataset yet')}`
+              : isLearning && isProgram(pipeline)
+                ? `${String(pipeline['kind'])} · makes ${String(pipeline['registers'] ?? `${String(doc['name'] ?? 'ION')}.${name}`)}`
               : isLearning
                 ? `${String(pipeline['model'] ?? 'no model yet')} · ${workers} ${workers === 1 ? 'worker' : 'workers'}`
                 : `${replicas} ${replicas === 1 ? 'replica' : 'replicas'} · ${pipeline['gallery'] ? 'recognises people' : 'classifies'}`
@@ -245,7 +249,20 @@ export const TYPES = ['training', 'prediction', 'preparation', 'evaluation', 'co
 // -------------------------------------------------------------------------------------- fields that no registry lists
 
 /** Fields of a training pipeline (docs/reference/ion-file.md); the kind of job "train" has its parameters. */
+const KIND_FIELDS: Option[] = [
+    { name: 'kind', type: 'text', default: 'train', doc: 'Kind of its jobs: train is Weir’s own training, another runs a program of yours' },
+    { name: 'registers', type: 'text', doc: 'Model whose versions it makes; else ION.PIPELINE' },
+]
+
+/** Of a program; its kind of job has its parameters. */
+export const PROGRAM_FIELDS: Option[] = [
+    ...KIND_FIELDS,
+    { name: 'dataset', type: 'text', doc: 'What it reads' },
+    { name: 'max_restarts', type: 'integer', default: 0, minimum: 0, maximum: 1000, doc: 'Starts of its job after a failure' },
+]
+
 export const TRAINING_FIELDS: Option[] = [
+    ...KIND_FIELDS,
     { name: 'dataset', type: 'text', required: true, doc: 'What it learns from' },
     { name: 'model', type: 'text', required: true, doc: 'Built-in model, or the absolute path of a model file' },
     { name: 'workers', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Data-parallel workers' },
