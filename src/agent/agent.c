@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/record.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -264,6 +265,12 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
 {
     const struct weir_agent_config *config = agent->config;
     char dir[PATH_MAX];
+    unsigned char bytes[sizeof(struct in6_addr)];
+    if (config->address != NULL && inet_pton(AF_INET, config->address, bytes) != 1 &&
+        inet_pton(AF_INET6, config->address, bytes) != 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--address %.60s: not a number of IPv4 or IPv6",
+                              config->address);
+    }
     if (config->node == NULL || !weir_name_is_valid(config->node)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "node name \"%.80s\": expected lower-case letters, digits, . _ -",

@@ -109,6 +109,11 @@ static void add_surroundings(const struct agent *agent, json_t *task)
     offer_variable(env, "WEIR_SERVER", weir_client_server(agent->client));
     offer_variable(env, "WEIR_CA_FILE", agent->ca_path);
     offer_variable(env, "WEIR_ONNXRUNTIME", agent->onnxruntime_path);
+    /* For the supervisor, which trusts no variable of the task's own. */
+    json_object_set_new(task, "surroundings",
+                        json_pack("{s:s,s:s?,s:s?,s:s}", "server",
+                                  weir_client_server(agent->client), "ca_file", agent->ca_path,
+                                  "address", agent->config->address, "node", agent->config->node));
 }
 
 /* The task's own limit on processes, if it is tighter than this node's. */

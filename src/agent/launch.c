@@ -17,22 +17,26 @@
 
 extern char **environ;
 
+weir_status launch_write_file(const char *dir, const struct task_pair *file,
+                              struct weir_arena *arena, struct weir_error *err)
+{
+    const char *slash = strrchr(file->name, '/');
+    if (slash != NULL) {
+        char *folder =
+            weir_arena_printf(arena, "%s/work/%.*s", dir, (int)(slash - file->name), file->name);
+        WEIR_TRY(weir_dir_make(folder, 0700, err));
+    }
+    char *path = weir_arena_printf(arena, "%s/work/%s", dir, file->name);
+    unsigned mode = strncmp(file->value, "#!", 2) == 0 ? 0700 : 0600; /* a script can be run */
+    return weir_file_write_atomic(path, file->value, strlen(file->value), mode, err);
+}
+
 weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
                            struct weir_error *err)
 {
-    char *work = weir_arena_printf(arena, "%s/work", dir);
-    WEIR_TRY(weir_dir_make(work, 0700, err));
+    WEIR_TRY(weir_dir_make(weir_arena_printf(arena, "%s/work", dir), 0700, err));
     for (size_t i = 0; i < task->n_files; i++) {
-        const struct task_pair *file = &task->files[i];
-        const char *slash = strrchr(file->name, '/');
-        if (slash != NULL) {
-            char *folder =
-                weir_arena_printf(arena, "%s/%.*s", work, (int)(slash - file->name), file->name);
-            WEIR_TRY(weir_dir_make(folder, 0700, err));
-        }
-        char *path = weir_arena_printf(arena, "%s/%s", work, file->name);
-        unsigned mode = strncmp(file->value, "#!", 2) == 0 ? 0700 : 0600; /* a script can be run */
-        WEIR_TRY(weir_file_write_atomic(path, file->value, strlen(file->value), mode, err));
+        WEIR_TRY(launch_write_file(dir, &task->files[i], arena, err));
     }
     return WEIR_OK;
 }

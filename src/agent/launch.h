@@ -23,6 +23,10 @@ struct launch_failure {
 weir_status launch_prepare(const char *dir, const struct task *task, struct weir_arena *arena,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Write a file into DIR/work, with the folders of its name, which stays inside (task.h). */
+weir_status launch_write_file(const char *dir, const struct task_pair *file,
+                              struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Fork into the namespaces. The process is its own session; it waits for launch_release. */
 weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,
                         struct weir_arena *arena, struct launch *out,

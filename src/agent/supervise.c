@@ -7,6 +7,7 @@
 #include "agent/last_words.h"
 #include "agent/launch.h"
 #include "agent/log_sink.h"
+#include "agent/prepare.h"
 #include "agent/task.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -451,12 +452,14 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
     return WEIR_OK;
 }
 
-static weir_status start(struct supervisor *s, struct launch *launch, struct weir_error *err)
+static weir_status start(struct supervisor *s, const json_t *document, struct launch *launch,
+                         struct weir_error *err)
 {
     char path[TASK_PATH_BYTES], mark[TASK_MARK_BYTES];
     struct weir_isolation isolation = {0};
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
+    WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
     if (s->task.cell.is_alone) {
         WEIR_TRY(namespaces_join(s->task.cell.job_dir, !s->task.is_offline, &s->ns, err));
     } else if (s->task.is_offline) {
@@ -491,14 +494,16 @@ static weir_status start(struct supervisor *s, struct launch *launch, struct wei
 }
 
 /* Start the program, be its parent, write down its end. */
-static weir_status run_task(struct supervisor *s)
+static weir_status run_task(struct supervisor *s, const json_t *document)
 {
     struct weir_error err;
     struct launch launch;
-    weir_status status = start(s, &launch, &err);
+    weir_status status = start(s, document, &launch, &err);
     if (status != WEIR_OK) {
+        bool is_stopped = status == WEIR_ERR_CANCELLED && task_has(s->dir, "stop");
         weir_group_remove(&s->group);
-        return write_not_started(s, weir_status_exit(status), 0, err.message);
+        return write_not_started(s, is_stopped ? -1 : weir_status_exit(status),
+                                 is_stopped ? SIGTERM : 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
     struct weir_limits own = {
@@ -544,9 +549,10 @@ static weir_status settle(struct supervisor *s)
         return write_not_started(s, WEIR_EXIT_NOT_RUN, 0, err.message);
     }
     weir_status status = task_from_json(object, &s->arena, &s->task, &err);
+    status = status == WEIR_OK ? run_task(s, object)
+                               : write_not_started(s, WEIR_EXIT_NOT_RUN, 0, err.message);
     json_decref(object);
-    return status == WEIR_OK ? run_task(s)
-                             : write_not_started(s, WEIR_EXIT_NOT_RUN, 0, err.message);
+    return status;
 }
 
 int weir_agent_supervise(const char *task_dir)

@@ -228,6 +228,8 @@ API_FN(api_job_cancel);
 API_FN(api_job_restart);
 API_FN(api_job_resume);
 API_FN(api_job_tasks);
+API_FN(api_board_list); /**< board.c */
+API_FN(api_board_put);
 API_FN(api_results_list);
 API_FN(api_results_get);
 API_FN(api_results_put);

@@ -137,6 +137,9 @@ static const struct api_member queue_series_members[] = {
            "Means by step and queue; steps without a sample are left out"),
     OR_NULL("next", "text", "Always null"),
 };
+static const struct api_member board_members[] = {
+    ALWAYS("values", "map of text", "By key: those whose tasks are still at it"),
+};
 static const struct api_member explanation_members[] = {
     ALWAYS("id", "text", "Job"),
     ALWAYS("name", "text", "Its name"),
@@ -742,6 +745,7 @@ const struct api_shape api_shapes[] = {
     SHAPE("queue amounts", NULL, NULL, queue_amounts_members),
     SHAPE("queue point", NULL, NULL, queue_point_members),
     SHAPE("queue series", NULL, "GET /api/v1/usage/queues", queue_series_members),
+    SHAPE("board", NULL, "GET /api/v1/jobs/{id}/board", board_members),
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),

@@ -14,8 +14,8 @@
 
 struct agent_options {
     struct cli_common common;
-    char *dir, *node, *token_file, *isolation, *driver, *supervise, *shares, *images, *devices,
-        *health_command, *onnxruntime;
+    char *dir, *node, *address, *token_file, *isolation, *driver, *supervise, *shares, *images,
+        *devices, *health_command, *onnxruntime;
     bool is_finding;
     int64_t cpu_slots, pids_max, task_users, disk_max, io_max;
 };
@@ -37,6 +37,9 @@ static const struct weir_option agent_options[] = {
              "The agent's folder: tasks, logs, exits"),
     WEIR_OPT(agent_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
              "Name of this node [host name]"),
+    WEIR_OPT(
+        agent_options, address, "address", 0, TEXT, NULL, 0, 0, "IP",
+        "Under which tasks on other nodes reach those here [the one that leads to the server]"),
     WEIR_OPT(agent_options, cpu_slots, "cpu-slots", 0, INT, "0", 0, 4096, "N",
              "Tasks that fit here at once; 0: one per CPU, at least 2"),
     WEIR_OPT(agent_options, pids_max, "pids-max", 0, INT, "4096", 16, 4194304, "N",
@@ -117,6 +120,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .token_file = options->token_file,
         .ca_file = options->common.ca_file,
         .node = options->node != NULL ? options->node : weir_cluster_node_name(call->arena),
+        .address = options->address,
         .inventory = inventory,
         .isolation = options->isolation,
         .pids_max = options->pids_max,

@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include "job/attempt.h"
+#include "job/board.h"
 #include "job/task_device.h"
 #include "job/usage.h"
 
@@ -386,6 +387,9 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
     WEIR_TRY(weir_attempts_record(txn, state, now_ms, err));
     WEIR_TRY(weir_usage_record(txn, state, now_ms, err));
     WEIR_TRY(weir_task_devices_leave(txn, state, err));
+    if (weir_job_phase_is_final(weir_job_phase_of(state))) {
+        WEIR_TRY(weir_board_clear(txn, state->job.id, err));
+    }
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_job_action *action = &actions->items[i];
         if (action->type == WEIR_JOB_ACTION_WAKE_NODE) {

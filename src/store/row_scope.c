@@ -48,6 +48,7 @@ static const struct {
     {"jobs", "project"},
     {"tasks", OF_JOB},
     {"attempts", OF_TASK},
+    {"board", OF_JOB},
     {"task_devices", OF_TASK},
     {"datasets", "project"},
     {"dataset_versions", OF_DATASET},

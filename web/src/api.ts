@@ -147,6 +147,11 @@ export interface ArmedTrigger {
     version: number // Newest version of the pipeline's dataset
 }
 
+/** GET /jobs/{id}/board */
+export interface Board {
+    values: Record<string, string> // By key: those whose tasks are still at it
+}
+
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens

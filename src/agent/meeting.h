@@ -1,0 +1,79 @@
+/**
+ * Meeting: how the ranks of a gang learn of each other before their programs start. Each rank that
+ * others must know finds its own address and a free port and leaves them on the job's board
+ * (job/board.h); each waits for those that it must know; then the texts of its definition are
+ * filled in, and become variables, files or arguments of the program:
+ *
+ *     "meet": {"size": 4, "wait": 1,
+ *              "env": {"MASTER_ADDR": "{{0|@address}}", "MASTER_PORT": "{{0|@port}}"},
+ *              "files": {"hosts": "{{0-3|@address slots=1\n}}"}, "argv": ["run", "{{0|@address}}"]}
+ *
+ * "wait" is how many ranks from 0 on must have come: they are those who leave their address, and
+ * the ones that a text may name. What framework the texts are for, only the server knows.
+ *
+ * The address of a rank is what its agent was given (weir agent --address), else the one from which
+ * its node reaches the server. The port is free when it is looked for, and not kept: a program that
+ * takes it before the rank's own does makes that one fail, and the gang start again.
+ */
+#ifndef WEIR_AGENT_MEETING_H
+#define WEIR_AGENT_MEETING_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MEETING_PATIENCE_MS   ((int64_t)300 * 1000)
+#define MEETING_MEMBERS_MAX   1024
+#define MEETING_ADDRESS_BYTES 64
+#define MEETING_TEXT_MAX      ((size_t)1 << 20) /* of one filled-in text */
+
+struct meeting_member {
+    char address[MEETING_ADDRESS_BYTES]; /**< A number, of IPv4 or IPv6: no name. */
+    int port;
+    char node[64];
+};
+
+/**
+ * Fill in a text. {{RANKS|ITEM|SEPARATOR}}: for each of the ranks, "3" or "0-3", the item, in which
+ * @address, @port, @rank and @node stand for those of the rank; separators between them.
+ * {{interface}}: the network interface that has this rank's own address. Pure.
+ * @param out  In the arena.
+ * @return INVALID for what is no such text, or names a rank that is not among the members; LIMIT
+ *         for a result of more than MEETING_TEXT_MAX.
+ */
+weir_status meeting_fill(const char *text, const struct meeting_member *members, size_t n_members,
+                         const char *interface, struct weir_arena *arena, char **out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What a rank leaves on the board, and reading it; INVALID if it is not of that form. */
+json_t *meeting_member_write(const struct meeting_member *member);
+weir_status meeting_member_read(const char *text, struct meeting_member *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The key of a rank on the board. */
+#define MEETING_KEY_BYTES 16
+const char *meeting_key(char out[MEETING_KEY_BYTES], int64_t rank);
+
+/**
+ * The address from which this machine reaches a server, as a number. Where that is its own, by
+ * loopback, the one from which it would reach strangers, if it has a way to them.
+ * @param server  "http://HOST:PORT".
+ * @return INVALID, or IO if there is no way to it.
+ */
+weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Is it an address of loopback, which other machines cannot reach? */
+bool meeting_is_local(const char *address);
+
+/** The interface that has this address, "" if none has. */
+void meeting_interface(const char *address, char *out, size_t size);
+
+/** A port of this machine that nobody listens on now, outside of those that the system gives to
+ *  connections; 0: none was found. */
+int meeting_free_port(void);
+
+#endif
