@@ -171,17 +171,19 @@ weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
     const char *old_status = run.status;
     if (status != NULL) {
-        static const char *const known[] = {"RUNNING", "FINISHED", "FAILED", "KILLED"};
+        static const char *const known[] = {"RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
         bool is_known = false;
         for (size_t i = 0; i < WEIR_ARRAY_LEN(known); i++) {
             is_known = is_known || strcmp(known[i], status) == 0;
         }
         if (!is_known) {
             return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "$.status: expected RUNNING, FINISHED, FAILED or KILLED");
+                                  "$.status: expected RUNNING, SCHEDULED, FINISHED, FAILED or "
+                                  "KILLED");
         }
         run.status = weir_arena_strdup(call->arena, status);
-        run.finished_ms = strcmp(status, "RUNNING") == 0 ? 0 : call->now_ms;
+        bool is_over = strcmp(status, "RUNNING") != 0 && strcmp(status, "SCHEDULED") != 0;
+        run.finished_ms = is_over ? call->now_ms : 0;
     }
     if (summary != NULL) {
         run.summary = weir_json_text(summary, call->arena);

@@ -4,6 +4,7 @@
 #include "base/uuid.h"
 #include "ion/ion.h"
 #include "job/job.h"
+#include "track/experiment.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -14,7 +15,10 @@ weir_status api_project_create(struct api_call *call, struct weir_txn *txn, stru
     WEIR_TRY(weir_record_from_json(&weir_project_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &project, err));
     project.created_ms = call->now_ms;
+    int64_t experiment;
     WEIR_TRY(weir_txn_insert(txn, &weir_project_resource, &project, err));
+    WEIR_TRY(weir_experiment_ensure(txn, project.name, WEIR_EXPERIMENT_DEFAULT, call->actor,
+                                    call->now_ms, &experiment, err));
     WEIR_TRY(audit_act(call, txn, "project_created",
                        weir_arena_printf(call->arena, "project/%s", project.name),
                        weir_arena_printf(call->arena, "Project %s was made", project.name), err));

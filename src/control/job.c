@@ -7,6 +7,7 @@
 #include "control/batch.h"
 #include "framework/framework.h"
 #include "store/table.h"
+#include "track/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
                               const struct weir_job *job, const json_t *spec,
                               const struct tracked *tracked, struct weir_error *err)
 {
+    const char *experiment = job->ion != NULL ? job->ion : WEIR_EXPERIMENT_DEFAULT;
     struct weir_run run = {
         .id = job->run,
         .name = job->name,
@@ -65,8 +67,12 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
         .parameters = tracked->parameters,
         .created_by = weir_arena_strdup(control->arena, control->actor),
         .created_ms = control->now_ms,
+        .start_ms = control->now_ms,
     };
-    WEIR_TRY(weir_txn_insert(txn, &weir_run_resource, &run, err));
+    int64_t number;
+    WEIR_TRY(weir_experiment_ensure(txn, job->project, experiment, control->actor, control->now_ms,
+                                    &run.experiment, err));
+    WEIR_TRY(weir_run_insert(txn, &run, &number, err));
     control_publish(control, "runs", weir_record_to_json(&weir_run_resource, &run));
     return WEIR_OK;
 }

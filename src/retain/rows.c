@@ -69,7 +69,7 @@ static const struct numbered statistics = NUMBERED("statistics");
  */
 struct keyed {
     const char *count, *oldest, *keys;
-    const char *remove[4];
+    const char *remove[10];
 };
 
 #define OVER   "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
@@ -109,18 +109,25 @@ static const struct keyed policy_decisions = {
 static const struct keyed metrics = {
     .count = "SELECT count(*) FROM metrics",
     .oldest = "SELECT min(finished_ms) FROM runs WHERE finished_ms > 0 AND EXISTS"
-              " (SELECT 1 FROM metrics WHERE run = runs.id)",
+              " (SELECT 1 FROM metrics WHERE run = runs.number)",
     .keys = "SELECT id FROM runs WHERE finished_ms > 0 AND finished_ms <= :before AND"
-            " EXISTS (SELECT 1 FROM metrics WHERE run = runs.id) AND id NOT IN"
+            " EXISTS (SELECT 1 FROM metrics WHERE run = runs.number) AND id NOT IN"
             " (SELECT v.run FROM model_versions v JOIN ion_candidates c ON c.model_version = v.id"
             " WHERE c." IN_USE " AND v.run IS NOT NULL) AND id NOT IN"
             " (SELECT v.run FROM model_versions v JOIN deployment_versions d ON d.model = v.model"
             " AND d.version = v.version WHERE v.run IS NOT NULL) AND id NOT IN"
             " (SELECT v.run FROM model_versions v JOIN model_aliases a ON a.model = v.model"
             " AND a.version = v.version WHERE v.run IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
-    .remove = {"DELETE FROM metrics WHERE (run, key, step) IN (SELECT run, key, step FROM metrics"
-               " WHERE run = :key LIMIT :n)"},
+    /* The last of each key stays with the run. */
+    .remove = {"DELETE FROM metrics WHERE (run, key, step, time_ms, value, is_nan) IN (SELECT run,"
+               " key, step, time_ms, value, is_nan FROM metrics WHERE run ="
+               " (SELECT number FROM runs WHERE id = :key) LIMIT :n)"},
 };
+/* What belongs to the runs of a job that is over, a few rows at a time. */
+#define OF_RUNS(table, column)                                                                     \
+    "DELETE FROM " table " WHERE (run, " column ") IN (SELECT x.run, x." column                    \
+    " FROM jobs j JOIN runs r ON r.job = j.id JOIN " table " x ON x.run = r.number"                \
+    " WHERE j.id = :key AND j." OVER " LIMIT :n)"
 static const struct keyed jobs = {
     .count = "SELECT count(*) FROM jobs WHERE " OVER,
     .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER,
@@ -130,9 +137,13 @@ static const struct keyed jobs = {
             " WHERE r.job IS NOT NULL) ORDER BY finished_ms, id LIMIT :n",
     .remove =
         {
-            "DELETE FROM metrics WHERE (run, key, step) IN (SELECT m.run, m.key, m.step"
-            " FROM metrics m JOIN runs r ON r.id = m.run JOIN jobs j ON j.id = r.job"
-            " WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            "DELETE FROM metrics WHERE (run, key, step, time_ms, value, is_nan) IN (SELECT m.run,"
+            " m.key, m.step, m.time_ms, m.value, m.is_nan FROM jobs j JOIN runs r ON r.job = j.id"
+            " JOIN metrics m ON m.run = r.number WHERE j.id = :key AND j." OVER " LIMIT :n)",
+            OF_RUNS("latest_metrics", "key"),
+            OF_RUNS("run_parameters", "key"),
+            OF_RUNS("run_tags", "key"),
+            OF_RUNS("run_inputs", "dataset"),
             "DELETE FROM runs WHERE id IN (SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job"
             " WHERE j.id = :key AND j." OVER " LIMIT :n)",
             "DELETE FROM tasks WHERE id IN (SELECT t.id FROM tasks t JOIN jobs j ON j.id = t.job"
@@ -214,7 +225,7 @@ static const struct rows {
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 5},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 7},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
     [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},

@@ -113,9 +113,20 @@ static void add_run(const char *id, const char *job, int64_t finished_ms, int n)
         " finished_ms) VALUES ('%s', 'n', 'p', 'train', 'FINISHED', '%s', 0, 1, %" PRId64 ")",
         id, job, finished_ms);
     for (int i = 0; i < n; i++) {
-        sql("INSERT INTO metrics (run, key, step, value, time_ms) VALUES ('%s', 'loss', %d, 1, 1)",
-            id, i);
+        sql("INSERT INTO metrics (run, key, step, time_ms, value, is_nan) SELECT number, 1, %d, 1, "
+            "1, 0"
+            " FROM runs WHERE id = '%s'",
+            i, id);
     }
+    sql("INSERT INTO latest_metrics (run, key, step, time_ms, value, is_nan) SELECT number, 1, 1, "
+        "1, 1, 0"
+        " FROM runs WHERE id = '%s' AND %d > 0",
+        id, n);
+    sql("INSERT INTO run_parameters (run, key, value) SELECT number, 2, 'x' FROM runs WHERE id = "
+        "'%s'",
+        id);
+    sql("INSERT INTO run_tags (run, key, value) SELECT number, 2, 'x' FROM runs WHERE id = '%s'",
+        id);
 }
 
 /* A model version of a run, offered to a link in this state. */
@@ -191,7 +202,9 @@ START_TEST(curves_of_models_that_serve_or_wait_stay)
     retain("metrics", "0s,0B");
     sweep_round();
     ck_assert_int_eq(ask("SELECT count(*) FROM metrics"), 15);
-    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '3'"), 0);
+    ck_assert_int_eq(
+        ask("SELECT count(*) FROM metrics WHERE run = (SELECT number FROM runs WHERE id = '3')"),
+        0);
     ck_assert_int_eq(ask("SELECT count(*) FROM runs"), 4);
 }
 
@@ -209,8 +222,12 @@ START_TEST(curves_of_models_that_have_a_name_stay)
         " 'best', 1, 0)");
     retain("metrics", "0s,0B");
     sweep_round();
-    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '0'"), 5);
-    ck_assert_int_eq(ask("SELECT count(*) FROM metrics WHERE run = '1'"), 0);
+    ck_assert_int_eq(
+        ask("SELECT count(*) FROM metrics WHERE run = (SELECT number FROM runs WHERE id = '0')"),
+        5);
+    ck_assert_int_eq(
+        ask("SELECT count(*) FROM metrics WHERE run = (SELECT number FROM runs WHERE id = '1')"),
+        0);
 }
 
 END_TEST
@@ -287,7 +304,9 @@ static const struct {
     {WEIR_RETAIN_SILENCES, "'alert_silences'"},
     {WEIR_RETAIN_POLICY_DECISIONS, "'policy_decisions'"},
     {WEIR_RETAIN_METRICS, "'metrics'"},
-    {WEIR_RETAIN_JOBS, "'metrics', 'runs', 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
+    {WEIR_RETAIN_JOBS,
+     "'metrics', 'latest_metrics', 'run_parameters', 'run_tags', 'run_inputs', 'runs',"
+     " 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
     {WEIR_RETAIN_ACTIONS, "'outbox'"},
     {WEIR_RETAIN_USAGE, "'usage'"},
     {WEIR_RETAIN_USAGE_DAYS, "'usage'"},
@@ -305,6 +324,8 @@ static const char unswept[] =
     "'node_joins',"                             /* a new one removes those that have ended */
     "'audit_chains',"                           /* one of each chain */
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
+    "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
+    "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */
     "'usage_totals',"                           /* of projects and models */
     "'sessions', 'login_links',"                /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
@@ -434,7 +455,7 @@ END_TEST
 START_TEST(a_step_reckons_with_every_index_that_its_rows_stand_in)
 {
     for (size_t i = 0; i < sizeof touched / sizeof *touched; i++) {
-        char text[256];
+        char text[512];
         (void)snprintf(text, sizeof text,
                        "SELECT max(n) FROM (SELECT count(i.seq) + 1 AS n FROM sqlite_schema t"
                        " LEFT JOIN pragma_index_list(t.name) i WHERE t.type = 'table'"

@@ -7,6 +7,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/table.h"
+#include "track/experiment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +38,13 @@ static weir_status ensure_project(struct weir_txn *txn, struct bootstrap *boot,
 {
     struct weir_project project = {
         .name = "default", .description = "Made with the server", .created_ms = boot->now_ms};
+    int64_t experiment;
     weir_status status = weir_txn_insert(txn, &weir_project_resource, &project, err);
-    return status == WEIR_ERR_EXISTS ? WEIR_OK : status;
+    if (status != WEIR_OK && status != WEIR_ERR_EXISTS) {
+        return status;
+    }
+    return weir_experiment_ensure(txn, project.name, WEIR_EXPERIMENT_DEFAULT, NULL, boot->now_ms,
+                                  &experiment, err);
 }
 
 static weir_status ensure_identity(struct weir_txn *txn, void *context, struct weir_error *err)

@@ -8,9 +8,10 @@
 #define OF_JOB "(SELECT project FROM main.jobs WHERE id = job)"
 #define OF_TASK                                                                                    \
     "(SELECT project FROM main.jobs WHERE id = (SELECT job FROM main.tasks WHERE id = task))"
-#define OF_DATASET "(SELECT project FROM main.datasets WHERE name = dataset)"
-#define OF_RUN     "(SELECT project FROM main.runs WHERE id = run)"
-#define OF_MODEL   "(SELECT project FROM main.models WHERE name = model)"
+#define OF_DATASET    "(SELECT project FROM main.datasets WHERE name = dataset)"
+#define OF_NUMBER     "(SELECT project FROM main.runs WHERE number = run)"
+#define OF_EXPERIMENT "(SELECT project FROM main.experiments WHERE id = experiment)"
+#define OF_MODEL      "(SELECT project FROM main.models WHERE name = model)"
 #define OF_VERSION                                                                                 \
     "(SELECT project FROM main.models WHERE name = "                                               \
     "(SELECT model FROM main.model_versions WHERE id = version))"
@@ -53,7 +54,14 @@ static const struct {
     {"datasets", "project"},
     {"dataset_versions", OF_DATASET},
     {"runs", "project"},
-    {"metrics", OF_RUN},
+    {"experiments", "project"},
+    {"experiment_tags", OF_EXPERIMENT},
+    {"metrics", OF_NUMBER},
+    {"latest_metrics", OF_NUMBER},
+    {"run_parameters", OF_NUMBER},
+    {"run_tags", OF_NUMBER},
+    {"input_datasets", OF_EXPERIMENT},
+    {"run_inputs", OF_NUMBER},
     {"models", "project"},
     {"model_versions", OF_MODEL},
     {"model_aliases", OF_MODEL},
@@ -95,7 +103,7 @@ static const char *const platform_tables[] = {
     "counters",          "settings",     "users",           "tokens",
     "sessions",          "login_links",  "outbox",          "nodes",
     "devices",           "node_joins",   "groups",          "group_members",
-    "schema_migrations", "audit_chains", "alert_receivers",
+    "schema_migrations", "audit_chains", "alert_receivers", "track_keys",
 };
 
 static const char sql_project_of[] = "SELECT " OF_SUBJECT " FROM (SELECT :subject AS subject)";

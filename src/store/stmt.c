@@ -89,9 +89,12 @@ static weir_status bind_all(struct weir_stmt *stmt, const struct weir_bind *bind
                             struct weir_error *err)
 {
     for (size_t i = 0; i < n_binds; i++) {
-        char name[64];
-        (void)snprintf(name, sizeof(name), ":%s", binds[i].name);
-        int i_param = sqlite3_bind_parameter_index(stmt->handle, name);
+        char name[64] = "";
+        int i_param = (int)i + 1;
+        if (binds[i].name != NULL) {
+            (void)snprintf(name, sizeof(name), ":%s", binds[i].name);
+            i_param = sqlite3_bind_parameter_index(stmt->handle, name);
+        }
         if (i_param == 0) {
             return weir_error_set(err, WEIR_ERR_INTERNAL, "the statement has no parameter %s: %s",
                                   name, sqlite3_sql(stmt->handle));

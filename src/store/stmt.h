@@ -28,8 +28,8 @@ struct weir_stmt;
 
 enum weir_bind_type { WEIR_BIND_TYPE_TEXT, WEIR_BIND_TYPE_INT, WEIR_BIND_TYPE_F64 };
 
-/** One value for the parameter `:name`. Text NULL and F64 NaN are SQL NULL. Borrowed until close.
- */
+/** One value for the parameter `:name`; name NULL: for the parameter at the bind's own place (for many
+ *  rows: no name is looked up). Text NULL and F64 NaN are SQL NULL. Borrowed until close. */
 struct weir_bind {
     const char *name;
     enum weir_bind_type type;

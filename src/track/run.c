@@ -1,172 +1,264 @@
-#include "track/track.h"
+#include "track/run.h"
 
 #include "base/grow.h"
+#include "base/secret.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
-#include <math.h>
+#include <inttypes.h>
 #include <string.h>
+
+#define PARAMETERS_OF_RECORD_MAX 256
+#define HIDDEN                   "env.* files.* source.token"
 
 // clang-format off
 static const struct weir_field run_fields[] = {
     WEIR_FIELD(weir_run, id,              TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
-    WEIR_FIELD(weir_run, name,            TEXT, WEIR_FIELD_COLUMN, "", "Name"),
+    WEIR_FIELD(weir_run, name,            TEXT, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "Name"),
     WEIR_FIELD(weir_run, project,         TEXT, WEIR_FIELD_NAME, "", "Project it belongs to"),
-    WEIR_FIELD(weir_run, kind,            TEXT, 0, "", "train, evaluate …"),
-    WEIR_FIELD(weir_run, status,          TEXT, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "RUNNING, FINISHED, FAILED or KILLED"),
+    WEIR_FIELD(weir_run, experiment,      INT,  0, "", "Number of its experiment"),
+    WEIR_FIELD(weir_run, kind,            TEXT, 0, "", "train, evaluate …; external: Weir did not start it"),
+    WEIR_FIELD(weir_run, status,          TEXT, WEIR_FIELD_MUTABLE | WEIR_FIELD_COLUMN, "", "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"),
     WEIR_FIELD(weir_run, job,             TEXT, 0, "", "Job that does it"),
     WEIR_FIELD(weir_run, ion,             TEXT, 0, "", "ION it works for"),
     WEIR_FIELD(weir_run, pipeline,        TEXT, 0, "", "Pipeline of that ION"),
     WEIR_FIELD(weir_run, dataset,         TEXT, 0, "", "Dataset it reads"),
     WEIR_FIELD(weir_run, dataset_version, INT,  0, "", "Version of the dataset; 0 = unknown"),
     WEIR_FIELD(weir_run, code_version,    TEXT, 0, "", "Version of the program"),
-    WEIR_FIELD_HIDING(weir_run, parameters, 0, "env.* files.* source.token", "", "What it was started with; secrets are shown as ***"),
+    WEIR_FIELD_HIDING(weir_run, parameters, 0, HIDDEN, "", "What it was started with; secrets are shown as ***"),
     WEIR_FIELD(weir_run, summary,         JSON, WEIR_FIELD_MUTABLE, "", "What came out"),
+    WEIR_FIELD(weir_run, artifact_root,   TEXT, WEIR_FIELD_READ_ONLY, "", "Where its artifacts are; null = with the server"),
+    WEIR_FIELD_SIZED(weir_run, user,      TEXT, 0, 256, "", "Whom its program names as its user"),
     WEIR_FIELD(weir_run, created_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who started it"),
-    WEIR_FIELD(weir_run, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it began"),
+    WEIR_FIELD(weir_run, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
+    WEIR_FIELD(weir_run, start_ms,        TIME, 0, "ms", "When it began, as its program says"),
     WEIR_FIELD(weir_run, finished_ms,     TIME, WEIR_FIELD_READ_ONLY, "ms", "When it ended"),
-};
-static const struct weir_field metric_fields[] = {
-    WEIR_FIELD(weir_metric, run,     TEXT, WEIR_FIELD_READ_ONLY, "", "Run"),
-    WEIR_FIELD_SIZED(weir_metric, key, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, 256, "", "What was measured"),
-    WEIR_FIELD(weir_metric, step,    INT,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At which step"),
-    WEIR_FIELD(weir_metric, value,   F64,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Value; null = not a number"),
-    WEIR_FIELD(weir_metric, time_ms, TIME, WEIR_FIELD_COLUMN, "ms", "When"),
+    WEIR_FIELD(weir_run, deleted_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was deleted; null = it is there"),
 };
 // clang-format on
 
 const struct weir_resource weir_run_resource = WEIR_RESOURCE("run", "runs", weir_run, run_fields);
-const struct weir_resource weir_metric_resource =
-    WEIR_RESOURCE("metric", "metrics", weir_metric, metric_fields);
 
-static const char sql_put[] = "INSERT INTO metrics (run, key, step, value, time_ms)"
-                              " VALUES (:run, :key, :step, :value, :time)"
-                              " ON CONFLICT (run, key, step) DO UPDATE SET value = excluded.value, "
-                              "time_ms = excluded.time_ms";
-static const char sql_list[] = "SELECT key, step, value, time_ms FROM metrics WHERE run = :run "
-                               "ORDER BY key, step LIMIT :limit";
-static const char sql_list_key[] = "SELECT key, step, value, time_ms FROM metrics"
-                                   " WHERE run = :run AND key = :key AND (step > :after OR :is_all "
-                                   "= 1) ORDER BY step LIMIT :limit";
-static const char sql_latest[] =
-    "SELECT key, step, value, time_ms FROM metrics AS m WHERE run = :run AND step ="
-    " (SELECT max(step) FROM metrics WHERE run = m.run AND key = m.key) ORDER BY key"
-    " LIMIT 256";
+static const char sql_number[] = "SELECT number FROM runs WHERE id = :id";
+static const char sql_key[] = "SELECT id FROM track_keys WHERE name = :name";
+static const char sql_key_add[] = "INSERT INTO track_keys (name) VALUES (:name)";
+static const char sql_parameter_add[] =
+    "INSERT INTO run_parameters (run, key, value) VALUES (:run, :key, :value)"
+    " ON CONFLICT (run, key) DO NOTHING";
+static const char sql_parameter_get[] =
+    "SELECT value FROM main.run_parameters WHERE run = :run AND key = :key";
+static const char sql_tag_put[] =
+    "INSERT INTO run_tags (run, key, value) VALUES (:run, :key, :value)"
+    " ON CONFLICT (run, key) DO UPDATE SET value = excluded.value";
+static const char sql_tag_delete[] = "DELETE FROM run_tags WHERE run = :run AND key ="
+                                     " (SELECT id FROM track_keys WHERE name = :name)";
+static const char sql_parameters[] =
+    "SELECT k.name, p.value FROM main.run_parameters p JOIN track_keys k ON k.id = p.key"
+    " WHERE p.run = :run ORDER BY k.name";
+static const char sql_tags[] =
+    "SELECT k.name, t.value FROM main.run_tags t JOIN track_keys k ON k.id = t.key"
+    " WHERE t.run = :run ORDER BY k.name";
 
-static const char sql_last[] =
-    "SELECT value FROM metrics WHERE run = :run AND key = :key ORDER BY step DESC LIMIT 1";
-
-#define METRICS_MAX 1000000
-
-weir_status weir_metrics_put(struct weir_txn *txn, const char *run,
-                             const struct weir_metric *metrics, size_t n, struct weir_error *err)
+weir_status weir_run_number(struct weir_txn *txn, const char *id, int64_t *out,
+                            struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql_put, WEIR_NO_BINDS, &stmt, err));
+    WEIR_TRY(
+        weir_txn_query_int(txn, sql_number, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 0, out, err));
+    return *out != 0 ? WEIR_OK
+                     : weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no run \"%.256s\"", id);
+}
+
+weir_status weir_track_key(struct weir_txn *txn, const char *name, int64_t *out,
+                           struct weir_error *err)
+{
+    const struct weir_bind bind = WEIR_BIND_TEXT("name", name);
+    size_t len = strlen(name);
+    if (len == 0 || len > WEIR_RUN_KEY_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a name of a parameter, a tag or a measurement has 1 to %d bytes, "
+                              "not %zu: \"%.80s\"",
+                              WEIR_RUN_KEY_MAX, len, name);
+    }
+    WEIR_TRY(weir_txn_query_int(txn, sql_key, &bind, 1, 0, out, err));
+    if (*out == 0) {
+        WEIR_TRY(weir_txn_exec(txn, sql_key_add, &bind, 1, NULL, err));
+        WEIR_TRY(weir_txn_query_int(txn, sql_key, &bind, 1, 0, out, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status check_value(const char *what, const struct weir_tag *tag, size_t max_bytes,
+                               struct weir_error *err)
+{
+    size_t len = strlen(tag->value);
+    return len <= max_bytes
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "the value of %s \"%.80s\" has %zu bytes; at most %zu are allowed",
+                                what, tag->key, len, max_bytes);
+}
+
+/* The row is there: with the same value, or the parameter would change. */
+static weir_status check_same(struct weir_txn *txn, int64_t run, int64_t key,
+                              const struct weir_tag *parameter, struct weir_error *err)
+{
+    struct weir_arena arena;
+    char **values;
+    size_t n;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_txn_query_texts(
+        txn, sql_parameter_get, WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("key", key)),
+        &arena, &values, &n, err);
+    if (status == WEIR_OK && n > 0 && strcmp(values[0], parameter->value) != 0) {
+        status = weir_error_set(err, WEIR_ERR_CONFLICT,
+                                "Changing param values is not allowed. Param with key='%.80s' was "
+                                "already logged with value='%.80s'. Attempted logging new value "
+                                "'%.80s'.",
+                                parameter->key, values[0], parameter->value);
+    }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status weir_run_parameters_put(struct weir_txn *txn, int64_t run,
+                                    const struct weir_tag *parameters, size_t n,
+                                    struct weir_error *err)
+{
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(weir_stmt_rebind(stmt,
-                                  WEIR_BINDS(WEIR_BIND_TEXT("run", run),
-                                             WEIR_BIND_TEXT("key", metrics[i].key),
-                                             WEIR_BIND_INT("step", metrics[i].step),
-                                             WEIR_BIND_F64("value", metrics[i].value),
-                                             WEIR_BIND_INT("time", metrics[i].time_ms)),
-                                  err));
-        bool has_row;
-        weir_status status = weir_stmt_step(stmt, &has_row, err);
-        if (status == WEIR_ERR_CONFLICT) {
-            return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no run \"%s\"", run);
+        int64_t key, n_added;
+        WEIR_TRY(check_value("parameter", &parameters[i], WEIR_RUN_PARAMETER_MAX, err));
+        WEIR_TRY(weir_track_key(txn, parameters[i].key, &key, err));
+        WEIR_TRY(weir_txn_exec(txn, sql_parameter_add,
+                               WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("key", key),
+                                          WEIR_BIND_TEXT("value", parameters[i].value)),
+                               &n_added, err));
+        if (n_added == 0) {
+            WEIR_TRY(check_same(txn, run, key, &parameters[i], err));
         }
-        WEIR_TRY(status);
     }
     return WEIR_OK;
 }
 
-/** All rows of an open statement; the array doubles in the arena. */
-static weir_status read_all(struct weir_stmt *stmt, const char *run, struct weir_arena *arena,
-                            struct weir_metric **out, size_t *out_n, struct weir_error *err)
+weir_status weir_run_tags_put(struct weir_txn *txn, int64_t run, const struct weir_tag *tags,
+                              size_t n, struct weir_error *err)
 {
-    struct weir_metric *metrics = NULL;
-    size_t n = 0, cap = 0;
-    char *run_copy = weir_arena_strdup(arena, run);
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            break;
-        }
-        weir_arena_grow(arena, &metrics, sizeof *metrics, n, &cap);
-        metrics[n++] =
-            (struct weir_metric){run_copy, weir_stmt_text(stmt, 0, arena), weir_stmt_int(stmt, 1),
-                                 weir_stmt_f64(stmt, 2), weir_stmt_int(stmt, 3)};
-        WEIR_TRY(weir_arena_check(arena, "metrics", err));
+    for (size_t i = 0; i < n; i++) {
+        int64_t key;
+        WEIR_TRY(check_value("tag", &tags[i], WEIR_RUN_TAG_MAX, err));
+        WEIR_TRY(weir_track_key(txn, tags[i].key, &key, err));
+        WEIR_TRY(weir_txn_exec(txn, sql_tag_put,
+                               WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("key", key),
+                                          WEIR_BIND_TEXT("value", tags[i].value)),
+                               NULL, err));
     }
-    *out = metrics;
-    *out_n = n;
     return WEIR_OK;
 }
 
-weir_status weir_metrics_list(struct weir_txn *txn, const char *run, const char *key,
-                              int64_t after_step, size_t limit, struct weir_arena *arena,
-                              struct weir_metric **out, size_t *out_n, struct weir_error *err)
+weir_status weir_run_tag_delete(struct weir_txn *txn, int64_t run, const char *key,
+                                struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    int64_t n_max = (int64_t)WEIR_MIN(limit, (size_t)METRICS_MAX);
-    if (key == NULL) {
-        WEIR_TRY(weir_stmt_open(
-            txn, sql_list, WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_INT("limit", n_max)),
-            &stmt, err));
-    } else {
-        WEIR_TRY(weir_stmt_open(txn, sql_list_key,
-                                WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_TEXT("key", key),
-                                           WEIR_BIND_INT("after", after_step),
-                                           WEIR_BIND_INT("is_all", after_step == INT64_MIN),
-                                           WEIR_BIND_INT("limit", n_max)),
-                                &stmt, err));
-    }
-    return read_all(stmt, run, arena, out, out_n, err);
+    int64_t n;
+    WEIR_TRY(weir_txn_exec(txn, sql_tag_delete,
+                           WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_TEXT("name", key)), &n,
+                           err));
+    return n > 0 ? WEIR_OK
+                 : weir_error_set(err, WEIR_ERR_NOT_FOUND, "the run has no tag \"%.250s\"", key);
 }
 
-weir_status weir_metrics_each(struct weir_txn *txn, const char *run, weir_metric_fn fn,
-                              void *context, struct weir_error *err)
+static weir_status read_pairs(struct weir_txn *txn, const char *sql, int64_t run,
+                              struct weir_arena *arena, struct weir_tag **out, size_t *out_n,
+                              struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(
-        txn, sql_list, WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_INT("limit", INT64_MAX)),
-        &stmt, err));
+    size_t cap = 0;
+    *out = NULL;
+    *out_n = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql, WEIR_BINDS(WEIR_BIND_INT("run", run)), &stmt, err));
     for (;;) {
-        struct weir_arena arena;
+        bool has_row;
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
             return WEIR_OK;
         }
-        weir_arena_init(&arena, 0);
-        const struct weir_metric metric = {(char *)run, weir_stmt_text(stmt, 0, &arena),
-                                           weir_stmt_int(stmt, 1), weir_stmt_f64(stmt, 2),
-                                           weir_stmt_int(stmt, 3)};
-        weir_status status = fn(context, &metric, err);
-        weir_arena_fini(&arena);
-        WEIR_TRY(status);
+        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
+        (*out)[(*out_n)++] =
+            (struct weir_tag){weir_stmt_text(stmt, 0, arena), weir_stmt_text(stmt, 1, arena)};
+        WEIR_TRY(weir_arena_check(arena, "a run's parameters or tags", err));
     }
 }
 
-weir_status weir_metric_last(struct weir_txn *txn, const char *run, const char *key, double *out,
-                             struct weir_error *err)
+weir_status weir_run_parameters(struct weir_txn *txn, int64_t run, struct weir_arena *arena,
+                                struct weir_tag **out, size_t *out_n, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    WEIR_TRY(weir_stmt_open(txn, sql_last,
-                            WEIR_BINDS(WEIR_BIND_TEXT("run", run), WEIR_BIND_TEXT("key", key)),
-                            &stmt, err));
-    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-    *out = has_row ? weir_stmt_f64(stmt, 0) : NAN;
-    return WEIR_OK;
+    return read_pairs(txn, sql_parameters, run, arena, out, out_n, err);
 }
 
-weir_status weir_metrics_latest(struct weir_txn *txn, const char *run, struct weir_arena *arena,
-                                struct weir_metric **out, size_t *out_n, struct weir_error *err)
+weir_status weir_run_tags(struct weir_txn *txn, int64_t run, struct weir_arena *arena,
+                          struct weir_tag **out, size_t *out_n, struct weir_error *err)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql_latest, WEIR_BINDS(WEIR_BIND_TEXT("run", run)), &stmt, err));
-    return read_all(stmt, run, arena, out, out_n, err);
+    return read_pairs(txn, sql_tags, run, arena, out, out_n, err);
+}
+
+/* ---- a new run ------------------------------------------------------------------------------- */
+
+struct flat {
+    struct weir_arena *arena;
+    struct weir_tag *items;
+    size_t n;
+};
+
+static void flatten(struct flat *flat, const char *prefix, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        char *name = weir_arena_printf(flat->arena, "%s%s", prefix, key);
+        bool is_hidden =
+            json_is_string(value) && strcmp(json_string_value(value), WEIR_SECRET_MASK) == 0;
+        if (json_is_object(value)) {
+            flatten(flat, weir_arena_printf(flat->arena, "%s.", name), value);
+            continue;
+        }
+        char *text = json_is_string(value)
+                         ? weir_arena_strdup(flat->arena, json_string_value(value))
+                         : weir_json_text(value, flat->arena);
+        if (is_hidden || json_is_null(value) || *name == '\0' || text == NULL ||
+            strlen(name) > WEIR_RUN_KEY_MAX || strlen(text) > WEIR_RUN_PARAMETER_MAX ||
+            flat->n == PARAMETERS_OF_RECORD_MAX) {
+            continue;
+        }
+        flat->items[flat->n++] = (struct weir_tag){name, text};
+    }
+}
+
+static weir_status put_parameters_of(struct weir_txn *txn, int64_t number, const char *text,
+                                     struct weir_arena *arena, struct weir_error *err)
+{
+    json_t *parameters;
+    struct weir_error ignored;
+    struct flat flat = {arena, WEIR_ARENA_ARRAY(arena, PARAMETERS_OF_RECORD_MAX, struct weir_tag),
+                        0};
+    if (weir_json_parse(text, strlen(text), "parameters", &parameters, &ignored) != WEIR_OK) {
+        return WEIR_OK; /* the record says what it is; nothing to show singly */
+    }
+    weir_secrets_mask(parameters, HIDDEN);
+    flatten(&flat, "", parameters);
+    json_decref(parameters);
+    return weir_run_parameters_put(txn, number, flat.items, flat.n, err);
+}
+
+weir_status weir_run_insert(struct weir_txn *txn, const struct weir_run *run, int64_t *out_number,
+                            struct weir_error *err)
+{
+    WEIR_TRY(weir_txn_insert(txn, &weir_run_resource, run, err));
+    WEIR_TRY(weir_run_number(txn, run->id, out_number, err));
+    if (run->parameters == NULL) {
+        return WEIR_OK;
+    }
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = put_parameters_of(txn, *out_number, run->parameters, &arena, err);
+    weir_arena_fini(&arena);
+    return status;
 }

@@ -41,19 +41,24 @@ struct weir_run {
     char *id;
     char *name;
     char *project;
-    char *kind;   /**< "train", "evaluate" … */
-    char *status; /**< "RUNNING", "FINISHED", "FAILED", "KILLED" */
+    int64_t experiment; /**< Its number (track/experiment.h). */
+    char *kind;   /**< "train", "evaluate" …; "external": of a program that Weir did not start. */
+    char *status; /**< "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED" */
     char *job;
     char *ion;
     char *pipeline;
     char *dataset;
     int64_t dataset_version; /**< 0 = none. */
     char *code_version;
-    char *parameters; /**< JSON object. */
-    char *summary;    /**< JSON object. */
+    char *parameters;    /**< JSON object. */
+    char *summary;       /**< JSON object. */
+    char *artifact_root; /**< Where its artifacts are; NULL: with the server. */
+    char *user;          /**< Whom its program names; NULL: nobody. */
     char *created_by;
     int64_t created_ms;
+    int64_t start_ms; /**< When it began, as its program says. */
     int64_t finished_ms;
+    int64_t deleted_ms; /**< 0: it is there. */
 };
 
 struct weir_metric {
@@ -121,8 +126,8 @@ weir_status weir_dataset_version_get(struct weir_txn *txn, const char *dataset, 
                                      struct weir_arena *arena, struct weir_dataset_version *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Store measurements; a (run, key, step) that is there takes the new value. @return NOT_FOUND: no
- * such run. */
+/** Store measurements of Weir's own programs; a (run, key, step) that is there takes the new value.
+ *  track/run.h has the way of others. @return NOT_FOUND: no such run. */
 weir_status weir_metrics_put(struct weir_txn *txn, const char *run,
                              const struct weir_metric *metrics, size_t n,
                              struct weir_error *err) WEIR_MUST_CHECK;

@@ -1184,19 +1184,22 @@ export interface Role {
 /** GET /runs, GET /runs/{id} */
 export interface Run {
     accuracy: number | null // Of the last mini-batches of training
+    artifact_root: string | null // Where its artifacts are; null = with the server
     code_version: string | null // Version of the program
     created_by: string | null // Who started it
-    created_ms: Time // When it began (ms)
+    created_ms: Time // When it was made (ms)
     dataset: string | null // Dataset it reads
     dataset_version: number // Version of the dataset; 0 = unknown
+    deleted_ms: Time | null // When it was deleted; null = it is there (ms)
     epoch: number | null // Epoch that it is in
     epochs: number | null // Epochs in all
+    experiment: number // Number of its experiment
     finished_ms: Time | null // When it ended (ms)
     id: string // Identifier
     images_per_second: number | null // How fast it trains
     ion: string | null // ION it works for
     job: string | null // Job that does it
-    kind: string // train, evaluate …
+    kind: string // train, evaluate …; external: Weir did not start it
     loss: number | null // Of the last mini-batches of training
     metrics: Record<string, number> // Last measurement of each key; null = not a number
     model: unknown // Architecture that is trained
@@ -1206,9 +1209,11 @@ export interface Run {
     progress: number | null // How far it is, 0 to 1
     project: string // Project it belongs to
     registered: RegisteredVersion | null // Model version that came of it
+    start_ms: Time | null // When it began, as its program says (ms)
     started_ms: Time | null // When its job began to run; null while it waits
-    status: string // RUNNING, FINISHED, FAILED or KILLED
+    status: string // RUNNING, SCHEDULED, FINISHED, FAILED or KILLED
     summary: unknown // What came out
+    user: string | null // Whom its program names as its user
     validation_accuracy: number | null // Of data that is not trained with
     validation_loss: number | null // Of data that is not trained with
 }
