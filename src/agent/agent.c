@@ -93,6 +93,7 @@ static int64_t turn(struct agent *agent)
         agent->next_heartbeat_ms = now + (every_ms > 0 ? every_ms : HEARTBEAT_MS);
         (void)report_heartbeat(agent); /* sets it to "now" when the server has moved */
     }
+    report_use(agent);
     struct attempt *next;
     for (struct attempt *a = agent->attempts; a != NULL && !atomic_load(&agent->is_stopping);
          a = next) {
@@ -112,7 +113,8 @@ static int64_t turn(struct agent *agent)
         }
     }
     now = weir_mono_ms();
-    int64_t until_ms = WEIR_MAX(agent->next_heartbeat_ms, agent->quiet_until_ms);
+    int64_t until_ms =
+        WEIR_MAX(WEIR_MIN(agent->next_heartbeat_ms, agent->next_use_ms), agent->quiet_until_ms);
     if (is_unsettled || agent->finder != NULL || agent->health.child != 0) {
         until_ms = WEIR_MIN(until_ms, now + TICK_MS);
     }

@@ -6,6 +6,7 @@
 #include "agent/given.h"
 #include "agent/plan.h"
 #include "agent/task.h"
+#include "agent/use.h"
 #include "agent/walls.h"
 #include "client/client.h"
 #include "device/finder.h"
@@ -41,6 +42,9 @@ struct attempt {
     int64_t log_offset; /* what the server has; -1: not asked yet */
     int n_log_failures;
     int64_t exit_acknowledged_ms;
+    struct use use;     /* as it was read last */
+    int64_t use_ms;     /* monotonic: when; 0: not yet */
+    int64_t use_due_ms; /* of the next reading */
     struct attempt *next;
 };
 
@@ -72,6 +76,7 @@ struct agent {
     int64_t quiet_until_ms; /* no calls before this: the server is away */
     bool is_server_away;
     int64_t next_heartbeat_ms;
+    int64_t next_use_ms; /* monotonic */
     int inotify_fd;
 
     struct weir_client *desired_client; /* of the desired state thread; swapped under lock */
@@ -151,5 +156,11 @@ weir_status report_running(struct agent *agent, struct attempt *attempt);
 weir_status report_exit(struct agent *agent, struct attempt *attempt);
 /** One chunk; *out_more: there is more to be sent at once. */
 weir_status report_log(struct agent *agent, struct attempt *attempt, bool *out_more);
+/** After every call: a server that is away is left alone for a while, and that is logged once. */
+void report_note(struct agent *agent, weir_status status, const struct weir_error *err);
+
+/* report_use.c */
+/** Where it is time: what running attempts use, all in one call. What the server does not take is lost. */
+void report_use(struct agent *agent);
 
 #endif

@@ -18,8 +18,7 @@ bool report_is_quiet(const struct agent *agent)
     return weir_mono_ms() < agent->quiet_until_ms;
 }
 
-/* After every call: a server that is away is left alone for a while, and that is logged once. */
-static void note(struct agent *agent, weir_status status, const struct weir_error *err)
+void report_note(struct agent *agent, weir_status status, const struct weir_error *err)
 {
     bool is_away = weir_client_can_retry(status);
     if (connect_refresh(agent, &agent->client, status)) {
@@ -116,7 +115,7 @@ weir_status report_heartbeat(struct agent *agent)
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     json_decref(body);
     weir_arena_fini(&arena);
-    note(agent, status, &err);
+    report_note(agent, status, &err);
     if (status != WEIR_OK && !weir_client_can_retry(status) && status != WEIR_ERR_CANCELLED) {
         weir_log(WEIR_LOG_ERROR, "node_not_registered", WEIR_KV_STR("error", err.message));
     }
@@ -134,7 +133,7 @@ static weir_status put_status(struct agent *agent, const struct attempt *a, json
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
     json_decref(body);
     weir_arena_fini(&arena);
-    note(agent, status, &err);
+    report_note(agent, status, &err);
     if (is_final(status)) {
         weir_log(WEIR_LOG_WARN, "status_refused", WEIR_KV_STR("task", a->id),
                  WEIR_KV_INT("attempt", a->number), WEIR_KV_STR("error", err.message));
@@ -209,10 +208,10 @@ static void note_log(struct agent *agent, struct attempt *a, weir_status status,
     if (status == WEIR_OK || http_status == 409) {
         a->n_log_failures = 0;
         a->seen.is_log_stuck = false;
-        note(agent, WEIR_OK, err);
+        report_note(agent, WEIR_OK, err);
         return;
     }
-    note(agent, status, err);
+    report_note(agent, status, err);
     if (weir_client_can_retry(status) && http_status == 0) {
         return; /* nobody answered: the exit could not be told either */
     }

@@ -239,6 +239,7 @@ API_FN(api_task_status);
 API_FN(api_node_list);
 API_FN(api_device_list);
 API_FN(api_node_put);
+API_FN(api_node_use);
 API_FN(api_node_desired);
 API_FN(api_node_get);
 API_FN(api_node_update);

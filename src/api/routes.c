@@ -149,6 +149,8 @@ const struct api_route api_routes[] = {
      API_READ, 0, NULL, NULL, NULL, 0, api_health_summary},
     {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", R(NODES_SPEAK), API_WRITE,
      API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_put},
+    {"POST", API "/nodes/{name}/use", "Tell what the tasks of a node use, for the charts of their runs",
+     R(NODES_SPEAK), API_WRITE, API_OWN_NODE, NULL, NULL, NULL, 0, api_node_use},
     {"GET", API "/nodes/{name}/desired", "What should run on a node; waits for a change",
      R(NODES_SPEAK), API_READ, API_OWN_NODE, NULL, NULL, "after wait_s", 0, api_node_desired},
     {"GET", API "/jobs", "List jobs", R(JOBS_READ), API_READ, API_LIST, NULL, &weir_job_resource,

@@ -909,6 +909,7 @@ export interface Pipeline {
     impostors_version: number // Version of the impostors' dataset
     ion: string // ION
     job: string | null // Job of the run or of the replicas
+    kind?: string | null // Kind of a training's jobs; null: it is no training
     last_frame_ms: Time | null // When a replica took a frame last (ms)
     measured_model: string | null // Model that came last to be measured
     measured_version: number // Its version; 0: none has come
@@ -923,6 +924,7 @@ export interface Pipeline {
     paused_ms: Time | null // When they did (ms)
     pending_by: string | null // Who triggered the run after that by hand
     pending_cause: string | null // Why it will run again after that
+    registers?: string | null // Model that a training makes versions of; null: it is no training
     replicas?: number | null // Replicas of a prediction
     restart?: string | null // Restart rule
     restart_ms: Time | null // When it starts again by its restart rule (ms)
