@@ -5,6 +5,7 @@
 
 extern const char web_index_html[], web_index_html_end[];
 extern const char web_app_js[], web_app_js_end[];
+extern const char web_plot_js[], web_plot_js_end[];
 extern const char web_app_css[], web_app_css_end[];
 
 struct page_file {
@@ -23,6 +24,7 @@ bool api_page(struct api_call *call)
     const struct page_file files[] = {
         {"/", "text/html; charset=utf-8", web_index_html, web_index_html_end},
         {"/app.js", "text/javascript; charset=utf-8", web_app_js, web_app_js_end},
+        {"/plot.js", "text/javascript; charset=utf-8", web_plot_js, web_plot_js_end},
         {"/app.css", "text/css; charset=utf-8", web_app_css, web_app_css_end},
     };
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {

@@ -398,7 +398,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             name = "index.html" if url.path == "/" or url.path.startswith("/p/") else url.path[1:]
             file = DIST / name
-            if name in ("index.html", "app.js", "app.css") and file.exists():
+            if name in ("index.html", "app.js", "app.css", "plot.js") and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
             else:
                 self.error(404, "NOT_FOUND", "no such file")

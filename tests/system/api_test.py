@@ -46,7 +46,7 @@ class Api(unittest.TestCase):
                     self.server.request(method.upper(), concrete, token="")
                 self.assertEqual(caught.exception.code, 401, (method, path))
         self.assertEqual(self.server.request("GET", "/health", token="")["status"], "ok")
-        for page in ("/app.js", "/app.css", "/"):
+        for page in ("/app.js", "/plot.js", "/app.css", "/"):
             with self.assertRaises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(self.server.url + page)
             self.assertEqual((caught.exception.code, caught.exception.url), (401, self.server.url + "/login"))

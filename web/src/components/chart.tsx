@@ -1,20 +1,16 @@
 /** Line charts with uPlot, in the page's colours. Redrawn on resize and when the theme changes. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import { useMemo, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
 import type { Metric } from '../api'
 import { NONE, sentence, short, words } from '../format'
-import { shade } from '../state/theme'
 import { Icon } from './icon'
+import { css, usePlot } from './use_plot'
 
 const HEIGHT = 176
 const RIGHT_PX = 18 // half of the widest label of the x axis, which is centred under the last point
 const SERIES = 6 // colours --series-1 … --series-6
 
 const colour = (index: number): string => `--series-${(index % SERIES) + 1}`
-
-function css(name: string): string {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-}
 
 /** Points of several keys on one x axis: steps in order, null where a key has no value. */
 export function align(points: Metric[], keys: string[]): uPlot.AlignedData {
@@ -112,36 +108,10 @@ function ChartTable({ title, keys, data }: { title: string; keys: string[]; data
 }
 
 export function Chart(props: { title: string; points: Metric[]; keys: string[] }) {
-    const host = useRef<HTMLDivElement>(null)
-    const plot = useRef<uPlot | null>(null)
     const [cursor, setCursor] = useState<number | null>(null)
     const [isTable, setTable] = useState(false)
     const data = useMemo(() => align(props.points, props.keys), [props.points, props.keys.join()])
-    const latest = useRef(data)
-    latest.current = data
-    const colours = shade.value
-
-    useEffect(() => {
-        const element = host.current!
-        const chart = new uPlot(options(element.clientWidth || 320, props.keys, setCursor), latest.current, element)
-        plot.current = chart
-        const observer = new ResizeObserver(() => {
-            if (element.clientWidth > 0) {
-                chart.setSize({ width: element.clientWidth, height: HEIGHT })
-            }
-        })
-        observer.observe(element)
-        return () => {
-            observer.disconnect()
-            chart.destroy()
-            plot.current = null
-        }
-    }, [props.keys.join(), colours])
-
-    useEffect(() => {
-        plot.current?.setData(data)
-    }, [data])
-
+    const host = usePlot(HEIGHT, data, props.keys.join(), (width) => options(width, props.keys, setCursor))
     const step = data[0][cursor ?? data[0].length - 1]
     return (
         <figure class="panel chart-panel">

@@ -2,11 +2,11 @@
  * Figures over time with uPlot: as lines, or laid on each other as areas. Each has its table; the legend shows the figures
  * under the cross-hair, or the latest. Gaps stay gaps.
  */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import { useMemo, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
 import { dayMinute, NONE, short } from '../format'
-import { shade } from '../state/theme'
 import { Icon } from './icon'
+import { css, usePlot } from './use_plot'
 
 export interface Line {
     name: string
@@ -19,10 +19,6 @@ export interface Line {
 
 const RIGHT_PX = 18 // half of the widest label of the x axis
 const TABLE_ROWS = 200
-
-function css(name: string): string {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-}
 
 /** Each with all below it: what stands above is drawn first, and covered by what is below. */
 function stacked(lines: readonly Line[]): (number | null)[][] {
@@ -81,33 +77,14 @@ export function TimeChart(props: {
     heightPx?: number
 }) {
     const { times, lines, isStacked = false, heightPx = 148 } = props
-    const host = useRef<HTMLDivElement>(null)
-    const plot = useRef<uPlot | null>(null)
     const [cursor, setCursor] = useState<number | null>(null)
     const [isTable, setTable] = useState(false)
     const data = useMemo<uPlot.AlignedData>(
         () => [times.map((time) => time / 1000), ...(isStacked ? stacked(lines).reverse() : lines.map((line) => [...line.values]))],
         [times, lines],
     )
-    const current = useRef(data)
-    current.current = data
-    const look = shade.value
     const shape = `${lines.map((line) => line.name + line.colour).join()} ${props.top ?? ''}`
-    useEffect(() => {
-        const element = host.current!
-        const chart = new uPlot(options(element.clientWidth || 320, heightPx, lines, isStacked, props.top, setCursor), current.current, element)
-        plot.current = chart
-        const observer = new ResizeObserver(() => element.clientWidth > 0 && chart.setSize({ width: element.clientWidth, height: heightPx }))
-        observer.observe(element)
-        return () => {
-            observer.disconnect()
-            chart.destroy()
-            plot.current = null
-        }
-    }, [shape, look])
-    useEffect(() => {
-        plot.current?.setData(data)
-    }, [data])
+    const host = usePlot(heightPx, data, shape, (width) => options(width, heightPx, lines, isStacked, props.top, setCursor))
     const at = times[cursor ?? times.length - 1]
     return (
         <figure class="panel chart-panel">

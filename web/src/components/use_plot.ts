@@ -1,0 +1,46 @@
+/** A chart of uPlot in an element: fetched when the first is drawn, redrawn with the element's width and the theme. */
+import { useEffect, useRef } from 'preact/hooks'
+import type uPlot from 'uplot'
+import { shade } from '../state/theme'
+
+const ADDRESS = '/plot.js' // no literal in import(): it is no part of this bundle
+
+let library: Promise<typeof import('../plot')> | undefined
+
+function fetchLibrary(): Promise<typeof import('../plot')> {
+    library ??= import(ADDRESS) as Promise<typeof import('../plot')>
+    library.catch(() => (library = undefined)) // the server was away: the next chart tries again
+    return library
+}
+
+export function css(name: string): string {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}
+
+/** What to draw in: made anew when `shape` changes, its figures whenever `data` does. */
+export function usePlot(height: number, data: uPlot.AlignedData, shape: string, options: (width: number) => uPlot.Options) {
+    const host = useRef<HTMLDivElement>(null)
+    const plot = useRef<uPlot | null>(null)
+    const latest = useRef({ data, options })
+    latest.current = { data, options }
+    useEffect(() => {
+        const element = host.current!
+        const observer = new ResizeObserver(() => element.clientWidth > 0 && plot.current?.setSize({ width: element.clientWidth, height }))
+        let isOver = false
+        const draw = ({ default: Plot }: typeof import('../plot')) => {
+            if (!isOver) {
+                plot.current = new Plot(latest.current.options(element.clientWidth || 320), latest.current.data, element)
+                observer.observe(element)
+            }
+        }
+        fetchLibrary().then(draw, () => isOver || (element.textContent = 'The chart could not be fetched: its table has the figures.'))
+        return () => {
+            isOver = true
+            observer.disconnect()
+            plot.current?.destroy()
+            plot.current = null
+        }
+    }, [shape, shade.value])
+    useEffect(() => plot.current?.setData(data), [data])
+    return host
+}
