@@ -36,8 +36,20 @@ static const char *singular(struct weir_arena *arena, const char *word, size_t l
     return weir_arena_printf(arena, "%.*s", (int)(is_plural ? len - 1 : len), word);
 }
 
+/* The files of a folder are one flow of their project. */
+static const char *project_of_flow(const struct api_call *call)
+{
+    return strcmp(call->route->pattern, PREFIX "blobs/{sha256}") == 0
+               ? weir_http_request_query(call->request, "project")
+               : NULL;
+}
+
 const char *act_subject(const struct api_call *call)
 {
+    const char *project = project_of_flow(call);
+    if (project != NULL) {
+        return weir_arena_printf(call->arena, "project/%.200s", project);
+    }
     const char *pattern = call->route->pattern;
     const char *word = strncmp(pattern, PREFIX, sizeof PREFIX - 1) == 0
                            ? pattern + sizeof PREFIX - 1

@@ -19,6 +19,7 @@
 
 /** PUT /blobs/{sha256}?as=model */
 #define API_BLOB_AS_MODEL "model"
+#define API_BLOB_AS_CODE  "code"
 
 /** Of weir_record_weight, in one answer: a list ends its page there. */
 #define API_ANSWER_MAX_BYTES ((size_t)32 << 20)
@@ -258,8 +259,17 @@ API_FN(api_model_list);
 API_FN(api_model_get);
 API_FN(api_model_delete);
 API_FN(api_model_version_delete);
+
+/* blob.c */
+API_FN(api_blobs_missing);
 API_FN(api_blob_put);
 API_FN(api_blob_get);
+
+/* secret.c */
+API_FN(api_secret_list);
+API_FN(api_secret_put);
+API_FN(api_secret_delete);
+
 API_FN(api_ion_apply);
 API_FN(api_ion_list);
 API_FN(api_ion_get);

@@ -4,6 +4,7 @@
 #include "framework/framework.h"
 #include "job/attempt.h"
 #include "job/device.h"
+#include "job/secret.h"
 #include "job/task_device.h"
 #include "job/usage.h"
 
@@ -439,10 +440,26 @@ static weir_status add_devices(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* The values of its secrets, which stand nowhere else in the clear. An attempt whose secret cannot be had
+ * is refused by its node, with the reason. */
+static void add_secrets(struct api_call *call, struct weir_txn *txn,
+                        const struct weir_attempt *attempt, json_t *desired, json_t *env)
+{
+    struct weir_error why = {0};
+    const json_t *names = json_object_get(desired, "secrets");
+    bool is_over = attempt->project == NULL;
+    if (!is_over && call->identity.role == WEIR_ROLE_AGENT &&
+        weir_secrets_add(txn, call->api->state_dir, attempt->project, names, env, call->arena,
+                         &why) != WEIR_OK) {
+        json_object_set_new(desired, "refused", json_string(why.message));
+    }
+    json_object_del(desired, "secrets");
+}
+
 /* What the agent is told of one task: its definition, and the attempt's token as a file beside it,
  * which is computed here and lies nowhere. */
-static json_t *desired_task(struct api_call *call, const struct weir_task *task,
-                            const struct weir_attempt *attempt)
+static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
+                            const struct weir_task *task, const struct weir_attempt *attempt)
 {
     json_t *desired = json_loads(task->definition != NULL ? task->definition : "{}", 0, NULL);
     if (desired == NULL) {
@@ -461,6 +478,7 @@ static json_t *desired_task(struct api_call *call, const struct weir_task *task,
         env = json_object();
         json_object_set_new(desired, "env", env);
     }
+    add_secrets(call, txn, attempt, desired, env);
     json_object_set_new(env, "WEIR_ATTEMPT", json_sprintf("%lld", (long long)task->attempt));
     json_object_set_new(env, "WEIR_TASK", json_string(task->id));
 
@@ -480,6 +498,9 @@ static json_t *desired_task(struct api_call *call, const struct weir_task *task,
                              (json_int_t)task->rank, "desired", task->desired);
     json_object_update(desired, head);
     json_decref(head);
+    if (attempt->project != NULL) { /* its caches on the node are its project's */
+        json_object_set_new(desired, "project", json_string(attempt->project));
+    }
     if (call->identity.role != WEIR_ROLE_AGENT) { /* an admin who looks */
         weir_secrets_mask(desired, "env.* files.*");
     }
@@ -512,7 +533,7 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
         if (status != WEIR_OK && status != WEIR_ERR_CONFLICT && status != WEIR_ERR_NOT_FOUND) {
             break; /* Of an attempt that is over nothing more need be known. */
         }
-        json_t *task = desired_task(call, &tasks[i], &attempt);
+        json_t *task = desired_task(call, txn, &tasks[i], &attempt);
         status = add_devices(call, txn, &tasks[i], task, err);
         char *one = json_dumps(task, JSON_COMPACT);
         json_decref(task);

@@ -16,6 +16,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/secret.h"
 #include "notify/notify.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -73,6 +74,13 @@ const struct api_route api_routes[] = {
      NULL, &weir_project_member_resource, NULL, 0, api_project_grant},
     {"DELETE", API "/projects/{name}/members/{kind}/{who}", "Take a role in a project away",
      R(PROJECTS_GRANT), API_WRITE, 0, NULL, NULL, NULL, 0, api_project_revoke},
+    {"GET", API "/projects/{name}/secrets", "List the secrets of a project, without their values",
+     R(SECRETS_CHANGE), API_READ, API_LIST, NULL, &weir_secret_resource, NULL, 0, api_secret_list},
+    {"PUT", API "/projects/{name}/secrets/{secret}",
+     "Set a secret for the project's jobs: {\"value\"}, which no route answers", R(SECRETS_CHANGE),
+     API_WRITE, 0, NULL, &weir_secret_resource, NULL, 0, api_secret_put},
+    {"DELETE", API "/projects/{name}/secrets/{secret}", "Delete a secret", R(SECRETS_CHANGE),
+     API_WRITE, 0, NULL, NULL, NULL, 0, api_secret_delete},
     {"GET", API "/groups", "List groups of users", R(USERS_READ), API_READ, API_LIST, NULL,
      &weir_group_resource, "limit cursor", 0, api_list},
     {"POST", API "/groups", "Create a group", R(USERS_CHANGE), API_WRITE, 0, &weir_group_resource,
@@ -296,9 +304,13 @@ const struct api_route api_routes[] = {
      "Report what a replica has loaded, and that it lives", R(REPLICAS_SPEAK), API_WRITE,
      API_NOTIFY | API_OWN_DEPLOYED, &weir_deployment_replica_resource, NULL, NULL, 256 << 10,
      api_deploy_report},
+    {"POST", API "/blobs/missing",
+     "Which of these files a project has not sent yet: {\"project\", \"blobs\"}", R(BLOBS_WRITE),
+     API_NONE, API_ASKS, NULL, NULL, NULL, 0, api_blobs_missing},
     {"PUT", API "/blobs/{sha256}",
-     "Store bytes under their SHA-256; as=model refuses by the first bytes what is no model file",
-     R(BLOBS_WRITE), API_NONE, API_UPLOAD | API_FOR_TASKS | API_FLOW, NULL, NULL, "as", 0,
+     "Store bytes under their SHA-256; project: for its jobs; as=model refuses by the first bytes "
+     "what is no model file, as=code is the list of a folder's files, which the project has sent",
+     R(BLOBS_WRITE), API_NONE, API_UPLOAD | API_FOR_TASKS | API_FLOW, NULL, NULL, "as project", 0,
      api_blob_put},
     {"GET", API "/blobs/{sha256}", "Fetch bytes by their SHA-256", R(BLOBS_READ), API_NONE,
      API_BYTES_OUT | API_FOR_TASKS, NULL, NULL, NULL, 0, api_blob_get},

@@ -13,6 +13,7 @@
 #include "job/device.h"
 #include "job/job.h"
 #include "job/queue.h"
+#include "job/secret.h"
 #include "notify/notify.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -160,6 +161,9 @@ static const struct api_member help_members[] = {
     ALWAYS("change", "text", "What would be otherwise"),
     ALWAYS("outcome", "text", "What would become of the job then: starts …"),
     ALWAYS("why", "text", "Where, or why"),
+};
+static const struct api_member missing_blobs_members[] = {
+    ALWAYS("missing", "list of text", "Of those that were asked about, in their order"),
 };
 static const struct api_member what_if_members[] = {
     ALWAYS("before", "map of integer", "Jobs by what the next cycle does with them"),
@@ -756,6 +760,7 @@ const struct api_shape api_shapes[] = {
     SHAPE("changed queue", NULL, NULL, changed_queue_members),
     SHAPE("guarantees", NULL, NULL, guarantees_members),
     SHAPE("queue list", NULL, "GET /api/v1/queues", queue_list_members),
+    SHAPE("missing blobs", NULL, "POST /api/v1/blobs/missing", missing_blobs_members),
     SHAPE("what if", NULL, "POST /api/v1/what-if", what_if_members),
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
@@ -852,6 +857,7 @@ const struct api_shape api_shapes[] = {
     RECORD("model baseline", weir_model_baseline_resource, "time_ms", baseline_members),
     PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
+    PLAIN_RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms"),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
     PLAIN_RECORD("metric", weir_metric_resource, "run"),
     PLAIN_RECORD("model", weir_model_resource, "project created_ms"),

@@ -1,4 +1,4 @@
-/** Runs, metrics and blobs. */
+/** Runs and metrics. */
 #include "api/api_private.h"
 
 #include "control/control.h"
@@ -243,68 +243,5 @@ weir_status api_metrics_put(struct api_call *call, struct weir_txn *txn, struct 
     control_publish(&control, "runs",
                     json_pack("{s:s,s:o}", "id", call->params[0], "metrics", points));
     weir_http_response_empty(call->response);
-    return WEIR_OK;
-}
-
-/* ---- blobs ----------------------------------------------------------------------------------- */
-
-weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    (void)txn;
-    const struct weir_http_request *request = call->request;
-    const char *as = weir_http_request_query(request, "as");
-    if (as != NULL && strcmp(as, API_BLOB_AS_MODEL) != 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "as: expected " API_BLOB_AS_MODEL);
-    }
-    if (request->body_file == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the blob's bytes");
-    }
-    WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file, request->body_file_sha256,
-                                 call->params[0], err));
-    api_answer(call, json_pack("{s:s,s:I}", "sha256", request->body_file_sha256, "bytes",
-                               (json_int_t)request->body_file_bytes));
-    return WEIR_OK;
-}
-
-static const char sql_blob_users[] =
-    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob OR golden = :blob) +"
-    " (SELECT count(*) FROM dataset_versions WHERE blob = :blob)";
-
-struct blob_users {
-    const char *sha256;
-    int64_t n;
-};
-
-static weir_status count_users(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct blob_users *users = context;
-    return weir_txn_query_int(txn, sql_blob_users,
-                              WEIR_BINDS(WEIR_BIND_TEXT("blob", users->sha256)), 0, &users->n, err);
-}
-
-/* A model or a list of files of other projects only is not there for the caller. Who knows the hash
- * of a single file has read it in a list that they may see, or has the file. */
-static weir_status check_blob(struct api_call *call, struct weir_error *err)
-{
-    struct blob_users seen = {.sha256 = call->params[0]}, all = seen;
-    if (call->rows.is_all) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(api_read(call, count_users, &seen, err));
-    WEIR_TRY(weir_store_read(call->api->store, count_users, &all, err));
-    return seen.n > 0 || all.n == 0 ? WEIR_OK
-                                    : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                                     "there is no blob \"%s\"", call->params[0]);
-}
-
-weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    (void)txn;
-    char *path;
-    WEIR_TRY(check_blob(call, err));
-    WEIR_TRY(weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err));
-    weir_http_response_file(call->response, 200, "application/octet-stream", path);
-    weir_http_response_header(call->response, "Cache-Control",
-                              "private, max-age=31536000, immutable");
     return WEIR_OK;
 }

@@ -6,6 +6,8 @@
 #include "base/uuid.h"
 #include "control/batch.h"
 #include "framework/framework.h"
+#include "job/code.h"
+#include "job/secret.h"
 #include "store/table.h"
 #include "track/run.h"
 
@@ -291,6 +293,15 @@ static weir_status resolve_named(struct control *control, struct weir_txn *txn, 
     return WEIR_OK;
 }
 
+/* The code that it names is its project's, and its secrets are there. */
+static weir_status bring_along(struct control *control, struct weir_txn *txn,
+                               const struct weir_job *job, const json_t *spec,
+                               struct weir_error *err)
+{
+    WEIR_TRY(weir_code_bring(txn, job->project, spec, control->now_ms, err));
+    return weir_secrets_check(txn, job->project, spec, control->arena, err);
+}
+
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err)
@@ -316,6 +327,9 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     if (status == WEIR_OK) {
         job.is_service = ops->is_service;
         job.has_known_exits = ops->has_known_exits;
+    }
+    if (status == WEIR_OK) {
+        status = bring_along(control, txn, &job, spec, err);
     }
     if (status == WEIR_OK && ops->is_training) {
         status = resolve_training(control, txn, wanted, &job, spec, &tracked, err);

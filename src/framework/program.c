@@ -1,5 +1,6 @@
 #include "framework/program.h"
 
+#include "framework/code.h"
 #include "framework/paths.h"
 
 #include <stdarg.h>
@@ -75,7 +76,10 @@ static weir_status check_values(const struct program *program, struct weir_error
                               "$.spec.network: expected \"host\" or \"none\", not \"%.60s\"",
                               program->network);
     }
-    return program->image != NULL ? WEIR_OK : check_program(program, err);
+    WEIR_TRY(code_check(program->code, err));
+    WEIR_TRY(code_check_python(program->python, err));
+    bool has_own_files = program->image == NULL && program->code == NULL;
+    return has_own_files ? check_program(program, err) : WEIR_OK;
 }
 
 weir_status program_check(const struct program *program, const json_t *spec, struct weir_error *err)
@@ -126,8 +130,9 @@ void program_env(json_t *definition, const char *name, const char *format, ...)
 
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
-    static const char *const copied[] = {"argv",           "env",     "files", "memory_max_bytes",
-                                         "disk_max_bytes", "network", "image", "stop_grace_ms"};
+    static const char *const copied[] = {"argv",           "env",     "files",  "memory_max_bytes",
+                                         "disk_max_bytes", "network", "image",  "stop_grace_ms",
+                                         "code",           "python",  "secrets"};
     json_t *definition = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(plan->job->spec, copied[i]);

@@ -26,9 +26,9 @@
 
 /** Options of every program; JSON points into the specification that was read. */
 struct program {
-    const json_t *argv, *env, *files, *datasets;
+    const json_t *argv, *env, *files, *datasets, *code, *secrets;
     int64_t cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
-    const char *network, *image;
+    const char *network, *image, *python;
 };
 
 /** The lines of a kind's table for its member `program`. */
@@ -56,7 +56,15 @@ struct program {
         WEIR_OPT_JSON(strct, program.stop_grace_ms, "stop-grace-ms", INT, 0, "5000", 0, 3600000,   \
                       "Time between SIGTERM and SIGKILL when a task is stopped"),                  \
         WEIR_OPT_JSON(strct, program.datasets, "datasets", TEXTS, 0, NULL, 0, 0,                   \
-                      "Names of datasets that the tasks read; WEIR_DATASETS says where they are")
+                      "Names of datasets that the tasks read; WEIR_DATASETS says where they are"), \
+        WEIR_OPT_JSON(strct, program.code, "code", JSON, 0, NULL, 0, 0,                            \
+                      "The folder that it brings along: {manifest} of files that were sent, or "   \
+                      "{git, commit}"),                                                            \
+        WEIR_OPT_JSON(strct, program.python, "python", TEXT, 0, NULL, 0, 0,                        \
+                      "Python packages, as text of a requirements.txt: an environment with them "  \
+                      "is made once on each node"),                                                \
+        WEIR_OPT_JSON(strct, program.secrets, "secrets", TEXTS, 0, NULL, 0, 0,                     \
+                      "Secrets of the project, as NAME or VARIABLE=NAME; each is a variable")
 
 /**
  * Do the values make sense, as far as no node must be asked?

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char sql_load[] = "SELECT t.attempt, t.rank, t.exit_code, t.signal, j.id, j.kind, "
-                               "j.state, j.run, j.ion, j.pipeline, j.is_service"
+                               "j.state, j.run, j.ion, j.pipeline, j.is_service, j.project"
                                " FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :task";
 static const char sql_on_node[] = "SELECT count(*) FROM attempts WHERE task = :task"
                                   " AND number = :number AND node = :node";
@@ -13,7 +13,20 @@ static const char sql_record[] = "INSERT INTO attempts (task, number, node)"
                                  " VALUES (:task, :number, :node) ON CONFLICT DO NOTHING";
 static const char sql_forget[] = "DELETE FROM attempts WHERE task = :task AND number <= :number";
 
-enum { ATTEMPT, RANK, EXIT_CODE, SIGNAL, JOB, KIND, JOB_STATE, RUN, ION, PIPELINE, IS_SERVICE };
+enum {
+    ATTEMPT,
+    RANK,
+    EXIT_CODE,
+    SIGNAL,
+    JOB,
+    KIND,
+    JOB_STATE,
+    RUN,
+    ION,
+    PIPELINE,
+    IS_SERVICE,
+    PROJECT
+};
 
 /* A reported end has an exit code or a signal; a lost attempt has neither. */
 static bool is_over(const struct weir_stmt *row, int64_t number, struct weir_arena *arena)
@@ -48,6 +61,7 @@ weir_status weir_attempt_load(struct weir_txn *txn, const char *task, int64_t nu
                                  .run = weir_stmt_text(row, RUN, arena),
                                  .ion = weir_stmt_text(row, ION, arena),
                                  .pipeline = weir_stmt_text(row, PIPELINE, arena),
+                                 .project = weir_stmt_text(row, PROJECT, arena),
                                  .is_service = weir_stmt_int(row, IS_SERVICE) != 0};
     return WEIR_OK;
 }

@@ -22,6 +22,7 @@ struct weir_attempt {
     char *run;
     char *ion;
     char *pipeline;
+    char *project;
 };
 
 /** Where the last so many attempts of a task were placed is remembered; older ones are forgotten.

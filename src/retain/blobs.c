@@ -40,6 +40,16 @@ static const char *const sql_texts[] = {
 static const char sql_manifests[] =
     "SELECT DISTINCT blob FROM dataset_versions WHERE blob IS NOT NULL";
 
+/** Folders of jobs' code that were handed in or brought along long ago; those that are known at all. */
+static const char sql_old_code[] =
+    "SELECT DISTINCT sha256 FROM code_manifests WHERE time_ms < :before";
+static const char sql_forget_code[] =
+    "DELETE FROM code_manifests WHERE sha256 = :sha256 AND time_ms < :before";
+static const char sql_code[] = "SELECT DISTINCT sha256 FROM code_manifests";
+
+/** A day more than what is handed in, but not yet brought along, needs. */
+#define CODE_KEPT_MS ((int64_t)2 * 24 * 3600000)
+
 /** A growing array of hashes; sorted once it is whole. */
 struct marks {
     unsigned char (*hashes)[WEIR_BLOB_HASH_BYTES];
@@ -121,9 +131,76 @@ static weir_status mark_manifest(const struct retain_look *look, const char *nam
     return status == WEIR_OK ? mark_text(marks, name, err) : status;
 }
 
+static void sort(struct marks *marks);
+static bool is_marked(void *context, const unsigned char hash[WEIR_BLOB_HASH_BYTES]);
+
+struct forgetting {
+    const struct retain_look *look;
+    struct marks *marks;
+    int64_t before_ms;
+    const char *sha256;
+};
+
+static weir_status read_old_code(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct forgetting *f = context;
+    return weir_txn_query_texts(txn, sql_old_code,
+                                WEIR_BINDS(WEIR_BIND_INT("before", f->before_ms)), f->look->arena,
+                                &f->marks->manifests, &f->marks->n_manifests, err);
+}
+
+static weir_status forget_one(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct forgetting *f = context;
+    return weir_txn_exec(
+        txn, sql_forget_code,
+        WEIR_BINDS(WEIR_BIND_TEXT("sha256", f->sha256), WEIR_BIND_INT("before", f->before_ms)),
+        NULL, err);
+}
+
+static weir_status read_code(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct marks *marks = context;
+    return weir_txn_query_texts(txn, sql_code, WEIR_NO_BINDS, marks->arena, &marks->manifests,
+                                &marks->n_manifests, err);
+}
+
+/* A folder of code that no record names is forgotten once it is old; all others keep their files. A job
+ * that brings one along meanwhile makes it young, or finds it forgotten and is refused: so none is made
+ * whose files are swept. */
+static weir_status mark_code(const struct retain_look *look, bool is_dry, struct marks *marks,
+                             struct weir_error *err)
+{
+    struct weir_store *store = look->retainer->config.store;
+    struct forgetting f = {.look = look, .marks = marks, .before_ms = look->now_ms - CODE_KEPT_MS};
+    if (!is_dry) {
+        WEIR_TRY(weir_store_read(store, read_old_code, &f, err));
+        for (size_t i = 0; i < marks->n_manifests; i++) {
+            unsigned char hash[WEIR_BLOB_HASH_BYTES];
+            f.sha256 = marks->manifests[i];
+            if (!weir_blob_hash_read(f.sha256, hash) || !is_marked(marks, hash)) {
+                WEIR_TRY(weir_store_write(store, forget_one, &f, err));
+            }
+        }
+    }
+    WEIR_TRY(weir_store_read(store, read_code, marks, err));
+    for (size_t i = 0; i < marks->n_manifests; i++) {
+        WEIR_TRY(mark_manifest(look, marks->manifests[i], marks, err));
+    }
+    sort(marks);
+    return WEIR_OK;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return memcmp(a, b, WEIR_BLOB_HASH_BYTES);
+}
+
+static void sort(struct marks *marks)
+{
+    if (marks->n > 0) {
+        qsort(marks->hashes, marks->n, sizeof *marks->hashes, by_bytes);
+    }
 }
 
 static weir_status mark_all(const struct retain_look *look, struct marks *marks,
@@ -134,9 +211,7 @@ static weir_status mark_all(const struct retain_look *look, struct marks *marks,
     for (size_t i = 0; i < marks->n_manifests; i++) {
         WEIR_TRY(mark_manifest(look, marks->manifests[i], marks, err));
     }
-    if (marks->n > 0) {
-        qsort(marks->hashes, marks->n, sizeof *marks->hashes, by_bytes);
-    }
+    sort(marks);
     return WEIR_OK;
 }
 
@@ -157,6 +232,9 @@ static weir_status mark_and_sweep(const struct retain_look *look, bool is_dry,
                             ? INT64_MIN
                             : look->now_ms - WEIR_MAX(look->limit.keep_ms, GRACE_MS);
     weir_status status = mark_all(look, &marks, err);
+    if (status == WEIR_OK) {
+        status = mark_code(look, is_dry, &marks, err);
+    }
     if (status == WEIR_OK) {
         status = weir_blobs_sweep(look->retainer->config.blobs, is_marked, &marks, before_ms,
                                   is_dry, out, err);

@@ -88,6 +88,34 @@ START_TEST(what_a_record_or_a_manifest_names_stays_and_the_rest_goes_after_a_day
 
 END_TEST
 
+START_TEST(a_folder_of_code_keeps_its_files_while_it_is_young_or_named)
+{
+    char folder[256];
+    const char *file = put("train.py"), *other = put("other.py");
+    (void)snprintf(folder, sizeof folder, "weir-tree 1\nf\t%s\t8\ttrain.py\n", file);
+    const char *manifest = put(folder);
+    (void)snprintf(folder, sizeof folder, "weir-tree 1\nf\t%s\t8\tother.py\n", other);
+    const char *unnamed = put(folder);
+    add_job("j", "command", "SUCCEEDED", NOON_MS);
+    sql("UPDATE jobs SET spec = '{\"code\": {\"manifest\": \"%s\"}}'", manifest);
+    sql("INSERT INTO code_manifests SELECT name, '%s', 1, 8, %lld FROM projects LIMIT 1", manifest,
+        (long long)NOON_MS);
+    sql("INSERT INTO code_manifests SELECT name, '%s', 1, 8, %lld FROM projects LIMIT 1", unnamed,
+        (long long)NOON_MS);
+    now_ms = NOON_MS + 2 * DAY_MS;
+    sweep_round();
+    ck_assert(has(other) && has(unnamed));
+    now_ms = NOON_MS + 2 * DAY_MS + 2 * HOUR_MS;
+    sweep_round();
+    ck_assert(!has(other) && !has(unnamed));
+    ck_assert_int_eq(ask("SELECT count(*) FROM code_manifests"), 1);
+    now_ms = NOON_MS + 60 * DAY_MS;
+    sweep_round();
+    ck_assert(has(file) && has(manifest));
+}
+
+END_TEST
+
 START_TEST(an_hour_of_grace_is_the_least_whatever_the_policy_says)
 {
     const char *lost = put("lost");
@@ -156,6 +184,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("blobs", retain_set_up, retain_tear_down,
                     what_a_record_or_a_manifest_names_stays_and_the_rest_goes_after_a_day,
+                    a_folder_of_code_keeps_its_files_while_it_is_young_or_named,
                     an_hour_of_grace_is_the_least_whatever_the_policy_says,
                     a_manifest_that_cannot_be_read_stops_the_sweep,
                     a_blob_that_is_stored_and_then_named_is_never_lost)

@@ -206,6 +206,14 @@ static const struct keyed queue_history = {
     .remove = {"DELETE FROM queue_history WHERE rowid IN (SELECT rowid FROM queue_history"
                " WHERE time_ms = CAST(:key AS BIGINT) AND time_ms > 0 LIMIT :n)"},
 };
+static const struct keyed sent_blobs = {
+    .count = "SELECT count(*) FROM sent_blobs",
+    .oldest = "SELECT min(hour_ms) FROM sent_blobs",
+    .keys = "SELECT DISTINCT CAST(hour_ms AS TEXT) FROM sent_blobs WHERE hour_ms <= :before"
+            " ORDER BY hour_ms LIMIT :n",
+    .remove = {"DELETE FROM sent_blobs WHERE (project, sha256) IN (SELECT project, sha256"
+               " FROM sent_blobs WHERE hour_ms = CAST(:key AS BIGINT) LIMIT :n)"},
+};
 
 static const struct rows {
     const struct numbered *numbered; /**< One of the two. */
@@ -232,6 +240,7 @@ static const struct rows {
     [WEIR_RETAIN_USAGE] = {.keyed = &usage, .n_entries = 4},
     [WEIR_RETAIN_USAGE_DAYS] = {.keyed = &usage_days, .n_entries = 4},
     [WEIR_RETAIN_QUEUE_HISTORY] = {.keyed = &queue_history, .n_entries = 3},
+    [WEIR_RETAIN_SENT_BLOBS] = {.keyed = &sent_blobs, .n_entries = 3},
 };
 
 int64_t retain_rows_entries(enum weir_retain_kind kind)

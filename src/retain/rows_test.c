@@ -311,6 +311,7 @@ static const struct {
     {WEIR_RETAIN_USAGE, "'usage'"},
     {WEIR_RETAIN_USAGE_DAYS, "'usage'"},
     {WEIR_RETAIN_QUEUE_HISTORY, "'queue_history'"},
+    {WEIR_RETAIN_SENT_BLOBS, "'sent_blobs'"},
 };
 
 /* Tables that no rule sweeps: what people make, and what is bounded by it. A new table goes into a
@@ -326,6 +327,7 @@ static const char unswept[] =
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
     "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
     "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */
+    "'secrets', 'code_manifests',"              /* at most 256 of a project; with their blobs */
     "'usage_totals',"                           /* of projects and models */
     "'sessions', 'login_links',"                /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */

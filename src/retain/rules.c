@@ -79,6 +79,9 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_QUEUE_HISTORY] = {"queue-history", "What queues had and waited for, by 5 min",
         "The oldest go first.",
         {90 * DAY, 60 * MB}, 250},
+    [WEIR_RETAIN_SENT_BLOBS] = {"sent-blobs", "Which project has sent which file of its jobs' code",
+        "What was sent longest ago goes first; it is sent again with the next job that brings it along.",
+        {90 * DAY, 60 * MB}, 300},
     [WEIR_RETAIN_CHECKPOINTS] = {"checkpoints", "Checkpoints of trainings that are over",
         "An hour after a training succeeded; else those that ended longest ago first; "
         "the last by its age alone.",

@@ -96,6 +96,9 @@ static const struct {
     {"queue_history", "project"},
     {"forgotten_people", "project"},
     {"dataset_tombstones", OF_DATASET},
+    {"sent_blobs", "project"},
+    {"code_manifests", "project"},
+    {"secrets", "project"},
 };
 
 /* Tables of the platform: routes say by rights who reads them. */

@@ -795,6 +795,11 @@ export interface Metric {
     value: number | null // Value; null = not a number
 }
 
+/** POST /blobs/missing */
+export interface MissingBlobs {
+    missing: string[] // Of those that were asked about, in their order
+}
+
 /** GET /models, GET /models/{name} */
 export interface Model {
     created_by: string | null // Who made it
@@ -1218,6 +1223,16 @@ export interface Run {
     user: string | null // Whom its program names as its user
     validation_accuracy: number | null // Of data that is not trained with
     validation_loss: number | null // Of data that is not trained with
+}
+
+/** GET /projects/{name}/secrets */
+export interface Secret {
+    created_by: string // Who has set it last
+    created_ms: Time // When it was made (ms)
+    id: string // PROJECT/NAME
+    name: string // Name in the project
+    project: string // Whose jobs may have it
+    updated_ms: Time // When its value was set last (ms)
 }
 
 export interface ServedVersion {

@@ -1,0 +1,269 @@
+/** Blobs: bytes by their SHA-256, who has sent them, and folders of jobs' code. */
+#include "api/api_private.h"
+
+#include "base/tree.h"
+#include "job/attempt.h"
+#include "job/code.h"
+#include "store/stmt.h"
+
+#include <string.h>
+
+#define ASKED_MAX 10000
+
+/** Blobs that are asked about. */
+struct asked {
+    struct api_call *call;
+    const char *project;
+    const char **sha256;
+    size_t n;
+    bool *has_sent;
+};
+
+static weir_status find_project(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct asked *asked = context;
+    struct weir_project project;
+    if (weir_txn_get(txn, &weir_project_resource, asked->project, asked->call->arena, &project,
+                     NULL) == WEIR_OK) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                          "there is no project \"%.60s\" in which you may send files; `weir get "
+                          "projects` lists them",
+                          asked->project);
+}
+
+static weir_status read_sent(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct asked *asked = context;
+    WEIR_TRY(find_project(txn, context, err));
+    return weir_code_has_sent(txn, asked->project, asked->sha256, asked->n, asked->has_sent, err);
+}
+
+/* The project that is named, or the only one; NULL: none. */
+static const char *project_of(const struct api_call *call, const char *given)
+{
+    bool has_one = !call->rows.is_all && call->rows.n_projects == 1;
+    return given != NULL ? given : has_one ? call->rows.projects[0] : NULL;
+}
+
+/* ---- which are missing -------------------------------------------------------------------------- */
+
+static weir_status read_asked(struct api_call *call, struct asked *out, struct weir_error *err)
+{
+    static const char *const fields[] = {"project", "blobs", NULL};
+    const json_t *list = json_object_get(call->body, "blobs"), *item;
+    const char *given;
+    size_t i;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "project", &given, err));
+    *out = (struct asked){.call = call, .project = project_of(call, given)};
+    if (out->project == NULL || !json_is_array(list) || json_array_size(list) > ASKED_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.project and $.blobs (at most %d of 64 lower-case hexadecimal "
+                              "digits) are needed",
+                              ASKED_MAX);
+    }
+    out->sha256 = WEIR_ARENA_ARRAY(call->arena, json_array_size(list) + 1, const char *);
+    out->has_sent = WEIR_ARENA_ARRAY(call->arena, json_array_size(list) + 1, bool);
+    json_array_foreach(list, i, item)
+    {
+        const char *sha256 = json_string_value(item);
+        if (sha256 == NULL || !weir_blob_name_is_valid(sha256)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.blobs[%zu]: expected 64 lower-case hexadecimal digits", i);
+        }
+        out->sha256[out->n++] = sha256;
+    }
+    return WEIR_OK;
+}
+
+/* What another project has sent is missing here: nobody learns from the answer that it is there. */
+weir_status api_blobs_missing(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct asked asked;
+    (void)txn;
+    WEIR_TRY(read_asked(call, &asked, err));
+    WEIR_TRY(api_read(call, read_sent, &asked, err));
+    json_t *missing = json_array();
+    for (size_t i = 0; i < asked.n; i++) {
+        if (!asked.has_sent[i] || !weir_blob_exists(call->api->blobs, asked.sha256[i])) {
+            json_array_append_new(missing, json_string(asked.sha256[i]));
+        }
+    }
+    api_answer(call, json_pack("{s:o}", "missing", missing));
+    return WEIR_OK;
+}
+
+/* ---- storing ------------------------------------------------------------------------------------ */
+
+/** A blob that is handed in. */
+struct put {
+    struct api_call *call;
+    const char *project, *sha256;
+    bool is_code;
+    struct weir_tree tree; /**< Of a folder. */
+};
+
+static weir_status note_put(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct put *put = context;
+    int64_t now_ms = put->call->now_ms;
+    WEIR_TRY(weir_code_sent(txn, put->project, put->sha256, now_ms, err));
+    return put->is_code ? weir_code_know(txn, put->project, put->sha256, (int64_t)put->tree.n,
+                                         put->tree.n_bytes, now_ms, err)
+                        : WEIR_OK;
+}
+
+static weir_status read_tree(struct put *put, struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    const struct weir_http_request *request = put->call->request;
+    if (put->project == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "as=code needs project=NAME");
+    }
+    WEIR_TRY(
+        weir_file_read(request->body_file, WEIR_TREE_TEXT_MAX, put->call->arena, &text, &len, err));
+    return weir_tree_parse(text, len, put->call->arena, &put->tree, err);
+}
+
+/* Each file of the folder must be one that the project has sent, of the size that the manifest says. */
+static weir_status check_tree(const struct put *put, struct weir_error *err)
+{
+    struct api_call *call = put->call;
+    const struct weir_tree *tree = &put->tree;
+    struct asked asked = {.call = call,
+                          .project = put->project,
+                          .sha256 = WEIR_ARENA_ARRAY(call->arena, tree->n + 1, const char *),
+                          .has_sent = WEIR_ARENA_ARRAY(call->arena, tree->n + 1, bool)};
+    const struct weir_tree_entry **files =
+        WEIR_ARENA_ARRAY(call->arena, tree->n + 1, const struct weir_tree_entry *);
+    for (size_t i = 0; i < tree->n; i++) {
+        if (tree->entries[i].kind != WEIR_TREE_LINK) {
+            files[asked.n] = &tree->entries[i];
+            asked.sha256[asked.n++] = tree->entries[i].sha256;
+        }
+    }
+    WEIR_TRY(api_read(call, read_sent, &asked, err));
+    for (size_t i = 0; i < asked.n; i++) {
+        char *path;
+        uint64_t bytes = 0;
+        bool is_there = asked.has_sent[i] && weir_blob_exists(call->api->blobs, asked.sha256[i]) &&
+                        weir_blob_path(call->api->blobs, asked.sha256[i], call->arena, &path,
+                                       &bytes, NULL) == WEIR_OK;
+        if (!is_there || bytes != (uint64_t)files[i]->bytes) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "project %s has not sent \"%.100s\" (%.64s) of %lld bytes: send "
+                                  "what POST /api/v1/blobs/missing answers first",
+                                  put->project, files[i]->path, files[i]->sha256,
+                                  (long long)files[i]->bytes);
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_put(struct api_call *call, struct put *out, struct weir_error *err)
+{
+    const char *as = weir_http_request_query(call->request, "as");
+    const char *given = weir_http_request_query(call->request, "project");
+    bool is_code = as != NULL && strcmp(as, API_BLOB_AS_CODE) == 0;
+    if (as != NULL && !is_code && strcmp(as, API_BLOB_AS_MODEL) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "as: expected " API_BLOB_AS_MODEL " or " API_BLOB_AS_CODE);
+    }
+    if ((given != NULL || is_code) && call->attempt != NULL) {
+        return weir_error_set(err, WEIR_ERR_DENIED, "a task sends no code for jobs");
+    }
+    if (call->request->body_file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the blob's bytes");
+    }
+    *out = (struct put){.call = call,
+                        .project = call->attempt == NULL ? project_of(call, given) : NULL,
+                        .sha256 = call->params[0],
+                        .is_code = is_code};
+    struct asked asked = {.call = call, .project = out->project};
+    return given != NULL ? api_read(call, find_project, &asked, err) : WEIR_OK;
+}
+
+weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    struct put put;
+    const struct weir_http_request *request = call->request;
+    WEIR_TRY(read_put(call, &put, err));
+    if (put.is_code) {
+        WEIR_TRY(read_tree(&put, err));
+        WEIR_TRY(check_tree(&put, err));
+    }
+    WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file, request->body_file_sha256,
+                                 call->params[0], err));
+    if (put.project != NULL) {
+        WEIR_TRY(api_write(call, note_put, &put, err));
+    }
+    api_answer(call, json_pack("{s:s,s:I}", "sha256", request->body_file_sha256, "bytes",
+                               (json_int_t)request->body_file_bytes));
+    return WEIR_OK;
+}
+
+/* ---- fetching ----------------------------------------------------------------------------------- */
+
+static const char sql_blob_users[] =
+    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob OR golden = :blob) +"
+    " (SELECT count(*) FROM dataset_versions WHERE blob = :blob) +"
+    " (SELECT count(*) FROM code_manifests WHERE sha256 = :blob)";
+
+struct blob_users {
+    const char *sha256;
+    int64_t n;
+};
+
+static weir_status count_users(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct blob_users *users = context;
+    return weir_txn_query_int(txn, sql_blob_users,
+                              WEIR_BINDS(WEIR_BIND_TEXT("blob", users->sha256)), 0, &users->n, err);
+}
+
+static weir_status not_there(const struct api_call *call, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob \"%s\"", call->params[0]);
+}
+
+/* A folder of code is for tasks of a project in which it is known. */
+static weir_status check_code(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct api_call *call = context;
+    int64_t n;
+    bool is_known;
+    WEIR_TRY(weir_code_known(txn, call->params[0], call->attempt->project, &n, &is_known, err));
+    return n == 0 || is_known ? WEIR_OK : not_there(call, err);
+}
+
+/* A model or a list of files of other projects only is not there for the caller. Who knows the hash
+ * of a single file has read it in a list that they may see, or has the file. */
+static weir_status check_blob(struct api_call *call, struct weir_error *err)
+{
+    struct blob_users seen = {.sha256 = call->params[0]}, all = seen;
+    if (call->attempt != NULL) {
+        return weir_store_read(call->api->store, check_code, call, err);
+    }
+    if (call->rows.is_all) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(api_read(call, count_users, &seen, err));
+    WEIR_TRY(weir_store_read(call->api->store, count_users, &all, err));
+    return seen.n > 0 || all.n == 0 ? WEIR_OK : not_there(call, err);
+}
+
+weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)txn;
+    char *path;
+    WEIR_TRY(check_blob(call, err));
+    WEIR_TRY(weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err));
+    weir_http_response_file(call->response, 200, "application/octet-stream", path);
+    weir_http_response_header(call->response, "Cache-Control",
+                              "private, max-age=31536000, immutable");
+    return WEIR_OK;
+}
