@@ -323,6 +323,7 @@ static const char unswept[] =
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
     "'node_joins',"                             /* a new one removes those that have ended */
+    "'board',"                                  /* goes with its job */
     "'audit_chains',"                           /* one of each chain */
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
     "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
