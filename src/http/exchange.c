@@ -61,15 +61,45 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
     }
 }
 
-/* The watch of a connection expects headers, a body, or (is_reading false) nothing. */
-static void watch_expect(struct http_exchange *x, bool is_reading, bool is_in_body)
+void watch_expect(struct http_exchange *x, bool is_reading, bool is_in_body)
 {
     if (x->watch != NULL) {
         pthread_mutex_lock(&x->server->lock);
         x->watch->is_reading = is_reading;
         x->watch->is_in_body = is_in_body;
+        x->watch->is_sending = false;
         x->watch->since_ms = weir_mono_ms();
         x->watch->n_body_bytes = 0;
+        pthread_mutex_unlock(&x->server->lock);
+    }
+}
+
+void watch_body(struct http_exchange *x)
+{
+    if (x->watch != NULL && !x->watch->is_in_body) { /* only this thread changes it */
+        watch_expect(x, true, true);
+    }
+}
+
+void watch_count(struct http_exchange *x, size_t n_bytes)
+{
+    if (x->watch != NULL) {
+        pthread_mutex_lock(&x->server->lock);
+        x->watch->n_body_bytes += n_bytes;
+        pthread_mutex_unlock(&x->server->lock);
+    }
+}
+
+void watch_send(struct http_exchange *x, size_t n_bytes)
+{
+    if (x->watch != NULL) {
+        pthread_mutex_lock(&x->server->lock);
+        if (!x->watch->is_sending) {
+            x->watch->is_sending = true;
+            x->watch->since_ms = weir_mono_ms();
+            x->watch->n_body_bytes = 0;
+        }
+        x->watch->n_body_bytes += n_bytes;
         pthread_mutex_unlock(&x->server->lock);
     }
 }
@@ -111,7 +141,11 @@ static void exchange_destroy(struct http_exchange *x)
 {
     body_release(x);
     exchange_drop_upload(x);
+    stream_drop_body(x);
     response_fini(&x->response);
+    if (x->request.end_fn != NULL) {
+        x->request.end_fn(x->request.state);
+    }
     weir_buf_fini(&x->body);
     weir_buf_fini(&x->pending);
     weir_arena_fini(&x->arena);
@@ -208,6 +242,9 @@ static enum MHD_Result begin_body(struct http_exchange *x)
     struct weir_error error;
     x->phase = PHASE_BODY;
     watch_expect(x, true, true);
+    if (x->rule.to_pipe) {
+        return MHD_YES;
+    }
     if (x->rule.to_file) {
         return open_upload(x, &error) == WEIR_OK ? MHD_YES : answer_error(x, &error);
     }
@@ -230,11 +267,11 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     if (server->config.body_rule != NULL) {
         server->config.body_rule(server->context, &x->request, &x->rule);
     }
-    weir_buf_init(&x->body, x->rule.to_file ? 0 : (size_t)x->rule.max_bytes);
+    weir_buf_init(&x->body, x->rule.to_file || x->rule.to_pipe ? 0 : (size_t)x->rule.max_bytes);
     x->phase = PHASE_BODY;
     watch_expect(x, true, true);
     uint64_t length = declared_length(x);
-    if (length > x->rule.max_bytes) {
+    if (length > x->rule.max_bytes && !x->rule.to_pipe) {
         refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
         if (length > x->rule.max_bytes + DISCARD_MAX_BYTES ||
             weir_http_request_header(&x->request, "Expect") != NULL) {
@@ -247,7 +284,12 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     if (!has_body) {
         return MHD_YES;
     }
-    bool is_small = length > 0 && length <= ADMIT_FREE_BYTES && !x->rule.to_file;
+    bool is_small =
+        length > 0 && length <= ADMIT_FREE_BYTES && !x->rule.to_file && !x->rule.to_pipe;
+    if (x->rule.to_pipe) {
+        assert(server->config.admit != NULL);
+        stream_begin_body(x);
+    }
     if (server->config.admit == NULL || is_small) {
         return begin_body(x);
     }
@@ -299,11 +341,7 @@ static void add_to_upload(struct http_exchange *x, const char *bytes, size_t len
 
 static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_t len)
 {
-    if (x->watch != NULL) {
-        pthread_mutex_lock(&x->server->lock);
-        x->watch->n_body_bytes += len;
-        pthread_mutex_unlock(&x->server->lock);
-    }
+    watch_count(x, len);
     uint64_t before = x->rule.to_file ? x->request.body_file_bytes : x->body.len;
     if (x->body_error.status == WEIR_OK && len > x->rule.max_bytes - before) {
         refuse_body(x, WEIR_ERR_LIMIT, x->rule.max_bytes);
@@ -332,6 +370,7 @@ static enum MHD_Result on_body(struct http_exchange *x, const char *bytes, size_
 static enum MHD_Result on_whole(struct http_exchange *x)
 {
     watch_expect(x, false, false);
+    stream_end_body(x, WEIR_OK);
     if (x->head != NULL && x->body_error.status == WEIR_OK) {
         check_head(x, x->request.body_file_bytes);
     }
@@ -373,6 +412,9 @@ enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection,
     }
     if (x->phase == PHASE_ADMITTED) {
         return begin_body(x);
+    }
+    if (*upload_len > 0 && x->request.body_pipe != NULL) {
+        return stream_take_body(x, upload, upload_len);
     }
     if (*upload_len > 0) {
         size_t len = *upload_len;

@@ -66,6 +66,7 @@
 
 struct weir_http_server;
 struct weir_http_response;
+struct weir_http_pipe;
 
 /** A request. Everything it points to lives until its response has been sent. Read only. */
 struct weir_http_request {
@@ -85,7 +86,11 @@ struct weir_http_request {
     bool is_tls;
     bool is_expired; /**< The time of an earlier "wait" is over: answer now. */
     void *state;     /**< The handler's own, NULL at first; kept between calls of one request.
-                          Allocate it in `arena`. */
+                          Allocate it in `arena`, or say in end_fn how it ends. */
+    void (*end_fn)(void *state); /**< Set by the handler with `state`: called once, on any thread,
+                                      when the request is over, however that comes. */
+    struct weir_http_pipe *body_pipe; /**< A body that comes by pieces (rule.to_pipe, stream.h);
+                                           NULL: there is none. */
     struct weir_arena *arena; /**< Memory that lives as long as the request (at most 64 MiB). */
 };
 
@@ -218,6 +223,8 @@ typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request
 struct weir_http_body_rule {
     uint64_t max_bytes;      /**< 0: no body allowed beyond 0 bytes. */
     bool to_file;            /**< Stream to a temporary file in config.upload_dir. */
+    bool to_pipe;            /**< It comes into request->body_pipe, whatever its length (stream.h),
+                                  if config.admit lets it; it must be set then. */
     bool wants_sha256;       /**< Of such a body: take the digest of its bytes as they come. */
     weir_http_head_fn check; /**< Of such a body: looks at its first bytes; NULL: none. */
     size_t check_bytes;      /**< How many it looks at; at most 4096. */
@@ -251,6 +258,7 @@ struct weir_http_config {
     uint64_t max_bodies_bytes;        /**< Of all bodies in memory; default 256 MiB. */
     weir_http_body_rule_fn body_rule; /**< May be NULL. */
     weir_http_admit_fn admit;         /**< May be NULL: bodies come unasked. */
+    bool has_upgrades; /**< Answers may be weir_http_response_upgrade (stream.h). */
     const char *upload_dir; /**< Folder for temporary files; NULL: uploads to files answer 500. */
     const char *tls_cert_file, *tls_key_file; /**< PEM; both or neither. TLS 1.2 and 1.3. */
     const char *content_security_policy; /**< NULL: "default-src 'none'; frame-ancestors 'none'". */

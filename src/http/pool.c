@@ -377,18 +377,20 @@ static int64_t expire_due(struct weir_http_server *server, int64_t now)
     return earliest;
 }
 
-/* Cut connections that send their headers or body too slowly (slow loris). Lock held. */
+/* Cut connections that send their headers or body, or take an answer, too slowly (slow loris). Lock
+ * held. */
 static void cut_slow(struct weir_http_server *server, int64_t now)
 {
     int64_t headers_ms = (int64_t)server->config.idle_timeout_s * 2000;
     int64_t window_ms = (int64_t)server->config.idle_timeout_s * 1000;
     for (struct http_watch *watch = server->watches; watch != NULL; watch = watch->next) {
         int64_t age_ms = now - watch->since_ms;
-        if (!watch->is_reading || watch->is_cut ||
-            age_ms <= (watch->is_in_body ? window_ms : headers_ms)) {
+        bool has_window = watch->is_in_body || watch->is_sending;
+        if ((!watch->is_reading && !watch->is_sending) || watch->is_cut ||
+            age_ms <= (has_window ? window_ms : headers_ms)) {
             continue;
         }
-        if (watch->is_in_body &&
+        if (has_window &&
             watch->n_body_bytes >= (uint64_t)(age_ms * SLOW_BODY_BYTES_S / 1000)) {
             watch->since_ms = now; /* fast enough: what came before does not count any more */
             watch->n_body_bytes = 0;

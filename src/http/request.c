@@ -168,7 +168,7 @@ weir_status request_read_target(struct http_exchange *x, struct weir_error *err)
 }
 
 /* A name of RFC 9110: visible characters but delimiters. "Transfer-Encoding " is none. */
-static bool is_token(const char *name)
+bool request_is_token(const char *name)
 {
     static const char delimiters[] = "\"(),/:;<=>?@[\\]{}";
     for (const unsigned char *c = (const unsigned char *)name; *c != '\0'; c++) {
@@ -191,7 +191,7 @@ weir_status request_check_framing(const struct http_exchange *x, struct weir_err
     int n_lengths = 0, n_codings = 0, n_hosts = 0;
     bool is_good = true;
     for (const struct http_pair *pair = x->headers.head; pair != NULL; pair = pair->next) {
-        if (!is_token(pair->name)) {
+        if (!request_is_token(pair->name)) {
             return weir_error_set(err, WEIR_ERR_INVALID, "malformed name of a header");
         }
         if (strcasecmp(pair->name, "Content-Length") == 0) {
@@ -270,4 +270,28 @@ const char *weir_http_request_cookie(const struct weir_http_request *request, co
         }
     }
     return NULL;
+}
+
+bool weir_http_request_header_at(const struct weir_http_request *request, size_t i,
+                                 const char **out_name, const char **out_value)
+{
+    const struct http_pair *pair = exchange_of(request)->headers.head;
+    while (pair != NULL && i-- > 0) {
+        pair = pair->next;
+    }
+    if (pair != NULL) {
+        *out_name = pair->name;
+        *out_value = pair->value;
+    }
+    return pair != NULL;
+}
+
+const char *weir_http_request_target(const struct weir_http_request *request)
+{
+    const char *target = exchange_of(request)->target;
+    const char *scheme = strstr(target, "://");
+    if (target[0] != '/' && scheme != NULL) {
+        target = strchr(scheme + 3, '/');
+    }
+    return target != NULL && target[0] == '/' ? target : "/";
 }

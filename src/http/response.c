@@ -34,6 +34,8 @@ static void drop_answer(struct weir_http_response *response)
         MHD_destroy_response(response->mhd);
         response->mhd = NULL;
     }
+    stream_drop_answer(response);
+    response->is_foreign = false;
     response->body = NULL;
     response->body_len = 0;
     if (response->kind == ANSWER_EVENTS && response->free_fn != NULL) {
@@ -48,8 +50,8 @@ void response_fini(struct weir_http_response *response)
     free_headers(response);
 }
 
-static void set_answer(struct weir_http_response *response, int http_status,
-                       const char *content_type, struct MHD_Response *mhd)
+void response_set(struct weir_http_response *response, int http_status, const char *content_type,
+                  struct MHD_Response *mhd)
 {
     drop_answer(response);
     if (mhd == NULL) {
@@ -68,7 +70,7 @@ static void set_bytes(struct weir_http_response *response, int http_status,
                       const char *content_type, void *bytes, size_t len,
                       enum MHD_ResponseMemoryMode mode)
 {
-    set_answer(response, http_status, content_type,
+    response_set(response, http_status, content_type,
                bytes == NULL ? NULL : MHD_create_response_from_buffer(len, bytes, mode));
     response->body = bytes;
     response->body_len = len;
@@ -130,7 +132,7 @@ void weir_http_response_file(struct weir_http_response *response, int http_statu
         }
         return;
     }
-    set_answer(response, http_status, content_type,
+    response_set(response, http_status, content_type,
                MHD_create_response_from_fd_at_offset64((uint64_t)info.st_size, fd, 0));
 }
 
@@ -280,12 +282,12 @@ enum MHD_Result response_queue(struct http_exchange *x)
         {"Content-Security-Policy", config->content_security_policy, NULL},
         {"Cache-Control", "no-store", NULL},
     };
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(common); i++) {
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(common) && !response->is_foreign; i++) {
         if (!has_header(response, common[i].name)) {
             MHD_add_response_header(response->mhd, common[i].name, common[i].value);
         }
     }
-    if (config->tls_cert_file != NULL) {
+    if (config->tls_cert_file != NULL && !response->is_foreign) {
         MHD_add_response_header(response->mhd, "Strict-Transport-Security", "max-age=2592000");
     }
     for (const struct http_pair *pair = response->headers; pair != NULL; pair = pair->next) {

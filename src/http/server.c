@@ -109,7 +109,8 @@ static struct MHD_Daemon *start_daemon(struct weir_http_server *server)
     };
     bool is_tls = server->tls_cert != NULL;
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (is_tls ? MHD_USE_TLS : 0u);
+                     MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (is_tls ? MHD_USE_TLS : 0u) |
+                     (config->has_upgrades ? MHD_ALLOW_UPGRADE : 0u);
     return MHD_start_daemon(
         flags, 0, NULL, NULL, exchange_access, server, /* */
         MHD_OPTION_EXTERNAL_LOGGER, log_daemon, NULL,  /* first, to catch what the others say */
@@ -251,7 +252,7 @@ static void drain(struct weir_http_server *server, int64_t deadline_ms)
     while (server->n_inflight > 0 && weir_mono_ms() < until_ms) {
         (void)weir_cond_wait_until(&server->idle, &server->lock, &until);
     }
-    while (server->n_later > 0) { /* somebody holds their handles, and gives them back */
+    while (server->n_later > 0 || server->n_upgraded > 0) { /* who holds them gives them back */
         pthread_cond_wait(&server->idle, &server->lock);
     }
     size_t n_left = server->n_inflight;

@@ -18,6 +18,7 @@
 #define WEIR_HTTP_SERVER_PRIVATE_H
 
 #include "http/http.h"
+#include "http/stream.h"
 
 #include "base/sha256.h"
 
@@ -70,6 +71,9 @@ struct weir_http_response {
     const char *content_type;
     struct http_pair *headers;
     bool has_bad_header;
+    bool is_foreign;             /* without the common headers */
+    struct weir_http_pipe *pipe; /* what is sent comes from there; or NULL */
+    weir_http_upgrade_fn upgrade_fn;
     uint64_t topics;
     int64_t wait_ms;
     weir_http_next_fn next_fn;
@@ -101,6 +105,7 @@ struct http_exchange {
     struct weir_error body_error; /* why the body was discarded; status OK: it was not */
     uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */
 
+    bool is_held;              /* suspended for a pipe, whose lock it is under */
     bool is_counted_later;     /* in n_later, until a call of the handler ends otherwise */
     bool is_later;             /* a handle is out; lock */
     bool is_resumed;           /* it came back before the handler returned; lock */
@@ -122,7 +127,8 @@ struct http_watch {
     int fd;
     bool is_reading; /* headers or body are awaited */
     bool is_in_body;
-    int64_t since_ms;      /* when that began; of a body, when its current window did */
+    bool is_sending;       /* an answer that is there: bytes are to be taken */
+    int64_t since_ms;      /* when that began; of a body or an answer, its current window */
     uint64_t n_body_bytes; /* in the window */
     bool is_cut;
     struct http_watch *next, *previous;
@@ -173,12 +179,12 @@ struct weir_http_server {
     pthread_mutex_t lock;
     pthread_cond_t work_ready;  /* the queue is not empty, or is_shutdown */
     pthread_cond_t timer_ready; /* next_deadline_ms became earlier, or is_shutdown */
-    pthread_cond_t idle;        /* n_inflight or n_later became 0 */
+    pthread_cond_t idle;        /* n_inflight, n_later or n_upgraded became 0 */
     struct http_list queue, waiting;
     struct http_watch *watches;
     struct http_peer *peers[PEER_BUCKETS];
     uint64_t n_body_bytes; /* of all bodies in memory */
-    size_t n_fresh, n_inflight, n_later, n_streams, n_connections, n_busy;
+    size_t n_fresh, n_inflight, n_later, n_upgraded, n_streams, n_connections, n_busy;
     int64_t n_requests, n_refused;
     uint64_t generation, topic_generation[64];
     int64_t next_deadline_ms;
@@ -231,6 +237,13 @@ void exchange_completed(void *server, struct MHD_Connection *connection, void **
                         enum MHD_RequestTerminationCode why);
 void connection_notify(void *server, struct MHD_Connection *connection, void **watch,
                        enum MHD_ConnectionNotificationCode code);
+/** The watch of a connection expects headers, a body, or (is_reading false) nothing. */
+void watch_expect(struct http_exchange *x, bool is_reading, bool is_in_body);
+/** A body comes, unless that is known; so many bytes of it came. */
+void watch_body(struct http_exchange *x);
+void watch_count(struct http_exchange *x, size_t n_bytes);
+/** So many bytes of an answer were given to libmicrohttpd, which asks for more once they are sent. */
+void watch_send(struct http_exchange *x, size_t n_bytes);
 /** The handler is done: what of the body's file it has not taken is removed. */
 void exchange_drop_upload(struct http_exchange *x);
 
@@ -239,11 +252,24 @@ void exchange_drop_upload(struct http_exchange *x);
 weir_status request_fill(struct http_exchange *x, const char *method, struct weir_error *err);
 /** Can the body be understood in one way only? By the headers added so far. */
 weir_status request_check_framing(const struct http_exchange *x, struct weir_error *err);
+/** A name of RFC 9110. */
+bool request_is_token(const char *name);
 /** Its parts that need no connection: path, segments and query from x->target; one more header. */
 weir_status request_read_target(struct http_exchange *x, struct weir_error *err);
 void request_add_header(struct http_exchange *x, const char *name, const char *value);
 
+/* stream.c */
+void stream_begin_body(struct http_exchange *x);
+/** *len: what is left of the bytes, which come again. */
+enum MHD_Result stream_take_body(struct http_exchange *x, const char *bytes, size_t *len);
+void stream_end_body(struct http_exchange *x, weir_status status);
+void stream_drop_body(struct http_exchange *x);
+void stream_drop_answer(struct weir_http_response *response);
+
 /* response.c */
+/** The answer is `mhd`, which is not NULL: out of memory ends the program. */
+void response_set(struct weir_http_response *response, int http_status, const char *content_type,
+                  struct MHD_Response *mhd);
 void response_init(struct weir_http_response *response);
 void response_fini(struct weir_http_response *response);
 /** Add the common headers and hand over to libmicrohttpd; the exchange's I/O thread only. */
