@@ -258,7 +258,7 @@ struct weir_http_config {
     uint64_t max_bodies_bytes;        /**< Of all bodies in memory; default 256 MiB. */
     weir_http_body_rule_fn body_rule; /**< May be NULL. */
     weir_http_admit_fn admit;         /**< May be NULL: bodies come unasked. */
-    bool has_upgrades; /**< Answers may be weir_http_response_upgrade (stream.h). */
+    bool has_upgrades;                /**< Answers may be weir_http_response_upgrade (stream.h). */
     const char *upload_dir; /**< Folder for temporary files; NULL: uploads to files answer 500. */
     const char *tls_cert_file, *tls_key_file; /**< PEM; both or neither. TLS 1.2 and 1.3. */
     const char *content_security_policy; /**< NULL: "default-src 'none'; frame-ancestors 'none'". */

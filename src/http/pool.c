@@ -390,8 +390,7 @@ static void cut_slow(struct weir_http_server *server, int64_t now)
             age_ms <= (has_window ? window_ms : headers_ms)) {
             continue;
         }
-        if (has_window &&
-            watch->n_body_bytes >= (uint64_t)(age_ms * SLOW_BODY_BYTES_S / 1000)) {
+        if (has_window && watch->n_body_bytes >= (uint64_t)(age_ms * SLOW_BODY_BYTES_S / 1000)) {
             watch->since_ms = now; /* fast enough: what came before does not count any more */
             watch->n_body_bytes = 0;
         } else {

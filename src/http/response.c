@@ -71,7 +71,7 @@ static void set_bytes(struct weir_http_response *response, int http_status,
                       enum MHD_ResponseMemoryMode mode)
 {
     response_set(response, http_status, content_type,
-               bytes == NULL ? NULL : MHD_create_response_from_buffer(len, bytes, mode));
+                 bytes == NULL ? NULL : MHD_create_response_from_buffer(len, bytes, mode));
     response->body = bytes;
     response->body_len = len;
 }
@@ -133,7 +133,7 @@ void weir_http_response_file(struct weir_http_response *response, int http_statu
         return;
     }
     response_set(response, http_status, content_type,
-               MHD_create_response_from_fd_at_offset64((uint64_t)info.st_size, fd, 0));
+                 MHD_create_response_from_fd_at_offset64((uint64_t)info.st_size, fd, 0));
 }
 
 void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value)

@@ -162,9 +162,9 @@ static void handle(void *context, struct weir_http_request *request,
         side->out = weir_http_pipe_create(WEIR_HTTP_PIPE_BYTES);
         side->status = strcmp(request->path, "/down-broken") == 0 ? WEIR_ERR_PEER : WEIR_OK;
         weir_http_pipe_watch_room(side->out, post, &woken);
-        weir_http_response_stream(response, 200,
-                                  strcmp(request->path, "/down-known") == 0 ? (int64_t)BODY_BYTES : -1,
-                                  side->out);
+        weir_http_response_stream(
+            response, 200, strcmp(request->path, "/down-known") == 0 ? (int64_t)BODY_BYTES : -1,
+            side->out);
         weir_http_response_foreign(response);
         ck_assert_int_eq(weir_http_response_foreign_header(response, "X-Twice", "a"), WEIR_OK);
         ck_assert_int_eq(weir_http_response_foreign_header(response, "X-Twice", "b"), WEIR_OK);
@@ -180,7 +180,8 @@ static void handle(void *context, struct weir_http_request *request,
         side->is_started = false;
     }
     weir_http_response_text(response, 200, "text/plain",
-                            side == NULL ? "no body" : weir_arena_strdup(request->arena, side->digest));
+                            side == NULL ? "no body"
+                                         : weir_arena_strdup(request->arena, side->digest));
 }
 
 static void set_up(void)
@@ -256,6 +257,7 @@ START_TEST(a_body_comes_through_a_bounded_pipe)
     ck_assert_uint_eq(last.n_bytes, BODY_BYTES);
     ck_assert_uint_le(last.n_most, WEIR_HTTP_PIPE_BYTES);
 }
+
 END_TEST
 
 START_TEST(a_request_without_a_body_has_no_pipe)
@@ -265,6 +267,7 @@ START_TEST(a_request_without_a_body_has_no_pipe)
                   sizeof answer);
     ck_assert_msg(strstr(answer, "no body") != NULL, "%s", answer);
 }
+
 END_TEST
 
 START_TEST(a_body_that_is_refused_is_not_read)
@@ -277,6 +280,7 @@ START_TEST(a_body_that_is_refused_is_not_read)
     ck_assert_msg(strstr(answer, "HTTP/1.1 403") != NULL, "%s", answer);
     ck_assert_int_eq(n_ended, 0);
 }
+
 END_TEST
 
 START_TEST(a_body_that_nobody_wants_any_more_is_dropped)
@@ -291,6 +295,7 @@ START_TEST(a_body_that_nobody_wants_any_more_is_dropped)
     close(fd);
     ck_assert_msg(strstr(answer, "HTTP/1.1 200") != NULL, "%s", answer);
 }
+
 END_TEST
 
 START_TEST(a_body_whose_sender_goes_away_ends_with_an_error)
@@ -302,6 +307,7 @@ START_TEST(a_body_whose_sender_goes_away_ends_with_an_error)
     sem_wait(&ended);
     ck_assert_int_eq(last.status, WEIR_ERR_PEER);
 }
+
 END_TEST
 
 static const char *const downs[] = {"/down", "/down-known"};
@@ -339,6 +345,7 @@ START_TEST(an_answer_is_sent_as_it_comes)
         ck_assert_int_eq(memcmp(answer + n - 5, "0\r\n\r\n", 5), 0);
     }
 }
+
 END_TEST
 
 START_TEST(an_answer_that_breaks_off_is_seen_to)
@@ -355,6 +362,7 @@ START_TEST(an_answer_that_breaks_off_is_seen_to)
     ck_assert_uint_gt(n, BODY_BYTES / 2);
     ck_assert_int_ne(memcmp(answer + n - 5, "0\r\n\r\n", 5), 0);
 }
+
 END_TEST
 
 /* It takes some bytes every now and then: not idle, but far too slow. */
@@ -377,13 +385,15 @@ START_TEST(a_slow_reader_is_cut)
     ck_assert(is_cut);
     ck_assert_uint_lt(last.n_bytes, BODY_BYTES);
 }
+
 END_TEST
 
 START_TEST(a_connection_becomes_the_callers)
 {
     char answer[4096];
     int fd = connect_to(server);
-    send_text(fd, "GET /up HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly");
+    send_text(fd,
+              "GET /up HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly");
     read_until(fd, "early", answer, sizeof answer);
     ck_assert_msg(strstr(answer, "HTTP/1.1 101") != NULL, "%s", answer);
     ck_assert_msg(strstr(answer, "Upgrade: echo") != NULL, "%s", answer);
@@ -395,6 +405,7 @@ START_TEST(a_connection_becomes_the_callers)
     sem_wait(&ended);
     ck_assert_int_eq(n_upgraded, 1);
 }
+
 END_TEST
 
 START_TEST(a_pipe_holds_no_more_than_its_size)
@@ -417,6 +428,7 @@ START_TEST(a_pipe_holds_no_more_than_its_size)
     ck_assert_uint_eq(weir_http_pipe_write(pipe, "opq", 3), 3);
     weir_http_pipe_unref(pipe);
 }
+
 END_TEST
 
 int main(void)
