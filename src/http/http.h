@@ -126,6 +126,14 @@ void weir_http_response_static(struct weir_http_response *response, int http_sta
 /** A regular file, opened now and sent with sendfile(2); cannot be opened: 404 or 500. */
 void weir_http_response_file(struct weir_http_response *response, int http_status,
                              const char *content_type, const char *path);
+/**
+ * The same, or the part of it that the request asks for (Range, If-Range: 206, 416), or 304 for who has
+ * it (If-None-Match). One range; several are answered with the whole file. HEAD as GET.
+ * @param etag  With its quotes: the same for as long as the bytes are the same.
+ */
+void weir_http_response_file_part(struct weir_http_response *response,
+                                  const struct weir_http_request *request, const char *content_type,
+                                  const char *path, const char *etag);
 /** Compact JSON; takes the reference to `value`. NULL (text that is not UTF-8) answers 500. */
 void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value);
 /** {"error":{"status","message"}} with weir_status_http(error->status). */

@@ -73,6 +73,10 @@ static void handle(void *context, struct weir_http_request *request,
         weir_http_response_file(response, 200, "text/plain",
                                 weir_arena_printf(request->arena, "%s/file", fixture->dir));
         weir_http_response_header(response, "Cache-Control", "max-age=60");
+    } else if (strcmp(what, "part") == 0) {
+        weir_http_response_file_part(response, request, "text/plain",
+                                     weir_arena_printf(request->arena, "%s/file", fixture->dir),
+                                     "\"v1\"");
     } else if (strcmp(what, "nothing") != 0) {
         weir_http_response_text(response, 200, "text/plain", request->path);
     }
@@ -496,6 +500,48 @@ START_TEST(a_file_is_sent_and_a_missing_one_is_404)
 
 END_TEST
 
+/* The bytes that come are those of the file at that place, and their number is said. */
+START_TEST(a_part_of_a_file_is_sent_to_who_asks_for_it)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/file", f.dir);
+    ck_assert_int_eq(weir_file_write_atomic(path, "0123456789", 10, 0600, NULL), WEIR_OK);
+    ask("GET /part HTTP/1.1\r\n" CLOSE "Range: bytes=2-4\r\n\r\n");
+    expect_status(206);
+    expect_text("Content-Range: bytes 2-4/10\r\n");
+    expect_text("Content-Length: 3\r\n");
+    expect_text("ETag: \"v1\"\r\n");
+    expect_text("\r\n\r\n234");
+    ask("GET /part HTTP/1.1\r\n" CLOSE "Range: bytes=-3\r\nIf-Range: \"v1\"\r\n\r\n");
+    expect_status(206);
+    expect_text("\r\n\r\n789");
+    ask("GET /part HTTP/1.1\r\n" CLOSE "Range: bytes=2-4\r\nIf-Range: \"v0\"\r\n\r\n");
+    expect_status(200);
+    expect_text("\r\n\r\n0123456789");
+    ask("HEAD /part HTTP/1.1\r\n" CLOSE "Range: bytes=2-4\r\n\r\n");
+    expect_status(206);
+    expect_text("Content-Length: 3\r\n");
+}
+
+END_TEST
+
+START_TEST(a_part_behind_the_end_is_416_and_a_file_that_is_known_304)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/file", f.dir);
+    ck_assert_int_eq(weir_file_write_atomic(path, "0123456789", 10, 0600, NULL), WEIR_OK);
+    ask("GET /part HTTP/1.1\r\n" CLOSE "Range: bytes=10-\r\n\r\n");
+    expect_status(416);
+    expect_text("Content-Range: bytes */10\r\n");
+    ask("GET /part HTTP/1.1\r\n" CLOSE "If-None-Match: \"v0\", \"v1\"\r\n\r\n");
+    expect_status(304);
+    ask("GET /part HTTP/1.1\r\n" CLOSE "Range: lines=1\r\n\r\n");
+    expect_status(200);
+    expect_text("Accept-Ranges: bytes\r\n");
+}
+
+END_TEST
+
 START_TEST(a_full_queue_answers_503_with_retry_after)
 {
     int fds[4];
@@ -677,6 +723,8 @@ int main(void)
     tcase_add_test(tcase, a_header_value_cannot_start_another_header);
     tcase_add_test(tcase, a_handler_without_answer_is_an_internal_error);
     tcase_add_test(tcase, a_file_is_sent_and_a_missing_one_is_404);
+    tcase_add_test(tcase, a_part_of_a_file_is_sent_to_who_asks_for_it);
+    tcase_add_test(tcase, a_part_behind_the_end_is_416_and_a_file_that_is_known_304);
     tcase_add_test(tcase, a_full_queue_answers_503_with_retry_after);
     tcase_add_test(tcase, a_silent_connection_is_cut);
     tcase_add_test(tcase, trickling_headers_are_cut);

@@ -1,9 +1,11 @@
 #include "http/server_private.h"
 
 #include "base/log.h"
+#include "http/range.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,28 +114,91 @@ void weir_http_response_static(struct weir_http_response *response, int http_sta
     set_bytes(response, http_status, content_type, (void *)bytes, len, MHD_RESPMEM_PERSISTENT);
 }
 
-void weir_http_response_file(struct weir_http_response *response, int http_status,
-                             const char *content_type, const char *path)
+/* A regular file, and its size; -1 once the request is answered with why not. */
+static int open_file(struct weir_http_response *response, const char *path, uint64_t *out_bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat info;
-    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        int errno_value = fd < 0 ? errno : ENOENT;
-        if (fd >= 0) {
-            close(fd);
-        }
-        /* The path is the server's business, not the client's. */
-        if (errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP) {
-            weir_http_response_errorf(response, WEIR_ERR_NOT_FOUND, "there is no such file");
-        } else {
-            weir_log(WEIR_LOG_ERROR, "http_file_unreadable", WEIR_KV_STR("path", path),
-                     WEIR_KV_INT("errno", errno_value));
-            weir_http_response_errorf(response, WEIR_ERR_IO, "the file cannot be read");
-        }
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        *out_bytes = (uint64_t)info.st_size;
+        return fd;
+    }
+    int errno_value = fd < 0 ? errno : ENOENT;
+    if (fd >= 0) {
+        close(fd);
+    }
+    /* The path is the server's business, not the client's. */
+    if (errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ELOOP) {
+        weir_http_response_errorf(response, WEIR_ERR_NOT_FOUND, "there is no such file");
+    } else {
+        weir_log(WEIR_LOG_ERROR, "http_file_unreadable", WEIR_KV_STR("path", path),
+                 WEIR_KV_INT("errno", errno_value));
+        weir_http_response_errorf(response, WEIR_ERR_IO, "the file cannot be read");
+    }
+    return -1;
+}
+
+void weir_http_response_file(struct weir_http_response *response, int http_status,
+                             const char *content_type, const char *path)
+{
+    uint64_t n_bytes;
+    int fd = open_file(response, path, &n_bytes);
+    if (fd >= 0) {
+        response_set(response, http_status, content_type,
+                     MHD_create_response_from_fd_at_offset64(n_bytes, fd, 0));
+    }
+}
+
+/* If-Range: the part is wanted only of these very bytes; else all of the file. A date is none of ours. */
+static bool may_be_part(const struct weir_http_request *request, const char *etag)
+{
+    const char *wanted = weir_http_request_header(request, "If-Range");
+    return wanted == NULL || strcmp(wanted, etag) == 0;
+}
+
+static void set_range(struct weir_http_response *response, uint64_t offset, uint64_t len,
+                      uint64_t n_bytes)
+{
+    char text[80];
+    (void)(len > 0 ? snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset,
+                              offset + len - 1, n_bytes)
+                   : snprintf(text, sizeof text, "bytes */%" PRIu64, n_bytes));
+    weir_http_response_header(response, "Content-Range", text);
+}
+
+void weir_http_response_file_part(struct weir_http_response *response,
+                                  const struct weir_http_request *request, const char *content_type,
+                                  const char *path, const char *etag)
+{
+    uint64_t n_bytes, offset = 0, len = 0;
+    const char *known = weir_http_request_header(request, "If-None-Match");
+    int fd = open_file(response, path, &n_bytes);
+    if (fd < 0) {
         return;
     }
-    response_set(response, http_status, content_type,
-                 MHD_create_response_from_fd_at_offset64((uint64_t)info.st_size, fd, 0));
+    enum http_range range =
+        may_be_part(request, etag)
+            ? http_range_parse(weir_http_request_header(request, "Range"), n_bytes, &offset, &len)
+            : HTTP_RANGE_NONE;
+    if (known != NULL && http_etag_is_listed(known, etag)) {
+        close(fd);
+        set_bytes(response, 304, NULL, "", 0, MHD_RESPMEM_PERSISTENT);
+    } else if (range == HTTP_RANGE_BAD) {
+        close(fd);
+        weir_http_response_errorf(response, WEIR_ERR_INVALID,
+                                  "Range: the file has %" PRIu64 " bytes", n_bytes);
+        response->http_status = 416;
+        set_range(response, 0, 0, n_bytes);
+    } else {
+        bool is_part = range == HTTP_RANGE_PART;
+        response_set(response, is_part ? 206 : 200, content_type,
+                     MHD_create_response_from_fd_at_offset64(is_part ? len : n_bytes, fd, offset));
+        if (is_part) {
+            set_range(response, offset, len, n_bytes);
+        }
+    }
+    weir_http_response_header(response, "ETag", etag);
+    weir_http_response_header(response, "Accept-Ranges", "bytes");
 }
 
 void weir_http_response_json(struct weir_http_response *response, int http_status, json_t *value)
