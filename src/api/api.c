@@ -90,6 +90,8 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->retainer = config->retainer;
     api->pictures = config->pictures;
     api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
+    api->artifact_max_bytes =
+        config->artifact_max_bytes != 0 ? config->artifact_max_bytes : WEIR_API_ARTIFACT_MAX_BYTES;
     api->state_dir = weir_xstrdup(config->state_dir);
     memcpy(api->task_key, config->task_key, sizeof api->task_key);
     api->server_url = weir_xstrdup(config->server_url != NULL ? config->server_url : "");
@@ -305,7 +307,17 @@ struct control api_control(struct api_call *call)
 
 /* ---- dispatch ------------------------------------------------------------------------------ */
 
-/* Does the pattern fit the path? "{name}" takes one segment. If so, parameters that it has not are
+/* All segments from the i-th on, as one text. */
+static const char *join_segments(const struct weir_http_request *request, size_t i_first)
+{
+    const char *path = request->segments[i_first];
+    for (size_t i = i_first + 1; i < request->n_segments; i++) {
+        path = weir_arena_printf(request->arena, "%s/%s", path, request->segments[i]);
+    }
+    return path;
+}
+
+/* Does the pattern fit the path? "{name}" takes one segment, "{path}" at the end all that are left. If so, parameters that it has not are
  * NULL: another pattern may have fitted in part. */
 static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
                          const char *params[API_MAX_PARAMS])
@@ -321,7 +333,10 @@ static bool pattern_fits(const char *pattern, const struct weir_http_request *re
             return false;
         }
         const char *segment = request->segments[i_segment++];
-        if (*p == '{') {
+        if (strcmp(p, "{path}") == 0) {
+            params[n_params++] = join_segments(request, i_segment - 1);
+            i_segment = request->n_segments;
+        } else if (*p == '{') {
             params[n_params++] = segment;
         } else if (strlen(segment) != len || memcmp(segment, p, len) != 0) {
             return false;
@@ -775,7 +790,10 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
         const char *as = weir_http_request_query(request, "as");
         bool is_model = as != NULL && strcmp(as, API_BLOB_AS_MODEL) == 0;
-        rule->wants_sha256 = route->fn == api_blob_put;
+        if (route->flags & API_ARTIFACT) {
+            rule->max_bytes = api->artifact_max_bytes;
+        }
+        rule->wants_sha256 = route->fn == api_blob_put || (route->flags & API_ARTIFACT) != 0;
         rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
         rule->check_bytes = WEIR_MODEL_SNIFF_BYTES;
     }

@@ -31,6 +31,8 @@ struct weir_api;
 struct weir_gateway;
 struct weir_gateway_caller;
 
+#define WEIR_API_ARTIFACT_MAX_BYTES ((uint64_t)64 << 30)
+
 struct weir_api_config {
     struct weir_store *store;
     struct weir_blobs *blobs;
@@ -39,6 +41,7 @@ struct weir_api_config {
     const struct weir_clock *clock; /**< NULL = the system's. */
     const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
     const unsigned char *task_key;  /**< 32 bytes that make the tokens of tasks. Copied. */
+    uint64_t artifact_max_bytes;    /**< Of one file of a run; 0: WEIR_API_ARTIFACT_MAX_BYTES. */
     const char *server_url;         /**< What tasks call. Copied; may be set later by attach. */
     void (*notify)(void *context);  /**< Called after a write that the engine should look at. */
     void *notify_context;

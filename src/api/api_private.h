@@ -48,6 +48,8 @@ struct weir_api {
     struct audit *audit;
     struct freezer *freezer;
     struct inspector *inspector;
+    uint64_t artifact_max_bytes;
+    atomic_int n_joins;         /**< Artifacts that are being joined from their parts. */
     atomic_flag makes_snapshot; /**< One is being made. */
     int64_t started_ms; /**< By the wall clock: nodes have the full time to report since then. */
     int watch;          /**< Of the store; -1 before attach. */
@@ -111,13 +113,16 @@ enum api_flags {
     API_ACT_FIRST = 1 << 21,     /**< Changes files: the audit is written before (act.h). */
     API_ASKS = 1 << 22,          /**< Changes nothing, whatever its method. */
     API_TELLS = 1 << 23,         /**< A message about alerts may wait after it: its sender looks. */
+    API_ARTIFACT =
+        1 << 24,         /**< With UPLOAD: as large as an artifact may be; its digest is taken. */
     API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
 };
 
 /** Query parameters a route takes, for the document: "limit", "after" … separated by blanks. */
 struct api_route {
     const char *method;
-    const char *pattern; /**< "/api/v1/jobs/{id}" */
+    const char
+        *pattern; /**< "/api/v1/jobs/{id}"; "{path}" at the end is all that is left, slashes too. */
     const char *summary;
     enum weir_right right; /**< That the caller must have (store/rights.def). */
     enum api_access access;
@@ -269,6 +274,17 @@ API_FN(api_blob_get);
 API_FN(api_secret_list);
 API_FN(api_secret_put);
 API_FN(api_secret_delete);
+
+/* artifact.c */
+API_FN(api_artifact_list);
+API_FN(api_artifact_get);
+API_FN(api_artifact_put);
+API_FN(api_artifact_delete);
+API_FN(api_artifact_upload_list);
+API_FN(api_artifact_upload_begin);
+API_FN(api_artifact_upload_part);
+API_FN(api_artifact_upload_end);
+API_FN(api_artifact_upload_delete);
 
 API_FN(api_ion_apply);
 API_FN(api_ion_list);

@@ -211,7 +211,8 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
 static const char sql_blob_users[] =
     "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob OR golden = :blob) +"
     " (SELECT count(*) FROM dataset_versions WHERE blob = :blob) +"
-    " (SELECT count(*) FROM code_manifests WHERE sha256 = :blob)";
+    " (SELECT count(*) FROM code_manifests WHERE sha256 = :blob) +"
+    " EXISTS (SELECT 1 FROM run_artifacts WHERE blob = :blob)";
 
 struct blob_users {
     const char *sha256;

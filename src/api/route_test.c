@@ -4,6 +4,7 @@
 
 #include "api/api_private.h"
 #include "base/test_main.h"
+#include "track/artifact.h"
 
 enum least { ANYBODY, VIEWER, OPERATOR, ENGINEER, ADMIN, AGENT, WORKER, N_CALLERS };
 
@@ -11,6 +12,7 @@ enum least { ANYBODY, VIEWER, OPERATOR, ENGINEER, ADMIN, AGENT, WORKER, N_CALLER
 enum speaker { NOBODYS, TRAINING, REPLICA, DEPLOYED, BATCH, NODE };
 
 #define RUN    "/runs/run-own"
+#define UPLOAD RUN "/uploads/00000000-0000-4000-8000-0000000000f1"
 #define SEE    "/ions/door/pipelines/see"
 #define TASK   "/tasks/" TASK_T
 #define TASK_T "00000000-0000-4000-8000-0000000000a1"
@@ -215,6 +217,67 @@ static const struct row {
      .own_body = "{\"metrics\":[]}",
      .foreign = "/runs/run-other/metrics",
      .foreign_body = "{\"metrics\":[]}"},
+    {.method = "GET",
+     .pattern = API "/runs/{id}/artifacts",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = RUN "/artifacts",
+     .foreign = "/runs/run-other/artifacts"},
+    {.method = "PUT",
+     .pattern = API "/runs/{id}/artifacts/{path}",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = RUN "/artifacts/a/b",
+     .own_body = "bytes",
+     .foreign = "/runs/run-other/artifacts/a/b",
+     .foreign_body = "bytes"},
+    {.method = "GET",
+     .pattern = API "/runs/{id}/artifacts/{path}",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = RUN "/artifacts/a/b",
+     .foreign = "/runs/run-other/artifacts/a/b"},
+    {.method = "DELETE",
+     .pattern = API "/runs/{id}/artifacts/{path}",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = RUN "/artifacts/left",
+     .foreign = "/runs/run-other/artifacts/a/b"},
+    {.method = "GET",
+     .pattern = API "/runs/{id}/uploads",
+     .least = VIEWER,
+     .speaker = TRAINING,
+     .own = RUN "/uploads",
+     .foreign = "/runs/run-other/uploads"},
+    {.method = "POST",
+     .pattern = API "/runs/{id}/uploads",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = RUN "/uploads",
+     .own_body = "{\"path\":\"big\",\"n_parts\":2}",
+     .foreign = "/runs/run-other/uploads",
+     .foreign_body = "{\"path\":\"big\",\"n_parts\":2}"},
+    {.method = "PUT",
+     .pattern = API "/runs/{id}/uploads/{upload}/parts/{number}",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = UPLOAD "/parts/1",
+     .own_body = "bytes",
+     .foreign = "/runs/run-other/uploads/u/parts/1",
+     .foreign_body = "bytes"},
+    {.method = "POST",
+     .pattern = API "/runs/{id}/uploads/{upload}/complete",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = UPLOAD "/complete",
+     .foreign = "/runs/run-other/uploads/u/complete",
+     .is_in_use = true},
+    {.method = "DELETE",
+     .pattern = API "/runs/{id}/uploads/{upload}",
+     .least = ENGINEER,
+     .speaker = TRAINING,
+     .own = UPLOAD,
+     .foreign = "/runs/run-other/uploads/u"},
     {.method = "GET", .pattern = API "/models", .least = VIEWER},
     {.method = "GET", .pattern = API "/models/{name}", .least = VIEWER},
     {.method = "GET", .pattern = API "/models/{name}/versions", .least = VIEWER},
@@ -424,6 +487,21 @@ static char bearers[N_CALLERS][BEARER_BYTES]; /* of people by role, and of agent
 static char training[BEARER_BYTES], replica[BEARER_BYTES], deployed[BEARER_BYTES],
     batch[BEARER_BYTES], agent[BEARER_BYTES];
 
+/* What a run left, and an upload of which a part is missing. */
+static weir_status leave_files(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    const struct weir_artifact left = {
+        .run = "run-own", .path = "left", .blob = SHA, .created_by = "a"};
+    const struct weir_artifact_upload upload = {.id = "00000000-0000-4000-8000-0000000000f1",
+                                                .run = "run-own",
+                                                .path = "big",
+                                                .n_parts = 2,
+                                                .created_ms = weir_time_ms()};
+    WEIR_TRY(weir_artifact_put(txn, &left, err));
+    return weir_artifact_upload_begin(txn, &upload, weir_time_ms(), err);
+}
+
 /** A door that watches, a node each for its jobs and for another's, and who may call. */
 static void set_up(void)
 {
@@ -469,6 +547,8 @@ static void set_up(void)
     task_bearer(TASK_B, batch);
     place_job(&(struct placed_job){
         .id = JOB_M, .task = TASK_M, .kind = "train", .node = "m", .run = "run-other"});
+    struct weir_error err;
+    must(weir_store_write(callers.fixture.store, leave_files, NULL, &err), &err);
     task_bearer(TASK_T, training);
     task_bearer(TASK_P, replica);
 }

@@ -21,6 +21,7 @@
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/tenant.h"
+#include "track/artifact.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
 #include "track/track.h"
@@ -157,8 +158,9 @@ const struct api_route api_routes[] = {
      API_READ, 0, NULL, NULL, NULL, 0, api_health_summary},
     {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", R(NODES_SPEAK), API_WRITE,
      API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_put},
-    {"POST", API "/nodes/{name}/use", "Tell what the tasks of a node use, for the charts of their runs",
-     R(NODES_SPEAK), API_WRITE, API_OWN_NODE, NULL, NULL, NULL, 0, api_node_use},
+    {"POST", API "/nodes/{name}/use",
+     "Tell what the tasks of a node use, for the charts of their runs", R(NODES_SPEAK), API_WRITE,
+     API_OWN_NODE, NULL, NULL, NULL, 0, api_node_use},
     {"GET", API "/nodes/{name}/desired", "What should run on a node; waits for a change",
      R(NODES_SPEAK), API_READ, API_OWN_NODE, NULL, NULL, "after wait_s", 0, api_node_desired},
     {"GET", API "/jobs", "List jobs", R(JOBS_READ), API_READ, API_LIST, NULL, &weir_job_resource,
@@ -213,13 +215,13 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/tasks", "List the tasks of a job", R(JOBS_READ), API_READ, API_LIST,
      NULL, &weir_task_resource, NULL, 0, api_job_tasks},
     {"GET", API "/jobs/{id}/board",
-     "What a job's tasks have left for each other: keys that begin with `prefix`; waits until there "
+     "What a job's tasks have left for each other: keys that begin with `prefix`; waits until "
+     "there "
      "are `count`",
      R(RUNS_LOOK), API_READ, API_OWN_JOB, NULL, NULL, "prefix count wait_s", 0, api_board_list},
     {"PUT", API "/jobs/{id}/board/{key}",
      "Leave a value for the other tasks of one's job: {value}; it goes with the attempt",
-     R(RUNS_CHANGE), API_WRITE, API_OWN_JOB | API_FLOW, NULL, NULL, NULL, 128 << 10,
-     api_board_put},
+     R(RUNS_CHANGE), API_WRITE, API_OWN_JOB | API_FLOW, NULL, NULL, NULL, 128 << 10, api_board_put},
     {"GET", API "/jobs/{id}/results",
      "Files that a batch prediction has made, and their manifest once all are there", R(RUNS_LOOK),
      API_READ, API_OWN_JOB, NULL, NULL, NULL, 0, api_results_list},
@@ -245,6 +247,33 @@ const struct api_route api_routes[] = {
      API_LIST | API_OWN_RUN, NULL, &weir_metric_resource, "key after_step", 0, api_metrics_get},
     {"POST", API "/runs/{id}/metrics", "Record metrics; the same again changes nothing",
      R(RUNS_CHANGE), API_WRITE, API_OWN_RUN | API_FLOW, NULL, NULL, NULL, 4 * MIB, api_metrics_put},
+    {"GET", API "/runs/{id}/artifacts", "What lies in a folder of the files that a run left",
+     R(RUNS_LOOK), API_READ, API_LIST | API_OWN_RUN, NULL, &weir_artifact_entry_resource,
+     "path limit cursor", 0, api_artifact_list},
+    {"GET", API "/runs/{id}/artifacts/{path}",
+     "Fetch such a file, or a part of it (Range); the path's slashes may be as they are",
+     R(RUNS_LOOK), API_READ, API_BYTES_OUT | API_OWN_RUN, NULL, NULL, NULL, 0, api_artifact_get},
+    {"PUT", API "/runs/{id}/artifacts/{path}", "Put a file there; the same path again replaces it",
+     R(RUNS_CHANGE), API_NONE, API_UPLOAD | API_ARTIFACT | API_OWN_RUN | API_FLOW, NULL,
+     &weir_artifact_resource, NULL, 0, api_artifact_put},
+    {"DELETE", API "/runs/{id}/artifacts/{path}", "Delete a file, or a folder with all below it",
+     R(RUNS_CHANGE), API_WRITE, API_OWN_RUN, NULL, NULL, NULL, 0, api_artifact_delete},
+    {"GET", API "/runs/{id}/uploads",
+     "Uploads in parts that are not whole, with the parts that came", R(RUNS_LOOK), API_READ,
+     API_LIST | API_OWN_RUN, NULL, &weir_artifact_upload_resource, NULL, 0,
+     api_artifact_upload_list},
+    {"POST", API "/runs/{id}/uploads", "Begin to upload a file in parts: {path, n_parts}",
+     R(RUNS_CHANGE), API_WRITE, API_OWN_RUN | API_FLOW, NULL, &weir_artifact_upload_resource, NULL,
+     0, api_artifact_upload_begin},
+    {"PUT", API "/runs/{id}/uploads/{upload}/parts/{number}",
+     "Send a part, from 1 on, in any order; the same number again replaces it", R(RUNS_CHANGE),
+     API_NONE, API_UPLOAD | API_ARTIFACT | API_OWN_RUN | API_FLOW, NULL, NULL, NULL, 0,
+     api_artifact_upload_part},
+    {"POST", API "/runs/{id}/uploads/{upload}/complete", "Join the parts: the file is there",
+     R(RUNS_CHANGE), API_NONE, API_OWN_RUN | API_FLOW, NULL, &weir_artifact_resource, NULL, 0,
+     api_artifact_upload_end},
+    {"DELETE", API "/runs/{id}/uploads/{upload}", "Give an upload up", R(RUNS_CHANGE), API_NONE,
+     API_OWN_RUN, NULL, NULL, NULL, 0, api_artifact_upload_delete},
     {"GET", API "/models", "List models", R(MODELS_READ), API_READ, API_LIST, NULL,
      &weir_model_resource, "limit cursor", 0, api_model_list},
     {"GET", API "/models/{name}", "Look at a model", R(MODELS_READ), API_READ, 0, NULL,

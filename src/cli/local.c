@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 struct server_options {
     struct cli_common common;
     char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares, *onnxruntime;
+    char *artifact_max;
     int64_t cpu_slots, task_users;
     bool has_agent, is_json_log, is_background;
 };
@@ -48,6 +50,8 @@ static const struct weir_option server_options[] = {
              "pushed models and this machine's agent (else the system's)"),
     WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that this machine's jobs are given"),
+    WEIR_OPT(server_options, artifact_max, "artifact-max", 0, TEXT, "64GiB", 0, 0, "SIZE",
+             "Size that one file of a run may have"),
     WEIR_OPT(server_options, is_background, "background", 0, BOOL, NULL, 0, 0, NULL,
              "Return when the server answers, and let it go on; its log is where this command's "
              "standard error is"),
@@ -68,6 +72,17 @@ static weir_status set_log(const char *level_text, bool is_json, struct weir_err
     }
     weir_log_set_level(level);
     weir_log_set_json(is_json);
+    return WEIR_OK;
+}
+
+static weir_status read_artifact_max(const char *text, uint64_t *out, struct weir_error *err)
+{
+    int64_t bytes;
+    if (!weir_bytes_parse(text, &bytes) || bytes < 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--artifact-max: expected a size, as 64GiB, got \"%.40s\"", text);
+    }
+    *out = (uint64_t)bytes;
     return WEIR_OK;
 }
 
@@ -92,6 +107,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .onnxruntime = options->onnxruntime,
                                         .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
+    WEIR_TRY(read_artifact_max(options->artifact_max, &config.artifact_max_bytes, err));
     WEIR_TRY(weir_agent_shares_check(options->shares, err));
     int ready_fd;
     if (options->is_background) {

@@ -21,6 +21,7 @@
 static const char *const sql_texts[] = {
     "SELECT blob FROM model_versions WHERE deleted_ms = 0",
     "SELECT golden FROM model_versions WHERE golden IS NOT NULL AND deleted_ms = 0",
+    "SELECT blob FROM run_artifacts",
     "SELECT parameters FROM model_versions WHERE deleted_ms = 0",
     "SELECT blob FROM ion_candidates",
     "SELECT deployment FROM ion_pipelines",

@@ -196,6 +196,17 @@ static weir_status judge_log(struct weir_txn *txn, const struct retain_look *loo
     return WEIR_OK;
 }
 
+/* Whoever sends may be between two parts. */
+static weir_status judge_parts(struct weir_txn *txn, const struct retain_look *look,
+                               const struct entry *entry, struct weir_error *err)
+{
+    (void)txn;
+    (void)err;
+    entry->item->time_ms = entry->mtime_ms;
+    entry->item->is_needed = look->now_ms - entry->mtime_ms < UNKNOWN_KEEP_MS;
+    return WEIR_OK;
+}
+
 /* A pack goes whatever refers to it: a picture helps people, and may be missed. */
 static weir_status judge_pack(struct weir_txn *txn, const struct retain_look *look,
                               const struct entry *entry, struct weir_error *err)
@@ -216,6 +227,7 @@ static const struct folder {
 } folders[] = {
     {WEIR_RETAIN_CHECKPOINTS, "checkpoints", judge_checkpoints},
     {WEIR_RETAIN_RENDEZVOUS, "rendezvous", judge_by_job},
+    {WEIR_RETAIN_PARTS, "parts", judge_parts},
     {WEIR_RETAIN_RESULTS, "results", judge_by_job},
     {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
     {WEIR_RETAIN_SANDBOXES, "sandbox", judge_by_job},

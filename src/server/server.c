@@ -217,6 +217,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .pictures = server->pictures,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
+                                  .artifact_max_bytes = server->config->artifact_max_bytes,
                                   .notify = notify_engine,
                                   .notify_context = server,
                                   .onnxruntime = server->onnxruntime,

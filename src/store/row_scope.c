@@ -11,6 +11,7 @@
 #define OF_DATASET    "(SELECT project FROM main.datasets WHERE name = dataset)"
 #define OF_NUMBER     "(SELECT project FROM main.runs WHERE number = run)"
 #define OF_EXPERIMENT "(SELECT project FROM main.experiments WHERE id = experiment)"
+#define OF_RUN        "(SELECT project FROM main.runs WHERE id = run)"
 #define OF_MODEL      "(SELECT project FROM main.models WHERE name = model)"
 #define OF_VERSION                                                                                 \
     "(SELECT project FROM main.models WHERE name = "                                               \
@@ -62,9 +63,13 @@ static const struct {
     {"run_tags", OF_NUMBER},
     {"input_datasets", OF_EXPERIMENT},
     {"run_inputs", OF_NUMBER},
+    {"run_artifacts", OF_RUN},
+    {"artifact_uploads", OF_RUN},
     {"models", "project"},
     {"model_versions", OF_MODEL},
     {"model_aliases", OF_MODEL},
+    {"model_tags", OF_MODEL},
+    {"model_version_tags", OF_VERSION},
     {"model_baselines", OF_VERSION},
     {"deployments", "project"},
     {"deployment_versions", OF_DEPLOYMENT},

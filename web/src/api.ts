@@ -147,6 +147,15 @@ export interface ArmedTrigger {
     version: number // Newest version of the pipeline's dataset
 }
 
+/** GET /runs/{id}/artifacts */
+export interface Artifact {
+    blob: string | null // SHA-256 of its bytes; null of a folder
+    bytes: number // Size; 0 of a folder (bytes)
+    created_ms: Time | null // When it was put there; null of a folder (ms)
+    is_folder: boolean // Is it a folder?
+    path: string | null // Path within the run
+}
+
 /** GET /jobs/{id}/board */
 export interface Board {
     values: Record<string, string> // By key: those whose tasks are still at it
@@ -1503,6 +1512,16 @@ export interface TriggerFiring {
     reason: string // Why, in words
     time_ms: Time // When (ms)
     training: number // Number of the run that it started, or that covers it
+}
+
+/** GET /runs/{id}/uploads */
+export interface Upload {
+    created_by: string | null // Who sends it
+    created_ms: Time | null // When it began (ms)
+    id: string // Identifier
+    n_parts: number // Parts that it has
+    path: string | null // Path within the run that it will have
+    run: string | null // Run
 }
 
 export interface Usage {

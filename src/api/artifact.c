@@ -1,0 +1,304 @@
+/** Files that runs leave: lists, bytes in and out, and uploads in parts. */
+#include "api/api_private.h"
+
+#include "blob/parts.h"
+#include "track/artifact.h"
+
+#include "base/uuid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX  10000
+#define JOINS_MAX 2 /* at a time: each reads and writes gigabytes, and holds a thread for that */
+
+static weir_status find_run(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct api_call *call = context;
+    struct weir_run run;
+    return weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err);
+}
+
+/* A path to look at: "" is all of the run. */
+static weir_status check_folder(const char *path, struct weir_error *err)
+{
+    return path == NULL || path[0] == '\0' ? WEIR_OK : weir_artifact_path_check(path, err);
+}
+
+weir_status api_artifact_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_artifact_entry *entries;
+    size_t n;
+    char *next;
+    int64_t limit;
+    const char *path = weir_http_request_query(call->request, "path");
+    WEIR_TRY(find_run(txn, call, err));
+    WEIR_TRY(check_folder(path, err));
+    WEIR_TRY(api_query_int(call, "limit", 1000, 1, LIST_MAX, &limit, err));
+    WEIR_TRY(weir_artifact_list(txn, call->params[0], path,
+                                weir_http_request_query(call->request, "cursor"), (size_t)limit,
+                                call->arena, &entries, &n, &next, err));
+    api_answer_list(call, &weir_artifact_entry_resource, entries, n, next);
+    return WEIR_OK;
+}
+
+weir_status api_artifact_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_artifact artifact;
+    char *path;
+    WEIR_TRY(find_run(txn, call, err));
+    WEIR_TRY(weir_artifact_path_check(call->params[1], err));
+    WEIR_TRY(weir_artifact_get(txn, call->params[0], call->params[1], call->arena, &artifact, err));
+    WEIR_TRY(weir_blob_path(call->api->blobs, artifact.blob, call->arena, &path, NULL, err));
+    weir_http_response_file_part(call->response, call->request, "application/octet-stream", path,
+                                 weir_arena_printf(call->arena, "\"%s\"", artifact.blob));
+    weir_http_response_header(call->response, "Cache-Control", "private, no-cache");
+    return WEIR_OK;
+}
+
+/* ---- whole ----------------------------------------------------------------------------------- */
+
+/* The request's bytes become a blob; none at all are an empty one. */
+static weir_status take_bytes(struct api_call *call, struct weir_artifact *artifact,
+                              struct weir_error *err)
+{
+    const struct weir_http_request *request = call->request;
+    char *sha256 = weir_arena_alloc(call->arena, WEIR_SHA256_TEXT_BYTES);
+    if (request->body_file == NULL) {
+        WEIR_TRY(weir_blob_put(call->api->blobs, "", 0, NULL, sha256, err));
+    } else {
+        memcpy(sha256, request->body_file_sha256, WEIR_SHA256_TEXT_BYTES);
+        WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file, sha256, sha256, err));
+    }
+    artifact->blob = sha256;
+    artifact->bytes = (int64_t)request->body_file_bytes;
+    return WEIR_OK;
+}
+
+static weir_status put_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_artifact_put(txn, context, err);
+}
+
+static struct weir_artifact artifact_of(const struct api_call *call, const char *path)
+{
+    return (struct weir_artifact){.run = (char *)call->params[0],
+                                  .path = (char *)path,
+                                  .created_by = (char *)call->actor,
+                                  .created_ms = call->now_ms};
+}
+
+weir_status api_artifact_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_artifact artifact = artifact_of(call, call->params[1]);
+    (void)txn;
+    WEIR_TRY(weir_artifact_path_check(artifact.path, err));
+    WEIR_TRY(api_read(call, find_run, call, err));
+    WEIR_TRY(take_bytes(call, &artifact, err));
+    WEIR_TRY(api_write(call, put_in, &artifact, err));
+    api_answer_record(call, &weir_artifact_resource, &artifact);
+    return WEIR_OK;
+}
+
+weir_status api_artifact_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t n;
+    WEIR_TRY(find_run(txn, call, err));
+    WEIR_TRY(weir_artifact_path_check(call->params[1], err));
+    WEIR_TRY(weir_artifact_delete(txn, call->params[0], call->params[1], &n, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+/* ---- in parts -------------------------------------------------------------------------------- */
+
+static const char *parts_dir(const struct api_call *call)
+{
+    return weir_arena_printf(call->arena, "%s/parts", call->api->state_dir);
+}
+
+static weir_status upload_view(struct api_call *call, const struct weir_artifact_upload *upload,
+                               json_t **out, struct weir_error *err)
+{
+    struct weir_part *parts;
+    size_t n;
+    WEIR_TRY(weir_parts_list(parts_dir(call), upload->id, call->arena, &parts, &n, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(
+            list, json_pack("{s:I,s:I,s:s}", "number", (json_int_t)parts[i].number, "bytes",
+                            (json_int_t)parts[i].bytes, "sha256", parts[i].sha256));
+    }
+    *out = weir_record_to_json(&weir_artifact_upload_resource, upload);
+    json_object_set_new(*out, "parts", list);
+    return WEIR_OK;
+}
+
+static weir_status answer_upload(struct api_call *call, const struct weir_artifact_upload *upload,
+                                 struct weir_error *err)
+{
+    json_t *view;
+    WEIR_TRY(upload_view(call, upload, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+/* The first of the run with this path that is not too old: whoever was cut off goes on with it. */
+weir_status api_artifact_upload_list(struct api_call *call, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    void *items;
+    size_t n;
+    const struct weir_query query = {WEIR_FILTERS(
+        WEIR_FILTER_TEXT("run", EQ, call->params[0]),
+        WEIR_FILTER_INT("created_ms", GT, call->now_ms - WEIR_ARTIFACT_UPLOAD_KEEP_MS))};
+    WEIR_TRY(find_run(txn, call, err));
+    WEIR_TRY(weir_txn_list(txn, &weir_artifact_upload_resource, &query, call->arena, &items, &n,
+                           NULL, err));
+    json_t *views = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *view;
+        weir_status status =
+            upload_view(call, (const struct weir_artifact_upload *)items + i, &view, err);
+        if (status != WEIR_OK) {
+            json_decref(views);
+            return status;
+        }
+        json_array_append_new(views, view);
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", views, "next"));
+    return WEIR_OK;
+}
+
+weir_status api_artifact_upload_begin(struct api_call *call, struct weir_txn *txn,
+                                      struct weir_error *err)
+{
+    static const char *const fields[] = {"path", "n_parts", NULL};
+    const char *path;
+    char *id = weir_arena_alloc(call->arena, WEIR_UUID_BYTES);
+    int64_t n_parts;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "path", &path, err));
+    WEIR_TRY(api_body_int(call, "n_parts", 0, &n_parts, err));
+    if (path == NULL || n_parts < 1 || n_parts > WEIR_PARTS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "expected $.path and $.n_parts, a number from 1 to %d",
+                              WEIR_PARTS_MAX);
+    }
+    WEIR_TRY(weir_artifact_path_check(path, err));
+    WEIR_TRY(find_run(txn, call, err));
+    weir_uuid_make(id);
+    const struct weir_artifact_upload upload = {.id = id,
+                                                .run = (char *)call->params[0],
+                                                .path = (char *)path,
+                                                .n_parts = n_parts,
+                                                .created_by = (char *)call->actor,
+                                                .created_ms = call->now_ms};
+    WEIR_TRY(weir_artifact_upload_begin(txn, &upload, call->now_ms, err));
+    return answer_upload(call, &upload, err);
+}
+
+/* An upload, found outside of the transaction that changes. */
+struct found_upload {
+    struct api_call *call;
+    struct weir_artifact_upload upload;
+};
+
+static weir_status find_upload(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct found_upload *found = context;
+    struct api_call *call = found->call;
+    WEIR_TRY(find_run(txn, call, err));
+    return weir_artifact_upload_get(txn, call->params[0], call->params[1], call->now_ms,
+                                    call->arena, &found->upload, err);
+}
+
+weir_status api_artifact_upload_part(struct api_call *call, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    struct found_upload found = {.call = call};
+    const struct weir_http_request *request = call->request;
+    char *end;
+    long long number = strtoll(call->params[2], &end, 10);
+    (void)txn;
+    WEIR_TRY(api_read(call, find_upload, &found, err));
+    if (*end != '\0' || number < 1 || number > found.upload.n_parts) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "part \"%.20s\": this upload has the parts 1 to %lld",
+                              call->params[2], (long long)found.upload.n_parts);
+    }
+    if (request->body_file == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the part's bytes");
+    }
+    WEIR_TRY(weir_part_take(parts_dir(call), found.upload.id, number, request->body_file,
+                            request->body_file_bytes, request->body_file_sha256,
+                            call->api->artifact_max_bytes, err));
+    api_answer(call, json_pack("{s:I,s:I,s:s}", "number", (json_int_t)number, "bytes",
+                               (json_int_t)request->body_file_bytes, "sha256",
+                               request->body_file_sha256));
+    return WEIR_OK;
+}
+
+struct ending {
+    const char *id;
+    struct weir_artifact artifact;
+};
+
+static weir_status end_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct ending *ending = context;
+    return weir_artifact_upload_end(txn, ending->id, &ending->artifact, err);
+}
+
+static weir_status join(struct api_call *call, const struct weir_artifact_upload *upload,
+                        struct weir_artifact *artifact, struct weir_error *err)
+{
+    struct weir_api *api = call->api;
+    uint64_t n_bytes;
+    char *sha256 = weir_arena_alloc(call->arena, WEIR_SHA256_TEXT_BYTES);
+    if (atomic_fetch_add(&api->n_joins, 1) >= JOINS_MAX) {
+        atomic_fetch_sub(&api->n_joins, 1);
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "other artifacts are being joined from their parts: try again");
+    }
+    weir_status status = weir_parts_join(parts_dir(call), upload->id, upload->n_parts, api->blobs,
+                                         api->artifact_max_bytes, sha256, &n_bytes, err);
+    atomic_fetch_sub(&api->n_joins, 1);
+    WEIR_TRY(status);
+    artifact->blob = sha256;
+    artifact->bytes = (int64_t)n_bytes;
+    return WEIR_OK;
+}
+
+/* The parts go once the row is durable. Killed before: the upload is as it was; killed after: its
+ * folder is swept when it is old. */
+weir_status api_artifact_upload_end(struct api_call *call, struct weir_txn *txn,
+                                    struct weir_error *err)
+{
+    struct found_upload found = {.call = call};
+    (void)txn;
+    WEIR_TRY(api_read(call, find_upload, &found, err));
+    struct ending ending = {found.upload.id, artifact_of(call, found.upload.path)};
+    WEIR_TRY(join(call, &found.upload, &ending.artifact, err));
+    WEIR_TRY(api_write(call, end_in, &ending, err));
+    WEIR_TRY(weir_parts_remove(parts_dir(call), found.upload.id, err));
+    api_answer_record(call, &weir_artifact_resource, &ending.artifact);
+    return WEIR_OK;
+}
+
+static weir_status forget_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_delete(txn, &weir_artifact_upload_resource, context, err);
+}
+
+weir_status api_artifact_upload_delete(struct api_call *call, struct weir_txn *txn,
+                                       struct weir_error *err)
+{
+    struct found_upload found = {.call = call};
+    (void)txn;
+    WEIR_TRY(api_read(call, find_upload, &found, err));
+    WEIR_TRY(api_write(call, forget_in, found.upload.id, err));
+    WEIR_TRY(weir_parts_remove(parts_dir(call), found.upload.id, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
