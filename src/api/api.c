@@ -8,6 +8,7 @@
 #include "control/inspector.h"
 #include "deploy/deploy.h"
 #include "gateway/gateway.h"
+#include "mlflow/mlflow.h"
 
 #include "base/log.h"
 #include "base/model_format.h"
@@ -120,6 +121,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     weir_arena_fini(&arena);
     api->feed = feed_create();
     api->audit = audit_create(config->store);
+    api->basic = basic_create();
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
@@ -152,6 +154,7 @@ void weir_api_destroy(struct weir_api *api)
     inspector_destroy(api->inspector);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
+    basic_destroy(api->basic);
     free(api->state_dir);
     explicit_bzero(api->task_key, sizeof api->task_key);
     free(api->server_url);
@@ -460,7 +463,7 @@ static weir_status check_noun(struct api_call *call, struct weir_error *err)
 }
 
 /* The one place that decides who may call what, and whose rows the call sees. */
-static weir_status check_right(struct api_call *call, struct weir_error *err)
+weir_status api_check_right(struct api_call *call, struct weir_error *err)
 {
     enum weir_right right = call->route->right;
     call->rows = (struct weir_row_scope){.is_all = sees_all(&call->identity, right)};
@@ -657,15 +660,14 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(api_identify(call, err));
-    WEIR_TRY(check_right(call, err));
+    WEIR_TRY(api_check_right(call, err));
     return read_trial(call, err);
 }
 
 /* A request that waits is handled again with every wake: what one turn allocates must not stay
  * until the answer, as it would in the request's arena. */
-static void call_init(struct api_call *call, struct weir_api *api,
-                      struct weir_http_request *request, struct weir_http_response *response,
-                      struct weir_arena *arena)
+void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
+                   struct weir_http_response *response, struct weir_arena *arena)
 {
     weir_arena_init(arena, CALL_MAX_BYTES);
     *call = (struct api_call){
@@ -710,6 +712,14 @@ static void forget_callers(const struct api_call *call)
     }
 }
 
+weir_status api_perform(struct api_call *call, struct weir_error *err)
+{
+    WEIR_TRY(run_route(call, err));
+    forget_callers(call);
+    send_published(call);
+    return WEIR_OK;
+}
+
 static void handle(struct api_call *call)
 {
     struct weir_error err = {0};
@@ -722,12 +732,9 @@ static void handle(struct api_call *call)
         status = api_check_scope(call, &err);
     }
     if (status == WEIR_OK) {
-        status = run_route(call, &err);
+        status = api_perform(call, &err);
     }
-    if (status == WEIR_OK) {
-        forget_callers(call);
-        send_published(call);
-    } else {
+    if (status != WEIR_OK) {
         answer_error(call, status, &err);
     }
     api_note_for_audit(call, status, &err);
@@ -750,7 +757,11 @@ void weir_api_handle(void *context, struct weir_http_request *request,
         weir_gateway_handle(api->gateway, request, response);
         return;
     }
-    call_init(&call, api, request, response, &arena);
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_handle(api, request, response);
+        return;
+    }
+    api_call_init(&call, api, request, response, &arena);
     if (!api_page(&call)) {
         handle(&call);
     }
@@ -774,6 +785,10 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
     bool has_other_method;
     if (is_inference(api, request)) {
         weir_gateway_body_rule(api->gateway, request, rule);
+        return;
+    }
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_body_rule(request, rule);
         return;
     }
     const struct api_route *route = find_route(request, params, &has_other_method);
@@ -810,7 +825,11 @@ void weir_api_admit(void *context, struct weir_http_request *request,
         weir_gateway_admit(api->gateway, request, response);
         return;
     }
-    call_init(&call, api, request, response, &arena);
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_admit(api, request, response);
+        return;
+    }
+    api_call_init(&call, api, request, response, &arena);
     weir_status status = prepare(&call, &err);
     if (status != WEIR_OK) {
         weir_http_response_error(response, &err);

@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/attempt_token.h"
 #include "api/audit.h"
+#include "api/basic.h"
 #include "api/feed.h"
 #include "base/record.h"
 #include "store/identity.h"
@@ -46,6 +47,7 @@ struct weir_api {
     struct weir_gateway *gateway;
     struct feed *feed;
     struct audit *audit;
+    struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct inspector *inspector;
     uint64_t artifact_max_bytes;
@@ -510,6 +512,27 @@ weir_status api_identify_by(struct api_call *call, const char *token, const char
 /** Let the audit know of a refusal, or that a token was used. Outside of any transaction. */
 void api_note_for_audit(const struct api_call *call, weir_status status,
                         const struct weir_error *err);
+
+/* What a request that is answered in another form than the API's own does all the same (mlflow.c). */
+
+/** A call of one turn; its arena is to be freed. */
+void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
+                   struct weir_http_response *response, struct weir_arena *arena);
+
+/** DENIED unless the caller has the route's right; sets the rows that the call sees. */
+weir_status api_check_right(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run the route as its access says, write its act, and tell whoever waits. */
+weir_status api_perform(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/* mlflow.c: the handler, body rule and admission of paths that weir_mlflow_takes. */
+void api_mlflow_handle(struct weir_api *api, struct weir_http_request *request,
+                       struct weir_http_response *response);
+void api_mlflow_body_rule(const struct weir_http_request *request,
+                          struct weir_http_body_rule *rule);
+void api_mlflow_admit(struct weir_api *api, struct weir_http_request *request,
+                      struct weir_http_response *response);
+API_FN(api_mlflow_version);
 
 /** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
  *  session; false if the path is none of them. */

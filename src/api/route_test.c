@@ -37,6 +37,7 @@ static const struct row {
     bool is_in_use;                     /* what is its own is reached, and answers 409 */
 } rows[] = {
     {.method = "GET", .pattern = "/health", .least = ANYBODY},
+    {.method = "GET", .pattern = "/version", .least = ANYBODY},
     {.method = "GET", .pattern = "/metrics", .least = VIEWER},
     {.method = "GET", .pattern = "/login", .least = ANYBODY},
     {.method = "POST", .pattern = "/login", .least = ANYBODY},

@@ -97,6 +97,10 @@ struct weir_http_request {
 /** Percent-decoded value of a query parameter ("+" is a space); NULL if absent. The first wins. */
 const char *weir_http_request_query(const struct weir_http_request *request, const char *name);
 
+/** The value of the i-th parameter (0, 1 …) of this name; NULL: there are fewer. */
+const char *weir_http_request_query_at(const struct weir_http_request *request, const char *name,
+                                       size_t i);
+
 /** Value of a header, name compared without case; NULL if absent. */
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
 

@@ -245,6 +245,18 @@ const char *weir_http_request_query(const struct weir_http_request *request, con
     return pair_find(&exchange_of(request)->query, name, false);
 }
 
+const char *weir_http_request_query_at(const struct weir_http_request *request, const char *name,
+                                       size_t i)
+{
+    for (const struct http_pair *pair = exchange_of(request)->query.head; pair != NULL;
+         pair = pair->next) {
+        if (strcmp(pair->name, name) == 0 && i-- == 0) {
+            return pair->value;
+        }
+    }
+    return NULL;
+}
+
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name)
 {
     return pair_find(&exchange_of(request)->headers, name, true);

@@ -181,6 +181,15 @@ weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_
     return identify_token(txn, &token, now_ms, arena, out, err);
 }
 
+weir_status weir_user_identify(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                               struct weir_identity *out, struct weir_error *err)
+{
+    struct weir_identity identity = {0};
+    WEIR_TRY(load_user(txn, name, arena, &identity, err));
+    *out = identity;
+    return WEIR_OK;
+}
+
 weir_status weir_token_bind(struct weir_txn *txn, const char *token, const char *node,
                             struct weir_error *err)
 {

@@ -118,6 +118,10 @@ weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/** What a user may by itself: of one whose password was right. UNAUTH if there is none, or it is disabled. */
+weir_status weir_user_identify(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                               struct weir_identity *out, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Bind an agent's token to its node. @return CONFLICT if another token is bound to that node. */
 weir_status weir_token_bind(struct weir_txn *txn, const char *token, const char *node,
                             struct weir_error *err) WEIR_MUST_CHECK;

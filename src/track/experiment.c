@@ -150,8 +150,15 @@ static weir_status set_deleted(struct weir_txn *txn, int64_t id, bool is_deleted
     struct weir_experiment row;
     weir_arena_init(&arena, 0);
     weir_status status = weir_experiment_get(txn, id, &arena, &row, err);
+    bool is_default = status == WEIR_OK && strcmp(row.name, WEIR_EXPERIMENT_DEFAULT) == 0;
     weir_arena_fini(&arena);
     WEIR_TRY(status);
+    if (is_default && is_deleted) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "experiment %" PRId64 " is the project's \"" WEIR_EXPERIMENT_DEFAULT
+                              "\": runs that name no other go there",
+                              id);
+    }
     if (is_deleted == (row.deleted_ms != 0)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT, "experiment %" PRId64 " is %s", id,
                               is_deleted ? "deleted already" : "not deleted");

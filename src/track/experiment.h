@@ -10,11 +10,12 @@
 #include "base/record.h"
 #include "store/store.h"
 
-#define WEIR_EXPERIMENT_DEFAULT       "Default"
-#define WEIR_EXPERIMENT_NAME_MAX      500
+#define WEIR_EXPERIMENT_DEFAULT "Default"
+/* In bytes: of 500, 512, 250 and 5,000 characters. */
+#define WEIR_EXPERIMENT_NAME_MAX      2000
 #define WEIR_EXPERIMENT_LOCATION_MAX  2048
-#define WEIR_EXPERIMENT_TAG_KEY_MAX   250
-#define WEIR_EXPERIMENT_TAG_VALUE_MAX 5000
+#define WEIR_EXPERIMENT_TAG_KEY_MAX   1000
+#define WEIR_EXPERIMENT_TAG_VALUE_MAX 20000
 
 struct weir_experiment {
     int64_t id; /**< 0: "Default" of the project "default". */
@@ -64,7 +65,8 @@ weir_status weir_experiment_find(struct weir_txn *txn, const char *project, cons
 weir_status weir_experiment_rename(struct weir_txn *txn, int64_t id, const char *name,
                                    int64_t now_ms, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Mark it and its runs as deleted, or restore those that went with it. CONFLICT if it is so already. */
+/** Mark it and its runs as deleted, or restore those that went with it. CONFLICT if it is so already, or
+ *  is the "Default" of its project, which stays. */
 weir_status weir_experiment_delete(struct weir_txn *txn, int64_t id, int64_t now_ms,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 weir_status weir_experiment_restore(struct weir_txn *txn, int64_t id, int64_t now_ms,

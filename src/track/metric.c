@@ -313,6 +313,16 @@ weir_status weir_metrics_latest(struct weir_txn *txn, const char *run, struct we
     return read_all(stmt, run, arena, out, out_n, err);
 }
 
+weir_status weir_run_metrics(struct weir_txn *txn, int64_t run, struct weir_arena *arena,
+                             struct weir_metric **out, size_t *out_n, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_latest, WEIR_BINDS(WEIR_BIND_INT("run", run), WEIR_BIND_INT("limit", METRICS_MAX)),
+        &stmt, err));
+    return read_all(stmt, NULL, arena, out, out_n, err);
+}
+
 weir_status weir_metrics_page(struct weir_txn *txn, int64_t run, const char *key,
                               const struct weir_metric_place *after, size_t limit,
                               struct weir_arena *arena, struct weir_metric **out, size_t *out_n,

@@ -12,9 +12,10 @@
 #include "track/experiment.h"
 #include "track/track.h"
 
-#define WEIR_RUN_KEY_MAX       250 /**< Bytes of the name of a parameter, a tag or a measurement. */
-#define WEIR_RUN_PARAMETER_MAX 6000
-#define WEIR_RUN_TAG_MAX       8000
+/* In bytes of UTF-8: of 250, 6,000 and 8,000 characters. */
+#define WEIR_RUN_KEY_MAX       1000 /**< Of the name of a parameter, a tag or a measurement. */
+#define WEIR_RUN_PARAMETER_MAX 24000
+#define WEIR_RUN_TAG_MAX       32000
 
 /** @return NOT_FOUND, also for a run that the transaction's scope does not show. */
 weir_status weir_run_number(struct weir_txn *txn, const char *id, int64_t *out,
@@ -61,6 +62,11 @@ weir_status weir_run_tags(struct weir_txn *txn, int64_t run, struct weir_arena *
  */
 weir_status weir_metrics_log(struct weir_txn *txn, int64_t run, const struct weir_metric *metrics,
                              size_t n, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The last measurement of every key, by name, however many. `run` of each is NULL. */
+weir_status weir_run_metrics(struct weir_txn *txn, int64_t run, struct weir_arena *arena,
+                             struct weir_metric **out, size_t *out_n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Where a page of a key's history begins: behind this measurement. */
 struct weir_metric_place {

@@ -92,22 +92,29 @@ static int64_t deleted_ms(struct weir_txn *txn, const char *id, struct weir_erro
 static weir_status deleting(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     (void)context;
-    int64_t number;
+    int64_t number, id;
+    MUST(weir_experiment_ensure(txn, "default", "x", NULL, 1, &id, err));
     struct weir_run gone = {.id = "s",
                             .name = "s",
                             .project = "default",
+                            .experiment = id,
                             .kind = "external",
                             .status = "KILLED",
                             .deleted_ms = 3};
     MUST(weir_run_insert(txn, &gone, &number, err));
-    MUST(weir_experiment_delete(txn, 0, 9, err));
-    ck_assert_int_eq(deleted_ms(txn, "r", err), 9);
-    ck_assert_int_eq(weir_experiment_delete(txn, 0, 10, err), WEIR_ERR_CONFLICT);
-    ck_assert_int_eq(weir_experiment_rename(txn, 0, "x", 10, err), WEIR_ERR_CONFLICT);
-    MUST(weir_experiment_restore(txn, 0, 11, err));
-    ck_assert_int_eq(deleted_ms(txn, "r", err), 0);
+    gone.id = "t";
+    gone.deleted_ms = 0;
+    MUST(weir_run_insert(txn, &gone, &number, err));
+    MUST(weir_experiment_delete(txn, id, 9, err));
+    ck_assert_int_eq(deleted_ms(txn, "t", err), 9);
+    ck_assert_int_eq(deleted_ms(txn, "r", err), 0); /* another's */
+    ck_assert_int_eq(weir_experiment_delete(txn, id, 10, err), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(weir_experiment_rename(txn, id, "y", 10, err), WEIR_ERR_CONFLICT);
+    MUST(weir_experiment_restore(txn, id, 11, err));
+    ck_assert_int_eq(deleted_ms(txn, "t", err), 0);
     ck_assert_int_eq(deleted_ms(txn, "s", err), 3);
-    ck_assert_int_eq(weir_experiment_restore(txn, 0, 12, err), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(weir_experiment_restore(txn, id, 12, err), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(weir_experiment_delete(txn, 0, 9, err), WEIR_ERR_CONFLICT);
     return WEIR_OK;
 }
 

@@ -1,0 +1,152 @@
+/**
+ * What the operations share: arguments, checks of names, runs that a call may see, and answers.
+ */
+#ifndef WEIR_MLFLOW_CALL_H
+#define WEIR_MLFLOW_CALL_H
+
+#include "base/buf.h"
+#include "mlflow/mlflow.h"
+#include "track/run.h"
+
+#define MLFLOW_ARTIFACTS "mlflow-artifacts:"
+
+/* Longest values, in characters; what is longer is cut, as MLflow's own server does. */
+#define MLFLOW_PARAMETER_MAX 6000
+#define MLFLOW_TAG_MAX       8000
+
+extern const struct weir_mlflow_operation mlflow_operations[];
+extern const size_t mlflow_n_operations;
+
+#define MLFLOW_FN(name)                                                                            \
+    weir_status name(struct weir_mlflow_call *call, struct weir_txn *txn, struct weir_error *err)
+
+/* experiment.c */
+MLFLOW_FN(mlflow_experiment_create);
+MLFLOW_FN(mlflow_experiment_get);
+MLFLOW_FN(mlflow_experiment_get_by_name);
+MLFLOW_FN(mlflow_experiment_delete);
+MLFLOW_FN(mlflow_experiment_restore);
+MLFLOW_FN(mlflow_experiment_update);
+MLFLOW_FN(mlflow_experiment_set_tag);
+MLFLOW_FN(mlflow_experiment_delete_tag);
+
+/* run.c */
+MLFLOW_FN(mlflow_run_create);
+MLFLOW_FN(mlflow_run_update);
+MLFLOW_FN(mlflow_run_get);
+MLFLOW_FN(mlflow_run_delete);
+MLFLOW_FN(mlflow_run_restore);
+
+/* log.c */
+MLFLOW_FN(mlflow_log_metric);
+MLFLOW_FN(mlflow_log_parameter);
+MLFLOW_FN(mlflow_set_tag);
+MLFLOW_FN(mlflow_delete_tag);
+MLFLOW_FN(mlflow_log_batch);
+MLFLOW_FN(mlflow_log_model);
+MLFLOW_FN(mlflow_log_inputs);
+
+/* ---- arguments (args.c) -----------------------------------------------------------------------
+ * From the query with GET, else from the body. Errors are MLflow's words: "Missing value for required
+ * parameter 'x'", "Invalid value 5 for parameter 'x' supplied". */
+
+/** A text; *out NULL: it is not there. */
+weir_status mlflow_text(const struct weir_mlflow_call *call, const char *name, const char **out,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+/** The same, and it must be there and not empty. */
+weir_status mlflow_text_required(const struct weir_mlflow_call *call, const char *name,
+                                 const char **out, struct weir_error *err) WEIR_MUST_CHECK;
+/** "run_id", or "run_uuid" of old clients. */
+weir_status mlflow_run_id(const struct weir_mlflow_call *call, const char **out,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+/** An integer, as a number or as text. */
+weir_status mlflow_int(const struct weir_mlflow_call *call, const char *name, int64_t fallback,
+                       int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+bool mlflow_has(const struct weir_mlflow_call *call, const char *name);
+/** An array of objects of the body; *out NULL: none. */
+weir_status mlflow_array(const struct weir_mlflow_call *call, const char *name, const json_t **out,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+/** A list of texts. */
+weir_status mlflow_texts(const struct weir_mlflow_call *call, const char *name, const char ***out,
+                         size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+/** max_results: 1 to `most`. */
+weir_status mlflow_max_results(const struct weir_mlflow_call *call, int64_t fallback, int64_t most,
+                               int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+/** [{"key", "value"}] of the body's array `name`. */
+weir_status mlflow_tags(const struct weir_mlflow_call *call, const char *name,
+                        struct weir_tag **out, size_t *out_n,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A number of JSON, or text of one, also "NaN" and "Infinity". `what` is its name. */
+weir_status mlflow_number_of(struct weir_arena *arena, const json_t *value, const char *what,
+                             double *out, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status mlflow_int_of(struct weir_arena *arena, const json_t *value, const char *what,
+                          int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** INVALID: "Invalid value JSON for parameter 'NAME' supplied: WHY"; value NULL is null, why may be "". */
+weir_status mlflow_invalid(struct weir_arena *arena, const char *name, const json_t *value,
+                           const char *why, struct weir_error *err);
+weir_status mlflow_missing(const char *name, struct weir_error *err);
+
+/** Is it a name that a parameter, a tag or a metric can have? `place` is where it stands. */
+weir_status mlflow_check_key(struct weir_arena *arena, const char *place, const char *key,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+weir_status mlflow_check_length(const char *place, const char *text, size_t max_characters,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
+/** At most the first so many characters of a text; the text itself if it has no more. */
+char *mlflow_cut(struct weir_arena *arena, const char *text, size_t max_characters);
+
+/* ---- what a call may see (find.c) -------------------------------------------------------------- */
+
+/** A run with its number. */
+struct mlflow_run {
+    int64_t number;
+    struct weir_run record;
+};
+
+/** @return NOT_FOUND, also of another's project. */
+weir_status mlflow_find_run(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                            const char *id, struct mlflow_run *out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** For a change: a task's token changes the runs of its job only. */
+weir_status mlflow_find_run_to_change(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                      const char *id, bool may_be_deleted, struct mlflow_run *out,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The experiment of a number; "0" is the call's project's "Default". */
+weir_status mlflow_find_experiment(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                   const char *id, struct weir_experiment *out,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/* ---- answers (answer.c) ------------------------------------------------------------------------ */
+
+/** A JSON object; takes the reference. */
+void mlflow_answer(struct weir_mlflow_call *call, json_t *object);
+void mlflow_answer_nothing(struct weir_mlflow_call *call); /**< {} */
+/** Takes the buffer's memory. */
+void mlflow_answer_buf(struct weir_mlflow_call *call, struct weir_buf *buf);
+
+/** A JSON string, number. NULL is "". */
+void mlflow_put_text(struct weir_buf *buf, const char *text);
+void mlflow_put_int(struct weir_buf *buf, int64_t value);
+void mlflow_put_number(struct weir_buf *buf, double value);
+/** "name":"text", with a comma before it unless it is the first of its object. NULL is left out. */
+void mlflow_put_member(struct weir_buf *buf, const char *name, const char *text);
+
+/** Where a run's artifacts are, for MLflow's clients. */
+void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run);
+/** {"run_id", …}: RunInfo. */
+void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run);
+/** {"info", "data", "inputs"}: the whole of one run. */
+weir_status mlflow_put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
+                           struct weir_buf *buf, const struct mlflow_run *run,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** {"key", "value", "timestamp", "step"}, and "run_id" if it is not NULL. */
+void mlflow_put_metric(struct weir_buf *buf, const struct weir_metric *metric, const char *run_id);
+
+/** Answers are at most so long. */
+#define MLFLOW_ANSWER_MAX_BYTES ((size_t)256 << 20)
+
+#endif
