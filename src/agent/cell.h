@@ -61,6 +61,9 @@ struct cell {
     const char *shm_dir;   /**< What the job has as /dev/shm. */
     const char *ca_file;   /**< Of the agent; NULL: none. */
     const char *state_dir; /**< The server's state folder, as the server calls it; NULL: unknown. */
+    const char *
+        cache_dir; /**< A folder of its project's caches that it may write into, where it lies; NULL:
+                                none. Set by the supervisor (code_cache.h). */
     struct cell_path *shares;
     size_t n_shares;
     struct cell_path *paths; /**< What the server says that the task needs. */

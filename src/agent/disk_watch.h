@@ -18,7 +18,7 @@
 #define DISK_WATCH_MS          2000
 #define DISK_WATCH_ENTRIES_MAX 1000000
 #define DISK_WATCH_DEPTH_MAX   200
-#define DISK_WATCH_DIRS_MAX    2
+#define DISK_WATCH_DIRS_MAX    3
 
 struct disk_watch {
     const char *dirs[DISK_WATCH_DIRS_MAX]; /**< Borrowed; NULL: none. */

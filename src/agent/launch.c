@@ -120,7 +120,7 @@ static char **make_environment(const char *dir, const struct task *task, struct 
 }
 
 /* "weir-worker" and "weir" mean the ones beside this program, if they are there. */
-static const char *resolve_program(const struct task *task, struct weir_arena *arena)
+const char *launch_program(const struct task *task, struct weir_arena *arena)
 {
     const char *name = task->argv[0];
     char self[PATH_MAX];
@@ -253,7 +253,7 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
     int barrier[2] = {-1, -1};
     int status[2] = {-1, -1};
     char work[TASK_PATH_BYTES];
-    struct child_plan plan = {.program = resolve_program(task, arena),
+    struct child_plan plan = {.program = launch_program(task, arena),
                               .dir = dir,
                               .work = task_path(work, dir, "work"),
                               .arena = arena,

@@ -27,6 +27,10 @@ weir_status launch_prepare(const char *dir, const struct task *task, struct weir
 weir_status launch_write_file(const char *dir, const struct task_pair *file,
                               struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The task's program as it is executed: "weir" and "weir-worker" are the ones of this node, by the paths
+ *  that the task has them at. May lie in the arena. */
+const char *launch_program(const struct task *task, struct weir_arena *arena);
+
 /** Fork into the namespaces. The process is its own session; it waits for launch_release. */
 weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,
                         struct weir_arena *arena, struct launch *out,

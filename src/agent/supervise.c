@@ -452,6 +452,17 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* What its project shares counts too: else a task could fill the disk there. */
+static void watch_cache(struct supervisor *s)
+{
+    for (size_t i = 0; i < DISK_WATCH_DIRS_MAX; i++) {
+        if (s->disk.dirs[i] == NULL) {
+            s->disk.dirs[i] = s->task.cell.cache_dir;
+            return;
+        }
+    }
+}
+
 static weir_status start(struct supervisor *s, const json_t *document, struct launch *launch,
                          struct weir_error *err)
 {
@@ -460,6 +471,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
     WEIR_TRY(watch_disk(s, err));
     WEIR_TRY(launch_prepare(s->dir, &s->task, &s->arena, err));
     WEIR_TRY(prepare_task(s->dir, document, &s->task, &s->arena, err));
+    watch_cache(s);
     if (s->task.cell.is_alone) {
         WEIR_TRY(namespaces_join(s->task.cell.job_dir, !s->task.is_offline, &s->ns, err));
     } else if (s->task.is_offline) {

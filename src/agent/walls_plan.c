@@ -370,6 +370,17 @@ static weir_status plan_paths(struct walls *w)
     return WEIR_OK;
 }
 
+/* Made by the agent for all tasks of a project, which share it. */
+static weir_status plan_cache(struct walls *w)
+{
+    const char *path = w->cell->cache_dir;
+    int fd = path != NULL ? open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return path == NULL ? WEIR_OK : walls_fail(w, "cannot open", path);
+    }
+    return plan_mount(w, w->own, &w->n_own, fd, path, MAP_SHARED, true);
+}
+
 weir_status walls_plan(struct walls *w, const char *work, const struct walls_view *view)
 {
     int work_fd = open(work, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -378,6 +389,7 @@ weir_status walls_plan(struct walls *w, const char *work, const struct walls_vie
     }
     WEIR_TRY(plan_view(w, view)); /* first: see walls_fill_view */
     WEIR_TRY(plan_mount(w, w->own, &w->n_own, work_fd, work, MAP_OWN, true));
+    WEIR_TRY(plan_cache(w));
     WEIR_TRY(find_hidden(w));
     WEIR_TRY(plan_programs(w));
     WEIR_TRY(plan_common(w));

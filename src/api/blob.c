@@ -10,6 +10,9 @@
 
 #define ASKED_MAX 10000
 
+/** Of no bytes: an empty file is a file, though its request has no body. */
+#define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 /** Blobs that are asked about. */
 struct asked {
     struct api_call *call;
@@ -175,7 +178,7 @@ static weir_status read_put(struct api_call *call, struct put *out, struct weir_
     if ((given != NULL || is_code) && call->attempt != NULL) {
         return weir_error_set(err, WEIR_ERR_DENIED, "a task sends no code for jobs");
     }
-    if (call->request->body_file == NULL) {
+    if (call->request->body_file == NULL && (is_code || strcmp(call->params[0], EMPTY) != 0)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the body is empty: send the blob's bytes");
     }
     *out = (struct put){.call = call,
@@ -196,12 +199,18 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
         WEIR_TRY(read_tree(&put, err));
         WEIR_TRY(check_tree(&put, err));
     }
-    WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file, request->body_file_sha256,
-                                 call->params[0], err));
+    char sha256[WEIR_SHA256_TEXT_BYTES] = EMPTY;
+    if (request->body_file == NULL) {
+        WEIR_TRY(weir_blob_put(call->api->blobs, "", 0, call->params[0], sha256, err));
+    } else {
+        WEIR_TRY(weir_blob_take_file(call->api->blobs, request->body_file,
+                                     request->body_file_sha256, call->params[0], err));
+        memcpy(sha256, request->body_file_sha256, sizeof sha256);
+    }
     if (put.project != NULL) {
         WEIR_TRY(api_write(call, note_put, &put, err));
     }
-    api_answer(call, json_pack("{s:s,s:I}", "sha256", request->body_file_sha256, "bytes",
+    api_answer(call, json_pack("{s:s,s:I}", "sha256", sha256, "bytes",
                                (json_int_t)request->body_file_bytes));
     return WEIR_OK;
 }

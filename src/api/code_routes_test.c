@@ -3,12 +3,13 @@
 
 #include "base/test_main.h"
 
-#define X     "x"
-#define SHA_X "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
-#define Y     "y"
-#define SHA_Y "a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa"
-#define ID    "00000000-0000-4000-8000-00000000000"
-#define VALUE "s3cr3t-of-vision"
+#define X         "x"
+#define SHA_X     "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+#define Y         "y"
+#define SHA_Y     "a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa"
+#define SHA_EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define ID        "00000000-0000-4000-8000-00000000000"
+#define VALUE     "s3cr3t-of-vision"
 
 static char anna[BEARER_BYTES], vera[BEARER_BYTES]; /* of the projects art and vision */
 
@@ -101,6 +102,9 @@ START_TEST(a_folder_that_lies_or_leads_out_is_refused)
     EXPECT_STATUS(400, run_folder(vera, "vision", SHA_X));
     EXPECT_STATUS(400, run_folder(vera, "vision", "short"));
     EXPECT(400, "PUT " API "/blobs/" SHA_X "?as=code\n\n" X);
+    /* An empty file is one. */
+    EXPECT_STATUS(200, ask_as(vera, "PUT " API "/blobs/" SHA_EMPTY "?project=vision"));
+    EXPECT_STATUS(200, put_folder(vera, "vision", FOLDER(SHA_EMPTY, "0")));
 }
 
 END_TEST

@@ -68,6 +68,7 @@
     X(cli_queue_set) \
     X(cli_queue_delete) \
     X(cli_queue_list) \
+    X(cli_secret) \
     X(cli_usage) \
     X(cli_login) \
     X(cli_whoami) \

@@ -4,198 +4,241 @@
 #include "base/grow.h"
 #include "base/macros.h"
 #include "base/names.h"
+#include "cli/folder_ignore.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define PATTERN_BYTES    512
-#define IGNORE_MAX_BYTES ((size_t)64 << 10)
-#define DEPTH_MAX        32
-#define FOUND_MAX        65536 /* a folder with more is not a script's */
+#define IGNORE_MAX_BYTES ((size_t)256 << 10)
+#define FOUND_MAX        200000 /* a folder with more is not one program's: do not read on */
 #define N_NAMED          5
+#define LEVELS_MAX       (2 * WEIR_TREE_DEPTH_MAX)
 
-struct found {
-    char *path; /* from the top */
-    size_t bytes;
+/** A .gitignore that holds for what is read now. */
+struct level {
+    const char *lines;
+    const char *prefix; /* of a folder above: the way from it to the top; else "" */
+    size_t skip;        /* of a folder below: so much of a path leads to it */
 };
 
 struct reading {
     const char *top;
-    const char *ignore; /* text of .gitignore, or "" */
     struct weir_arena *arena;
-    struct found *found;
-    size_t n, cap, n_bytes;
+    struct level levels[LEVELS_MAX];
+    size_t n_levels, cap;
     struct folder *out;
 };
 
-/* One line of a .gitignore that is no comment: does it fit? */
-static bool pattern_fits(const char *pattern, const char *path, bool is_dir)
+/* ---- .gitignore --------------------------------------------------------------------------------- */
+
+static void add_level(struct reading *reading, const char *file, const char *prefix, size_t skip)
 {
-    char text[PATTERN_BYTES];
-    size_t len = strlen(pattern);
-    bool is_for_dirs = len > 0 && pattern[len - 1] == '/';
-    if (len == 0 || len >= sizeof text || (is_for_dirs && !is_dir)) {
-        return false;
+    char *lines;
+    size_t len;
+    if (reading->n_levels < LEVELS_MAX &&
+        weir_file_read(file, IGNORE_MAX_BYTES, reading->arena, &lines, &len, NULL) == WEIR_OK) {
+        reading->levels[reading->n_levels++] = (struct level){lines, prefix, skip};
     }
-    (void)snprintf(text, sizeof text, "%.*s", (int)(len - is_for_dirs), pattern);
-    const char *from = text;
-    bool is_anywhere = strncmp(from, "**/", 3) == 0;
-    from += is_anywhere ? 3 : 0;
-    bool is_from_top = !is_anywhere && strchr(from, '/') != NULL;
-    from += from[0] == '/';
-    const char *slash = strrchr(path, '/');
-    const char *name = is_from_top || slash == NULL ? path : slash + 1;
-    return fnmatch(from, name, FNM_PATHNAME) == 0;
 }
 
-bool folder_is_ignored(const char *lines, const char *path, bool is_dir)
+/* Of the folders above, from the top of the git working tree down. */
+static void add_levels_above(struct reading *reading)
 {
-    char line[PATTERN_BYTES];
-    bool is_ignored = false;
-    while (*lines != '\0') {
-        size_t len = strcspn(lines, "\n"), used = len;
-        while (used > 0 && (lines[used - 1] == ' ' || lines[used - 1] == '\r')) {
-            used--;
-        }
-        (void)snprintf(line, sizeof line, "%.*s", (int)used, lines);
-        bool is_not = line[0] == '!';
-        if (line[0] != '#' && pattern_fits(line + is_not, path, is_dir)) {
-            is_ignored = !is_not;
-        }
-        lines += len + (lines[len] == '\n');
+    char absolute[PATH_MAX];
+    if (realpath(reading->top, absolute) == NULL) {
+        return;
     }
-    return is_ignored;
+    size_t len = strlen(absolute), top_len = len;
+    while (top_len > 0 && !weir_path_exists(weir_arena_printf(reading->arena, "%.*s/.git",
+                                                              (int)top_len, absolute))) {
+        const char *slash = memrchr(absolute, '/', top_len);
+        top_len = slash != NULL ? (size_t)(slash - absolute) : 0;
+    }
+    if (top_len == 0) {
+        return; /* no working tree */
+    }
+    add_level(
+        reading,
+        weir_arena_printf(reading->arena, "%.*s/.git/info/exclude", (int)top_len, absolute),
+        top_len == len ? "" : weir_arena_printf(reading->arena, "%s/", absolute + top_len + 1), 0);
+    for (size_t at = top_len; at < len; at += 1 + strcspn(absolute + at + 1, "/")) {
+        add_level(reading, weir_arena_printf(reading->arena, "%.*s/.gitignore", (int)at, absolute),
+                  weir_arena_printf(reading->arena, "%s/", absolute + at + 1), 0);
+    }
 }
 
-static void leave_out(struct reading *reading, const char *path)
+static bool is_ignored(const struct reading *reading, const char *path, bool is_dir)
+{
+    enum folder_verdict verdict = FOLDER_NOT_SAID;
+    for (size_t i = 0; i < reading->n_levels; i++) {
+        const struct level *level = &reading->levels[i];
+        const char *seen = level->prefix[0] == '\0'
+                               ? path + level->skip
+                               : weir_arena_printf(reading->arena, "%s%s", level->prefix, path);
+        enum folder_verdict said = folder_ignore_verdict(level->lines, seen, is_dir);
+        verdict = said != FOLDER_NOT_SAID ? said : verdict;
+    }
+    return verdict == FOLDER_IGNORED;
+}
+
+/* ---- walking ------------------------------------------------------------------------------------ */
+
+static void leave_out(struct reading *reading, const char *path, const char *why)
 {
     if (reading->out->n_left_out++ == 0) {
         reading->out->first_left_out = weir_arena_strdup(reading->arena, path);
+        reading->out->why_left_out = why;
     }
 }
 
-static weir_status add_found(struct reading *reading, char *path, size_t bytes,
+static weir_status add_entry(struct reading *reading, struct weir_tree_entry entry,
                              struct weir_error *err)
 {
-    if (reading->n == FOUND_MAX) {
+    struct weir_tree *tree = &reading->out->tree;
+    if (tree->n == FOUND_MAX) {
         return weir_error_set(
             err, WEIR_ERR_LIMIT,
             "%s holds more than %d files: give the script's own folder with --dir", reading->top,
             FOUND_MAX);
     }
-    weir_arena_grow(reading->arena, &reading->found, sizeof *reading->found, reading->n,
-                    &reading->cap);
-    reading->found[reading->n++] = (struct found){path, bytes};
-    reading->n_bytes += bytes;
+    weir_arena_grow(reading->arena, &tree->entries, sizeof entry, tree->n, &reading->cap);
+    tree->entries[tree->n++] = entry;
+    tree->n_bytes += entry.bytes;
     return WEIR_OK;
+}
+
+static weir_status add_link(struct reading *reading, char *path, const char *full,
+                            struct weir_error *err)
+{
+    char target[WEIR_TREE_PATH_MAX + 2];
+    ssize_t len = readlink(full, target, sizeof target - 1);
+    target[len > 0 ? len : 0] = '\0';
+    if (weir_tree_check_link(path, target, NULL) != WEIR_OK) {
+        leave_out(reading, path, "it leads out of the folder");
+        return WEIR_OK;
+    }
+    return add_entry(reading,
+                     (struct weir_tree_entry){.path = path,
+                                              .kind = WEIR_TREE_LINK,
+                                              .target = weir_arena_strdup(reading->arena, target)},
+                     err);
+}
+
+static weir_status walk(struct reading *reading, const char *inside, int depth,
+                        struct weir_error *err);
+
+static weir_status add_found(struct reading *reading, const char *inside, const char *name,
+                             int depth, struct weir_error *err)
+{
+    struct stat info;
+    char *path =
+        weir_arena_printf(reading->arena, "%s%s%s", inside, inside[0] != '\0' ? "/" : "", name);
+    char *full = weir_arena_printf(reading->arena, "%s/%s", reading->top, path);
+    if (lstat(full, &info) != 0 || is_ignored(reading, path, S_ISDIR(info.st_mode))) {
+        return WEIR_OK;
+    }
+    if (weir_tree_check_path(path, NULL) != WEIR_OK) {
+        leave_out(reading, path,
+                  "a task has its own, or the name has control characters or is too long");
+        return WEIR_OK;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return walk(reading, path, depth + 1, err);
+    }
+    if (S_ISLNK(info.st_mode)) {
+        return add_link(reading, path, full, err);
+    }
+    if (!S_ISREG(info.st_mode)) {
+        leave_out(reading, path, "it is no file");
+        return WEIR_OK;
+    }
+    return add_entry(reading,
+                     (struct weir_tree_entry){.path = path,
+                                              .kind = info.st_mode & S_IXUSR ? WEIR_TREE_PROGRAM
+                                                                             : WEIR_TREE_FILE,
+                                              .bytes = (int64_t)info.st_size},
+                     err);
 }
 
 /* What is below `inside` ("" is the top), in the order of the file system. */
 static weir_status walk(struct reading *reading, const char *inside, int depth,
                         struct weir_error *err)
 {
+    size_t n_levels = reading->n_levels, skip = inside[0] != '\0' ? strlen(inside) + 1 : 0;
     char *folder = weir_arena_printf(reading->arena, "%s/%s", reading->top, inside);
     DIR *dir = opendir(folder);
     if (dir == NULL) {
         return weir_error_set_errno(err, errno, "cannot read the folder %s", folder);
     }
+    add_level(reading, weir_arena_printf(reading->arena, "%s/.gitignore", folder), "", skip);
     weir_status status = WEIR_OK;
     for (struct dirent *entry = readdir(dir); entry != NULL && status == WEIR_OK;
          entry = readdir(dir)) {
         const char *name = entry->d_name;
-        struct stat info;
-        char *path =
-            weir_arena_printf(reading->arena, "%s%s%s", inside, inside[0] != '\0' ? "/" : "", name);
-        char *full = weir_arena_printf(reading->arena, "%s/%s", reading->top, path);
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, ".git") == 0 ||
-            strcmp(name, "__pycache__") == 0 || lstat(full, &info) != 0 ||
-            folder_is_ignored(reading->ignore, path, S_ISDIR(info.st_mode))) {
-            continue;
-        }
-        if (S_ISDIR(info.st_mode) && depth < DEPTH_MAX) {
-            status = walk(reading, path, depth + 1, err);
-        } else if (S_ISREG(info.st_mode)) {
-            status = add_found(reading, path, (size_t)info.st_size, err);
-        } else {
-            leave_out(reading, path);
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, ".git") != 0 &&
+            strcmp(name, "__pycache__") != 0) {
+            status = add_found(reading, inside, name, depth, err);
         }
     }
     (void)closedir(dir);
+    reading->n_levels = n_levels;
     return status;
 }
 
-static int compare_bytes(const void *a, const void *b)
+/* ---- bounds ------------------------------------------------------------------------------------- */
+
+static int larger_first(const void *a, const void *b)
 {
-    size_t left = ((const struct found *)a)->bytes, right = ((const struct found *)b)->bytes;
+    int64_t left = ((const struct weir_tree_entry *)a)->bytes;
+    int64_t right = ((const struct weir_tree_entry *)b)->bytes;
     return left < right ? 1 : left > right ? -1 : 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct weir_tree_entry *)a)->path,
+                  ((const struct weir_tree_entry *)b)->path);
 }
 
 static weir_status check_bounds(struct reading *reading, struct weir_error *err)
 {
-    if (reading->n <= FOLDER_MAX_FILES && reading->n_bytes <= FOLDER_MAX_BYTES) {
+    const struct weir_tree *tree = &reading->out->tree;
+    if (tree->n <= WEIR_TREE_FILES_MAX && tree->n_bytes <= WEIR_TREE_BYTES_MAX) {
         return WEIR_OK;
     }
     struct weir_names largest = {0};
-    qsort(reading->found, reading->n, sizeof *reading->found, compare_bytes);
-    for (size_t i = 0; i < WEIR_MIN(reading->n, (size_t)N_NAMED); i++) {
+    qsort(tree->entries, tree->n, sizeof *tree->entries, larger_first);
+    for (size_t i = 0; i < WEIR_MIN(tree->n, (size_t)N_NAMED); i++) {
         char text[160];
-        int len = snprintf(text, sizeof text, "%.100s (%zu KiB)", reading->found[i].path,
-                           (reading->found[i].bytes + 1023) / 1024);
+        int len = snprintf(text, sizeof text, "%.100s (%lld MiB)", tree->entries[i].path,
+                           (long long)((tree->entries[i].bytes + (1 << 20) - 1) >> 20));
         weir_names_add(&largest, text, (size_t)WEIR_MIN(len, (int)sizeof text - 1));
     }
     return weir_error_set(err, WEIR_ERR_LIMIT,
-                          "%s holds %zu files of %zu KiB, and a job takes %d files of %zu KiB; the "
-                          "largest are %s. Name what it does not need in .gitignore, give the "
-                          "script's own folder with --dir, or put data where the nodes find it",
-                          reading->top, reading->n, (reading->n_bytes + 1023) / 1024,
-                          FOLDER_MAX_FILES, FOLDER_MAX_BYTES >> 10, largest.text);
-}
-
-static weir_status read_files(struct reading *reading, struct weir_error *err)
-{
-    for (size_t i = 0; i < reading->n; i++) {
-        char *text;
-        size_t len;
-        char *full =
-            weir_arena_printf(reading->arena, "%s/%s", reading->top, reading->found[i].path);
-        WEIR_TRY(weir_file_read(full, FOLDER_MAX_BYTES, reading->arena, &text, &len, err));
-        json_t *value = strlen(text) == len ? json_stringn(text, len) : NULL; /* NULL: no UTF-8 */
-        if (value == NULL) {
-            leave_out(reading, reading->found[i].path);
-            continue;
-        }
-        json_object_set_new(reading->out->files, reading->found[i].path, value);
-        reading->out->n_files++;
-        reading->out->n_bytes += len;
-    }
-    return WEIR_OK;
+                          "%s holds %zu files of %lld MiB, and a job takes %d files of %lld MiB "
+                          "along; the largest are %s. Name what it does not need in .gitignore, "
+                          "give the script's own folder with --dir, or put data into a dataset",
+                          reading->top, tree->n, (long long)(tree->n_bytes >> 20),
+                          WEIR_TREE_FILES_MAX, (long long)(WEIR_TREE_BYTES_MAX >> 20),
+                          largest.text);
 }
 
 weir_status folder_read(const char *path, struct weir_arena *arena, struct folder *out,
                         struct weir_error *err)
 {
-    struct folder folder = {.files = json_object()};
-    struct reading reading = {.top = path, .ignore = "", .arena = arena, .out = &folder};
-    char *ignore, *ignore_path = weir_arena_printf(arena, "%s/.gitignore", path);
-    size_t len;
-    if (weir_file_read(ignore_path, IGNORE_MAX_BYTES, arena, &ignore, &len, NULL) == WEIR_OK) {
-        reading.ignore = ignore;
-    }
-    weir_status status = walk(&reading, "", 0, err);
-    if (status == WEIR_OK) {
-        status = check_bounds(&reading, err);
-    }
-    if (status == WEIR_OK) {
-        status = read_files(&reading, err);
-    }
-    if (status != WEIR_OK) {
-        json_decref(folder.files);
-        return status;
+    struct folder folder = {0};
+    struct reading reading = {.top = path, .arena = arena, .out = &folder};
+    add_levels_above(&reading);
+    WEIR_TRY(walk(&reading, "", 0, err));
+    WEIR_TRY(check_bounds(&reading, err));
+    if (folder.tree.n > 0) {
+        qsort(folder.tree.entries, folder.tree.n, sizeof *folder.tree.entries, by_path);
     }
     *out = folder;
     return WEIR_OK;

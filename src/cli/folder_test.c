@@ -24,6 +24,15 @@ static const struct {
     {"**/cache\n", "a/b/cache", true, true},
     {"*.txt\n!keep.txt\n", "keep.txt", false, false},
     {"*.txt \r\n", "a.txt", false, true},
+    {"a/**\n", "a/b/c", false, true},
+    {"a/**\n", "a", true, false},
+    {"a/**/c\n", "a/c", false, true},
+    {"a/**/c\n", "a/x/y/c", false, true},
+    {"a/**/c\n", "b/a/c", false, false},
+    {"**/x/y\n", "p/q/x/y", false, true},
+    {"\\!odd\n", "!odd", false, true},
+    {"\\#odd\n", "#odd", false, true},
+    {"a?[0-9].py\n", "ab7.py", false, true},
 };
 
 START_TEST(a_line_of_gitignore_leaves_out_what_git_would)
@@ -48,30 +57,94 @@ static void write_file(const char *name, const void *bytes, size_t len)
     ck_assert_int_eq(weir_file_write(path, bytes, len, 0600, &err), WEIR_OK);
 }
 
-START_TEST(a_folder_is_read_with_all_below_it_but_what_is_no_text)
+/** The entry at a path; NULL: it is not taken along. */
+static const struct weir_tree_entry *entry_at(const struct folder *folder, const char *path)
 {
-    struct folder folder;
+    for (size_t i = 0; i < folder->tree.n; i++) {
+        if (strcmp(folder->tree.entries[i].path, path) == 0) {
+            return &folder->tree.entries[i];
+        }
+    }
+    return NULL;
+}
+
+static void link_to(const char *target, const char *name)
+{
+    ck_assert_int_eq(symlink(target, weir_arena_printf(&arena, "%s/%s", root, name)), 0);
+}
+
+static void begin(void)
+{
     weir_arena_init(&arena, 0);
     ck_assert_int_eq(weir_dir_make_temporary("folder-test", root, &err), WEIR_OK);
+}
+
+static void end(void)
+{
+    ck_assert_int_eq(weir_dir_remove(root, &err), WEIR_OK);
+    weir_arena_fini(&arena);
+}
+
+START_TEST(a_folder_is_read_with_all_below_it_that_a_job_can_take_along)
+{
+    struct folder folder;
+    begin();
     write_file("train.py", "print(1)\n", 9);
-    write_file("lib/a.py", "x = 'é'\n", strlen("x = 'é'\n"));
+    write_file("lib/a.py", "x = 1\n", 6);
     write_file("picture.png", "\x89PNG\0\1", 6);
+    write_file("run.sh", "#!/bin/sh\n", 10);
+    ck_assert_int_eq(chmod(weir_arena_printf(&arena, "%s/run.sh", root), 06755), 0);
     write_file(".git/config", "x", 1);
     write_file("__pycache__/a.pyc", "x", 1);
     write_file(".gitignore", "*.log\n", 6);
     write_file("run.log", "x", 1);
-    ck_assert_int_eq(symlink("/etc/passwd", weir_arena_printf(&arena, "%s/link", root)), 0);
+    write_file("token", "x", 1);
+    write_file("output/old.txt", "x", 1);
+    link_to("/etc/passwd", "out");
+    link_to("../../x", "lib/up");
+    link_to("../train.py", "lib/in");
+    ck_assert_int_eq(mkfifo(weir_arena_printf(&arena, "%s/pipe", root), 0600), 0);
     ck_assert_int_eq(folder_read(root, &arena, &folder, &err), WEIR_OK);
-    ck_assert_uint_eq(folder.n_files, 3);
-    ck_assert_uint_eq(folder.n_left_out, 2);
-    ck_assert_str_eq(json_string_value(json_object_get(folder.files, "train.py")), "print(1)\n");
-    ck_assert_ptr_nonnull(json_object_get(folder.files, "lib/a.py"));
-    ck_assert_ptr_nonnull(json_object_get(folder.files, ".gitignore"));
-    ck_assert_ptr_null(json_object_get(folder.files, "run.log"));
-    ck_assert_ptr_null(json_object_get(folder.files, "link"));
-    json_decref(folder.files);
-    ck_assert_int_eq(weir_dir_remove(root, &err), WEIR_OK);
-    weir_arena_fini(&arena);
+    ck_assert_uint_eq(folder.tree.n, 6);
+    ck_assert_uint_eq(folder.n_left_out, 5);
+    ck_assert_int_eq(entry_at(&folder, "picture.png")->bytes, 6);
+    ck_assert_int_eq(entry_at(&folder, "run.sh")->kind, WEIR_TREE_PROGRAM);
+    ck_assert_int_eq(entry_at(&folder, "train.py")->kind, WEIR_TREE_FILE);
+    ck_assert_str_eq(entry_at(&folder, "lib/in")->target, "../train.py");
+    ck_assert_ptr_nonnull(entry_at(&folder, ".gitignore"));
+    ck_assert_ptr_null(entry_at(&folder, "run.log"));
+    ck_assert_int_eq(folder_read("/nonexistent", &arena, &folder, &err), WEIR_ERR_NOT_FOUND);
+    end();
+}
+
+END_TEST
+
+START_TEST(files_above_and_below_say_what_is_ignored_and_the_nearest_decides)
+{
+    struct folder folder;
+    begin();
+    write_file(".git/HEAD", "x", 1);
+    write_file(".git/info/exclude", "private\n", 8);
+    write_file(".gitignore", "*.bin\n/sub/data/\n", 17);
+    write_file("sub/.gitignore", "!keep.bin\n/local\n", 17);
+    write_file("sub/a.bin", "x", 1);
+    write_file("sub/keep.bin", "x", 1);
+    write_file("sub/data/x", "x", 1);
+    write_file("sub/local", "x", 1);
+    write_file("sub/deep/local", "x", 1);
+    write_file("sub/private", "x", 1);
+    write_file("sub/deep/.gitignore", "*.txt\n", 6);
+    write_file("sub/deep/a.txt", "x", 1);
+    write_file("sub/b.txt", "x", 1);
+    ck_assert_int_eq(folder_read(weir_arena_printf(&arena, "%s/sub", root), &arena, &folder, &err),
+                     WEIR_OK);
+    static const char *const taken[] = {".gitignore", "b.txt", "deep/.gitignore", "deep/local",
+                                        "keep.bin"};
+    ck_assert_uint_eq(folder.tree.n, WEIR_ARRAY_LEN(taken));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(taken); i++) {
+        ck_assert_str_eq(folder.tree.entries[i].path, taken[i]);
+    }
+    end();
 }
 
 END_TEST
@@ -79,23 +152,20 @@ END_TEST
 START_TEST(a_folder_beyond_the_bounds_is_refused_by_its_largest_files)
 {
     struct folder folder;
-    weir_arena_init(&arena, 0);
-    ck_assert_int_eq(weir_dir_make_temporary("folder-test", root, &err), WEIR_OK);
-    char *much = weir_arena_alloc(&arena, FOLDER_MAX_BYTES);
-    memset(much, 'x', FOLDER_MAX_BYTES);
-    write_file("big.csv", much, FOLDER_MAX_BYTES);
+    begin();
+    write_file("big.csv", "1", 1);
     write_file("a.py", "1", 1);
+    ck_assert_int_eq(truncate(weir_arena_printf(&arena, "%s/big.csv", root), 3LL << 30), 0);
     ck_assert_int_eq(folder_read(root, &arena, &folder, &err), WEIR_ERR_LIMIT);
-    ck_assert_ptr_nonnull(strstr(err.message, "the largest are big.csv (1024 KiB), a.py"));
+    ck_assert_ptr_nonnull(strstr(err.message, "the largest are big.csv (3072 MiB), a.py"));
     ck_assert_ptr_nonnull(strstr(err.message, "--dir"));
-    ck_assert_int_eq(folder_read("/nonexistent", &arena, &folder, &err), WEIR_ERR_NOT_FOUND);
-    ck_assert_int_eq(weir_dir_remove(root, &err), WEIR_OK);
-    weir_arena_fini(&arena);
+    end();
 }
 
 END_TEST
 
 WEIR_TEST_LOOPS_MAIN("folder",
                      {a_line_of_gitignore_leaves_out_what_git_would, WEIR_ARRAY_LEN(cases)},
-                     {a_folder_is_read_with_all_below_it_but_what_is_no_text, 0},
+                     {a_folder_is_read_with_all_below_it_that_a_job_can_take_along, 0},
+                     {files_above_and_below_say_what_is_ignored_and_the_nearest_decides, 0},
                      {a_folder_beyond_the_bounds_is_refused_by_its_largest_files, 0})

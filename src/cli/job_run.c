@@ -1,6 +1,6 @@
 /** weir job run: a command, with the files of its folder, as a job. */
+#include "cli/code_send.h"
 #include "cli/find.h"
-#include "cli/folder.h"
 #include "cli/job_ask.h"
 
 #include "base/file.h"
@@ -16,11 +16,14 @@
 #define NAME_MAX_BYTES 40
 #define SIGNAL_EXIT    128 /* as a shell: 128 + signal */
 
+#define REQUIREMENTS_MAX_BYTES ((size_t)64 << 10)
+
 struct run_options {
     struct cli_common common;
-    char *name, *dir, *env, *memory, *project, *image, *network;
+    char *name, *dir, *env, *memory, *project, *image, *network, *kind, *git, *python, *secret,
+        *set;
     struct job_ask ask;
-    int64_t cpus, tasks, min_tasks, restarts;
+    int64_t cpus, tasks, min_tasks, restarts, nodes;
     bool is_following, is_detached, has_files;
 };
 
@@ -32,6 +35,16 @@ static const struct weir_option run_options[] = {
              "Folder whose files go with it (else this one, if the command names a file in it)"),
     WEIR_OPT(run_options, has_files, "files", 0, BOOL, "true", 0, 0, NULL,
              "Send files (--no-files: none)"),
+    WEIR_OPT(
+        run_options, git, "git", 0, TEXT, NULL, 0, 0, "ADDRESS@COMMIT",
+        "Run in a commit of a repository, which the node fetches; a branch or tag is looked up "
+        "here"),
+    WEIR_OPT(
+        run_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
+        "Python packages, as a requirements.txt: an environment with them is made once on each "
+        "node"),
+    WEIR_OPT(run_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+             "A secret of the project as a variable; may be given again"),
     WEIR_OPT(run_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
              "Set a variable; may be given again"),
     WEIR_OPT(run_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots of each task"),
@@ -45,6 +58,12 @@ static const struct weir_option run_options[] = {
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
     WEIR_OPT(run_options, min_tasks, "min-tasks", 0, INT, "0", 0, 1024, "N",
              "Begin, and go on, with so many of --tasks (else with all)"),
+    WEIR_OPT(run_options, kind, "kind", 0, TEXT, "command", 0, 0, "KIND",
+             "Kind of job: weir explain job-kinds"),
+    WEIR_OPT(run_options, nodes, "nodes", 0, INT, "0", 0, 1024, "N",
+             "Nodes, for kinds that have them (else their default)"),
+    WEIR_OPT(run_options, set, "set", 0, LIST, NULL, 0, 0, "OPTION=VALUE",
+             "Any other option of the kind, as JSON or a word; may be given again"),
     JOB_ASK_OPTIONS(run_options),
     WEIR_OPT(run_options, restarts, "restarts", 0, INT, "0", 0, 1000, "N",
              "How often it is started again after an error"),
@@ -88,35 +107,108 @@ static weir_status add_env(const char *lines, json_t *spec, struct weir_error *e
     return WEIR_OK;
 }
 
-/* Does a word of the command name a file of this folder: a script, its input? */
-static bool names_a_file(char **words, size_t n)
+/* "-m pkg.train": is the module here? */
+static bool is_module(const char *word, struct weir_arena *arena)
+{
+    struct stat info;
+    size_t len = strcspn(word, ".");
+    char *top = weir_arena_printf(arena, "%.*s", (int)len, word);
+    return len > 0 && strchr(word, '/') == NULL &&
+           ((stat(top, &info) == 0 && S_ISDIR(info.st_mode)) ||
+            stat(weir_arena_printf(arena, "%s.py", top), &info) == 0);
+}
+
+/* Does a word of the command name a file of this folder: a script, its input, a module? */
+static bool names_a_file(char **words, size_t n, struct weir_arena *arena)
 {
     struct stat info;
     for (size_t i = 0; i < n; i++) {
-        if (words[i][0] != '/' && words[i][0] != '-' && stat(words[i], &info) == 0 &&
-            S_ISREG(info.st_mode)) {
+        bool is_path = words[i][0] != '/' && words[i][0] != '-';
+        if ((is_path && stat(words[i], &info) == 0 && S_ISREG(info.st_mode)) ||
+            (is_path && i > 0 && strcmp(words[i - 1], "-m") == 0 && is_module(words[i], arena))) {
             return true;
         }
     }
     return false;
 }
 
-static weir_status add_files(struct cli_call *call, char **words, size_t n, json_t *spec,
-                             struct weir_error *err)
+static weir_status add_code(struct cli_call *call, char **words, size_t n, json_t *spec,
+                            struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    struct folder folder;
-    if (!options->has_files || (options->dir == NULL && !names_a_file(words, n))) {
+    bool has_folder =
+        options->has_files &&
+        (options->dir != NULL || (options->git == NULL && names_a_file(words, n, call->arena)));
+    if (options->git != NULL && options->dir != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--git or --dir? Give one of the two");
+    }
+    if (!has_folder && options->git == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(folder_read(options->dir != NULL ? options->dir : ".", call->arena, &folder, err));
-    json_object_set_new(spec, "files", folder.files);
-    if (folder.n_left_out > 0) {
-        (void)fprintf(stderr, "weir: %s%s left out: a job takes text only, and no links\n",
-                      folder.first_left_out,
-                      folder.n_left_out > 1 ? weir_arena_printf(call->arena, " and %zu more are",
-                                                                folder.n_left_out - 1)
-                                            : " is");
+    json_t *code = json_object();
+    json_object_set_new(spec, "code", code);
+    return has_folder ? code_send_folder(call, options->dir != NULL ? options->dir : ".",
+                                         options->project, code, err)
+                      : code_read_git(call, options->git, code, err);
+}
+
+static weir_status add_python(struct cli_call *call, json_t *spec, struct weir_error *err)
+{
+    const struct run_options *options = call->options;
+    char *text;
+    size_t len;
+    if (options->python == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(
+        weir_file_read(options->python, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
+    json_t *value = strlen(text) == len ? json_stringn(text, len) : NULL;
+    if (value == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--python %s: it is no text", options->python);
+    }
+    json_object_set_new(spec, "python", value);
+    return WEIR_OK;
+}
+
+/* --secret, joined by newlines: NAME or NAME=VARIABLE, which a specification has the other way round. */
+static void add_secrets(const char *lines, json_t *spec)
+{
+    json_t *list = json_array();
+    while (lines != NULL && *lines != '\0') {
+        size_t len = strcspn(lines, "\n"), name_len = WEIR_MIN(strcspn(lines, "="), len);
+        json_array_append_new(list, name_len < len
+                                        ? json_sprintf("%.*s=%.*s", (int)(len - name_len - 1),
+                                                       lines + name_len + 1, (int)name_len, lines)
+                                        : json_sprintf("%.*s", (int)len, lines));
+        lines += len + (lines[len] == '\n');
+    }
+    if (json_array_size(list) > 0) {
+        json_object_set(spec, "secrets", list);
+    }
+    json_decref(list);
+}
+
+/* --set, joined by newlines: a value that is JSON is that, any other a text. */
+static weir_status add_settings(struct cli_call *call, const char *lines, json_t *spec,
+                                struct weir_error *err)
+{
+    while (lines != NULL && *lines != '\0') {
+        size_t len = strcspn(lines, "\n"), name_len = strcspn(lines, "=");
+        if (name_len == 0 || name_len >= len) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--set: expected OPTION=VALUE");
+        }
+        char *name = weir_arena_memdup(call->arena, lines, name_len);
+        for (char *c = name; *c != '\0'; c++) {
+            *c = *c == '-' ? '_' : *c;
+        }
+        const char *text = lines + name_len + 1;
+        size_t text_len = len - name_len - 1;
+        json_t *value = json_loadb(text, text_len, JSON_DECODE_ANY, NULL);
+        value = value != NULL ? value : json_stringn(text, text_len);
+        if (value == NULL || json_object_set_new(spec, name, value) != 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--set %s: the value is no UTF-8", name);
+        }
+        lines += len + (lines[len] == '\n');
     }
     return WEIR_OK;
 }
@@ -182,6 +274,21 @@ static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_er
     return WEIR_OK;
 }
 
+/* Kinds other than "command" say in words of their own how many there are. */
+static void add_tasks(const struct run_options *options, json_t *spec)
+{
+    if (options->min_tasks > 0) {
+        json_object_set_new(spec, "tasks",
+                            json_pack("{s:I,s:I}", "min", (json_int_t)options->min_tasks, "max",
+                                      (json_int_t)options->tasks));
+    } else if (strcmp(options->kind, "command") == 0 || options->tasks > 1) {
+        json_object_set_new(spec, "tasks", json_integer(options->tasks));
+    }
+    if (options->nodes > 0) {
+        json_object_set_new(spec, "nodes", json_integer(options->nodes));
+    }
+}
+
 static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
                              struct weir_error *err)
 {
@@ -194,11 +301,7 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
                                   i + 1);
         }
     }
-    json_object_set_new(spec, "tasks",
-                        options->min_tasks > 0
-                            ? json_pack("{s:I,s:I}", "min", (json_int_t)options->min_tasks, "max",
-                                        (json_int_t)options->tasks)
-                            : json_integer(options->tasks));
+    add_tasks(options, spec);
     json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
     if (options->memory != NULL) {
         int64_t bytes = 0;
@@ -218,7 +321,10 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
     if (options->image == NULL) {
         warn_of_program(words[0]);
     }
-    return add_files(call, words, n, spec, err);
+    WEIR_TRY(add_python(call, spec, err));
+    add_secrets(options->secret, spec);
+    WEIR_TRY(add_settings(call, options->set, spec, err));
+    return add_code(call, words, n, spec, err); /* last: the others may be refused */
 }
 
 /* End as the job ended: with the status of the first task that failed. */
@@ -275,7 +381,7 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
     json_t *spec = json_object();
     weir_status status = make_spec(call, words, n, spec, err);
     json_t *body =
-        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", "command", "project",
+        json_pack("{s:s,s:s,s:s,s:I,s:o}", "name", name, "kind", options->kind, "project",
                   options->project, "max_restarts", (json_int_t)options->restarts, "spec", spec);
     if (status == WEIR_OK) {
         status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", &id, err);
@@ -294,12 +400,16 @@ const struct cli_command cli_job_run = {
     .usage = "[NAME] [OPTIONS] -- COMMAND [ARGUMENT …]",
     .summary = "Run a command, with the files of its folder, as a job",
     .help =
-        "The command runs in a folder of its own, in which the files of DIR are: text files, at\n"
-        "most 256 and 1 MiB together, without .git and what .gitignore names. One of them is run "
-        "as\n"
-        "./NAME if its first line begins with \"#!\". What may not be run, or is not there, ends "
-        "with\n"
-        "126 or 127 and is not tried again.",
+        "The command runs in a folder of its own, in which the files of DIR are, as they are: at "
+        "most\n"
+        "20,000 and 2 GiB together, without .git, __pycache__, output and what .gitignore names. "
+        "Only\n"
+        "what has changed is sent. In a git working tree the commit and a patch of what is not in "
+        "it\n"
+        "are recorded with the run. What the command writes into $WEIR_OUTPUT, the folder output,\n"
+        "becomes files of its run. A program that may not be run, or is not there, ends with 126 "
+        "or 127\n"
+        "and is not tried again.",
     .min_words = 0,
     .max_words = 200,
     CLI_OPTIONS(run_options, run_options),

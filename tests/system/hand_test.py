@@ -150,11 +150,13 @@ class Jobs(Hand):
         (self.folder / "picture.bin").write_bytes(b"\xff\0\1")
         out, err = self.run_job("--env", "COLOUR=blue", "-e", "A=b=c", "--follow", "--", "python3", "hello.py", "0")
         self.assertIn("bonjour é blue 1", out)
-        self.assertIn("picture.bin is left out", err)
+        self.assertRegex(err, r"sent (\d+) of \1 files")
         job = self.newest("hello")
         self.assertEqual(job["state"], "SUCCEEDED")
         spec = self.server.get("/jobs/" + job["id"])["spec"]
-        self.assertNotIn("secret.txt", json.dumps(spec))
+        manifest = self.server.request("GET", "/api/v1/blobs/" + spec["code"]["manifest"], raw=True).decode()
+        self.assertIn("\tpicture.bin\n", manifest)
+        self.assertNotIn("secret.txt", manifest)
         out, err = self.run_job("-n", "again", "--follow", "-e", "COLOUR=red", "--", "python3", "hello.py", "7", status=7)
         self.assertIn("the job is FAILED: command 0: bonjour é red 1 (exit 7)", err)
 
@@ -168,10 +170,11 @@ class Jobs(Hand):
         self.assertNotIn("files", spec)
 
     def test_a_folder_that_is_too_large_is_refused_by_its_largest_files(self):
-        self.write("big/data.csv", "x" * (1 << 20))
+        self.write("big/data.csv", "x")
+        os.truncate(self.folder / "big/data.csv", 3 << 30)
         self.write("big/a.py", "1")
         _, err = self.run_job("--dir", "big", "--", "python3", "a.py", status=3)
-        self.assertIn("data.csv (1024 KiB)", err)
+        self.assertIn("data.csv (3072 MiB)", err)
         self.assertIn(".gitignore", err)
         for name in ("data.csv", "a.py"):
             (self.folder / "big" / name).unlink()
