@@ -97,6 +97,25 @@ static void offer_variable(json_t *env, const char *name, const char *value)
     }
 }
 
+/* What a client of MLflow reads, if the task does not track elsewhere: mlflow/environment_variables.py
+ * and mlflow/utils/rest_utils.py name these. */
+static void offer_tracking(const struct agent *agent, const json_t *task, json_t *env)
+{
+    const json_t *tracking = json_object_get(task, "tracking");
+    const char *project = json_string_value(json_object_get(tracking, "project"));
+    const char *token = json_string_value(json_object_get(json_object_get(task, "files"), "token"));
+    if (project == NULL || token == NULL || json_object_get(env, "MLFLOW_TRACKING_URI") != NULL) {
+        return;
+    }
+    json_object_set_new(env, "MLFLOW_TRACKING_URI",
+                        json_sprintf("%s/p/%s", weir_client_server(agent->client), project));
+    offer_variable(env, "MLFLOW_TRACKING_TOKEN", token);
+    offer_variable(env, "MLFLOW_TRACKING_SERVER_CERT_PATH", agent->ca_path);
+    offer_variable(env, "MLFLOW_RUN_ID", json_string_value(json_object_get(tracking, "run")));
+    offer_variable(env, "MLFLOW_EXPERIMENT_ID",
+                   json_string_value(json_object_get(tracking, "experiment")));
+}
+
 /* How this node reaches the server, and where its libraries are: the server cannot know it, and it
  * may differ from node to node. A task that is no object where one is expected is refused later. */
 static void add_surroundings(const struct agent *agent, json_t *task)
@@ -109,6 +128,7 @@ static void add_surroundings(const struct agent *agent, json_t *task)
     offer_variable(env, "WEIR_SERVER", weir_client_server(agent->client));
     offer_variable(env, "WEIR_CA_FILE", agent->ca_path);
     offer_variable(env, "WEIR_ONNXRUNTIME", agent->onnxruntime_path);
+    offer_tracking(agent, task, env);
     /* For the supervisor, which trusts no variable of the task's own. */
     json_object_set_new(task, "surroundings",
                         json_pack("{s:s,s:s?,s:s?,s:s}", "server",

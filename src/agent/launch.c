@@ -61,7 +61,8 @@ static const char *value_in_cell(const struct task *task, const struct task_pair
 {
     const struct cell *cell = &task->cell;
     bool is_ca_file = cell->user != 0 && cell->ca_file != NULL &&
-                      strcmp(pair->name, "WEIR_CA_FILE") == 0 &&
+                      (strcmp(pair->name, "WEIR_CA_FILE") == 0 ||
+                       strcmp(pair->name, "MLFLOW_TRACKING_SERVER_CERT_PATH") == 0) &&
                       strcmp(pair->value, cell->ca_file) == 0;
     return is_ca_file ? cell_given(cell, "ca.pem", arena) : pair->value;
 }

@@ -81,31 +81,37 @@ static void add_item(struct weir_buf *buf, const struct place *place, size_t ran
     }
 }
 
-static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
-                             const struct meeting_member *members, size_t n_members,
-                             const char *interface, struct weir_error *err)
+static bool is_word(const char *text, size_t len, const char *word)
 {
-    static const char interface_name[] = "interface";
+    return len == strlen(word) && strncmp(text, word, len) == 0;
+}
+
+static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
+                             const struct meeting_known *known, struct weir_error *err)
+{
     struct place place;
-    if (len == sizeof interface_name - 1 && strncmp(text, interface_name, len) == 0) {
-        (void)weir_buf_puts(buf, interface);
+    if (is_word(text, len, "interface")) {
+        (void)weir_buf_puts(buf, known->interface);
         return WEIR_OK;
     }
-    if (!read_place(text, len, &place) || place.last >= n_members) {
+    if (is_word(text, len, "restarts")) {
+        (void)weir_buf_printf(buf, "%lld", (long long)known->n_restarts);
+        return WEIR_OK;
+    }
+    if (!read_place(text, len, &place) || place.last >= known->n_members) {
         return weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, text);
     }
     for (size_t rank = place.first; rank <= place.last && buf->status == WEIR_OK; rank++) {
         if (rank > place.first) {
             (void)weir_buf_append(buf, place.separator, place.separator_len);
         }
-        add_item(buf, &place, rank, &members[rank]);
+        add_item(buf, &place, rank, &known->members[rank]);
     }
     return WEIR_OK;
 }
 
-weir_status meeting_fill(const char *text, const struct meeting_member *members, size_t n_members,
-                         const char *interface, struct weir_arena *arena, char **out,
-                         struct weir_error *err)
+weir_status meeting_fill(const char *text, const struct meeting_known *known,
+                         struct weir_arena *arena, char **out, struct weir_error *err)
 {
     struct weir_buf buf;
     weir_status status = WEIR_OK;
@@ -122,8 +128,7 @@ weir_status meeting_fill(const char *text, const struct meeting_member *members,
             status = weir_error_set(err, WEIR_ERR_INVALID, NOT_A_TEXT, begin);
             break;
         }
-        status = add_place(&buf, begin + 2, (size_t)(end - begin - 2), members, n_members,
-                           interface, err);
+        status = add_place(&buf, begin + 2, (size_t)(end - begin - 2), known, err);
         at = end + 2;
     }
     if (status == WEIR_OK && buf.status != WEIR_OK) {

@@ -2,11 +2,11 @@
  * Meeting: how the ranks of a gang learn of each other before their programs start. Each rank that
  * others must know finds its own address and a free port and leaves them on the job's board
  * (job/board.h); each waits for those that it must know; then the texts of its definition are
- * filled in, and become variables, files or arguments of the program:
+ * filled in, and become variables and files of the program, or words before it:
  *
  *     "meet": {"size": 4, "wait": 1,
  *              "env": {"MASTER_ADDR": "{{0|@address}}", "MASTER_PORT": "{{0|@port}}"},
- *              "files": {"hosts": "{{0-3|@address slots=1\n}}"}, "argv": ["run", "{{0|@address}}"]}
+ *              "files": {"hosts": "{{0-3|@address slots=1\n}}"}, "launcher": ["run", "{{0|@address}}"]}
  *
  * "wait" is how many ranks from 0 on must have come: they are those who leave their address, and
  * the ones that a text may name. What framework the texts are for, only the server knows.
@@ -36,16 +36,25 @@ struct meeting_member {
     char node[64];
 };
 
+/** What texts are filled in with. */
+struct meeting_known {
+    const struct meeting_member *members;
+    size_t n_members;
+    const char *interface;
+    int64_t n_restarts;
+};
+
 /**
  * Fill in a text. {{RANKS|ITEM|SEPARATOR}}: for each of the ranks, "3" or "0-3", the item, in which
  * @address, @port, @rank and @node stand for those of the rank; separators between them.
- * {{interface}}: the network interface that has this rank's own address. Pure.
+ * {{interface}}: the network interface that has this rank's own address; {{restarts}}: how often
+ * the task was started before. Pure.
  * @param out  In the arena.
  * @return INVALID for what is no such text, or names a rank that is not among the members; LIMIT
  *         for a result of more than MEETING_TEXT_MAX.
  */
-weir_status meeting_fill(const char *text, const struct meeting_member *members, size_t n_members,
-                         const char *interface, struct weir_arena *arena, char **out,
+weir_status meeting_fill(const char *text, const struct meeting_known *known,
+                         struct weir_arena *arena, char **out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What a rank leaves on the board, and reading it; INVALID if it is not of that form. */

@@ -166,23 +166,33 @@ void prepare_env(struct prepare *prepare, const char *name, const char *value)
     task->env = grown;
 }
 
-/* A folder that only this job has in the state folder. Where there are cells, the task's is made
- * with them (walls.h). */
+/* A folder of the job's own in the state folder, which outlives its attempts. Where that folder
+ * cannot be made (on another machine, by an agent that is not root) the variable is not set. */
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
 {
     const char *folder = json_string_value(json_object_get(prepare->document, "checkpoint"));
+    struct cell *cell = &prepare->task->cell;
+    const struct cell_path path = {.path = folder, .is_writable = true, .is_dir = true};
+    const char *below;
     if (folder == NULL) {
         return WEIR_OK;
     }
-    const struct task *task = prepare->task;
-    const struct cell_path path = {.path = folder, .is_writable = true};
-    const char *below;
-    const char *state = json_string_value(json_object_get(prepare->document, "state"));
-    if (state == NULL ||
-        cell_place(state, task->job, task->rank, &path, prepare->arena, &below) != CELL_OWN) {
+    if (cell_place(cell->state_dir, prepare->task->job, prepare->task->rank, &path, prepare->arena,
+                   &below) != CELL_OWN) {
         return weir_error_set(err, WEIR_ERR_DENIED, "%.200s is not this job's own folder", folder);
     }
-    return task->cell.user != 0 ? WEIR_OK : weir_dir_make(folder, 0700, err);
+    if (weir_dir_make(folder, 0700, NULL) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    struct cell_path *grown = WEIR_ARENA_ARRAY(prepare->arena, cell->n_paths + 1, struct cell_path);
+    if (cell->n_paths > 0) {
+        memcpy(grown, cell->paths, cell->n_paths * sizeof *grown);
+    }
+    grown[cell->n_paths] = path;
+    cell->paths = grown;
+    cell->n_paths++;
+    prepare_env(prepare, "WEIR_CHECKPOINT", folder);
+    return WEIR_OK;
 }
 
 static weir_status take_steps(struct prepare *prepare, struct weir_error *err)

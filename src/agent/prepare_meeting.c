@@ -148,8 +148,12 @@ static weir_status await_members(struct meeting *meeting, struct weir_error *err
 static weir_status fill(const struct meeting *meeting, const char *text, char **out,
                         struct weir_error *err)
 {
-    return meeting_fill(text != NULL ? text : "", meeting->members, (size_t)meeting->n_wait,
-                        meeting->interface, meeting->prepare->arena, out, err);
+    const struct meeting_known known = {
+        .members = meeting->members,
+        .n_members = (size_t)meeting->n_wait,
+        .interface = meeting->interface,
+        .n_restarts = WEIR_MAX(meeting->prepare->task->attempt - 1, (int64_t)0)};
+    return meeting_fill(text != NULL ? text : "", &known, meeting->prepare->arena, out, err);
 }
 
 static weir_status set_variables(const struct meeting *meeting, const json_t *meet,
@@ -183,19 +187,25 @@ static weir_status write_files(const struct meeting *meeting, const json_t *meet
     return WEIR_OK;
 }
 
-static weir_status set_arguments(const struct meeting *meeting, const json_t *meet,
-                                 struct weir_error *err)
+/* A launcher's words, then the program's own, in which nothing is filled in. */
+static weir_status set_launcher(const struct meeting *meeting, const json_t *meet,
+                                struct weir_error *err)
 {
-    const json_t *list = json_object_get(meet, "argv");
-    size_t n = json_array_size(list);
+    struct task *task = meeting->prepare->task;
+    const json_t *list = json_object_get(meet, "launcher");
+    size_t n = json_array_size(list), n_own = 0;
+    while (task->argv[n_own] != NULL) {
+        n_own++;
+    }
     if (n == 0) {
         return WEIR_OK;
     }
-    char **argv = WEIR_ARENA_ARRAY(meeting->prepare->arena, n + 1, char *);
+    char **argv = WEIR_ARENA_ARRAY(meeting->prepare->arena, n + n_own + 1, char *);
     for (size_t i = 0; i < n; i++) {
         WEIR_TRY(fill(meeting, json_string_value(json_array_get(list, i)), &argv[i], err));
     }
-    meeting->prepare->task->argv = argv;
+    memcpy(argv + n, task->argv, n_own * sizeof *argv);
+    task->argv = argv;
     return WEIR_OK;
 }
 
@@ -221,5 +231,5 @@ weir_status prepare_meeting(struct prepare *prepare, struct weir_error *err)
     }
     WEIR_TRY(set_variables(&meeting, meet, err));
     WEIR_TRY(write_files(&meeting, meet, err));
-    return set_arguments(&meeting, meet, err);
+    return set_launcher(&meeting, meet, err);
 }

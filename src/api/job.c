@@ -493,6 +493,12 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
             json_object_set_new(env, own[i].name, json_string(own[i].value));
         }
     }
+    if (attempt->run != NULL && json_is_true(json_object_get(desired, "is_tracked"))) {
+        json_object_set_new(desired, "tracking",
+                            json_pack("{s:s,s:s,s:o}", "project", attempt->project, "run",
+                                      attempt->run, "experiment",
+                                      json_sprintf("%lld", (long long)attempt->experiment)));
+    }
     json_t *head = json_pack("{s:s,s:s,s:I,s:s,s:I,s:s}", "id", task->id, "job", task->job,
                              "attempt", (json_int_t)task->attempt, "role", task->role, "rank",
                              (json_int_t)task->rank, "desired", task->desired);

@@ -240,7 +240,8 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .pinned = wanted->pinned,
                                          .shared_dir = control->state_dir,
                                          .server_url = control->server_url,
-                                         .secret = secret};
+                                         .secret = secret,
+                                         .max_restarts = wanted->max_restarts};
     struct weir_launch *launches;
     struct weir_job_request request;
     size_t n;
@@ -338,7 +339,7 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
     }
-    if (status == WEIR_OK && wanted->is_tracked) {
+    if (status == WEIR_OK && (wanted->is_tracked || ops->is_tracked)) {
         track(control, wanted, &job, spec, &tracked);
     }
     if (status == WEIR_OK && ops->pins_model) {

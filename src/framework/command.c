@@ -42,6 +42,7 @@ static weir_status plan_command(struct job_plan *plan, struct weir_error *err)
 
 static const struct weir_job_ops ops = {
     .names_datasets = true,
+    .is_tracked = true,
     .check = check_command,
     .plan = plan_command,
 };

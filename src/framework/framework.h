@@ -18,6 +18,7 @@
  *   batch    tasks that write a model's answers for the pictures of a dataset version
  *   measure  one task that measures a model, or compares two, on labelled pictures
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
+ *   pytorch, tensorflow  a program of that framework, whose ranks find each other
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H
 #define WEIR_FRAMEWORK_FRAMEWORK_H
@@ -41,7 +42,8 @@
 
 /** One task to start. */
 struct weir_launch {
-    const char *role; /**< "worker", "parameter_server", "replica" or "command". */
+    const char *role; /**< "worker", "parameter_server", "replica", "command", "server" or
+                          "evaluator". */
     int64_t rank;
     int64_t cpu_slots;    /**< What placement reserves; 0: shares what is there, by weight. */
     int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
@@ -66,6 +68,7 @@ struct weir_launch_job {
     const char *shared_dir; /**< The state folder, where rendezvous and checkpoints are. */
     const char *server_url; /**< NULL: tasks report to nobody. */
     const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
+    int64_t max_restarts;   /**< Of the gang. */
 };
 
 struct job_plan;
@@ -81,6 +84,7 @@ struct weir_job_ops {
     bool names_datasets;  /**< Its specification has "datasets": names that become folders. */
     bool pins_model;      /**< Its specification has "model" and "dataset", whose versions are
                                chosen when the job is made; it is tracked as a run. */
+    bool is_tracked;      /**< It is tracked as a run, whatever it learns: a user's program. */
     int64_t max_restarts; /**< Unless the user says otherwise. */
     weir_status (*check)(const json_t *spec, struct weir_arena *arena, struct weir_error *err);
     weir_status (*plan)(struct job_plan *plan, struct weir_error *err);

@@ -161,7 +161,7 @@ END_TEST
 START_TEST(what_cannot_be_started_says_why)
 {
     weir_arena_init(&arena, 0);
-    ck_assert_int_eq(plan("pytorch", "{}"), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(plan("ray", "{}"), WEIR_ERR_UNSUPPORTED);
     ck_assert_int_eq(plan("dance", "{}"), WEIR_ERR_INVALID);
     ck_assert_int_eq(plan("train", "{\"workers\":0}"), WEIR_ERR_INVALID);
     ck_assert_str_eq(err.message, "$.spec.workers: expected an integer from 1 to 1024");

@@ -128,6 +128,36 @@ void program_env(json_t *definition, const char *name, const char *format, ...)
     json_object_set_new(json_object_get(definition, "env"), name, json_string(text));
 }
 
+void program_meet(json_t *definition, int64_t n_tasks, int64_t n_wait)
+{
+    json_object_set_new(definition, "meet",
+                        json_pack("{s:I,s:I,s:{},s:{},s:[]}", "size", (json_int_t)n_tasks, "wait",
+                                  (json_int_t)n_wait, "env", "files", "launcher"));
+}
+
+void program_meet_env(json_t *definition, const char *name, const char *text)
+{
+    json_t *env = json_object_get(json_object_get(definition, "meet"), "env");
+    json_object_set_new(env, name, json_string(text));
+}
+
+void program_meet_file(json_t *definition, const char *name, const char *text)
+{
+    json_t *files = json_object_get(json_object_get(definition, "meet"), "files");
+    json_object_set_new(files, name, json_string(text));
+}
+
+void program_meet_launcher(json_t *definition, const char *format, ...)
+{
+    char text[PROGRAM_ENV_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_array_append_new(json_object_get(json_object_get(definition, "meet"), "launcher"),
+                          json_string(text));
+}
+
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
     static const char *const copied[] = {"argv",           "env",     "files",  "memory_max_bytes",
@@ -149,6 +179,10 @@ json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_
         json_object_set_new(json_object_get(definition, "env"), "WEIR_DATASETS",
                             json_string(weir_json_text(plan->job->datasets, plan->arena)));
     }
+    /* A folder of the job's that outlives its attempts: for what a program goes on from. */
+    json_object_set_new(definition, "checkpoint",
+                        json_sprintf("%s/checkpoints/%s", plan->job->shared_dir, plan->job->id));
+    json_object_set_new(definition, "is_tracked", json_true());
     paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
     add_outputs(plan->job->outputs, definition);
     return definition;

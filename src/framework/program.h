@@ -86,6 +86,22 @@ weir_status program_read_tasks(const json_t *tasks, const char *member, int64_t 
  *  job_plan_add takes care. */
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks);
 
+/**
+ * Have the task meet the others before it starts (agent/meeting.h): its definition gets "meet".
+ * @param n_tasks  Of the gang.
+ * @param n_wait   So many ranks from 0 on must have come: those that the texts name.
+ */
+void program_meet(json_t *definition, int64_t n_tasks, int64_t n_wait);
+
+/** A variable or a file of the program, with the places of `text` filled in when the ranks have met.
+ *  A variable that the user gave stays as it is. */
+void program_meet_env(json_t *definition, const char *name, const char *text);
+void program_meet_file(json_t *definition, const char *name, const char *text);
+
+/** The next word of a launcher that is started in place of the program, whose words come last. */
+void program_meet_launcher(json_t *definition, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /** Set a variable of a definition's environment, over what the user gave. */
 void program_env(json_t *definition, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

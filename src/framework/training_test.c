@@ -55,8 +55,8 @@ static const struct {
     {"command", "{'argv':['bin/go'],'image':'x.tar'}", WEIR_OK, NULL},
     {"command", "{'argv':['true'],'image':'../x'}", WEIR_ERR_INVALID, "$.spec.image: "},
     {"predict", "{'replicas':1}", WEIR_ERR_INVALID, "weir apply"},
-    {"pytorch", "{}", WEIR_ERR_UNSUPPORTED, "use a \"command\" job"},
-    {"spark", "{}", WEIR_ERR_INVALID, "$.kind: \"spark\" is none of"},
+    {"ray", "{}", WEIR_ERR_UNSUPPORTED, "use a \"command\" job"},
+    {"dance", "{}", WEIR_ERR_INVALID, "$.kind: \"dance\" is none of"},
 };
 
 START_TEST(a_specification_is_taken_or_told_what_is_wrong_where)

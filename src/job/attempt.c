@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char sql_load[] = "SELECT t.attempt, t.rank, t.exit_code, t.signal, j.id, j.kind, "
-                               "j.state, j.run, j.ion, j.pipeline, j.is_service, j.project"
+                               "j.state, j.run, j.ion, j.pipeline, j.is_service, j.project,"
+                               " (SELECT r.experiment FROM runs r WHERE r.id = j.run)"
                                " FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :task";
 static const char sql_on_node[] = "SELECT count(*) FROM attempts WHERE task = :task"
                                   " AND number = :number AND node = :node";
@@ -25,7 +26,8 @@ enum {
     ION,
     PIPELINE,
     IS_SERVICE,
-    PROJECT
+    PROJECT,
+    EXPERIMENT
 };
 
 /* A reported end has an exit code or a signal; a lost attempt has neither. */
@@ -62,6 +64,7 @@ weir_status weir_attempt_load(struct weir_txn *txn, const char *task, int64_t nu
                                  .ion = weir_stmt_text(row, ION, arena),
                                  .pipeline = weir_stmt_text(row, PIPELINE, arena),
                                  .project = weir_stmt_text(row, PROJECT, arena),
+                                 .experiment = weir_stmt_int(row, EXPERIMENT),
                                  .is_service = weir_stmt_int(row, IS_SERVICE) != 0};
     return WEIR_OK;
 }

@@ -20,6 +20,7 @@ struct weir_attempt {
     char *kind; /**< Of the job. */
     bool is_service;
     char *run;
+    int64_t experiment; /**< Of that run; 0 too where it has none. */
     char *ion;
     char *pipeline;
     char *project;

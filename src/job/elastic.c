@@ -55,6 +55,18 @@ bool weir_job_may_lose(const struct weir_job_state *state, const struct weir_tas
     return n >= state->job.min_tasks && !weir_job_is_ending(state);
 }
 
+/* It only serves those that do the work, and ends with them. */
+static bool is_helper(const struct weir_task *task)
+{
+    static const char *const roles[] = {"parameter_server", "server", "evaluator"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {
+        if (strcmp(task->role, roles[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool weir_job_work_is_done(const struct weir_job_state *state)
 {
     if (weir_job_is_elastic(state)) {
@@ -62,7 +74,7 @@ bool weir_job_work_is_done(const struct weir_job_state *state)
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        if (strcmp(task->role, "parameter_server") != 0 && !has_ended_well(task)) {
+        if (!is_helper(task) && !has_ended_well(task)) {
             return false;
         }
     }

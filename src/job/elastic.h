@@ -25,7 +25,8 @@ bool weir_job_has_begun(const struct weir_job_state *state);
 /** Does an elastic gang go on without this task? */
 bool weir_job_may_lose(const struct weir_job_state *state, const struct weir_task *task);
 
-/** Have the tasks that do a gang's work ended well? Parameter servers only serve them. */
+/** Have the tasks that do a gang's work ended well? Parameter servers, servers and evaluators only
+ *  serve them. */
 bool weir_job_work_is_done(const struct weir_job_state *state);
 
 /** The greatest attempt of the job and its tasks. */

@@ -77,7 +77,7 @@ static const struct weir_field task_fields[] = {
     WEIR_FIELD(weir_task, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
     WEIR_FIELD(weir_task, job,         TEXT, WEIR_FIELD_READ_ONLY, "", "Job"),
     WEIR_FIELD(weir_task, rank,        INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number in the gang, from 0"),
-    WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica or command"),
+    WEIR_FIELD(weir_task, role,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "worker, parameter_server, replica, command, server or evaluator"),
     WEIR_FIELD(weir_task, cpu_slots,   INT,  WEIR_FIELD_READ_ONLY, "", "CPU slots it takes"),
     WEIR_FIELD(weir_task, memory_bytes, INT, WEIR_FIELD_READ_ONLY, "bytes", "Memory it may use, which is kept for it; 0: no limit"),
     WEIR_FIELD(weir_task, n_accelerators, INT, WEIR_FIELD_READ_ONLY, "", "Accelerators that it asks for, all on one node"),

@@ -122,7 +122,8 @@ struct weir_task {
     char *id;
     char *job;
     int64_t rank;
-    char *role; /**< "worker", "parameter_server", "replica" or "command". */
+    char *role; /**< "worker", "parameter_server", "replica", "command", "server" or
+                          "evaluator". */
     int64_t cpu_slots;
     int64_t memory_bytes;      /**< What it may use, kept for it on its node; 0: it has no limit. */
     int64_t n_accelerators;    /**< Different devices of one node. */

@@ -136,7 +136,7 @@ class Api(unittest.TestCase):
         waiting = wait_until(lambda: self.server.get("/jobs/" + job["id"])["reason"], 10, "a reason")
         self.assertRegex(waiting, "(?i)cpu slot|node")
         self.assertIn("argv", self.refused(400, "POST", "/api/v1/jobs", {"name": "x", "kind": "command", "spec": {}}))
-        self.refused(501, "POST", "/api/v1/jobs", {"name": "x", "kind": "pytorch", "spec": {}})
+        self.refused(501, "POST", "/api/v1/jobs", {"name": "x", "kind": "ray", "spec": {}})
         cancelled = self.server.post(f"/jobs/{job['id']}/cancel")
         self.assertEqual(cancelled["state"], "CANCELLED")
         self.refused(409, "POST", f"/api/v1/jobs/{job['id']}/cancel", {})

@@ -111,7 +111,7 @@ class TwoMachines(unittest.TestCase):
         wait_until(lambda: (self.job("doors.training.1") or {}).get("state") in ("SUCCEEDED", "FAILED"), 60,
                    "the training to end")
         self.assertEqual(self.job("doors.training.1")["state"], "SUCCEEDED")
-        self.assertEqual([run["status"] for run in self.items("runs")], ["FINISHED"])
+        self.assertEqual({run["kind"]: run["status"] for run in self.items("runs")}, {"command": "FINISHED", "train": "FINISHED"})
         (frames / "door").mkdir()
         (frames / "door" / "1.pgm").write_bytes(drawn_face(1, 0))
         wait_until(lambda: self.items("decisions"), 60, "a decision of the replica")

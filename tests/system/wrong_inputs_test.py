@@ -114,7 +114,7 @@ FILES = [
     ("job submit", "kind: train\nspec: {}\n", 2, "$.name"),
     ("job submit", "name: t\nspec: {}\n", 2, "$.kind"),
     ("job submit", TRAIN.replace("train", "spark"), 2, "none of train, predict"),
-    ("job submit", TRAIN.replace("kind: train", "kind: pytorch"), 7, 'use a "command" job'),
+    ("job submit", TRAIN.replace("kind: train", "kind: ray"), 7, 'use a "command" job'),
     ("job submit", TRAIN + "prioritee: 3\n", 2, "prioritee"),
     ("job submit", TRAIN.replace("lenet", "lenett"), 2, 'did you mean "lenet"?'),
     ("job submit", TRAIN.replace("faces", "fases"), 4, 'did you mean "faces"?'),

@@ -1437,7 +1437,7 @@ export interface Task {
     node: string | null // Where it runs
     pid: number // Process on its node
     rank: number // Number in the gang, from 0
-    role: string // worker, parameter_server, replica or command
+    role: string // worker, parameter_server, replica, command, server or evaluator
     signal: number // Signal that killed it; 0 = none
     started_ms: Time | null // When its attempt was placed (ms)
     state: string // WAITING, STARTING, RUNNING, STOPPING, EXITED or LOST

@@ -1,0 +1,164 @@
+/* What the tasks of kinds that run a user's program are told. */
+#include "framework/framework.h"
+
+#include "base/test_main.h"
+
+#include <string.h>
+
+static struct weir_arena arena;
+static struct weir_error err;
+static struct weir_launch *launches;
+static size_t n_launches;
+static struct weir_job_request request;
+
+static weir_status plan(const char *kind, const char *spec_text)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *spec = json_loads(spec_text, 0, NULL);
+    ck_assert_ptr_nonnull(spec);
+    const struct weir_launch_job job = {.id = "j1",
+                                        .kind = kind,
+                                        .spec = spec,
+                                        .shared_dir = "/s",
+                                        .server_url = "http://h:1",
+                                        .secret = "ab",
+                                        .max_restarts = 2};
+    weir_status status = weir_framework_check(kind, spec, &arena, &err);
+    weir_status planned = weir_framework_plan(&job, &arena, &launches, &n_launches, &request, &err);
+    ck_assert_int_eq(status == WEIR_OK, planned == WEIR_OK);
+    return planned;
+}
+
+/* "env.RANK" of the definition of task i; an object or a list as JSON. NULL: it has none. */
+static const char *told(size_t i, const char *path)
+{
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *definition = json_loads(launches[i].definition, 0, NULL);
+    const json_t *value = definition;
+    char *parts = weir_arena_strdup(&arena, path), *rest;
+    for (char *part = strtok_r(parts, ".", &rest); part != NULL && value != NULL;
+         part = strtok_r(NULL, ".", &rest)) {
+        value = json_object_get(value, part);
+    }
+    if (value == NULL) {
+        return NULL;
+    }
+    return json_is_string(value) ? weir_arena_strdup(&arena, json_string_value(value))
+                                 : weir_json_text(value, &arena);
+}
+
+#define EXPECT_TOLD(i, path, wanted) ck_assert_pstr_eq(told((i), (path)), (wanted))
+
+START_TEST(torch_ranks_of_one_process_have_what_torchrun_gives)
+{
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"python3\",\"a.py\"],\"nodes\":3}"), WEIR_OK);
+    ck_assert_uint_eq(n_launches, 3);
+    EXPECT_TOLD(2, "env.RANK", "2");
+    EXPECT_TOLD(2, "env.LOCAL_RANK", "0");
+    EXPECT_TOLD(2, "env.GROUP_RANK", "2");
+    EXPECT_TOLD(2, "env.WORLD_SIZE", "3");
+    EXPECT_TOLD(2, "env.LOCAL_WORLD_SIZE", "1");
+    EXPECT_TOLD(2, "env.GROUP_WORLD_SIZE", "3");
+    EXPECT_TOLD(2, "env.ROLE_NAME", "default");
+    EXPECT_TOLD(2, "env.TORCHELASTIC_USE_AGENT_STORE", "False");
+    EXPECT_TOLD(2, "env.TORCHELASTIC_RUN_ID", "j1");
+    EXPECT_TOLD(2, "env.TORCHELASTIC_MAX_RESTARTS", "2");
+    EXPECT_TOLD(2, "meet.env.MASTER_ADDR", "{{0|@address}}");
+    EXPECT_TOLD(2, "meet.env.MASTER_PORT", "{{0|@port}}");
+    EXPECT_TOLD(2, "meet.env.TORCHELASTIC_RESTART_COUNT", "{{restarts}}");
+    EXPECT_TOLD(2, "meet.wait", "1");
+    EXPECT_TOLD(2, "meet.size", "3");
+    EXPECT_TOLD(2, "meet.launcher", "[]");
+    EXPECT_TOLD(2, "argv", "[\"python3\",\"a.py\"]");
+    EXPECT_TOLD(2, "checkpoint", "/s/checkpoints/j1");
+    ck_assert_int_eq(request.min_tasks, 0);
+}
+
+END_TEST
+
+/* The launcher's words, without those that are a program of two words: -c and its text. */
+static void expect_launcher(size_t i, const char *wanted)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *words = json_loads(told(i, "meet.launcher"), 0, NULL);
+    ck_assert_str_eq(json_string_value(json_array_get(words, 1)), "-c");
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_array_get(words, 2)), "torch.distributed.run"));
+    json_array_remove(words, 1);
+    json_array_remove(words, 1);
+    ck_assert_str_eq(weir_json_text(words, &arena), wanted);
+}
+
+START_TEST(several_processes_and_elastic_gangs_go_through_torchrun)
+{
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"/v/bin/python3.11\",\"a.py\",\"{{x}}\"],"
+                                     "\"nodes\":2,\"processes_per_node\":4}"),
+                     WEIR_OK);
+    expect_launcher(1, "[\"/v/bin/python3.11\",\"--nproc_per_node=4\","
+                       "\"--nnodes=2\",\"--node_rank=1\",\"--master_addr={{0|@address}}\","
+                       "\"--master_port={{0|@port}}\",\"--no_python\"]");
+    EXPECT_TOLD(1, "argv", "[\"/v/bin/python3.11\",\"a.py\",\"{{x}}\"]");
+    EXPECT_TOLD(1, "env.RANK", NULL);
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"./a\"],\"files\":{\"a\":\"#!\"},\"nodes\":"
+                                     "{\"min\":2,\"max\":4}}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 4);
+    ck_assert_int_eq(request.min_tasks, 2);
+    expect_launcher(
+        3, "[\"python3\",\"--nproc_per_node=1\","
+           "\"--nnodes=2:4\",\"--rdzv_backend=c10d\",\"--rdzv_endpoint={{0|@address:@port}}\","
+           "\"--rdzv_id=j1\",\"--rdzv_conf=is_host=false\",\"--max_restarts=4\","
+           "\"--no_python\"]");
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"python3\"],\"resources\":{\"accelerators\":8}}"),
+                     WEIR_OK);
+    ck_assert_ptr_nonnull(strstr(told(0, "meet.launcher"), "--nproc_per_node=8"));
+    ck_assert_int_eq(plan("pytorch", "{\"argv\":[\"a\"],\"nodes\":0}"), WEIR_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.message, "$.spec.nodes"));
+}
+
+END_TEST
+
+/* The cluster of TF_CONFIG, without the places for addresses. */
+START_TEST(tensorflow_tasks_are_told_their_type_and_the_cluster)
+{
+    ck_assert_int_eq(plan("tensorflow", "{\"argv\":[\"a\"],\"workers\":3}"), WEIR_OK);
+    ck_assert_uint_eq(n_launches, 3);
+    EXPECT_TOLD(1, "meet.env.TF_CONFIG",
+                "{\"cluster\":{\"worker\":[{{0-2|\"@address:@port\"|,}}]},"
+                "\"task\":{\"type\":\"worker\",\"index\":1}}");
+    EXPECT_TOLD(1, "meet.wait", "3");
+    ck_assert_str_eq(launches[1].role, "worker");
+    ck_assert_int_eq(plan("tensorflow", "{\"argv\":[\"a\"],\"workers\":2,\"parameter_servers\":1,"
+                                        "\"evaluator\":true}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 5);
+    static const char *const roles[] = {"worker", "server", "server", "parameter_server",
+                                        "evaluator"};
+    for (size_t i = 0; i < n_launches; i++) {
+        ck_assert_str_eq(launches[i].role, roles[i]);
+        ck_assert_int_eq(launches[i].rank, (int64_t)i);
+        EXPECT_TOLD(i, "meet.wait", "4");
+    }
+    EXPECT_TOLD(4, "meet.env.TF_CONFIG",
+                "{\"cluster\":{\"chief\":[{{0-0|\"@address:@port\"|,}}],"
+                "\"worker\":[{{1-2|\"@address:@port\"|,}}],\"ps\":[{{3-3|\"@address:@port\"|,}}]},"
+                "\"task\":{\"type\":\"evaluator\",\"index\":0}}");
+    ck_assert_int_eq(launches[3].cpu_slots, 0);
+    ck_assert_int_eq(
+        plan("tensorflow", "{\"argv\":[\"a\"],\"workers\":1000,\"parameter_servers\":1000}"),
+        WEIR_ERR_LIMIT);
+}
+
+END_TEST
+
+static void setup(void)
+{
+    weir_arena_init(&arena, 0);
+}
+
+static void teardown(void)
+{
+    weir_arena_fini(&arena);
+}
+
+WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_what_torchrun_gives,
+                    several_processes_and_elastic_gangs_go_through_torchrun,
+                    tensorflow_tasks_are_told_their_type_and_the_cluster)

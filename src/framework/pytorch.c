@@ -1,0 +1,164 @@
+#include "framework/program.h"
+
+#include <string.h>
+
+#define PROCESSES_MAX 64
+
+struct job_pytorch {
+    struct program program;
+    const json_t *nodes;
+    int64_t processes_per_node;
+};
+
+static const struct weir_option options[] = {
+    PROGRAM_OPTIONS(job_pytorch),
+    WEIR_OPT_JSON(
+        job_pytorch, nodes, "nodes", JSON, 0, NULL, 0, 0,
+        "Tasks of the gang, 1 to 1024, each with its processes; they may share a machine. "
+        "{min, max}: torchrun goes on with those that are left, and takes in others as "
+        "there is room. Else 1"),
+    WEIR_OPT_JSON(
+        job_pytorch, processes_per_node, "processes-per-node", INT, 0, "0", 0, PROCESSES_MAX,
+        "Processes of each task, started by torchrun if they are several; 0: one for each "
+        "of its accelerators, or one"),
+};
+
+/* What one rank is, and of how many. */
+struct ranks {
+    int64_t rank, n_nodes, n_processes;
+    bool is_elastic;
+};
+
+/* The environment that torchrun gives to a worker, where each task is one: torch 1.13,
+ * distributed/elastic/agent/server/local_elastic_agent.py. Rank 0 opens the store itself, which
+ * TORCHELASTIC_USE_AGENT_STORE says. */
+static void set_environment(const struct job_plan *plan, const struct ranks *ranks,
+                            json_t *definition)
+{
+    long long rank = ranks->rank, size = ranks->n_nodes;
+    program_env(definition, "LOCAL_RANK", "0");
+    program_env(definition, "RANK", "%lld", rank);
+    program_env(definition, "GROUP_RANK", "%lld", rank);
+    program_env(definition, "ROLE_RANK", "%lld", rank);
+    program_env(definition, "ROLE_NAME", "default");
+    program_env(definition, "LOCAL_WORLD_SIZE", "1");
+    program_env(definition, "WORLD_SIZE", "%lld", size);
+    program_env(definition, "GROUP_WORLD_SIZE", "%lld", size);
+    program_env(definition, "ROLE_WORLD_SIZE", "%lld", size);
+    program_env(definition, "TORCHELASTIC_MAX_RESTARTS", "%lld",
+                (long long)plan->job->max_restarts);
+    program_env(definition, "TORCHELASTIC_RUN_ID", "%s", plan->job->id);
+    program_env(definition, "TORCHELASTIC_USE_AGENT_STORE", "False");
+    program_meet_env(definition, "TORCHELASTIC_RESTART_COUNT", "{{restarts}}");
+    program_meet_env(definition, "NCCL_ASYNC_ERROR_HANDLING", "1");
+}
+
+/* The interpreter that the program is for. */
+static const char *interpreter_of(const struct program *program)
+{
+    const char *first = json_string_value(json_array_get(program->argv, 0));
+    const char *slash = strrchr(first, '/');
+    return strncmp(slash != NULL ? slash + 1 : first, "python", 6) == 0 ? first : "python3";
+}
+
+/* torchrun. That of torch 1.13 under Python 3.11, which is what Debian 12 has, does not understand
+ * the default of its own flag --redirects: Std's value 0 is no longer among those that it looks
+ * through. */
+static const char torchrun[] =
+    "import torch.distributed.elastic.multiprocessing as m\n"
+    "if m.Std.from_str('0') is None: m.Std.from_str = staticmethod(lambda v: m.Std(int(v)))\n"
+    "from torch.distributed.run import main\n"
+    "main()\n";
+
+/* torchrun's own flags, with underscores: torch before 2.0 knows no others. */
+static void set_launcher(const struct job_plan *plan, const struct program *program,
+                         const struct ranks *ranks, json_t *definition)
+{
+    program_meet_launcher(definition, "%s", interpreter_of(program));
+    program_meet_launcher(definition, "-c");
+    program_meet_launcher(definition, "%s", torchrun);
+    program_meet_launcher(definition, "--nproc_per_node=%lld", (long long)ranks->n_processes);
+    if (ranks->is_elastic) {
+        program_meet_launcher(definition, "--nnodes=%lld:%lld", (long long)plan->request.min_tasks,
+                              (long long)ranks->n_nodes);
+        program_meet_launcher(definition, "--rdzv_backend=c10d");
+        program_meet_launcher(definition, "--rdzv_endpoint={{0|@address:@port}}");
+        program_meet_launcher(definition, "--rdzv_id=%s", plan->job->id);
+        program_meet_launcher(definition, "--rdzv_conf=is_host=%s",
+                              ranks->rank == 0 ? "true" : "false");
+        program_meet_launcher(definition, "--max_restarts=%lld",
+                              (long long)WEIR_MAX(plan->job->max_restarts, ranks->n_nodes));
+    } else {
+        program_meet_launcher(definition, "--nnodes=%lld", (long long)ranks->n_nodes);
+        program_meet_launcher(definition, "--node_rank=%lld", (long long)ranks->rank);
+        program_meet_launcher(definition, "--master_addr={{0|@address}}");
+        program_meet_launcher(definition, "--master_port={{0|@port}}");
+    }
+    program_meet_launcher(definition, "--no_python");
+}
+
+static json_t *definition_of(const struct job_plan *plan, const struct program *program,
+                             const struct ranks *ranks)
+{
+    json_t *definition = program_definition(plan, ranks->rank, ranks->n_nodes);
+    program_meet(definition, ranks->n_nodes, 1);
+    /* Gloo looks for an address by the host's name, which on many machines leads to loopback. */
+    program_meet_env(definition, "GLOO_SOCKET_IFNAME", "{{interface}}");
+    if (ranks->n_processes > 1 || ranks->is_elastic) {
+        set_launcher(plan, program, ranks, definition);
+    } else {
+        program_meet_env(definition, "MASTER_ADDR", "{{0|@address}}");
+        program_meet_env(definition, "MASTER_PORT", "{{0|@port}}");
+        set_environment(plan, ranks, definition);
+    }
+    return definition;
+}
+
+static weir_status check_pytorch(const json_t *spec, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    struct weir_configured read;
+    int64_t n;
+    WEIR_TRY(weir_kind_read(&weir_job_pytorch, spec, "$.spec", arena, &read, err));
+    const struct job_pytorch *pytorch = read.options;
+    WEIR_TRY(program_check(&pytorch->program, spec, err));
+    return program_read_tasks(pytorch->nodes, "nodes", &n, err);
+}
+
+static weir_status plan_pytorch(struct job_plan *plan, struct weir_error *err)
+{
+    struct weir_configured read;
+    struct ranks ranks = {0};
+    WEIR_TRY(weir_kind_read(plan->kind, plan->job->spec, "$.spec", plan->arena, &read, err));
+    const struct job_pytorch *pytorch = read.options;
+    const struct program *program = &pytorch->program;
+    WEIR_TRY(program_check(program, plan->job->spec, err));
+    WEIR_TRY(program_read_tasks(pytorch->nodes, "nodes", &ranks.n_nodes, err));
+    WEIR_TRY(job_plan_room(plan, ranks.n_nodes, err));
+    plan->request.min_tasks = json_integer_value(json_object_get(pytorch->nodes, "min"));
+    ranks.is_elastic = plan->request.min_tasks > 0;
+    ranks.n_processes = pytorch->processes_per_node > 0
+                            ? pytorch->processes_per_node
+                            : WEIR_MAX(plan->request.accelerators.n, (int64_t)1);
+    for (ranks.rank = 0; ranks.rank < ranks.n_nodes; ranks.rank++) {
+        job_plan_add(plan, "worker", ranks.rank, program->cpu_slots, WEIGHT_WORKER,
+                     definition_of(plan, program, &ranks));
+    }
+    return WEIR_OK;
+}
+
+static const struct weir_job_ops ops = {
+    .names_datasets = true,
+    .is_tracked = true,
+    .check = check_pytorch,
+    .plan = plan_pytorch,
+};
+
+const struct weir_kind weir_job_pytorch = {
+    .name = "pytorch",
+    .doc = "A program of PyTorch as a gang of tasks that start together, each told what torchrun "
+           "tells it: MASTER_ADDR, MASTER_PORT, RANK, LOCAL_RANK, WORLD_SIZE. One that is started "
+           "again finds what it saved in the folder WEIR_CHECKPOINT.",
+    WEIR_KIND_OPTIONS(job_pytorch, options),
+    .ops = &ops,
+};

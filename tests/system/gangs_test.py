@@ -1,0 +1,221 @@
+"""Gangs of other frameworks over two agents in network namespaces: their ranks find each other, a lost one is replaced and the
+gang goes on from its checkpoint. What is not installed here is skipped."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import Server, WEIR, wait_until
+
+N_NODES = 2
+SWITCH = f"weirg{os.getpid() % 10000}s"
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
+TENSORFLOW = harness.ROOT / "build/venv-tf"
+
+TORCH = """
+import os, signal, sys
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1)
+saved = os.path.join(os.environ["WEIR_CHECKPOINT"], "model.pt")
+begin = 0
+if os.path.exists(saved):
+    state = torch.load(saved)
+    begin = state["step"]
+    model.load_state_dict(state["model"])
+net = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+for step in range(begin, 6):
+    torch.manual_seed(100 * step + rank)
+    x = torch.randn(32, 4)
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if rank == 0:
+        torch.save({"step": step + 1, "model": model.state_dict()}, saved + ".tmp")
+        os.replace(saved + ".tmp", saved)
+    dist.barrier()
+    if step == 2 and begin == 0 and rank == size - 1 and "die" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+total = torch.tensor([float(rank)])
+dist.all_reduce(total)
+same = [torch.zeros(1, 4) for _ in range(size)]
+dist.all_gather(same, model.weight.detach())
+assert all(torch.equal(one, same[0]) for one in same)
+print(f"rank {rank} of {size} local {os.environ['LOCAL_RANK']} began at {begin} sum {int(total)}", flush=True)
+"""
+
+FLOW = """
+import json, os
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    weights = tf.Variable(tf.zeros((4, 1)), aggregation=tf.VariableAggregation.MEAN)
+x = tf.random.stateless_normal((64, 4), (1, 2))
+data = tf.data.Dataset.from_tensor_slices((x, tf.reduce_sum(x, 1, keepdims=True))).batch(16)
+
+def train_on(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights - y) ** 2)
+    gradient = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, tape.gradient(loss, weights))
+    weights.assign_sub(0.1 * gradient)
+    return loss
+
+@tf.function
+def step(batch):
+    return strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(train_on, args=batch), axis=None)
+
+for epoch in range(4):
+    for batch in strategy.experimental_distribute_dataset(data):
+        loss = step(batch)
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+print(f"{task['type']} {task['index']} of {strategy.num_replicas_in_sync} loss {float(loss):.6f}", flush=True)
+"""
+
+
+def host(i):
+    return f"weirg{os.getpid() % 10000}h{i}"
+
+
+def inside(space):
+    return ["nsenter", f"--net=/run/netns/{space}"]
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+def make_network():
+    """A bridge in a namespace of its own, and N_NODES + 1 hosts on it; the last is the server's."""
+    ip("netns", "add", SWITCH)
+    ip("-n", SWITCH, "link", "add", "br0", "type", "bridge")
+    ip("-n", SWITCH, "link", "set", "br0", "up")
+    for i in range(N_NODES + 1):
+        ip("netns", "add", host(i))
+        ip("-n", host(i), "link", "set", "lo", "up")
+        ip("link", "add", "eth0", "netns", host(i), "type", "veth", "peer", "name", f"p{i}", "netns", SWITCH)
+        ip("-n", SWITCH, "link", "set", f"p{i}", "master", "br0", "up")
+        ip("-n", host(i), "addr", "add", f"10.79.0.{i + 1}/24", "dev", "eth0")
+        ip("-n", host(i), "link", "set", "eth0", "up")
+
+
+def remove_network():
+    for space in [SWITCH, *(host(i) for i in range(N_NODES + 1))]:
+        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
+
+
+class Gangs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("nsenter") is None:
+            raise unittest.SkipTest("network namespaces need root, ip and nsenter")
+        cls.addClassCleanup(remove_network)
+        try:
+            make_network()
+        except subprocess.CalledProcessError as error:
+            raise unittest.SkipTest(f"no network namespaces here: {error.stderr.strip()}") from None
+        cls.server = server = Server()
+        cls.addClassCleanup(cls.stop)
+        server.program = [*inside(host(N_NODES)), WEIR]
+        server.start("--listen", "0.0.0.0:0", "--no-agent")
+        url = f"http://10.79.0.{N_NODES + 1}:{server.url.rsplit(':', 1)[1]}"
+        for i in range(N_NODES):
+            token = cls.weir("node", "token", "--node", f"n{i}").splitlines()[0].split()[4]
+            share = ["--share", str(TENSORFLOW)] if TENSORFLOW.exists() else []
+            cls.on(i, "node", "join", url, token, "--node", f"n{i}", "--dir", cls.folder(i), "--cpu-slots", "4", *share)
+        wait_until(lambda: sum(node["state"] == "ready" for node in cls.items("nodes")) == N_NODES, 30, "two nodes")
+
+    @classmethod
+    def stop(cls):
+        for i in range(N_NODES):
+            subprocess.run([*inside(host(i)), WEIR, "agent", "stop", "--dir", cls.folder(i), "--timeout", "5"],
+                           capture_output=True, check=False)
+        cls.server.stop()
+
+    @classmethod
+    def folder(cls, i):
+        return str(cls.server.root / f"agent-{i}")
+
+    @classmethod
+    def on(cls, i, *arguments):
+        done = subprocess.run([*inside(host(i)), WEIR, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"weir {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    @classmethod
+    def weir(cls, *arguments):
+        return cls.on(N_NODES, *arguments, "--state", str(cls.server.state))
+
+    @classmethod
+    def items(cls, *words):
+        return json.loads(cls.weir("get", *words, "-o", "json"))["items"]
+
+    def run_job(self, name, kind, spec, seconds=60, **more):
+        """Submit a job, wait for its end. @return (its record, the logs of its tasks together)."""
+        document = self.server.root / f"{name}.json"
+        document.write_text(json.dumps({"name": name, "kind": kind, "spec": spec, **more}))
+        self.weir("job", "submit", "-f", str(document))
+        job = lambda: next(job for job in self.items("jobs") if job["name"] == name)
+        wait_until(lambda: job()["state"] in ("SUCCEEDED", "FAILED"), seconds, f"the end of {name}: {job()}")
+        tasks = self.items("tasks", job()["id"])
+        logs = [self.server.state / "logs" / f"{task['id']}.{task['attempt']}.log" for task in tasks]
+        text = "\n".join(log.read_text(errors="replace") for log in logs if log.exists())
+        return job(), tasks, text + "\n".join(task["message"] or "" for task in tasks)
+
+    def needs(self, path, what):
+        if not pathlib.Path(path).exists():
+            self.skipTest(f"{what} is not installed")
+
+    def test_torch_finds_its_ranks_and_goes_on_from_its_checkpoint(self):
+        self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
+        job, tasks, log = self.run_job("ddp", "pytorch", {
+            "argv": [PYTHON, "train.py", "die"], "files": {"train.py": TORCH}, "nodes": 2, "processes_per_node": 2,
+            "cpu_slots": 3}, max_restarts=2, seconds=120)
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        self.assertEqual(job["n_restarts"], 1)
+        for rank in range(4):
+            self.assertIn(f"rank {rank} of 4 local {rank % 2} began at 3 sum 6", log)
+        run = next(run for run in self.items("runs") if run["job"] == job["id"])
+        self.assertEqual((run["id"], run["status"], run["kind"]), (job["run"], "FINISHED", "pytorch"))
+
+    def test_torch_of_one_process_a_task(self):
+        self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
+        job, _, log = self.run_job("ddp-1", "pytorch", {
+            "argv": [PYTHON, "train.py"], "files": {"train.py": TORCH}, "nodes": 2, "cpu_slots": 3})
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertIn("rank 1 of 2 local 0 began at 0 sum 1", log)
+
+    def test_tensorflow_workers_mirror_each_other(self):
+        self.needs(TENSORFLOW / "bin/python3", "tensorflow (build/venv-tf)")
+        job, tasks, log = self.run_job("mirrored", "tensorflow", {
+            "argv": [str(TENSORFLOW / "bin/python3"), "train.py"], "files": {"train.py": FLOW}, "workers": 2, "cpu_slots": 3},
+            seconds=120)
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        said = sorted(line for line in log.splitlines() if line.startswith("worker "))
+        self.assertEqual([line.split(" loss ")[0] for line in said], ["worker 0 of 2", "worker 1 of 2"])
+        self.assertEqual(said[0].split(" loss ")[1], said[1].split(" loss ")[1])
+
+    def test_a_program_is_told_its_run_and_where_to_track(self):
+        job, tasks, log = self.run_job("told", "command", {
+            "argv": ["sh", "-c", "env | grep -E '^(MLFLOW|WEIR)_' | sort; touch $WEIR_CHECKPOINT/here"]})
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertIn(f"MLFLOW_RUN_ID={job['run']}", log)
+        self.assertIn(f"WEIR_RUN={job['run']}", log)
+        self.assertRegex(log, r"MLFLOW_TRACKING_URI=http://10.79.0.3:\d+/p/default\n")
+        self.assertRegex(log, r"MLFLOW_TRACKING_TOKEN=weir_task\.")
+        self.assertTrue((self.server.state / "checkpoints" / job["id"] / "here").exists())
+
+
+if __name__ == "__main__":
+    harness.main()
