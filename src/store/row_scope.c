@@ -18,6 +18,7 @@
     "(SELECT model FROM main.model_versions WHERE id = version))"
 #define OF_ION        "(SELECT project FROM main.ions WHERE name = ion)"
 #define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
+#define OF_SWEEP      "(SELECT project FROM main.sweeps WHERE id = sweep)"
 
 /* The name in a subject "NOUN/NAME" or "NOUN/NAME/…", whose noun and slash take so many bytes. */
 #define NAME_AT(n) "substr(subject, " #n " + 1, instr(substr(subject, " #n " + 1) || '/', '/') - 1)"
@@ -78,6 +79,8 @@ static const struct {
     {"ion_pipelines", OF_ION},
     {"ion_revisions", OF_ION},
     {"snapshots", "project"},
+    {"sweeps", "project"},
+    {"sweep_trials", OF_SWEEP},
     {"ion_candidates", OF_ION},
     {"ion_members", OF_ION},
     {"ion_replicas", OF_ION},
