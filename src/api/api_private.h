@@ -211,6 +211,12 @@ API_FN(api_event_list);
 API_FN(api_get);
 API_FN(api_delete);
 
+/* sweep.c */
+API_FN(api_sweep_create);
+API_FN(api_sweep_trials);
+API_FN(api_sweep_stop);
+API_FN(api_sweep_delete);
+
 /* queue.c */
 API_FN(api_queue_list);
 API_FN(api_queue_get);

@@ -26,6 +26,7 @@ static const char *const topic_texts[FEED_N_TOPICS] = {
     [FEED_MODELS] = "models",
     [FEED_NODES] = "nodes",
     [FEED_DEPLOYMENTS] = "deployments",
+    [FEED_SWEEPS] = "sweeps",
 };
 
 int feed_topic_from_text(const char *text)

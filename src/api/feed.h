@@ -22,6 +22,7 @@ enum feed_topic {
     FEED_MODELS,
     FEED_NODES,
     FEED_DEPLOYMENTS,
+    FEED_SWEEPS,
     FEED_N_TOPICS,
 };
 

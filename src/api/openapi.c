@@ -4,6 +4,7 @@
 
 #include "base/kind.h"
 #include "control/deploy.h"
+#include "sweep/doc.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -195,6 +196,9 @@ static json_t *body_schema(const struct api_route *route)
     }
     if (route->fn == api_deploy_put) {
         return weir_options_schema(control_deploy_options, CONTROL_DEPLOY_N_OPTIONS);
+    }
+    if (route->fn == api_sweep_create) {
+        return weir_options_schema(weir_sweep_doc_options, weir_sweep_doc_n_options);
     }
     return route->in != NULL && strcmp(route->method, "DELETE") != 0 ? schema_ref(route->in) : NULL;
 }

@@ -21,6 +21,7 @@
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/tenant.h"
+#include "sweep/sweep.h"
 #include "track/artifact.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
@@ -191,6 +192,19 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/explanation",
      "Why a job waits, since when, until when, and what would help", R(JOBS_READ), API_READ,
      API_WHOLE, NULL, NULL, NULL, 0, api_job_explain},
+    {"GET", API "/sweeps", "List sweeps", R(JOBS_READ), API_READ, API_LIST, NULL,
+     &weir_sweep_resource, "limit cursor newest state project name", 0, api_list},
+    {"POST", API "/sweeps", "Begin a sweep: trials of a job, each with other parameters",
+     R(JOBS_SUBMIT), API_WRITE, API_NOTIFY, NULL, &weir_sweep_resource, "dry_run", 4 * MIB,
+     api_sweep_create},
+    {"GET", API "/sweeps/{id}", "Look at a sweep", R(JOBS_READ), API_READ, 0, NULL,
+     &weir_sweep_resource, NULL, 0, api_get},
+    {"GET", API "/sweeps/{id}/trials", "List the trials of a sweep, by number", R(JOBS_READ),
+     API_READ, API_LIST, NULL, &weir_sweep_trial_resource, NULL, 0, api_sweep_trials},
+    {"POST", API "/sweeps/{id}/stop", "End a sweep with what it has; its jobs are cancelled",
+     R(JOBS_CANCEL), API_WRITE, API_NOTIFY, NULL, &weir_sweep_resource, NULL, 0, api_sweep_stop},
+    {"DELETE", API "/sweeps/{id}", "Delete a sweep that is over; its jobs and runs stay",
+     R(JOBS_SUBMIT), API_WRITE, 0, NULL, NULL, NULL, 0, api_sweep_delete},
     {"GET", API "/queues", "List queues: what is theirs, used, borrowed and waited for",
      R(QUEUES_READ), API_READ, API_LIST, NULL, &weir_queue_resource, NULL, 0, api_queue_list},
     {"GET", API "/queues/{name}", "Look at a queue", R(QUEUES_READ), API_READ, 0, NULL,

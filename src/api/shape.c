@@ -18,6 +18,7 @@
 #include "retain/retain.h"
 #include "store/event.h"
 #include "store/identity.h"
+#include "sweep/sweep.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
 #include "track/track.h"
@@ -744,6 +745,10 @@ const struct api_shape api_shapes[] = {
     SHAPE("joined node", NULL, "POST /api/v1/join", join_members),
     RECORD("node join", weir_node_join_resource, "created_by created_ms expires_ms",
            node_join_members),
+    PLAIN_RECORD("sweep", weir_sweep_resource,
+                 "name project state document method metric created_ms"),
+    PLAIN_RECORD("trial", weir_sweep_trial_resource,
+                 "sweep state parameters point rungs created_ms"),
     SHAPE("amounts", NULL, NULL, amount_members),
     RECORD("queue", weir_queue_resource, "priority min_run_ms idle_after_ms", queue_members),
     SHAPE("usage figures", NULL, NULL, usage_figures_members),

@@ -64,6 +64,11 @@
     X(cli_job_hold) \
     X(cli_job_requeue) \
     X(cli_job_priority) \
+    X(cli_sweep_run) \
+    X(cli_sweep_list) \
+    X(cli_sweep_get) \
+    X(cli_sweep_stop) \
+    X(cli_sweep_delete) \
     X(cli_queue_create) \
     X(cli_queue_set) \
     X(cli_queue_delete) \

@@ -19,13 +19,15 @@ const struct find_kind find_job = {"job", "/api/v1/jobs?newest=1&limit=1000",
                        find_delivery = {"alert-delivery",
                                         "/api/v1/alert-deliveries?newest=1&limit=1000", NULL, NULL},
                        find_token = {"token", "/api/v1/tokens?limit=1000", NULL, NULL},
-                       find_session = {"session", "/api/v1/sessions?limit=1000", NULL, NULL};
+                       find_session = {"session", "/api/v1/sessions?limit=1000", NULL, NULL},
+                       find_sweep = {"sweep", "/api/v1/sweeps?newest=1&limit=1000",
+                                     "/api/v1/sweeps?newest=1&limit=1&name={}", "name"};
 
 const struct find_kind *find_kind_of(const char *noun)
 {
     static const struct find_kind *const kinds[] = {&find_job,     &find_run,      &find_alert,
                                                     &find_silence, &find_delivery, &find_token,
-                                                    &find_session};
+                                                    &find_session, &find_sweep};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
         if (strcmp(kinds[i]->noun, noun) == 0) {
             return kinds[i];

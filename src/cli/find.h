@@ -17,7 +17,7 @@ struct find_kind {
 };
 
 extern const struct find_kind find_job, find_run, find_alert, find_silence, find_delivery,
-    find_token, find_session;
+    find_token, find_session, find_sweep;
 
 /** The kind that has this noun, singular; NULL if its records go by their names. */
 const struct find_kind *find_kind_of(const char *noun);

@@ -320,7 +320,8 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 const struct cli_command cli_explain = {
     .name = "explain",
     .usage = "NOUN | job JOB | "
-             "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action "
+             "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
+             "sweep-method|sweep-parameter "
              "[KIND]",
     .summary =
         "Say what the members of a record mean, why a job waits or failed, or what a kind is",
@@ -328,7 +329,8 @@ const struct cli_command cli_explain = {
         "weir explain sources lists the sources of frames that there are, weir explain source "
         "http says\n"
         "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "
-        "policies,\njob-kinds, drivers, receivers and alert-actions.",
+        "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods and "
+        "sweep-parameters.",
     .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(explain_options, explain_options),

@@ -17,6 +17,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/tenant.h"
+#include "sweep/sweep.h"
 #include "track/forgotten.h"
 #include "track/track.h"
 
@@ -50,6 +51,8 @@ const struct cli_noun cli_nouns[] = {
      1000,
      "shares.cpus.guarantee used.cpus borrowed.cpus shares.accelerators.guarantee "
      "used.accelerators borrowed.accelerators n_running n_waiting"},
+    {"sweeps", "sweep", &weir_sweep_resource, API "sweeps", "newest=1", API "sweeps/{}", NULL, "id",
+     "state project name", 1000, NULL},
     {"decisions", "decision", &weir_decision_resource, API "decisions", NULL, NULL, NULL, NULL,
      "ion pipeline camera verdict person label after", 1000, NULL},
     {"feedback", "feedback", &weir_feedback_resource, API "feedback", NULL, NULL, NULL, NULL,
@@ -92,6 +95,8 @@ const struct cli_noun cli_nouns[] = {
      "alias", "", 0, NULL},
     {"dataset-versions", "dataset-version", &weir_dataset_version_resource,
      API "datasets/{}/versions", NULL, NULL, "dataset", "version", "", 0, "n_forgotten"},
+    {"trials", "trial", &weir_sweep_trial_resource, API "sweeps/{}/trials", NULL, NULL, "sweep",
+     "number", "", 0, NULL},
     {"tasks", "task", &weir_task_resource, API "jobs/{}/tasks", NULL, NULL, "job", "id", "", 0,
      NULL},
     {"metrics", "metric", &weir_metric_resource, API "runs/{}/metrics", NULL, NULL, "run", NULL,

@@ -5,6 +5,7 @@
 #include "job/elastic.h"
 #include "job/task_device.h"
 #include "store/table.h"
+#include "sweep/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +124,11 @@ static weir_status end_job(struct control *control, struct weir_txn *txn,
     if (is_replica) {
         return WEIR_OK;
     }
-    bool is_success = strcmp(job->state, "SUCCEEDED") == 0;
+    bool is_trial, is_success = strcmp(job->state, "SUCCEEDED") == 0;
+    WEIR_TRY(weir_sweep_has_job(txn, job->id, &is_trial, err));
+    if (is_trial) {
+        return WEIR_OK; /* its sweep looks at it, and counts what fails */
+    }
     if (job->ion == NULL && strcmp(job->state, "FAILED") == 0) {
         return raise_failure(control, txn, job, err);
     }

@@ -117,6 +117,8 @@ struct control_job {
     const json_t *pinned;   /**< What weir_launch_job has; NULL: none. */
     int64_t max_restarts;
     const char *id;             /**< Chosen by the caller; NULL: made here. */
+    const char *run;            /**< Identifier of its run, likewise. */
+    const char *experiment;     /**< Of its run; NULL: its ION's, else the default one. */
     const char *resumed_from;   /**< Job whose checkpoint it goes on from; NULL if none. */
     const char *ion, *pipeline; /**< NULL for a job of its own. */
     int64_t training;
@@ -148,7 +150,7 @@ json_t *control_measure_spec(const struct weir_ion_doc_pipeline *doc, const char
 json_t *control_training_spec(const struct weir_ion_doc_pipeline *doc);
 
 /** Carry out one outbox action ("start_training", "stop_training", "start_prediction",
- *  "stop_prediction", "start_evaluation", "stop_evaluation", "start_replica", "stop_replica", "alert_action", "shift_deployment"). An action that
+ *  "stop_prediction", "start_evaluation", "stop_evaluation", "start_replica", "stop_replica", "start_trial", "stop_trial", "alert_action", "shift_deployment"). An action that
  *  has become pointless is WEIR_OK. */
 weir_status control_execute(struct control *control, struct weir_txn *txn, const char *kind,
                             const char *payload, struct weir_error *err) WEIR_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "control/preparer.h"
 #include "control/rollout.h"
 #include "control/scheduler.h"
+#include "control/sweeper.h"
 #include "control/watcher.h"
 #include "job/device.h"
 #include "job/task_device.h"
@@ -49,6 +50,7 @@ struct engine {
     struct watcher watcher;
     struct alerter alerter;
     struct preparer preparer;
+    struct sweeper sweeper;
     struct aside aside;
     struct scheduler *scheduler;
     struct work *work; /* Of the round that runs. */
@@ -573,6 +575,8 @@ static int64_t run_round(struct engine *engine)
     if (preparer_look(&engine->preparer, work.control.now_ms)) {
         due = WEIR_MIN(due, work.control.now_ms + FREEZE_LOOK_MS);
     }
+    int64_t sweeps_in = sweeper_look(&engine->sweeper, work.control.now_ms);
+    due = WEIR_MIN(due, work.control.now_ms + WEIR_MIN(sweeps_in, (int64_t)IDLE_MAX_MS));
     run_deployments(&work);
     int64_t outbox_due = run_outbox(&work);
     if (weir_mono_ms() >= engine->next_idle_mono_ms) {
@@ -584,6 +588,7 @@ static int64_t run_round(struct engine *engine)
     if (weir_mono_ms() >= engine->next_expire_mono_ms) {
         (void)run_write(&work, expire_identities);
         aside_sweep(&engine->aside, weir_mono_ms());
+        aside_sweep(&engine->sweeper.aside, weir_mono_ms());
         engine->next_expire_mono_ms = weir_mono_ms() + EXPIRE_EVERY_MS;
     }
     json_decref(work.control.publish);
@@ -651,6 +656,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                          .listener = config->listener,
                                          .freezer = config->freezer,
                                          .state_dir = engine->state_dir};
+    engine->sweeper = (struct sweeper){.store = config->store, .listener = config->listener};
     weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
     const struct scheduler_config scheduler = {.store = config->store,
                                                .listener = config->listener,
@@ -703,6 +709,7 @@ void engine_destroy(struct engine *engine)
         return;
     }
     aside_fini(&engine->aside);
+    aside_fini(&engine->sweeper.aside);
     scheduler_destroy(engine->scheduler);
     pthread_cond_destroy(&engine->woken);
     pthread_mutex_destroy(&engine->lock);

@@ -36,6 +36,13 @@ static char *make_id(struct weir_arena *arena)
     return id;
 }
 
+/* The identifier of the job's run. */
+static char *run_id(struct control *control, const struct control_job *wanted)
+{
+    return wanted->run != NULL ? weir_arena_strdup(control->arena, wanted->run)
+                               : make_id(control->arena);
+}
+
 static const char *spec_text(const json_t *spec, const char *name)
 {
     return json_string_value(json_object_get(spec, name));
@@ -43,6 +50,7 @@ static const char *spec_text(const json_t *spec, const char *name)
 
 /** What a job's run has beside what its record says. */
 struct tracked {
+    const char *experiment; /**< NULL: its ION's, else the default one. */
     const char *dataset;
     int64_t dataset_version;
     char *parameters;
@@ -53,7 +61,9 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
                               const struct weir_job *job, const json_t *spec,
                               const struct tracked *tracked, struct weir_error *err)
 {
-    const char *experiment = job->ion != NULL ? job->ion : WEIR_EXPERIMENT_DEFAULT;
+    const char *experiment = tracked->experiment != NULL ? tracked->experiment
+                             : job->ion != NULL          ? job->ion
+                                                         : WEIR_EXPERIMENT_DEFAULT;
     struct weir_run run = {
         .id = job->run,
         .name = job->name,
@@ -191,7 +201,7 @@ static weir_status resolve_training(struct control *control, struct weir_txn *tx
                             .parameters = weir_json_text(parameters, control->arena)};
     json_decref(parameters);
     json_decref(names);
-    job->run = make_id(control->arena);
+    job->run = run_id(control, wanted);
     json_object_set_new(spec, "run", json_string(job->run)); /* workers report to it */
     return status;
 }
@@ -224,7 +234,7 @@ static void track(struct control *control, const struct control_job *wanted, str
                             .dataset_version = wanted->dataset_version,
                             .parameters = weir_json_text(parameters, control->arena)};
     json_decref(parameters);
-    job->run = make_id(control->arena);
+    job->run = run_id(control, wanted);
 }
 
 static weir_status insert_job(struct control *control, struct weir_txn *txn,
@@ -343,10 +353,12 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         track(control, wanted, &job, spec, &tracked);
     }
     if (status == WEIR_OK && ops->pins_model) {
-        job.run = make_id(control->arena);
+        job.run = run_id(control, wanted);
         status = control_batch_resolve(control, txn, job.run, spec, &batch, err);
-        tracked = (struct tracked){batch.dataset, batch.dataset_version,
-                                   with_cause(control, batch.parameters, wanted->cause)};
+        tracked =
+            (struct tracked){.dataset = batch.dataset,
+                             .dataset_version = batch.dataset_version,
+                             .parameters = with_cause(control, batch.parameters, wanted->cause)};
         resolved.datasets = datasets = batch.datasets;
         resolved.pinned = pinned = batch.pinned;
     }
@@ -354,6 +366,7 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         job.spec = weir_json_text(spec, control->arena);
         status = insert_job(control, txn, &resolved, &job, spec, err);
     }
+    tracked.experiment = wanted->experiment;
     if (status == WEIR_OK && job.run != NULL) {
         status = insert_run(control, txn, &job, spec, &tracked, err);
     }

@@ -5,6 +5,7 @@
 #include "control/deploy.h"
 #include "control/evaluation.h"
 #include "control/rollout.h"
+#include "control/sweep.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -334,10 +335,12 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     bool is_alert = strcmp(kind, "alert_action") == 0;
     bool is_shift = strcmp(kind, "shift_deployment") == 0;
     bool is_replica = strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0;
-    if (is_replica || is_alert || is_shift) {
-        weir_status status = is_replica ? control_deploy_execute(control, txn, kind, object, err)
-                             : is_alert ? control_alert_action(control, txn, object, err)
-                                        : control_rollout_shift(control, txn, object, err);
+    bool is_trial = strcmp(kind, "start_trial") == 0 || strcmp(kind, "stop_trial") == 0;
+    if (is_replica || is_trial || is_alert || is_shift) {
+        weir_status status = is_trial     ? control_sweep_execute(control, txn, kind, object, err)
+                             : is_replica ? control_deploy_execute(control, txn, kind, object, err)
+                             : is_alert   ? control_alert_action(control, txn, object, err)
+                                          : control_rollout_shift(control, txn, object, err);
         json_decref(object);
         return status;
     }

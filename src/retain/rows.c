@@ -215,6 +215,16 @@ static const struct keyed sent_blobs = {
                " FROM sent_blobs WHERE hour_ms = CAST(:key AS BIGINT) LIMIT :n)"},
 };
 
+static const struct keyed sweeps = {
+    .count = "SELECT count(*) FROM sweeps WHERE " OVER,
+    .oldest = "SELECT min(ended_ms) FROM sweeps WHERE " OVER,
+    .keys = "SELECT id FROM sweeps WHERE " OVER
+            " AND ended_ms <= :before ORDER BY ended_ms, id LIMIT :n",
+    .remove = {"DELETE FROM sweep_trials WHERE id IN (SELECT t.id FROM sweep_trials t"
+               " JOIN sweeps s ON s.id = t.sweep WHERE s.id = :key AND s." OVER " LIMIT :n)",
+               "DELETE FROM sweeps WHERE id = :key AND " OVER},
+};
+
 static const struct rows {
     const struct numbered *numbered; /**< One of the two. */
     const struct keyed *keyed;
@@ -234,6 +244,7 @@ static const struct rows {
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions, .n_entries = 3},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .n_entries = 2},
     [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .n_entries = 7},
+    [WEIR_RETAIN_SWEEPS] = {.keyed = &sweeps, .n_entries = 4},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
     [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},

@@ -307,6 +307,7 @@ static const struct {
     {WEIR_RETAIN_JOBS,
      "'metrics', 'latest_metrics', 'run_parameters', 'run_tags', 'run_inputs', 'runs',"
      " 'tasks', 'task_devices', 'usage_meters', 'jobs'"},
+    {WEIR_RETAIN_SWEEPS, "'sweep_trials', 'sweeps'"},
     {WEIR_RETAIN_ACTIONS, "'outbox'"},
     {WEIR_RETAIN_USAGE, "'usage'"},
     {WEIR_RETAIN_USAGE_DAYS, "'usage'"},

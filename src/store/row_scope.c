@@ -39,7 +39,9 @@
                                        " WHEN 'project/' THEN " NAME_AT(                           \
                                            8) " WHEN 'deployment/' THEN (SELECT project "          \
                                               "FROM main.deployments WHERE name = " NAME_AT(       \
-                                                  11) ") END)"
+                                                  11) ") WHEN 'sweep/' THEN (SELECT project FROM " \
+                                                      "main.sweeps WHERE id = " NAME_AT(           \
+                                                          6) ") END)"
 
 /* Tables whose rows belong to projects, and SQL for the project of a row. */
 static const struct {

@@ -29,8 +29,8 @@ struct weir_sweep_rungs {
     WEIR_OPT_JSON(strct, member.min_resource, "min-resource", F64, 0, "1", 1e-9, 1e15,             \
                   "Where the first rung lies: no trial is stopped before"),                        \
         WEIR_OPT_JSON(strct, member.max_resource, "max-resource", F64, 0, "0", 0, 1e15,            \
-                      "A trial that has come so far is stopped, and has succeeded; jobs can name " \
-                      "it as {{max_resource}}; 0: it ends by itself"),                             \
+                      "A trial that goes beyond it is stopped, and has succeeded; jobs can name "  \
+                      "it as {{max_resource}}; 0: there is no such end"),                          \
         WEIR_OPT_JSON(strct, member.eta, "eta", INT, 0, "3", 2, 1000,                              \
                       "One in so many goes on at a rung; the next lies so many times as far"),     \
         WEIR_OPT_JSON(strct, member.resource, "resource", TEXT, 0, "step", 0, 0,                   \

@@ -65,12 +65,18 @@ static void note_job_end(struct stepping *step, struct weir_sweep_trial_state *t
                          const struct weir_sweep_observation *seen)
 {
     bool is_good = is_state(seen->job_state, "SUCCEEDED");
+    const struct weir_sweep_doc *doc = &step->state->doc;
+    if (is_good && is_state(trial->row.state, "RUNNING") && !isnan(seen->last_value) &&
+        (!doc->takes_best ||
+         weir_sweep_is_better(seen->last_value, trial->row.value, doc->maximizes))) {
+        trial->row.value = seen->last_value;
+    }
     if (is_state(trial->row.state, "STOPPING")) {
         end_trial(step, trial, trial->row.ends_as, trial->row.reason);
     } else if (is_good && isnan(trial->row.value)) {
-        end_trial(step, trial, "FAILED",
-                  weir_arena_printf(step->arena, "its job ended without metric \"%.80s\"",
-                                    step->state->doc.metric));
+        end_trial(
+            step, trial, "FAILED",
+            weir_arena_printf(step->arena, "its job ended without metric \"%.80s\"", doc->metric));
     } else if (is_good) {
         end_trial(step, trial, "SUCCEEDED", NULL);
     } else if (is_state(seen->job_state, "CANCELLED")) {
@@ -113,26 +119,38 @@ static void judge(struct stepping *step, struct weir_sweep_trial_state *trial, s
     }
 }
 
+static void stop_with_all(struct stepping *step, struct weir_sweep_trial_state *trial)
+{
+    const struct weir_sweep_rungs *rungs = &step->state->doc.rungs;
+    stop_trial(step, trial, "SUCCEEDED",
+               weir_arena_printf(step->arena, "it has come to %s %g", rungs->resource,
+                                 rungs->max_resource));
+}
+
+/* A job that ends by itself where its work does is left alone: it may have a model to register yet. */
 static void take_measure(struct stepping *step, struct weir_sweep_trial_state *trial,
                          const struct weir_sweep_measure *measure)
 {
     const struct weir_sweep_doc *doc = &step->state->doc;
     struct weir_sweep_trial *row = &trial->row;
+    double most = doc->rungs.max_resource > 0 ? doc->rungs.max_resource : INFINITY;
+    bool has_all = row->resource >= most;
     row->step = measure->step;
     row->resource = fmax(row->resource, measure->resource);
+    trial->is_changed = true;
+    if (has_all && row->resource > most) {
+        stop_with_all(step, trial);
+        return;
+    }
     if (!doc->takes_best || weir_sweep_is_better(measure->value, row->value, doc->maximizes)) {
         row->value = measure->value;
     }
-    trial->is_changed = true;
     while (row->resource >= weir_sweep_rungs_level(&doc->rungs, trial->n_rungs)) {
         trial->rung_values[trial->n_rungs++] = row->value;
         judge(step, trial, trial->n_rungs - 1);
     }
-    if (doc->rungs.max_resource > 0 && row->resource >= doc->rungs.max_resource &&
-        is_state(row->state, "RUNNING")) {
-        stop_trial(step, trial, "SUCCEEDED",
-                   weir_arena_printf(step->arena, "it has come to %s %g", doc->rungs.resource,
-                                     doc->rungs.max_resource));
+    if (row->resource > most && is_state(row->state, "RUNNING")) {
+        stop_with_all(step, trial);
     }
 }
 

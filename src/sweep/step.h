@@ -25,6 +25,7 @@ struct weir_sweep_observation {
     bool has_begun;                            /**< Its tasks have run. */
     const struct weir_sweep_measure *measures; /**< Those behind row.step, by step. */
     size_t n_measures;
+    double last_value; /**< Of the goal's metric, for programs that count no steps; NaN: none. */
 };
 
 enum weir_sweep_event_type {

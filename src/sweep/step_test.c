@@ -89,7 +89,7 @@ START_TEST(the_best_third_goes_on_and_who_is_stopped_has_not_failed)
     ck_assert_int_eq(world.state.sweep.best, 1);
     ck_assert_int_eq(world.state.sweep.n_stopped, 5);
     ck_assert_int_eq(world.state.sweep.n_failed, 0);
-    ck_assert_double_eq(world.state.sweep.work, 8);
+    ck_assert_double_eq(world.state.sweep.work, 9); /* the one that it did too much, too */
     world_close(&world);
 }
 
@@ -129,7 +129,7 @@ START_TEST(the_best_of_a_curve_is_kept_where_it_is_asked_for)
                by_number, 100);
     world_start_all(&world);
     tell((struct weir_sweep_observation){
-        .trial = 1, .job_state = "SUCCEEDED", .measures = all, .n_measures = 3});
+        .trial = 1, .job_state = "SUCCEEDED", .measures = all, .n_measures = 3, .last_value = 0.8});
     ck_assert_double_eq(world.state.sweep.best_value, 0.5);
     ck_assert_str_eq(world.state.sweep.state, "SUCCEEDED");
     world_close(&world);
@@ -201,8 +201,24 @@ START_TEST(a_job_that_ends_without_the_metric_has_failed)
 {
     world_open(&world, HEAD "\"trials\":1}", no_value, 1);
     world_start_all(&world);
-    tell((struct weir_sweep_observation){.trial = 1, .job_state = "SUCCEEDED"});
+    tell((struct weir_sweep_observation){
+        .trial = 1, .job_state = "SUCCEEDED", .last_value = (double)NAN});
     ck_assert_str_eq(world.state.trials[0].row.reason, "its job ended without metric \"loss\"");
+    world_close(&world);
+}
+
+END_TEST
+
+/* MLflow's client counts no steps unless it is told to: all of a curve is at step 0. */
+START_TEST(a_program_that_counts_no_steps_has_its_last_value)
+{
+    static const struct weir_sweep_measure first = {0, 0, 0.9};
+    world_open(&world, HEAD "\"trials\":1}", by_number, 100);
+    world_start_all(&world);
+    tell((struct weir_sweep_observation){
+        .trial = 1, .job_state = "RUNNING", .measures = &first, .n_measures = 1});
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "SUCCEEDED", .last_value = 0.3});
+    ck_assert_double_eq(world.state.sweep.best_value, 0.3);
     world_close(&world);
 }
 
@@ -230,4 +246,5 @@ WEIR_TEST_MAIN("sweep_step", as_many_as_may_be_are_wanted_and_one_more_when_one_
                who_stops_a_sweep_cancels_what_is_open, too_many_failures_end_it,
                when_its_time_is_over_it_ends_with_what_it_has,
                a_job_that_ends_without_the_metric_has_failed,
+               a_program_that_counts_no_steps_has_its_last_value,
                a_value_that_is_no_number_is_worse_than_any)

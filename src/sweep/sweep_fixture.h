@@ -140,6 +140,7 @@ static inline struct weir_sweep_observation world_observe(struct sweep_world *wo
         .has_begun = true,
         .measures = measures,
         .n_measures = n,
+        .last_value = (double)NAN,
     };
 }
 

@@ -29,6 +29,16 @@ KINDS = {
     "driver": ("src/cluster/drivers.def", "src/cluster/{}.c"),
     "receiver": ("src/notify/receivers.def", "src/notify/receiver/{}.c"),
     "alert-action": ("src/notify/actions.def", "src/notify/action/{}.c"),
+    "sweep-method": ("src/sweep/methods.def", "src/sweep/method/{}.c"),
+    "sweep-parameter": ("src/sweep/parameters.def", "src/sweep/parameter/{}.c"),
+}
+# Options that several kinds share, as a macro of this header.
+OPTION_MACROS = {
+    "PROGRAM_OPTIONS": "src/framework/program.h",
+    "WEIR_SWEEP_RUNGS_OPTIONS": "src/sweep/rungs.h",
+    "SWEEP_RANGE_MIN": "src/sweep/parameter/range.h",
+    "SWEEP_RANGE_MAX": "src/sweep/parameter/range.h",
+    "SWEEP_RANGE_POINTS": "src/sweep/parameter/range.h",
 }
 ION_KINDS = ("source", "sink", "stage", "policy")
 END = "<!-- end of generated part -->"
@@ -183,11 +193,13 @@ def option_tables(text):
         yield match[1], option_rows(braces_after(text, match.start()))
 
 
-def program_options():
-    """The rows that PROGRAM_OPTIONS puts into the tables of kinds that run a user's program."""
-    text = without_comments(read("src/framework/program.h")).replace("\\\n", "\n")
-    start = text.index("#define PROGRAM_OPTIONS(strct)") + len("#define PROGRAM_OPTIONS(strct)")
-    return parts(text[start:text.index("weir_status program_check(")])
+def shared_options(row):
+    """The rows that a macro of OPTION_MACROS puts into a kind's table; any other row is itself."""
+    name = row[:row.find("(")]
+    if name not in OPTION_MACROS:
+        return [row]
+    text = without_comments(read(OPTION_MACROS[name])).replace("\\\n", " ")
+    return parts(re.search(rf"#define {name}\([^)]*\)(.*)", text)[1])
 
 
 def load_kinds():
@@ -197,10 +209,10 @@ def load_kinds():
         for kind in re.findall(r"^WEIR_KIND\((\w+)\)$", read(registry), re.M):
             text = without_comments(read(pattern.format(kind)))
             body = braces_after(text, re.search(r"struct weir_kind \w+\s*=", text).start())
-            member = lambda name: string(re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
+            member = lambda name: string(re.search(rf'\.{name} =\s*((?:"(?:\\.|[^"\\])*"\s*)+)', body)[1])
             given = [row for match in re.finditer(r"struct weir_option \w+\[\]\s*=\s*\{", text)
                      for row in parts(braces_after(text, match.start()))]
-            given = [row for one in given for row in (program_options() if one.startswith("PROGRAM_OPTIONS(") else [one])]
+            given = [row for one in given for row in shared_options(one)]
             rows = [kind_option(row) for row in given if row.startswith(("WEIR_OPT_JSON(", "{"))]
             kinds.setdefault(noun, []).append((member("name"), member("doc"), rows))
     return kinds

@@ -738,7 +738,7 @@ export interface Kind {
     id: string // NOUN/NAME
     is_planned: boolean // Known, and not in this version
     name: string | null // What people write
-    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver or alert-action */
+    /** What it is a kind of: source, sink, stage, trigger, restart, policy, job-kind, driver, receiver, alert-action, sweep-method or sweep-parameter */
     noun: string | null
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
@@ -1414,6 +1414,31 @@ export interface StoredStatistics {
     stored: number // How many were stored; those that were there are not counted
 }
 
+/** GET /sweeps, GET /sweeps/{id} */
+export interface Sweep {
+    best: number // Number of the best trial; 0: none has a value yet
+    best_value: number | null // Its value
+    created_by: string | null // Who made it
+    created_ms: Time // When (ms)
+    document: unknown // What it was made from, with its seed
+    ended_ms: Time | null // When it was over (ms)
+    ends_as: string | null // While STOPPING: the state to come
+    id: string // Identifier
+    method: string // Kind of its method
+    metric: string // Metric of its goal
+    n_failed: number // Trials that failed
+    n_made: number // Trials so far
+    n_open: number // Of them, those that are not over
+    n_stopped: number // Trials that were stopped early
+    n_succeeded: number // Trials that had all their work
+    n_trials: number // Trials that there are to be, at most
+    name: string // Name
+    project: string // Project it belongs to
+    reason: string | null // Why it is stopping or over; null if it had all its trials
+    state: string // RUNNING, STOPPING, SUCCEEDED, FAILED or CANCELLED
+    work: number | null // How far its trials have come, added up, in the unit of its rungs
+}
+
 /** GET /jobs/{id}/tasks */
 export interface Task {
     accelerator_memory_bytes: number // Memory of each; 0: by share (bytes)
@@ -1498,6 +1523,27 @@ export interface Tombstone {
     person: string | null // Whose photos
     time_ms: Time // When they went (ms)
     version: number // Version that had the photos
+}
+
+/** GET /sweeps/{id}/trials */
+export interface Trial {
+    created_ms: Time // When it was chosen (ms)
+    ended_ms: Time | null // When it was over (ms)
+    ends_as: string | null // While STOPPING: the state to come
+    id: string // SWEEP:NUMBER
+    job: string | null // Its job
+    number: number // Number, from 1 on
+    parameters: unknown // What it tries, by name
+    point: unknown // The same as coordinates from 0 to 1
+    reason: string | null // Why it was stopped or failed
+    resource: number | null // How far it is, in the unit of the sweep's rungs
+    run: string | null // The run of that
+    rungs: unknown // Its values at the rungs that it has come to
+    started_ms: Time | null // When its job was seen to run first (ms)
+    state: string // WANTED, RUNNING, STOPPING, SUCCEEDED, STOPPED, FAILED or CANCELLED
+    step: number // Step of the last measurement that was looked at; -1: none
+    sweep: string // Sweep
+    value: number | null // Value of the goal's metric so far
 }
 
 export interface TriggerFiring {

@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-/* Beyond them not every whole number is a double. */
-#define INT_MAX_ABS 9007199254740992.0
-
 struct sweep_int {
     int64_t min, max, step, points;
     bool log;
@@ -73,11 +70,11 @@ static json_t *value(const void *options, double at)
 }
 
 static const struct weir_option options_of[] = {
-    WEIR_OPT_JSON(sweep_int, min, "min", INT, WEIR_OPTION_REQUIRED, NULL, -INT_MAX_ABS, INT_MAX_ABS,
+    WEIR_OPT_JSON(sweep_int, min, "min", INT, WEIR_OPTION_REQUIRED, NULL, -9e15, 9e15,
                   "Least value"),
-    WEIR_OPT_JSON(sweep_int, max, "max", INT, WEIR_OPTION_REQUIRED, NULL, -INT_MAX_ABS, INT_MAX_ABS,
+    WEIR_OPT_JSON(sweep_int, max, "max", INT, WEIR_OPTION_REQUIRED, NULL, -9e15, 9e15,
                   "Greatest value"),
-    WEIR_OPT_JSON(sweep_int, step, "step", INT, 0, "1", 1, INT_MAX_ABS,
+    WEIR_OPT_JSON(sweep_int, step, "step", INT, 0, "1", 1, 9e15,
                   "Values are min and whole steps above it"),
     WEIR_OPT_JSON(sweep_int, log, "log", BOOL, 0, "false", 0, 0,
                   "Each order of magnitude is equally likely"),

@@ -1,0 +1,72 @@
+/** Sweeps: what people ask for, and how far it is. */
+#include "control/sweep.h"
+#include "api/api_private.h"
+#include "base/secret.h"
+#include "job/job.h"
+
+#include "store/tenant.h"
+
+#include <string.h>
+
+/* The project is that of the row, and must be one of the caller's. */
+static weir_status check_project(struct api_call *call, struct weir_txn *txn,
+                                 struct weir_error *err)
+{
+    struct weir_project project;
+    const char *name = json_string_value(json_object_get(call->body, "project"));
+    return name == NULL || weir_txn_get(txn, &weir_project_resource, name, call->arena, &project,
+                                        NULL) == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                "$.project: there is no project \"%.60s\"; `weir get projects` "
+                                "lists them",
+                                name);
+}
+
+weir_status api_sweep_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_sweep sweep;
+    WEIR_TRY(check_project(call, txn, err));
+    /* A copy: a transaction may run twice, and the document is given its seed. */
+    WEIR_AUTO(weir_json_auto_free) json_t *document = json_deep_copy(call->body);
+    json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
+    WEIR_TRY(weir_secrets_restore(spec, NULL, WEIR_JOB_SECRETS, "$.job.spec", err));
+    WEIR_TRY(control_sweep_create(&control, txn, document, &sweep, err));
+    api_answer_record(call, &weir_sweep_resource, &sweep);
+    return WEIR_OK;
+}
+
+weir_status api_sweep_trials(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_sweep sweep;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("sweep", EQ, call->params[0])),
+                                     .order_by = "number", .limit = WEIR_SWEEP_TRIALS_MAX};
+    void *trials;
+    size_t n;
+    WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, call->params[0], call->arena, &sweep, err));
+    WEIR_TRY(weir_txn_list(txn, &weir_sweep_trial_resource, &query, call->arena, &trials, &n, NULL,
+                           err));
+    api_answer_list(call, &weir_sweep_trial_resource, trials, n, NULL);
+    return WEIR_OK;
+}
+
+weir_status api_sweep_stop(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_sweep sweep;
+    const struct weir_sweep_event stop = {
+        .type = WEIR_SWEEP_EVENT_STOP,
+        .note = weir_arena_printf(call->arena, "stopped by %s", call->actor)};
+    WEIR_TRY(control_sweep_event(&control, txn, call->params[0], &stop, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, call->params[0], call->arena, &sweep, err));
+    api_answer_record(call, &weir_sweep_resource, &sweep);
+    return WEIR_OK;
+}
+
+weir_status api_sweep_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_TRY(weir_sweep_delete(txn, call->params[0], err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}

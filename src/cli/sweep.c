@@ -1,0 +1,242 @@
+/** weir sweep run, list, get, stop, delete: many trials of one job, each with other parameters. */
+#include "cli/find.h"
+#include "cli/noun.h"
+
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define DOCUMENT_MAX_BYTES ((size_t)4 << 20)
+#define LOOK_EVERY_MS      500
+
+struct sweep_options {
+    struct cli_common common;
+    char *file;
+    bool is_following, is_dry_run;
+    int64_t limit;
+};
+
+static const struct weir_option plain_options[] = {CLI_COMMON_OPTIONS(sweep_options)};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(sweep_options),
+    WEIR_OPT(sweep_options, is_following, "follow", 'f', BOOL, NULL, 0, 0, NULL,
+             "Say how far it is until it is over; the exit status is 0 if it succeeds"),
+    WEIR_OPT(sweep_options, is_dry_run, "dry-run", 0, BOOL, NULL, 0, 0, NULL,
+             "Check it, and begin nothing"),
+};
+
+static const struct weir_option list_options[] = {
+    CLI_COMMON_OPTIONS(sweep_options),
+    WEIR_OPT(sweep_options, limit, "limit", 0, INT, "50", 1, 100000, "N", "At most so many"),
+};
+
+/* The document of a file; "-" is standard input. */
+static weir_status read_document(struct cli_call *call, const char *file, json_t **out,
+                                 struct weir_error *err)
+{
+    char *text;
+    size_t len;
+    const char *path = strcmp(file, "-") == 0 ? "/dev/stdin" : file;
+    WEIR_TRY(weir_file_read(path, DOCUMENT_MAX_BYTES, call->arena, &text, &len, err));
+    return weir_yaml_parse(text, len, file, false, out, err);
+}
+
+static void print_sweep(struct cli_call *call, const json_t *sweep)
+{
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    const char *reason = json_string_value(json_object_get(sweep, "reason"));
+    printf("sweep/%s %s: %s, %s of %s trials, %s open, %s stopped early, %s failed",
+           cli_short_id(id), cli_text(call, sweep, "name"), cli_text(call, sweep, "state"),
+           cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
+           cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
+           cli_text(call, sweep, "n_failed"));
+    if (json_integer_value(json_object_get(sweep, "best")) > 0) {
+        printf("; best: trial %s, %s %s", cli_text(call, sweep, "best"),
+               cli_text(call, sweep, "metric"), cli_text(call, sweep, "best_value"));
+    }
+    printf("%s%s\n", reason != NULL ? "; " : "", reason != NULL ? reason : "");
+}
+
+static bool is_over(const json_t *sweep)
+{
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    return state != NULL && strcmp(state, "RUNNING") != 0 && strcmp(state, "STOPPING") != 0;
+}
+
+/* A line whenever it has changed. */
+static weir_status follow(struct cli_call *call, const char *id, struct weir_error *err)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
+    const char *path = cli_path1(call, "/api/v1/sweeps/{}", id);
+    json_t *before = NULL;
+    bool has_ended = false;
+    while (!has_ended) {
+        json_t *sweep;
+        weir_status status = cli_rest(call, "GET", path, NULL, &sweep, err);
+        if (status != WEIR_OK) {
+            json_decref(before);
+            return status;
+        }
+        if (before == NULL || !json_equal(before, sweep)) {
+            print_sweep(call, sweep);
+            (void)fflush(stdout);
+        }
+        has_ended = is_over(sweep);
+        json_decref(before);
+        before = sweep;
+        if (!has_ended) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    const char *state = json_string_value(json_object_get(before, "state"));
+    call->exit_status = strcmp(state, "SUCCEEDED") == 0 ? 0 : 1;
+    json_decref(before);
+    return WEIR_OK;
+}
+
+static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
+{
+    const struct sweep_options *options = call->options;
+    json_t *document, *answer;
+    WEIR_TRY(read_document(call, call->words[0], &document, err));
+    weir_status status =
+        cli_rest(call, "POST", options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps",
+                 document, &answer, err);
+    json_decref(document);
+    WEIR_TRY(status);
+    char *id = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "id")));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else if (options->is_dry_run) {
+        printf("sweep %s is good: %s trials by method %s\n", cli_text(call, answer, "name"),
+               cli_text(call, answer, "n_trials"), cli_text(call, answer, "method"));
+    } else {
+        print_sweep(call, answer);
+    }
+    json_decref(answer);
+    return options->is_following && !options->is_dry_run ? follow(call, id, err) : WEIR_OK;
+}
+
+const struct cli_command cli_sweep_run = {
+    .name = "sweep run",
+    .usage = "FILE [--follow] [--dry-run]",
+    .summary = "Try a job with many parameters, and find those that do best",
+    .help = "FILE is YAML or JSON (- for standard input): name, job, parameters, goal, method, "
+            "trials, parallel.\n"
+            "\"{{NAME}}\" in the job's specification becomes the value of a parameter; a command "
+            "finds it as\nWEIR_PARAM_NAME, too. weir explain sweep-methods and sweep-parameters "
+            "list what there is.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, run_options),
+    .run = run_sweep_run,
+};
+
+static weir_status run_sweep_list(struct cli_call *call, struct weir_error *err)
+{
+    const struct sweep_options *options = call->options;
+    const struct cli_noun *noun = cli_noun_find("sweep");
+    json_t *list;
+    size_t n;
+    WEIR_TRY(cli_noun_list(call, noun, NULL, NULL, 0, options->limit, &list, err));
+    const struct cli_column *columns = cli_noun_columns(call, noun, &n);
+    cli_print_table(call, list, columns, n);
+    json_decref(list);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_sweep_list = {
+    .name = "sweep list",
+    .usage = "",
+    .summary = "List sweeps, newest first",
+    .flags = CLI_WIDE | CLI_YAML,
+    CLI_OPTIONS(sweep_options, list_options),
+    .run = run_sweep_list,
+};
+
+static weir_status run_sweep_get(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    json_t *sweep, *list;
+    size_t n;
+    const struct cli_noun *trials = cli_noun_find("trial");
+    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
+    WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, &sweep, err));
+    weir_status status = cli_noun_list(call, trials, id, NULL, 0, 100000, &list, err);
+    if (status == WEIR_OK && (cli_is_json(call) || cli_is_yaml(call))) {
+        json_object_set(sweep, "trials", json_object_get(list, "items"));
+        cli_print_object(call, sweep);
+    } else if (status == WEIR_OK) {
+        print_sweep(call, sweep);
+        const struct cli_column *columns = cli_noun_columns(call, trials, &n);
+        cli_print_table(call, list, columns, n);
+    }
+    if (status == WEIR_OK) {
+        json_decref(list);
+    }
+    json_decref(sweep);
+    return status;
+}
+
+const struct cli_command cli_sweep_get = {
+    .name = "sweep get",
+    .usage = "SWEEP",
+    .summary = "Show a sweep and its trials: what each tries, and what came of it",
+    .flags = CLI_WIDE | CLI_YAML,
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, plain_options),
+    .run = run_sweep_get,
+};
+
+static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    json_t *sweep;
+    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
+    WEIR_TRY(
+        cli_rest(call, "POST", cli_path1(call, "/api/v1/sweeps/{}/stop", id), NULL, &sweep, err));
+    if (cli_is_json(call)) {
+        cli_print_json(sweep);
+    } else {
+        print_sweep(call, sweep);
+    }
+    json_decref(sweep);
+    return WEIR_OK;
+}
+
+const struct cli_command cli_sweep_stop = {
+    .name = "sweep stop",
+    .usage = "SWEEP",
+    .summary = "End a sweep with what it has; the jobs of its trials are cancelled",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, plain_options),
+    .run = run_sweep_stop,
+};
+
+static weir_status run_sweep_delete(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/sweeps/{}", id), NULL, NULL, err));
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:s,s:b}", "noun", "sweep", "id", id, "deleted", 1));
+    } else {
+        printf("sweep/%s deleted; its jobs and runs stay\n", cli_short_id(id));
+    }
+    return WEIR_OK;
+}
+
+const struct cli_command cli_sweep_delete = {
+    .name = "sweep delete",
+    .usage = "SWEEP",
+    .summary = "Delete a sweep that is over; the jobs and runs of its trials stay",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, plain_options),
+    .run = run_sweep_delete,
+};
