@@ -1,5 +1,6 @@
 /** What an ION document names, in the store. */
 #include "api/ion_apply.h"
+#include "job/code.h"
 
 #include <string.h>
 
@@ -319,8 +320,33 @@ static weir_status find_defaults(struct ion_apply *apply, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/** A folder that a program brings along must have been sent for the project. */
+static weir_status find_code(struct ion_apply *apply, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char place[] = "$.spec";
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < apply->doc.n_pipelines && status == WEIR_OK; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+        struct weir_error cause = {0};
+        json_t *spec =
+            pipeline->parameters != NULL ? json_loads(pipeline->parameters, 0, NULL) : NULL;
+        if (spec != NULL) {
+            status = weir_code_bring(txn, apply->doc.project, spec, apply->call->now_ms, &cause);
+        }
+        json_decref(spec);
+        bool is_placed = strncmp(cause.message, place, sizeof place - 1) == 0;
+        if (status != WEIR_OK) {
+            (void)weir_error_set(err, status, "$.pipelines[%zu].parameters%s%s", i,
+                                 is_placed ? "" : ": ",
+                                 cause.message + (is_placed ? sizeof place - 1 : 0));
+        }
+    }
+    return status;
+}
+
 weir_status ion_apply_find(struct ion_apply *apply, struct weir_txn *txn, struct weir_error *err)
 {
+    WEIR_TRY(find_code(apply, txn, err));
     WEIR_TRY(find_datasets(apply, txn, err));
     WEIR_TRY(check_policies(apply, txn, err));
     WEIR_TRY(find_models(apply, txn, err));

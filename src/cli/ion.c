@@ -1,4 +1,5 @@
 /** weir apply, approve, reject, rollback, ion set-model, trigger, delete, member: change IONs. */
+#include "cli/apply_code.h"
 #include "cli/command.h"
 
 #include "base/file.h"
@@ -61,7 +62,7 @@ static void print_plan(struct cli_call *call, const json_t *answer)
     }
 }
 
-static weir_status apply_one(struct cli_call *call, const char *path, const json_t *document,
+static weir_status apply_one(struct cli_call *call, const char *path, json_t *document,
                              struct weir_error *err)
 {
     json_t *answer;
@@ -75,7 +76,10 @@ static weir_status apply_one(struct cli_call *call, const char *path, const json
                         : options->dry_run                   ? "/api/v1/ions?dry_run=1"
                         : options->sandbox                   ? "/api/v1/ions?mode=sandbox"
                                                              : "/api/v1/ions";
-    weir_status status = cli_rest(call, "POST", where, document, &answer, err);
+    weir_status status = apply_code_send(call, path, document, err);
+    if (status == WEIR_OK) {
+        status = cli_rest(call, "POST", where, document, &answer, err);
+    }
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", path);
         return status;
