@@ -18,6 +18,8 @@
  *   log         what the task wrote to standard output and error
  *   stop        {"grace_ms"}: please stop it                      written by the agent; with
  *               "interrupt": true by a shutdown (agent/shutdown.h)
+ *   ended.json, how it ended, and which files of its output were sent, while they are (output.h)
+ *   output.sent
  *   exit.json   how it ended                                      … after the log is complete
  *
  * Exactly once: whoever holds the lock looks for run.json first; where it is, the program is never

@@ -15,9 +15,9 @@
 #define CALL_TIMEOUT_MS 30000
 
 static const struct prepare_step steps[] = {
-    {"secrets", prepare_secrets},         {"code", prepare_code},
-    {"checkpoint", prepare_checkpoint},   {"meeting", prepare_meeting},
-    {"environment", prepare_environment},
+    {"secrets", prepare_secrets}, {"code", prepare_code},
+    {"output", prepare_output},   {"checkpoint", prepare_checkpoint},
+    {"meeting", prepare_meeting}, {"environment", prepare_environment},
 };
 
 /** A thread that waits for a stop request, and ends the call that is going on then. */

@@ -70,6 +70,7 @@ const char *prepare_get_env(const struct prepare *prepare, const char *name);
 /** The steps. */
 weir_status prepare_secrets(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_code(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status prepare_output(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_environment(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_meeting(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;

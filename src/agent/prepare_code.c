@@ -3,6 +3,7 @@
  * program, because what they fetch and run is the user's. */
 #include "agent/code_cache.h"
 #include "agent/launch.h"
+#include "agent/output.h"
 #include "agent/prepare.h"
 
 #include "base/clock.h"
@@ -220,6 +221,20 @@ weir_status prepare_code(struct prepare *prepare, struct weir_error *err)
         close(u.dir_fd);
     }
     return status;
+}
+
+/* ---- its output --------------------------------------------------------------------------------- */
+
+/* A preparation of an ION writes into the folder of its dataset instead. */
+weir_status prepare_output(struct prepare *prepare, struct weir_error *err)
+{
+    char path[TASK_PATH_BYTES];
+    if (prepare_get_env(prepare, "WEIR_OUTPUT") != NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_dir_make(task_path(path, prepare->dir, "work/" OUTPUT_FOLDER), 0700, err));
+    prepare_env(prepare, "WEIR_OUTPUT", path);
+    return WEIR_OK;
 }
 
 /* ---- what runs in front of the program ---------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "agent/disk_quota.h"
 #include "agent/disk_watch.h"
+#include "agent/ending.h"
 #include "agent/image_run.h"
 #include "agent/last_words.h"
 #include "agent/launch.h"
@@ -31,7 +32,6 @@
 #define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
-#define RECORD_PATIENCE_MS   60000 /* full disk */
 #define MEMBERS_MAX          4096
 #define SHELL_SIGNAL         128
 
@@ -322,23 +322,6 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
     }
 }
 
-/* exit.json, tried again while the disk is full. */
-static weir_status write_exit(const struct supervisor *s, const struct task_exit *record)
-{
-    struct weir_error err;
-    int64_t give_up_ms = weir_mono_ms() + RECORD_PATIENCE_MS;
-    weir_status status = task_exit_write(s->dir, record, &err);
-    while (status != WEIR_OK && weir_mono_ms() < give_up_ms) {
-        (void)poll(NULL, 0, TICK_MS);
-        status = task_exit_write(s->dir, record, &err);
-    }
-    if (status != WEIR_OK) {
-        weir_log(WEIR_LOG_ERROR, "exit_not_recorded", WEIR_KV_STR("dir", s->dir),
-                 WEIR_KV_STR("error", err.message));
-    }
-    return status;
-}
-
 /* The program was never started: exit statuses as a shell gives them. */
 static weir_status write_not_started(const struct supervisor *s, int exit_code, int signal_number,
                                      const char *message)
@@ -348,7 +331,7 @@ static weir_status write_not_started(const struct supervisor *s, int exit_code, 
                                .signal = signal_number,
                                .time_ms = weir_time_ms()};
     (void)snprintf(record.message, sizeof record.message, "%s", message);
-    return write_exit(s, &record);
+    return ending_write(s->dir, &record);
 }
 
 /* An earlier supervisor began this attempt and did not live to see its end. */
@@ -383,7 +366,7 @@ static weir_status settle_lost(struct supervisor *s)
         }
     }
     (void)snprintf(record.message, sizeof record.message, "lost: %s", why);
-    return write_exit(s, &record);
+    return ending_write(s->dir, &record);
 }
 
 /* Signals and stop requests arrive as readable descriptors. */
@@ -537,7 +520,7 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
         launch_explain(&failure, &s->task, &record);
     }
     weir_group_remove(&s->group);
-    return write_exit(s, &record);
+    return ending_finish(s->dir, document, &s->task, &record, s->signal_fd);
 }
 
 /* The lock is held: which of the steps has this attempt behind it? */
@@ -547,6 +530,10 @@ static weir_status settle(struct supervisor *s)
     struct weir_error err;
     int64_t grace_ms;
     if (task_has(s->dir, "exit.json")) {
+        return WEIR_OK;
+    }
+    if (task_has(s->dir, "ended.json") && open_events(s, &err) == WEIR_OK &&
+        ending_resume(s->dir, s->signal_fd) == WEIR_OK) {
         return WEIR_OK;
     }
     if (task_has(s->dir, "run.json")) {

@@ -338,10 +338,11 @@ weir_status task_run_read(const char *dir, struct task_run *out, struct weir_err
     return WEIR_OK;
 }
 
-weir_status task_exit_write(const char *dir, const struct task_exit *record, struct weir_error *err)
+static weir_status write_exit(const char *dir, const char *name, const struct task_exit *record,
+                              struct weir_error *err)
 {
     return write_record(
-        dir, "exit.json",
+        dir, name,
         json_pack("{s:s, s:I, s:i, s:i, s:s, s:I, s:I, s:I, s:I}", "state",
                   record->is_lost ? "lost" : "exited", "pid", (json_int_t)record->pid, "exit_code",
                   record->exit_code, "signal", record->signal, "message", record->message,
@@ -351,10 +352,22 @@ weir_status task_exit_write(const char *dir, const struct task_exit *record, str
         err);
 }
 
-weir_status task_exit_read(const char *dir, struct task_exit *out, struct weir_error *err)
+weir_status task_exit_write(const char *dir, const struct task_exit *record, struct weir_error *err)
+{
+    return write_exit(dir, "exit.json", record, err);
+}
+
+weir_status task_ended_write(const char *dir, const struct task_exit *record,
+                             struct weir_error *err)
+{
+    return write_exit(dir, "ended.json", record, err);
+}
+
+static weir_status read_exit(const char *dir, const char *name, struct task_exit *out,
+                             struct weir_error *err)
 {
     json_t *record;
-    WEIR_TRY(read_record(dir, "exit.json", &record, err));
+    WEIR_TRY(read_record(dir, name, &record, err));
     const char *state = json_string_value(json_object_get(record, "state"));
     *out = (struct task_exit){
         .is_lost = state == NULL || strcmp(state, "exited") != 0,
@@ -369,6 +382,16 @@ weir_status task_exit_read(const char *dir, struct task_exit *out, struct weir_e
     copy_text(record, "message", out->message, sizeof out->message);
     json_decref(record);
     return WEIR_OK;
+}
+
+weir_status task_exit_read(const char *dir, struct task_exit *out, struct weir_error *err)
+{
+    return read_exit(dir, "exit.json", out, err);
+}
+
+weir_status task_ended_read(const char *dir, struct task_exit *out, struct weir_error *err)
+{
+    return read_exit(dir, "ended.json", out, err);
 }
 
 weir_status task_stop_write(const char *dir, int64_t grace_ms, struct weir_error *err)

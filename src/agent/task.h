@@ -86,6 +86,12 @@ weir_status task_exit_write(const char *dir, const struct task_exit *record,
 weir_status task_exit_read(const char *dir, struct task_exit *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/** ended.json: the same, of a task whose output is being sent (output.h). */
+weir_status task_ended_write(const char *dir, const struct task_exit *record,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+weir_status task_ended_read(const char *dir, struct task_exit *out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
 /** stop: write the request, and read its grace (false: there is no request). */
 weir_status task_stop_write(const char *dir, int64_t grace_ms,
                             struct weir_error *err) WEIR_MUST_CHECK;

@@ -38,8 +38,8 @@ const struct api_route api_routes[] = {
     /*  method, pattern, summary, right, access, flags, in, out, query, body, fn */
     {"GET", "/health", "Is the server alive?", R(SELF), API_NONE, API_OPEN, NULL, NULL, NULL, 0,
      api_health},
-    {"GET", "/version", "The version of MLflow whose API this is, as its clients ask for it", R(SELF),
-     API_NONE, API_OPEN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_mlflow_version},
+    {"GET", "/version", "The version of MLflow whose API this is, as its clients ask for it",
+     R(SELF), API_NONE, API_OPEN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_mlflow_version},
     {"GET", "/metrics", "Figures for Prometheus", R(PLATFORM_READ), API_READ, API_BYTES_OUT, NULL,
      NULL, NULL, 0, api_prometheus},
     {"GET", "/login", "Page of a one-time link; its button logs in", R(SELF), API_READ,

@@ -5,9 +5,8 @@
 #include "base/rng.h"
 #include "base/uuid.h"
 #include "control/batch.h"
+#include "control/code.h"
 #include "framework/framework.h"
-#include "job/code.h"
-#include "job/secret.h"
 #include "store/table.h"
 #include "track/run.h"
 
@@ -85,6 +84,11 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
     WEIR_TRY(weir_experiment_ensure(txn, job->project, experiment, control->actor, control->now_ms,
                                     &run.experiment, err));
     WEIR_TRY(weir_run_insert(txn, &run, &number, err));
+    if (weir_job_ops_of(job->kind)->is_tracked) {
+        struct weir_tag tags[CONTROL_CODE_TAGS_MAX];
+        size_t n = control_code_tags(control, spec, tags);
+        WEIR_TRY(weir_run_tags_put(txn, number, tags, n, err));
+    }
     control_publish(control, "runs", weir_record_to_json(&weir_run_resource, &run));
     return WEIR_OK;
 }
@@ -304,15 +308,6 @@ static weir_status resolve_named(struct control *control, struct weir_txn *txn, 
     return WEIR_OK;
 }
 
-/* The code that it names is its project's, and its secrets are there. */
-static weir_status bring_along(struct control *control, struct weir_txn *txn,
-                               const struct weir_job *job, const json_t *spec,
-                               struct weir_error *err)
-{
-    WEIR_TRY(weir_code_bring(txn, job->project, spec, control->now_ms, err));
-    return weir_secrets_check(txn, job->project, spec, control->arena, err);
-}
-
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err)
@@ -340,7 +335,7 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         job.has_known_exits = ops->has_known_exits;
     }
     if (status == WEIR_OK) {
-        status = bring_along(control, txn, &job, spec, err);
+        status = control_code_bring(control, txn, job.project, spec, err);
     }
     if (status == WEIR_OK && ops->is_training) {
         status = resolve_training(control, txn, wanted, &job, spec, &tracked, err);

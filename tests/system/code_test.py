@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -205,6 +206,52 @@ class Code(unittest.TestCase):
         with self.assertRaises(HttpError) as refused:
             self.server.post(f"/jobs/{job}/restart")
         self.assertIn("hf-token", refused.exception.error["message"])
+
+    def artifacts(self, run, path=""):
+        found = {}
+        for item in self.server.get(f"/runs/{run}/artifacts?limit=5000&path={path}")["items"]:
+            found.update(self.artifacts(run, item["path"]) if item["is_folder"] else {item["path"]: item["bytes"]})
+        return found
+
+    def test_what_a_program_leaves_in_its_output_becomes_files_of_its_run(self):
+        out, _ = self.run_job("leaves", "--tasks", "2", "--", "python3", "-c", "if True:\n"
+                              " import os, pathlib\n"
+                              " o = pathlib.Path(os.environ['WEIR_OUTPUT'])\n"
+                              " (o / 'model').mkdir()\n"
+                              " (o / 'model/a b.bin').write_bytes(b'w' * 100000)\n"
+                              " (o / 'empty').write_text('')\n"
+                              " os.symlink('/etc/passwd', o / 'link'); os.symlink('/etc', o / 'folder'); os.mkfifo(o / 'pipe')\n")
+        self.assertIn("weir: 2 files of output kept", out)
+        self.assertIn("3 not kept", out)
+        run = self.newest("leaves")["run"]
+        self.assertEqual(self.artifacts(run), {"model/a b.bin": 100000, "empty": 0, "rank-1/model/a b.bin": 100000,
+                                               "rank-1/empty": 0})
+        data = self.server.request("GET", f"/api/v1/runs/{run}/artifacts/model/a%20b.bin", raw=True)
+        self.assertEqual(data, b"w" * 100000)
+        for replace in ("os.symlink('/etc', o)", "os.symlink('..', o)", "open(o, 'w').write('x')", "os.mkfifo(o)"):
+            out, _ = self.run_job("replaces", "--", "python3", "-c",
+                                  f"import os, shutil; o = os.environ['WEIR_OUTPUT']; shutil.rmtree(o); {replace}")
+            self.assertIn("no folder", out)
+            self.assertEqual(self.artifacts(self.newest("replaces")["run"]), {})
+
+    def test_a_supervisor_that_is_killed_while_output_is_sent_is_followed_by_one_that_goes_on(self):
+        job = self.server.post("/jobs", {"name": "many", "kind": "command", "spec": {"argv": [
+            "python3", "-c", "import os\nfor i in range(1500): open(os.environ['WEIR_OUTPUT'] + f'/{i}', 'w').write('x')"]}})["id"]
+        kills = 0
+        while self.server.get("/jobs/" + job)["state"] not in ENDED:
+            for folder in (self.server.state / "agent/tasks").iterdir():
+                if kills < 3 and (folder / "output.sent").exists() and not (folder / "exit.json").exists() and \
+                        json.loads((folder / "task.json").read_text())["job"] == job:
+                    n = len((folder / "output.sent").read_text().splitlines())
+                    wait_until(lambda: len((folder / "output.sent").read_text().splitlines()) > n or
+                               (folder / "exit.json").exists(), 20, "more to be sent")
+                    for pid in self.server.pids("--supervise " + str(folder)):
+                        os.kill(pid, signal.SIGKILL)
+                        kills += 1
+        self.assertGreater(kills, 0)
+        ended = self.server.get("/jobs/" + job)
+        self.assertEqual((ended["state"], ended["attempt"]), ("SUCCEEDED", 1), ended["reason"])
+        self.assertEqual(len(self.artifacts(ended["run"])), 1500)
 
 
 if __name__ == "__main__":

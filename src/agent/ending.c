@@ -1,0 +1,123 @@
+#include "agent/ending.h"
+
+#include "agent/output.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TICK_MS             1000
+#define RECORD_PATIENCE_MS  60000 /* full disk */
+#define STOPPED_PATIENCE_MS 60000 /* a person who cancels a job wants what it made */
+#define LEAVING_PATIENCE_MS 10000 /* the machine, or the agent, goes down */
+
+weir_status ending_write(const char *dir, const struct task_exit *record)
+{
+    struct weir_error err;
+    int64_t give_up_ms = weir_mono_ms() + RECORD_PATIENCE_MS;
+    weir_status status = task_exit_write(dir, record, &err);
+    while (status != WEIR_OK && weir_mono_ms() < give_up_ms) {
+        (void)poll(NULL, 0, TICK_MS);
+        status = task_exit_write(dir, record, &err);
+    }
+    if (status != WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "exit_not_recorded", WEIR_KV_STR("dir", dir),
+                 WEIR_KV_STR("error", err.message));
+    }
+    return status;
+}
+
+/** How long sending may take yet. */
+struct patience {
+    const char *dir;
+    int signal_fd;
+    int64_t give_up_ms; /* 0: as long as it takes */
+};
+
+static void shorten(struct patience *p, int64_t patience_ms)
+{
+    int64_t give_up_ms = weir_mono_ms() + patience_ms;
+    p->give_up_ms = p->give_up_ms == 0 ? give_up_ms : WEIR_MIN(p->give_up_ms, give_up_ms);
+}
+
+static bool must_end(void *context)
+{
+    struct patience *p = context;
+    struct signalfd_siginfo info;
+    int64_t grace_ms;
+    while (read(p->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD) {
+            shorten(p, LEAVING_PATIENCE_MS);
+        }
+    }
+    if (p->give_up_ms == 0 && task_stop_read(p->dir, &grace_ms)) {
+        shorten(p, task_is_interrupted(p->dir) ? LEAVING_PATIENCE_MS : STOPPED_PATIENCE_MS);
+    }
+    return p->give_up_ms != 0 && weir_mono_ms() >= p->give_up_ms;
+}
+
+/* Behind what the task wrote. Its length is the file's: a supervisor that was killed may have written here. */
+static void say_in_log(const char *dir, const char *line, struct task_exit *record)
+{
+    char path[TASK_PATH_BYTES];
+    struct stat info;
+    struct weir_error ignored;
+    int fd = open(task_path(path, dir, "log"), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (line[0] != '\0' && weir_fd_write_all(fd, line, strlen(line), &ignored) == WEIR_OK &&
+        weir_fd_write_all(fd, "\n", 1, &ignored) == WEIR_OK) {
+        (void)fsync(fd);
+    }
+    record->log_bytes = fstat(fd, &info) == 0 ? (int64_t)info.st_size : record->log_bytes;
+    close(fd);
+}
+
+weir_status ending_finish(const char *dir, const json_t *document, const struct task *task,
+                          struct task_exit *record, int signal_fd)
+{
+    char line[OUTPUT_LINE_BYTES];
+    struct output output;
+    struct weir_error err;
+    struct patience patience = {.dir = dir, .signal_fd = signal_fd};
+    if (!output_is_there(dir)) {
+        return ending_write(dir, record);
+    }
+    if (!task_has(dir, "ended.json") && task_ended_write(dir, record, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "end_not_recorded", WEIR_KV_STR("dir", dir),
+                 WEIR_KV_STR("error", err.message)); /* a kill now would lose the end */
+    }
+    output_read(dir, document, task, &output);
+    output_send(&output, must_end, &patience, line);
+    say_in_log(dir, line, record);
+    return ending_write(dir, record);
+}
+
+weir_status ending_resume(const char *dir, int signal_fd)
+{
+    char path[TASK_PATH_BYTES];
+    struct weir_arena arena;
+    struct weir_error err;
+    struct task task = {0};
+    struct task_exit record;
+    json_t *document WEIR_AUTO(weir_json_auto_free) = NULL;
+    WEIR_TRY(task_ended_read(dir, &record, &err));
+    weir_arena_init(&arena, 0);
+    weir_status status =
+        weir_json_load(task_path(path, dir, "task.json"), TASK_RECORD_MAX_BYTES, &document, &err);
+    if (status == WEIR_OK) {
+        status = task_from_json(document, &arena, &task, &err);
+    }
+    status = status == WEIR_OK ? ending_finish(dir, document, &task, &record, signal_fd)
+                               : ending_write(dir, &record);
+    weir_arena_fini(&arena);
+    return status;
+}
