@@ -196,7 +196,7 @@ static void put_pairs(struct weir_buf *buf, const char *name, const struct weir_
     (void)weir_buf_append(buf, "]", 1);
 }
 
-static weir_status put_inputs(struct weir_mlflow_call *call, struct weir_txn *txn,
+weir_status mlflow_put_inputs(struct weir_mlflow_call *call, struct weir_txn *txn,
                               struct weir_buf *buf, int64_t run, struct weir_error *err)
 {
     struct weir_run_input *inputs;
@@ -240,7 +240,7 @@ weir_status mlflow_put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
     WEIR_TRY(weir_run_tags(txn, run->number, call->arena, &pairs, &n, err));
     put_pairs(buf, "tags", pairs, n);
     (void)weir_buf_puts(buf, "}");
-    WEIR_TRY(put_inputs(call, txn, buf, run->number, err));
+    WEIR_TRY(mlflow_put_inputs(call, txn, buf, run->number, err));
     (void)weir_buf_puts(buf, "}");
     return WEIR_OK;
 }

@@ -30,6 +30,16 @@ MLFLOW_FN(mlflow_experiment_update);
 MLFLOW_FN(mlflow_experiment_set_tag);
 MLFLOW_FN(mlflow_experiment_delete_tag);
 
+/* search.c */
+MLFLOW_FN(mlflow_experiment_search);
+MLFLOW_FN(mlflow_run_search);
+MLFLOW_FN(mlflow_dataset_search);
+
+/* history.c */
+MLFLOW_FN(mlflow_history);
+MLFLOW_FN(mlflow_history_bulk);
+MLFLOW_FN(mlflow_history_interval);
+
 /* run.c */
 MLFLOW_FN(mlflow_run_create);
 MLFLOW_FN(mlflow_run_update);
@@ -143,6 +153,14 @@ void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run);
 weir_status mlflow_put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
                            struct weir_buf *buf, const struct mlflow_run *run,
                            struct weir_error *err) WEIR_MUST_CHECK;
+/** ,"inputs":{"dataset_inputs":[…]} of a run. */
+weir_status mlflow_put_inputs(struct weir_mlflow_call *call, struct weir_txn *txn,
+                              struct weir_buf *buf, int64_t run,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/** An experiment with its tags. */
+weir_status mlflow_put_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  struct weir_buf *buf, const struct weir_experiment *experiment,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 /** {"key", "value", "timestamp", "step"}, and "run_id" if it is not NULL. */
 void mlflow_put_metric(struct weir_buf *buf, const struct weir_metric *metric, const char *run_id);
 

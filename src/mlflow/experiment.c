@@ -34,18 +34,30 @@ static void put_experiment(struct weir_buf *buf, const struct weir_experiment *e
     (void)weir_buf_puts(buf, "]}");
 }
 
+weir_status mlflow_put_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  struct weir_buf *buf, const struct weir_experiment *experiment,
+                                  struct weir_error *err)
+{
+    struct weir_tag *tags;
+    size_t n;
+    WEIR_TRY(weir_experiment_tags(txn, experiment->id, call->arena, &tags, &n, err));
+    put_experiment(buf, experiment, tags, n);
+    return WEIR_OK;
+}
+
 static weir_status answer_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
                                      const struct weir_experiment *experiment,
                                      struct weir_error *err)
 {
     struct weir_buf buf;
-    struct weir_tag *tags;
-    size_t n;
-    WEIR_TRY(weir_experiment_tags(txn, experiment->id, call->arena, &tags, &n, err));
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"experiment\":");
-    put_experiment(&buf, experiment, tags, n);
+    weir_status status = mlflow_put_experiment(call, txn, &buf, experiment, err);
     (void)weir_buf_puts(&buf, "}");
+    if (status != WEIR_OK) {
+        weir_buf_fini(&buf);
+        return status;
+    }
     mlflow_answer_buf(call, &buf);
     return WEIR_OK;
 }

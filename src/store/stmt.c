@@ -195,6 +195,15 @@ char *weir_stmt_text(const struct weir_stmt *stmt, int i_column, struct weir_are
     return weir_arena_memdup(arena, text, (size_t)sqlite3_column_bytes(stmt->handle, i_column));
 }
 
+const char *weir_stmt_peek(const struct weir_stmt *stmt, int i_column, size_t *out_len)
+{
+    const char *text = (const char *)sqlite3_column_text(stmt->handle, i_column);
+    if (out_len != NULL) {
+        *out_len = (size_t)sqlite3_column_bytes(stmt->handle, i_column);
+    }
+    return text;
+}
+
 int64_t weir_stmt_int(const struct weir_stmt *stmt, int i_column)
 {
     return sqlite3_column_int64(stmt->handle, i_column);

@@ -76,6 +76,8 @@ weir_status weir_stmt_step(struct weir_stmt *stmt, bool *out_has_row,
 
 /** Values of the current row; columns count from 0. Text is copied; NULL for SQL NULL. */
 char *weir_stmt_text(const struct weir_stmt *stmt, int i_column, struct weir_arena *arena);
+/** The same in place: it lives until the next step, and *out_len (may be NULL) is its length. */
+const char *weir_stmt_peek(const struct weir_stmt *stmt, int i_column, size_t *out_len);
 int64_t weir_stmt_int(const struct weir_stmt *stmt, int i_column);
 double weir_stmt_f64(const struct weir_stmt *stmt, int i_column); /**< NaN for SQL NULL. */
 bool weir_stmt_is_null(const struct weir_stmt *stmt, int i_column);

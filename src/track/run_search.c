@@ -1,0 +1,332 @@
+#include "track/run_search.h"
+
+#include "base/grow.h"
+#include "store/stmt.h"
+
+#include <string.h>
+
+#define KEY_OF_NAME "(SELECT id FROM track_keys WHERE name = ?)"
+
+static const struct weir_search_attribute run_attributes[] = {
+    {"run_id", "r.id", false, false},
+    {"run_name", "r.name", false, false},
+    {"run name", "r.name", false, false},
+    {"name", "r.name", false, false},
+    {"status", "r.status", false, false},
+    {"artifact_uri",
+     "coalesce(r.artifact_root, 'mlflow-artifacts:/' || r.experiment || '/' || r.id || "
+     "'/artifacts')",
+     false, false},
+    {"user_id", "r.\"user\"", false, true},
+    {"user", "r.\"user\"", false, true},
+    {"start_time", "r.start_ms", true, false},
+    {"created", "r.start_ms", true, false},
+    {"end_time", "nullif(r.finished_ms, 0)", true, true},
+    {"experiment_id", "CAST(r.experiment AS TEXT)", false, false},
+    {"project", "r.project", false, false},
+    {"kind", "r.kind", false, false},
+    {"job", "r.job", false, true},
+    {"ion", "r.ion", false, true},
+};
+
+const struct weir_search_noun weir_run_noun = {
+    .name = "run",
+    .attributes = run_attributes,
+    .n_attributes = WEIR_ARRAY_LEN(run_attributes),
+    .exists =
+        {
+            [WEIR_SEARCH_METRIC] = "EXISTS (SELECT 1 FROM main.latest_metrics x WHERE x.run = "
+                                   "r.number AND x.key = " KEY_OF_NAME " AND "
+                                   "CASE x.is_nan WHEN 0 THEN x.value END",
+            [WEIR_SEARCH_PARAMETER] = "EXISTS (SELECT 1 FROM main.run_parameters x WHERE x.run = "
+                                      "r.number AND x.key = " KEY_OF_NAME " AND x.value",
+            [WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.run_tags x WHERE x.run = r.number AND "
+                                "x.key = " KEY_OF_NAME " AND x.value",
+            [WEIR_SEARCH_DATASET] = "EXISTS (SELECT 1 FROM main.run_inputs i JOIN "
+                                    "main.input_datasets d ON d.id = i.dataset WHERE i.run = "
+                                    "r.number AND ",
+        },
+    .join =
+        {
+            [WEIR_SEARCH_METRIC] = " LEFT JOIN main.latest_metrics o# ON o#.run = r.number AND "
+                                   "o#.key = " KEY_OF_NAME,
+            [WEIR_SEARCH_PARAMETER] = " LEFT JOIN main.run_parameters o# ON o#.run = r.number AND "
+                                      "o#.key = " KEY_OF_NAME,
+            [WEIR_SEARCH_TAG] = " LEFT JOIN main.run_tags o# ON o#.run = r.number AND o#.key = "
+                                "" KEY_OF_NAME,
+        },
+};
+
+static const struct weir_search_attribute experiment_attributes[] = {
+    {"name", "e.name", false, false},
+    {"experiment_id", "e.id", true, false},
+    {"creation_time", "e.created_ms", true, false},
+    {"last_update_time", "e.updated_ms", true, false},
+    {"project", "e.project", false, false},
+};
+
+const struct weir_search_noun weir_experiment_noun = {
+    .name = "experiment",
+    .attributes = experiment_attributes,
+    .n_attributes = WEIR_ARRAY_LEN(experiment_attributes),
+    .exists = {[WEIR_SEARCH_TAG] = "EXISTS (SELECT 1 FROM main.experiment_tags x WHERE "
+                                   "x.experiment = e.id AND x.key = ? AND x.value"},
+    .join = {[WEIR_SEARCH_TAG] = " LEFT JOIN main.experiment_tags o# ON o#.experiment = e.id AND "
+                                 "o#.key = ?"},
+};
+
+#define RUN_COLUMNS                                                                                \
+    "SELECT r.number, r.id, r.name, r.project, r.experiment, r.kind, r.status, r.job, r.ion,"      \
+    " r.pipeline, r.dataset, r.dataset_version, r.code_version, r.artifact_root, r.\"user\","      \
+    " r.created_by, r.created_ms, r.start_ms, r.finished_ms, r.deleted_ms"
+#define N_RUN_COLUMNS 20
+
+static const char *const view_conditions[] = {
+    [WEIR_VIEW_ACTIVE] = ".deleted_ms = 0",
+    [WEIR_VIEW_DELETED] = ".deleted_ms <> 0",
+    [WEIR_VIEW_ALL] = ".deleted_ms >= 0",
+};
+
+/* " AND x IN (?, …)", or " AND x = ?". */
+static void put_texts(struct weir_search_sql *sql, const char *column, const char *const *texts,
+                      size_t n)
+{
+    weir_search_sql_put(sql, " AND ");
+    weir_search_sql_put(sql, column);
+    weir_search_sql_put(sql, n == 1 ? " = ?" : " IN (");
+    for (size_t i = 0; i < n; i++) {
+        weir_search_sql_put(sql, n == 1 ? "" : i > 0 ? ", ?" : "?");
+        weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, texts[i]));
+    }
+    weir_search_sql_put(sql, n == 1 ? "" : ")");
+}
+
+static void put_experiments(struct weir_search_sql *sql, const int64_t *ids, size_t n)
+{
+    weir_search_sql_put(sql, n == 1 ? " AND r.experiment = ?" : " AND r.experiment IN (");
+    for (size_t i = 0; i < n; i++) {
+        weir_search_sql_put(sql, n == 1 ? "" : i > 0 ? ", ?" : "?");
+        weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, ids[i]));
+    }
+    weir_search_sql_put(sql, n == 1 ? "" : ")");
+}
+
+/* The values of "?" are bound in the order in which they stand: joins come before conditions. */
+static weir_status make_sql(const struct weir_run_search *search,
+                            const struct weir_search_columns *columns, struct weir_search_sql *sql,
+                            struct weir_error *err)
+{
+    weir_search_sql_put(sql, RUN_COLUMNS);
+    weir_search_sql_columns(sql, columns);
+    weir_search_sql_put(sql, " FROM main.runs r");
+    weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
+    weir_search_sql_put(sql, " WHERE r");
+    weir_search_sql_put(sql, view_conditions[search->view]);
+    if (search->n_experiments > 0) {
+        put_experiments(sql, search->experiments, search->n_experiments);
+    } else if (search->projects != NULL) {
+        put_texts(sql, "r.project", search->projects, search->n_projects);
+    }
+    if (search->filter != NULL) {
+        weir_search_sql_put(sql, " AND ");
+        weir_search_sql_filter(sql, &weir_run_noun, search->filter);
+    }
+    if (search->cursor != NULL) {
+        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
+    }
+    weir_search_sql_order(sql, columns);
+    weir_search_sql_put(sql, " LIMIT ?");
+    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
+    return sql->text.status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+}
+
+static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct weir_run_row *out)
+{
+    *out = (struct weir_run_row){.number = weir_stmt_int(stmt, 0)};
+    struct weir_run *run = &out->record;
+
+    struct {
+        char **text;
+        int column;
+    } const texts[] = {{&run->id, 1},
+                       {&run->name, 2},
+                       {&run->project, 3},
+                       {&run->kind, 5},
+                       {&run->status, 6},
+                       {&run->job, 7},
+                       {&run->ion, 8},
+                       {&run->pipeline, 9},
+                       {&run->dataset, 10},
+                       {&run->code_version, 12},
+                       {&run->artifact_root, 13},
+                       {&run->user, 14},
+                       {&run->created_by, 15}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
+        *texts[i].text = weir_stmt_text(stmt, texts[i].column, arena);
+    }
+    run->experiment = weir_stmt_int(stmt, 4);
+    run->dataset_version = weir_stmt_int(stmt, 11);
+    run->created_ms = weir_stmt_int(stmt, 16);
+    run->start_ms = weir_stmt_int(stmt, 17);
+    run->finished_ms = weir_stmt_int(stmt, 18);
+    run->deleted_ms = weir_stmt_int(stmt, 19);
+}
+
+static weir_status read_page(struct weir_txn *txn, const struct weir_run_search *search,
+                             const struct weir_search_columns *columns,
+                             const struct weir_search_sql *sql, struct weir_arena *arena,
+                             struct weir_run_row **out, size_t *out_n, char **out_next,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    size_t cap = 0;
+    *out = NULL;
+    *out_n = 0;
+    *out_next = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
+    for (;;) {
+        bool has_row;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            *out_next = NULL;
+            return WEIR_OK;
+        }
+        if (*out_n == search->limit) {
+            return WEIR_OK; /* *out_next is of the row before */
+        }
+        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
+        read_run(stmt, arena, &(*out)[(*out_n)++]);
+        if (*out_n == search->limit) {
+            *out_next = weir_search_cursor(stmt, N_RUN_COLUMNS, columns, arena);
+        }
+        WEIR_TRY(weir_arena_check(arena, "runs", err));
+    }
+}
+
+weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *search,
+                            struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
+                            char **out_next, struct weir_error *err)
+{
+    struct weir_search_sql sql;
+    struct weir_search_columns columns;
+    *out = NULL;
+    *out_n = 0;
+    *out_next = NULL;
+    if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
+        return WEIR_OK;
+    }
+    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
+    weir_search_columns_add(&columns, "r.start_ms", true, WEIR_BIND_TYPE_INT);
+    weir_search_columns_add(&columns, "r.id", false, WEIR_BIND_TYPE_TEXT);
+    weir_search_sql_init(&sql, arena);
+    weir_status status = make_sql(search, &columns, &sql, err);
+    if (status == WEIR_OK) {
+        status = read_page(txn, search, &columns, &sql, arena, out, out_n, out_next, err);
+    }
+    weir_search_sql_fini(&sql);
+    return status;
+}
+
+/* ---- experiments ------------------------------------------------------------------------------- */
+
+#define EXPERIMENT_COLUMNS                                                                         \
+    "SELECT e.id, e.project, e.name, e.artifact_location, e.created_by, e.created_ms,"             \
+    " e.updated_ms, e.deleted_ms"
+#define N_EXPERIMENT_COLUMNS 8
+
+static struct weir_experiment read_experiment(struct weir_stmt *stmt, struct weir_arena *arena)
+{
+    return (struct weir_experiment){.id = weir_stmt_int(stmt, 0),
+                                    .project = weir_stmt_text(stmt, 1, arena),
+                                    .name = weir_stmt_text(stmt, 2, arena),
+                                    .artifact_location = weir_stmt_text(stmt, 3, arena),
+                                    .created_by = weir_stmt_text(stmt, 4, arena),
+                                    .created_ms = weir_stmt_int(stmt, 5),
+                                    .updated_ms = weir_stmt_int(stmt, 6),
+                                    .deleted_ms = weir_stmt_int(stmt, 7)};
+}
+
+static weir_status make_experiment_sql(const struct weir_experiment_search *search,
+                                       const struct weir_search_columns *columns,
+                                       struct weir_search_sql *sql, struct weir_error *err)
+{
+    weir_search_sql_put(sql, EXPERIMENT_COLUMNS);
+    weir_search_sql_columns(sql, columns);
+    weir_search_sql_put(sql, " FROM main.experiments e");
+    weir_search_sql_joins(sql, &weir_experiment_noun, search->orders, search->n_orders);
+    weir_search_sql_put(sql, " WHERE e");
+    weir_search_sql_put(sql, view_conditions[search->view]);
+    if (search->projects != NULL) {
+        put_texts(sql, "e.project", search->projects, search->n_projects);
+    }
+    if (search->filter != NULL) {
+        weir_search_sql_put(sql, " AND ");
+        weir_search_sql_filter(sql, &weir_experiment_noun, search->filter);
+    }
+    if (search->cursor != NULL) {
+        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
+    }
+    weir_search_sql_order(sql, columns);
+    weir_search_sql_put(sql, " LIMIT ?");
+    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
+    return sql->text.status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+}
+
+static weir_status read_experiments(struct weir_txn *txn, size_t limit,
+                                    const struct weir_search_columns *columns,
+                                    const struct weir_search_sql *sql, struct weir_arena *arena,
+                                    struct weir_experiment **out, size_t *out_n, char **out_next,
+                                    struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    size_t cap = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
+    for (;;) {
+        bool has_row;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            *out_next = NULL;
+            return WEIR_OK;
+        }
+        if (*out_n == limit) {
+            return WEIR_OK;
+        }
+        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
+        (*out)[(*out_n)++] = read_experiment(stmt, arena);
+        if (*out_n == limit) {
+            *out_next = weir_search_cursor(stmt, N_EXPERIMENT_COLUMNS, columns, arena);
+        }
+        WEIR_TRY(weir_arena_check(arena, "experiments", err));
+    }
+}
+
+weir_status weir_experiment_search(struct weir_txn *txn,
+                                   const struct weir_experiment_search *search,
+                                   struct weir_arena *arena, struct weir_experiment **out,
+                                   size_t *out_n, char **out_next, struct weir_error *err)
+{
+    struct weir_search_sql sql;
+    struct weir_search_columns columns;
+    *out = NULL;
+    *out_n = 0;
+    *out_next = NULL;
+    if (search->projects != NULL && search->n_projects == 0) {
+        return WEIR_OK;
+    }
+    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
+    weir_search_columns_add(&columns, "e.updated_ms", true, WEIR_BIND_TYPE_INT);
+    weir_search_columns_add(&columns, "e.id", true, WEIR_BIND_TYPE_INT);
+    weir_search_sql_init(&sql, arena);
+    weir_status status = make_experiment_sql(search, &columns, &sql, err);
+    if (status == WEIR_OK) {
+        status =
+            read_experiments(txn, search->limit, &columns, &sql, arena, out, out_n, out_next, err);
+    }
+    weir_search_sql_fini(&sql);
+    return status;
+}
