@@ -5,7 +5,7 @@ import fake_serve
 
 ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin"]
 MATRIX = {  # who may, besides an admin
-    "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "operate nodes": ["operator", "ml-engineer"],
+    "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "change runs": ROLES[4:6], "operate nodes": ["operator", "ml-engineer"],
     "change queues": [], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
     "apply ions": ROLES[4:6], "change alert rules": ["operator"], "change alert receivers": [], "acknowledge alerts": ["operator"], "promote ions": ["operator", "ml-engineer"], "pause ions": ["operator", "ml-engineer"], "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,
 }
@@ -75,6 +75,9 @@ def kinds():
                      option("network", "text", "host or none", default="host", words=["host", "none"]), *common]},
         {"id": "job-kind/quantum", "noun": "job-kind", "plural": "job-kinds", "name": "quantum", "is_planned": False, "doc": "Anneals.",
          "options": [option("qubits", "integer", "How many", required=True, minimum=1, maximum=64), *common]},
+        {"id": "job-kind/pytorch", "noun": "job-kind", "plural": "job-kinds", "name": "pytorch", "is_planned": False, "doc": "A program of PyTorch as a gang.",
+         "options": [option("argv", "array", "The program and its arguments", required=True), option("code", "any", "Its files"), option("python", "text", "Python packages"),
+                     option("secrets", "array", "Secrets, as NAME or VARIABLE=NAME"), option("nodes", "any", "Nodes"), option("processes_per_node", "integer", "Processes", default=1, minimum=1), *common]},
         {"id": "job-kind/mpi", "noun": "job-kind", "plural": "job-kinds", "name": "mpi", "is_planned": True, "doc": None, "options": None},
         {"id": "job-kind/train", "noun": "job-kind", "plural": "job-kinds", "name": "train", "is_planned": False, "doc": "Trains.",
          "options": [option("steps", "integer", "Mini-batches", minimum=1), option("optimizer", "text", "How weights are changed", words=["sgd", "adam"]), option("seed", "integer", "Of all that is drawn by lot")]},
@@ -147,6 +150,8 @@ def queue_series(query):
 
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
+    if parts[0] == "projects" and parts[-1] == "secrets":
+        return [{"id": f"{parts[1]}/{name}", "name": name, "project": parts[1], "created_by": "admin", "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(0)} for name in ("HF_TOKEN", "WANDB")]
     if path == "roles":
         return roles()
     if parts[0] == "nodes" and len(parts) == 2:

@@ -160,6 +160,28 @@ class SubmitTest(WithPage):
         page.one('.panel-head a[href*="as=rest"]').click()
         page.has_text(".code pre", '"kind": "command"')
 
+    def test_a_gang_with_code_of_a_repository_and_secrets_has_its_command(self):
+        page = self.page
+        page.go("jobs/new?kind=pytorch&as=cli")
+        page.has_text("main", "There are HF_TOKEN, WANDB")
+        for name, text in (("name", "ddp"), ("argv", "python3 train.py"), ("code.git", "https://git.example/a.git"), ("code.commit", "8b21c0de"), ("nodes", "2"), ("processes_per_node", "4"),
+                           ("resources.accelerators", "4")):
+            page.one(f'input[name="{name}"]').send_keys(text)
+        page.one('textarea[name="secrets"]').send_keys("TOKEN=HF_TOKEN\nWANDB")
+        page.has_text(".code pre", "WANDB")
+        command = page.text(".code pre")
+        self.assertEqual(command.replace(" \\\n    ", " ").strip(),
+                         "weir job run ddp --project default --kind pytorch --secret HF_TOKEN=TOKEN --secret WANDB --nodes 2 --set processes_per_node=4"
+                         " --gpus 4 --git https://git.example/a.git@8b21c0de -- python3 train.py")
+        page.one('textarea[name="python"]').send_keys("torch==2.5.1")
+        page.has_text(".code pre", "weir job submit -f -")
+        page.js("window.scrollTo(0, 0)")
+        page.button("Submit").click()
+        page.has_text("#job-title", "ddp")
+        body = json.loads(next(one for one in self.state.requests if one[1] == "/api/v1/jobs")[3])
+        self.assertEqual(body["spec"], {"argv": ["python3", "train.py"], "code": {"git": "https://git.example/a.git", "commit": "8b21c0de"}, "python": "torch==2.5.1",
+                                        "secrets": ["TOKEN=HF_TOKEN", "WANDB"], "nodes": 2, "processes_per_node": 4, "resources": {"accelerators": 4}})
+
     def test_what_the_server_refuses_stands_at_its_field(self):
         page = self.page
         self.may_fail_requests = True

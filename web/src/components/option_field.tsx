@@ -35,7 +35,7 @@ export function OptionField(props: { option: Option; text: string; error?: strin
         'aria-describedby': `${id}-doc`,
     }
     const onInput = (event: { currentTarget: { value: string } }) => props.onInput(event.currentTarget.value)
-    const isLong = option.type === 'object' || (option.type === 'array' && option.name !== 'argv')
+    const isLong = option.type === 'object' || option.name === 'python' || (option.type === 'array' && option.name !== 'argv')
     const list = props.suggestions && props.suggestions.length > 0 ? `${id}-list` : undefined
     return (
         <div class="field">
@@ -51,7 +51,7 @@ export function OptionField(props: { option: Option; text: string; error?: strin
                     ))}
                 </select>
             ) : isLong ? (
-                <textarea {...common} rows={option.name === 'files' ? 3 : 2} spellcheck={false} placeholder={option.type === 'object' ? 'NAME=VALUE' : 'one a line'} value={text} onInput={onInput} />
+                <textarea {...common} rows={option.name === 'files' ? 3 : 2} spellcheck={false} placeholder={option.type === 'object' ? 'NAME=VALUE' : option.name === 'python' ? 'torch==2.5.1' : 'one a line'} value={text} onInput={onInput} />
             ) : (
                 <input {...common} type="text" inputmode={option.type === 'integer' ? 'numeric' : undefined} autocomplete="off" spellcheck={false} placeholder={fallback} value={text} list={list} onInput={onInput} />
             )}

@@ -1,6 +1,6 @@
 /** Submit a job: kinds and options as the server knows them; beside them what there is now, and the same as YAML, CLI and REST. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Job, Kind } from '../api'
+import type { Job, Kind, Secret } from '../api'
 import { Choices, Loaded, Loading, Owner, PageHead, Panel } from '../components/basics'
 import { Code } from '../components/code'
 import { Icon } from '../components/icon'
@@ -12,7 +12,7 @@ import { sentence, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { accelerators, devices } from '../state/devices'
 import { call, get, getAll, messageOf, segment } from '../state/http'
-import { commandOf, documentOf, optionsOf, RESOURCES, requestOf, textsOf, yamlOf, type JobDocument, type Option, type Texts } from '../state/job_form'
+import { CODE, commandOf, documentOf, optionsOf, RESOURCES, requestOf, textsOf, yamlOf, type JobDocument, type Option, type Texts } from '../state/job_form'
 import { project, projectList, projects } from '../state/project'
 import { amountOf, capacityOf, models, plainAmount, queues, shareOf } from '../state/queues'
 import { Resource, useResource } from '../state/resource'
@@ -23,8 +23,8 @@ const kinds = new Resource<Kind[]>(() => getAll<Kind>('/kinds', { noun: 'job-kin
 
 const USUAL = 'command'
 /** What people say of most jobs; the rest is folded, and found by a word. */
-const MAIN = ['argv', 'script', 'command', 'model', 'data', 'validation', 'dataset', 'datasets', 'epochs', 'env', 'files', 'image']
-const WHERE = ['tasks', 'workers', 'parameter_servers', 'replicas', 'cpu_slots', 'memory_max_bytes', 'priority', 'preemptible', 'time_limit', 'node_selector', 'tolerations', 'topology']
+const MAIN = ['argv', 'script', 'command', 'model', 'data', 'validation', 'dataset', 'datasets', 'epochs', 'env', 'python', 'secrets', 'files', 'image']
+const WHERE = ['tasks', 'nodes', 'processes_per_node', 'min_nodes', 'workers', 'parameter_servers', 'chief', 'evaluator', 'array', 'parallel', 'replicas', 'cpu_slots', 'memory_max_bytes', 'priority', 'preemptible', 'time_limit', 'node_selector', 'tolerations', 'topology']
 
 const WORDS = { yaml: yamlOf, cli: commandOf, rest: requestOf }
 const WORD_NAMES: Record<keyof typeof WORDS, string> = { yaml: 'YAML', cli: 'CLI', rest: 'REST' }
@@ -126,12 +126,15 @@ function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
         setTouched(new Set([...touched, field]))
         setRefusal('')
     }
+    const secrets = useResource(`secrets:${owner}`, () => getAll<Secret>(`/projects/${segment(owner)}/secrets`, { limit: 200 }).catch(() => [])) // who may not see their names types them
     const suggest = (field: string): readonly string[] =>
         field === 'resources.accelerator_model' ? models() : field === 'dataset' || field === 'datasets' ? (datasets.data.value ?? []).map((one) => one.name) : []
+    const known = (secrets.data.value ?? []).map((one) => one.name).join(', ')
+    const said = (option: Option) => (option.name === 'secrets' && known ? { ...option, doc: `${option.doc}. There are ${known}` } : option)
     const isMain = (option: Option) => option.required || MAIN.includes(option.name)
     const where = options.filter((one) => WHERE.includes(one.name))
     const main = options.filter((one) => isMain(one) && !WHERE.includes(one.name))
-    const rest = options.filter((one) => !isMain(one) && !WHERE.includes(one.name) && one.name !== 'resources')
+    const rest = options.filter((one) => !isMain(one) && !WHERE.includes(one.name) && one.name !== 'resources' && one.name !== 'code')
     const found = rest.filter((one) => search === '' || `${one.name} ${one.doc}`.toLowerCase().includes(search.toLowerCase()) || (texts[one.name] ?? '') !== '')
     const submit = async () => {
         setTouched(new Set(['all']))
@@ -191,7 +194,12 @@ function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
                                     <span class="small muted">It waits in this project's queue</span>
                                 </div>
                             </div>
-                            <Fields options={main} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
+                            {options.some((one) => one.name === 'code') && (
+                                <div class="grid g2">
+                                    <Fields options={CODE.filter((one) => one.name !== 'code.manifest' || texts[one.name])} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
+                                </div>
+                            )}
+                            <Fields options={main.map(said)} texts={texts} errors={shown} suggest={suggest} onInput={onInput} />
                         </div>
                     </Panel>
                     <Panel title="Where">

@@ -29,6 +29,17 @@ export const RESOURCES: Option[] = [
     { name: 'resources.memory', type: 'any', doc: 'Memory of each task, which is kept for it: 64GiB' },
 ]
 
+/** Where its code is, inside of the option "code": a folder of files is sent by the CLI, and named by their list. */
+export const CODE: Option[] = [
+    { name: 'code.git', type: 'text', doc: 'Repository that the node fetches; a folder of yours goes with `weir job run`' },
+    { name: 'code.commit', type: 'text', doc: 'Commit of that repository, in full' },
+    { name: 'code.manifest', type: 'text', doc: 'List of files that were sent before' },
+]
+
+/** Fields of what options have inside. */
+const within = (options: readonly Option[]): Option[] => [...RESOURCES, ...CODE].filter((one) => options.some((option) => option.name === one.name.split('.')[0]))
+const isWhole = (option: Option) => option.name !== 'resources' && option.name !== 'code'
+
 /** Words as a shell splits them: quotes keep spaces, a backslash the next letter. */
 export function shellWords(text: string): string[] {
     const words: string[] = []
@@ -144,18 +155,19 @@ export type Texts = Record<string, string>
 
 /** The texts of a job that was submitted, to begin from. */
 export function textsOf(options: readonly Option[], spec: Record<string, unknown>): Texts {
-    const resources = (spec['resources'] ?? {}) as Record<string, unknown>
-    const own = options.filter((one) => one.name !== 'resources').map((one) => [one.name, textOf(one, spec[one.name])])
-    const within = RESOURCES.map((one) => [one.name, textOf(one, resources[one.name.slice('resources.'.length)])])
-    return Object.fromEntries([...own, ...within].filter(([, text]) => text !== ''))
+    const own = options.filter(isWhole).map((one) => [one.name, textOf(one, spec[one.name])])
+    const parts = within(options).map((one) => {
+        const [whole = '', part = ''] = one.name.split('.')
+        return [one.name, textOf(one, ((spec[whole] ?? {}) as Record<string, unknown>)[part])]
+    })
+    return Object.fromEntries([...own, ...parts].filter(([, text]) => text !== ''))
 }
 
 /** The document of these texts, and what is wrong with which field. What says what is so anyway is left out. */
 export function documentOf(options: readonly Option[], texts: Texts): { spec: Record<string, unknown>; errors: Texts } {
     const spec: Record<string, unknown> = {}
-    const resources: Record<string, unknown> = {}
     const errors: Texts = {}
-    for (const option of [...options.filter((one) => one.name !== 'resources'), ...RESOURCES]) {
+    for (const option of [...options.filter(isWhole), ...within(options)]) {
         const text = texts[option.name] ?? ''
         if (text.trim() === '') {
             if (option.required) {
@@ -168,8 +180,9 @@ export function documentOf(options: readonly Option[], texts: Texts): { spec: Re
             if (JSON.stringify(value) === JSON.stringify(option.default)) {
                 continue
             }
-            if (option.name.startsWith('resources.')) {
-                resources[option.name.slice('resources.'.length)] = value
+            const [whole = '', part] = option.name.split('.')
+            if (part !== undefined) {
+                spec[whole] = { ...(spec[whole] as object | undefined), [part]: value }
             } else {
                 spec[option.name] = value
             }
@@ -177,7 +190,7 @@ export function documentOf(options: readonly Option[], texts: Texts): { spec: Re
             errors[option.name] = messageOf(error)
         }
     }
-    return { spec: Object.keys(resources).length > 0 ? { ...spec, resources } : spec, errors }
+    return { spec, errors }
 }
 
 /* ---- the same in other words ---------------------------------------------------------------------------------------- */
@@ -206,12 +219,13 @@ export function yamlOf(job: JobDocument): string {
     return yamlLines(job, '').slice(1).join('\n') + '\n'
 }
 
-const RUN_FLAGS: Record<string, string> = { cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', tasks: 'tasks' }
+const RUN_FLAGS: Record<string, string> = { cpu_slots: 'cpus', image: 'image', network: 'network', priority: 'priority', time_limit: 'time-limit', tasks: 'tasks', nodes: 'nodes' }
+const NO_FLAG = ['python', 'files', 'datasets'] // they go as files, or have no flag: the document is submitted
 const GPU_FLAGS: Record<string, string> = { accelerator_share: 'gpu-share', accelerator_memory: 'gpu-memory', mig_profile: 'mig', memory: 'memory', cpus: 'cpus' }
 
 /** Flags of `weir job run`, or undefined: the job says what has none. */
 function runFlags(job: JobDocument): string[] | undefined {
-    const flags: string[] = [`--project ${job.project}`]
+    const flags: string[] = [`--project ${job.project}`, ...(job.kind === 'command' ? [] : [`--kind ${job.kind}`])]
     if (job.max_restarts) {
         flags.push(`--restarts ${job.max_restarts}`)
     }
@@ -223,6 +237,15 @@ function runFlags(job: JobDocument): string[] | undefined {
             for (const [name, one] of Object.entries(value as object)) {
                 flags.push(`--${key === 'env' ? 'env' : 'node-selector'} ${shellQuote(`${name}=${String(one)}`)}`)
             }
+        } else if (key === 'secrets') {
+            // The CLI names the secret first, as NAME=VARIABLE.
+            flags.push(...(value as string[]).map((one) => `--secret ${shellQuote(one.split('=').reverse().join('='))}`))
+        } else if (key === 'code') {
+            const { git, commit, manifest } = value as Record<string, string>
+            if (!git || !commit || manifest) {
+                return undefined
+            }
+            flags.push(`--git ${shellQuote(`${git}@${commit}`)}`)
         } else if (key === 'preemptible' && value === false) {
             flags.push('--no-preemptible')
         } else if (key === 'resources') {
@@ -233,6 +256,8 @@ function runFlags(job: JobDocument): string[] | undefined {
             flags.push(...Object.entries(rest).map(([name, one]) => `--${GPU_FLAGS[name] ?? name} ${shellQuote(String(one))}`))
         } else if (RUN_FLAGS[key] !== undefined && typeof value !== 'object') {
             flags.push(`--${RUN_FLAGS[key]} ${shellQuote(String(value))}`)
+        } else if (typeof value !== 'object' && !NO_FLAG.includes(key)) {
+            flags.push(`--set ${shellQuote(`${key}=${String(value)}`)}`)
         } else {
             return undefined
         }
@@ -241,9 +266,9 @@ function runFlags(job: JobDocument): string[] | undefined {
 }
 
 export function commandOf(job: JobDocument): string {
-    const flags = job.kind === 'command' && Array.isArray(job.spec['argv']) ? runFlags(job) : undefined
+    const flags = Array.isArray(job.spec['argv']) ? runFlags(job) : undefined
     if (flags !== undefined) {
-        return `weir job run ${[job.name, ...flags, '--no-files'].join(' \\\n    ')} \\\n    -- ${(job.spec['argv'] as string[]).map(shellQuote).join(' ')}\n`
+        return `weir job run ${[job.name, ...flags, ...(job.spec['code'] ? [] : ['--no-files'])].join(' \\\n    ')} \\\n    -- ${(job.spec['argv'] as string[]).map(shellQuote).join(' ')}\n`
     }
     return `weir job submit -f - <<'END'\n${yamlOf(job)}END\n`
 }
