@@ -2,6 +2,7 @@
 #include "batch/batch.h"
 #include "batch/measure.h"
 #include "bench/bench.h"
+#include "gang/mpi.h"
 #include "predict/predict.h"
 #include "serve/export.h"
 #include "serve/inspect.h"
@@ -26,6 +27,9 @@ static const struct role roles[] = {
     {"batch-predict", weir_batch_main, "Be a task of a batch prediction"},
     {"measure", weir_measure_main, "Measure a model of a dataset version, or compare two"},
     {"export", weir_export_main, "Write a model that Weir trained as ONNX"},
+    {"mpi-run", weir_mpi_run_main, "Start a program by the node's mpirun, over a job's tasks"},
+    {"mpi-agent", weir_mpi_agent_main, "Start a command on another task of a job, as ssh would"},
+    {"mpi-serve", weir_mpi_serve_main, "Run the commands that a job's mpi-agents ask for here"},
     {"bench-train", weir_bench_training_main, "Measure training, as tf_cnn_benchmarks does"},
     {"bench-allreduce", weir_bench_allreduce_main, "Measure all-reduces, as nccl-tests does"},
 };

@@ -6,7 +6,7 @@
 
 weir_status api_board_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    int64_t n_wanted, wait_s, n_there;
+    int64_t n_wanted, after, wait_s, n_there, seq;
     struct weir_job job;
     struct weir_board_value *values;
     size_t n;
@@ -14,12 +14,13 @@ weir_status api_board_list(struct api_call *call, struct weir_txn *txn, struct w
     const char *prefix = weir_http_request_query(call->request, "prefix");
     prefix = prefix != NULL ? prefix : "";
     WEIR_TRY(api_query_int(call, "count", 0, 0, WEIR_BOARD_KEYS_MAX, &n_wanted, err));
+    WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
     if (call->attempt == NULL) { /* a task's own job is there */
         WEIR_TRY(weir_txn_get(txn, &weir_job_resource, job_id, call->arena, &job, err));
     }
-    WEIR_TRY(weir_board_count(txn, job_id, prefix, &n_there, err));
-    if (n_there < n_wanted && wait_s > 0 && !call->request->is_expired) {
+    WEIR_TRY(weir_board_look(txn, job_id, prefix, &n_there, &seq, err));
+    if ((n_there < n_wanted || seq <= after) && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
         return WEIR_OK;
     }
@@ -28,25 +29,24 @@ weir_status api_board_list(struct api_call *call, struct weir_txn *txn, struct w
     for (size_t i = 0; i < n; i++) {
         json_object_set_new(object, values[i].key, json_string(values[i].value));
     }
-    api_answer(call, json_pack("{s:o}", "values", object));
+    api_answer(call, json_pack("{s:o,s:I}", "values", object, "revision", (json_int_t)seq));
     return WEIR_OK;
 }
 
 weir_status api_board_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"value", NULL};
-    const char *value;
+    const json_t *value = json_object_get(call->body, "value");
     WEIR_TRY(api_body_only(call, fields, err));
-    WEIR_TRY(api_body_text(call, "value", &value, err));
-    if (value == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.value: expected a text");
+    if (!json_is_string(value) && !json_is_null(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.value: expected a text, or null");
     }
     if (call->attempt == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "a value belongs to the attempt that writes it: show the token of a "
                               "task of the job");
     }
-    WEIR_TRY(weir_board_put(txn, call->attempt, call->params[1], value, err));
+    WEIR_TRY(weir_board_put(txn, call->attempt, call->params[1], json_string_value(value), err));
     weir_http_response_empty(call->response);
     return WEIR_OK;
 }

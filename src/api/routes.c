@@ -231,12 +231,13 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/tasks", "List the tasks of a job", R(JOBS_READ), API_READ, API_LIST,
      NULL, &weir_task_resource, NULL, 0, api_job_tasks},
     {"GET", API "/jobs/{id}/board",
-     "What a job's tasks have left for each other: keys that begin with `prefix`; waits until "
-     "there "
-     "are `count`",
-     R(RUNS_LOOK), API_READ, API_OWN_JOB, NULL, NULL, "prefix count wait_s", 0, api_board_list},
+     "What a job's tasks have left for each other, keys that begin with `prefix`: waits for `count` "
+     "of them, and one newer than `after`",
+     R(RUNS_LOOK), API_READ, API_OWN_JOB, NULL, NULL, "prefix count after wait_s", 0,
+     api_board_list},
     {"PUT", API "/jobs/{id}/board/{key}",
-     "Leave a value for the other tasks of one's job: {value}; it goes with the attempt",
+     "Leave a value for the other tasks of one's job: {value}; it goes with the attempt. null: "
+     "remove it",
      R(RUNS_CHANGE), API_WRITE, API_OWN_JOB | API_FLOW, NULL, NULL, NULL, 128 << 10, api_board_put},
     {"GET", API "/jobs/{id}/results",
      "Files that a batch prediction has made, and their manifest once all are there", R(RUNS_LOOK),

@@ -141,6 +141,7 @@ static const struct api_member queue_series_members[] = {
 };
 static const struct api_member board_members[] = {
     ALWAYS("values", "map of text", "By key: those whose tasks are still at it"),
+    ALWAYS("revision", "integer", "Of the newest of them, for `after`; 0: there is none"),
 };
 static const struct api_member explanation_members[] = {
     ALWAYS("id", "text", "Job"),

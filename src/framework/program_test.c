@@ -149,6 +149,32 @@ START_TEST(tensorflow_tasks_are_told_their_type_and_the_cluster)
 
 END_TEST
 
+START_TEST(the_first_task_of_mpi_launches_and_the_others_serve)
+{
+    ck_assert_int_eq(plan("mpi", "{\"argv\":[\"./a\",\"1\"],\"files\":{\"a\":\"#!\"},\"nodes\":2,"
+                                 "\"processes_per_node\":3,\"mpi\":\"mpich\"}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 2);
+    ck_assert_str_eq(launches[0].role, "worker");
+    ck_assert_str_eq(launches[1].role, "server");
+    EXPECT_TOLD(0, "argv", "[\"./a\",\"1\"]");
+    EXPECT_TOLD(0, "meet.launcher",
+                "[\"weir-worker\",\"mpi-run\",\"--mpi=mpich\",\"--processes=6\",\"--\"]");
+    WEIR_AUTO(weir_json_auto_free) json_t *files = json_loads(told(0, "files"), 0, NULL);
+    ck_assert_str_eq(json_string_value(json_object_get(files, "mpi.hosts.openmpi")),
+                     "rank-0 slots=3\nrank-1 slots=3\n");
+    ck_assert_str_eq(json_string_value(json_object_get(files, "mpi.hosts.mpich")),
+                     "rank-0:3\nrank-1:3\n");
+    EXPECT_TOLD(1, "argv", "[\"weir-worker\",\"mpi-serve\"]");
+    EXPECT_TOLD(1, "meet", NULL);
+    EXPECT_TOLD(1, "files.a", "#!");
+    ck_assert_int_eq(plan("mpi", "{\"argv\":[\"a\"],\"network\":\"none\"}"), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(plan("mpi", "{\"argv\":[\"a\"],\"image\":\"x.tar\"}"), WEIR_ERR_UNSUPPORTED);
+    ck_assert_int_eq(plan("mpi", "{\"argv\":[\"a\"],\"mpi\":\"lam\"}"), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 static void setup(void)
 {
     weir_arena_init(&arena, 0);
@@ -161,4 +187,5 @@ static void teardown(void)
 
 WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_what_torchrun_gives,
                     several_processes_and_elastic_gangs_go_through_torchrun,
-                    tensorflow_tasks_are_told_their_type_and_the_cluster)
+                    tensorflow_tasks_are_told_their_type_and_the_cluster,
+                    the_first_task_of_mpi_launches_and_the_others_serve)

@@ -24,9 +24,10 @@ struct weir_board_value {
 };
 
 /**
- * Set a value, over one that is there.
+ * Set a value, over one that is there, or remove it.
  * @param attempt  Who writes it; its job has the board.
  * @param key      Of a-z 0-9 . _ -
+ * @param value    NULL: remove it, whoever has written it.
  * @return INVALID for the key; LIMIT with the bound that is exceeded.
  */
 weir_status weir_board_put(struct weir_txn *txn, const struct weir_attempt *attempt,
@@ -41,9 +42,13 @@ weir_status weir_board_list(struct weir_txn *txn, const char *job, const char *p
                             struct weir_arena *arena, struct weir_board_value **out, size_t *out_n,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** How many those are; cheaper than the list of them. */
-weir_status weir_board_count(struct weir_txn *txn, const char *job, const char *prefix,
-                             int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+/**
+ * How many those are, and when the last of them was written: a number that only grows. Cheaper than
+ * the list of them.
+ */
+weir_status weir_board_look(struct weir_txn *txn, const char *job, const char *prefix,
+                            int64_t *out_n, int64_t *out_seq,
+                            struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Remove all of a job that is over. */
 weir_status weir_board_clear(struct weir_txn *txn, const char *job,

@@ -65,10 +65,10 @@ static const char *seen(struct weir_txn *txn, const char *prefix)
     static char text[512];
     struct weir_board_value *values;
     size_t n, len = 0;
-    int64_t count;
+    int64_t count, seq;
     ck_assert_int_eq(weir_board_list(txn, "j", prefix, &fixture.arena, &values, &n, &fixture.err),
                      WEIR_OK);
-    ck_assert_int_eq(weir_board_count(txn, "j", prefix, &count, &fixture.err), WEIR_OK);
+    ck_assert_int_eq(weir_board_look(txn, "j", prefix, &count, &seq, &fixture.err), WEIR_OK);
     ck_assert_uint_eq(n, (size_t)count);
     text[0] = '\0';
     for (size_t i = 0; i < n; i++) {
@@ -88,6 +88,15 @@ static weir_status attempts_come_and_go(struct weir_txn *txn, void *context, str
     ck_assert_int_eq(put(txn, "t1", 1, "at.1", "10.0.0.3 8"), WEIR_OK); /* another one */
     ck_assert_str_eq(seen(txn, "at."), "at.0=10.0.0.1 7 at.1=10.0.0.3 8 ");
     ck_assert_str_eq(seen(txn, "at.1"), "at.1=10.0.0.3 8 ");
+    int64_t n, first, second;
+    MUST(weir_board_look(txn, "j", "at.", &n, &first, err));
+    ck_assert_int_eq(put(txn, "t0", 1, "at.2", "x"), WEIR_OK);
+    ck_assert_int_eq(put(txn, "t1", 1, "at.2", NULL), WEIR_OK); /* by another task */
+    ck_assert_int_eq(put(txn, "t1", 1, "at.2", NULL), WEIR_OK);
+    ck_assert_int_eq(put(txn, "t0", 1, "at.0", "10.0.0.1 7"), WEIR_OK);
+    MUST(weir_board_look(txn, "j", "at.", &n, &second, err));
+    ck_assert_int_eq(n, 2);
+    ck_assert_int_gt(second, first);
     ck_assert_str_eq(seen(txn, ""), "at.0=10.0.0.1 7 at.1=10.0.0.3 8 run.0=x ");
     end(txn, "t1", 1, 1); /* the gang restarts */
     ck_assert_str_eq(seen(txn, ""), "at.0=10.0.0.1 7 ");
@@ -97,7 +106,6 @@ static weir_status attempts_come_and_go(struct weir_txn *txn, void *context, str
     ck_assert_str_eq(seen(txn, ""), "");
     ck_assert_int_eq(put(txn, "t0", 2, "at.0", "10.0.0.9 1"), WEIR_OK);
     ck_assert_str_eq(seen(txn, ""), "at.0=10.0.0.9 1 ");
-    int64_t n;
     end(txn, "t0", 2, 0);
     end(txn, "t1", 2, 0);
     MUST(weir_txn_query_int(txn, "SELECT count(*) FROM board", WEIR_NO_BINDS, 0, &n, err));

@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_OPTIONS = ["server", "token", "ca-file", "state", "output", "help"]
-WORKER_DOMAINS = ("framework", "train", "predict", "bench", "serve", "batch")
+WORKER_DOMAINS = ("framework", "train", "predict", "bench", "serve", "batch", "gang")
 OWN_PAGE = {"server": "weir-server.8", "agent": "weir-agent.8"}
 # Nouns of which there are kinds: where they are listed, and each one's file (src/base/kind.h).
 KINDS = {

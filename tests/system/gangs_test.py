@@ -81,6 +81,26 @@ print(f"{task['type']} {task['index']} of {strategy.num_replicas_in_sync} loss {
 """
 
 
+MESSAGES = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int rank, size, sum;
+    char name[256] = "?";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    int has_file = access("data.txt", R_OK) == 0;
+    printf("mpi %d of %d sum %d file %d\n", rank, size, sum, has_file);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
 def host(i):
     return f"weirg{os.getpid() % 10000}h{i}"
 
@@ -130,7 +150,8 @@ class Gangs(unittest.TestCase):
         for i in range(N_NODES):
             token = cls.weir("node", "token", "--node", f"n{i}").splitlines()[0].split()[4]
             share = ["--share", str(TENSORFLOW)] if TENSORFLOW.exists() else []
-            cls.on(i, "node", "join", url, token, "--node", f"n{i}", "--dir", cls.folder(i), "--cpu-slots", "4", *share)
+            cls.on(i, "node", "join", url, token, "--node", f"n{i}", "--dir", cls.folder(i), "--cpu-slots", "4", "--share",
+                   str(server.root), *share)
         wait_until(lambda: sum(node["state"] == "ready" for node in cls.items("nodes")) == N_NODES, 30, "two nodes")
 
     @classmethod
@@ -205,6 +226,34 @@ class Gangs(unittest.TestCase):
         said = sorted(line for line in log.splitlines() if line.startswith("worker "))
         self.assertEqual([line.split(" loss ")[0] for line in said], ["worker 0 of 2", "worker 1 of 2"])
         self.assertEqual(said[0].split(" loss ")[1], said[1].split(" loss ")[1])
+
+    def message(self, compiler, launcher, spec):
+        if shutil.which(compiler) is None or shutil.which(launcher) is None:
+            self.skipTest(f"{compiler} and {launcher} are not installed")
+        folder = self.server.root / launcher
+        folder.mkdir(mode=0o755)
+        (folder / "a.c").write_text(MESSAGES)
+        os.chmod(self.server.root, 0o755)
+        subprocess.run([compiler, str(folder / "a.c"), "-o", str(folder / "a")], check=True)
+        name = launcher.replace(".", "-")
+        job, tasks, log = self.run_job(name, "mpi", {
+            "argv": [str(folder / "a")], "files": {"data.txt": "1"}, **spec})
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        self.assertEqual(sorted(line for line in log.splitlines() if line.startswith("mpi ")),
+                         [f"mpi {rank} of 4 sum 6 file 1" for rank in range(4)], log)
+
+    def test_open_mpi_starts_its_daemons_through_the_server(self):
+        self.message("mpicc.openmpi", "mpirun.openmpi", {"mpi": "openmpi", "nodes": 4, "cpu_slots": 2})  # two tasks a machine
+        program = str(self.server.root / "mpirun.openmpi/a")
+        job, _, log = self.run_job("own-mpirun", "mpi", {
+            "argv": ["sh", "-c", f"for n in 2 3; do mpirun -n $n {program} || exit; done"], "mpi": "none", "nodes": 2,
+            "processes_per_node": 2})
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual([log.count(f" of {n} sum ") for n in (2, 3)], [2, 3], log)
+
+    def test_mpich_starts_its_proxies_through_the_server(self):
+        self.message("mpicc.mpich", "mpiexec.mpich", {"mpi": "mpich", "nodes": 2, "processes_per_node": 2, "cpu_slots": 3})
 
     def test_a_program_is_told_its_run_and_where_to_track(self):
         job, tasks, log = self.run_job("told", "command", {

@@ -158,6 +158,7 @@ export interface Artifact {
 
 /** GET /jobs/{id}/board */
 export interface Board {
+    revision: number // Of the newest of them, for `after`; 0: there is none
     values: Record<string, string> // By key: those whose tasks are still at it
 }
 

@@ -6,5 +6,6 @@ CREATE TABLE board (
     task TEXT NOT NULL,
     attempt BIGINT NOT NULL,
     value TEXT NOT NULL,
+    seq BIGINT NOT NULL,
     PRIMARY KEY (job, key)
 ) WITHOUT ROWID;

@@ -1,0 +1,65 @@
+#include "gang/wire.h"
+
+#include <stdlib.h>
+
+#define WAIT_S          20
+#define CALL_TIMEOUT_MS 40000
+#define PUT_PATIENCE_MS 60000
+
+weir_status wire_find(const char *token_file, struct wire_place *out, struct weir_error *err)
+{
+    const struct wire_place place = {.server = getenv("WEIR_SERVER"),
+                                     .ca_file = getenv("WEIR_CA_FILE"),
+                                     .job = getenv("WEIR_JOB"),
+                                     .token_file = token_file};
+    if (place.server == NULL || place.job == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "this is no task of a job: WEIR_SERVER and WEIR_JOB are not set");
+    }
+    *out = place;
+    return WEIR_OK;
+}
+
+weir_status wire_open(const struct wire_place *place, struct weir_client **out,
+                      struct weir_error *err)
+{
+    const struct weir_client_config config = {.server = place->server,
+                                              .ca_file = place->ca_file,
+                                              .token_file = place->token_file,
+                                              .timeout_ms = CALL_TIMEOUT_MS};
+    return weir_client_open(&config, out, err);
+}
+
+weir_status wire_put(struct weir_client *client, const struct wire_place *place, const char *key,
+                     const char *value, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    const char *values[] = {place->job, key};
+    json_t *body = json_pack("{s:s?}", "value", value);
+    weir_status status = weir_client_call_retry(
+        client, "PUT", weir_client_path(&arena, "/api/v1/jobs/{}/board/{}", values, 2), body,
+        PUT_PATIENCE_MS, NULL, err);
+    json_decref(body);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status wire_wait(struct weir_client *client, const struct wire_place *place,
+                      const char *prefix, int64_t *revision, json_t **out, struct weir_error *err)
+{
+    struct weir_arena arena;
+    json_t *answer = NULL;
+    weir_arena_init(&arena, 0);
+    char *board = weir_client_path(&arena, "/api/v1/jobs/{}/board", &place->job, 1);
+    char *path = weir_arena_printf(&arena, "%s?prefix=%s&after=%lld&wait_s=%d", board, prefix,
+                                   (long long)*revision, WAIT_S);
+    weir_status status = weir_client_call(client, "GET", path, NULL, &answer, err);
+    if (status == WEIR_OK) {
+        *revision = json_integer_value(json_object_get(answer, "revision"));
+        *out = json_incref(json_object_get(answer, "values"));
+    }
+    json_decref(answer);
+    weir_arena_fini(&arena);
+    return status;
+}
