@@ -410,10 +410,10 @@ static bool is_plural(const char *path, const char *plural, size_t len)
 static const struct weir_resource *noun_of(const char *pattern)
 {
     static const struct weir_resource *const nouns[] = {
-        &weir_project_resource,   &weir_dataset_resource,    &weir_job_resource,
-        &weir_task_resource,      &weir_run_resource,        &weir_model_resource,
-        &weir_ion_resource,       &weir_deployment_resource, &weir_snapshot_resource,
-        &weir_alert_rule_resource};
+        &weir_project_resource,    &weir_dataset_resource,   &weir_job_resource,
+        &weir_task_resource,       &weir_run_resource,       &weir_model_resource,
+        &weir_experiment_resource, &weir_ion_resource,       &weir_deployment_resource,
+        &weir_snapshot_resource,   &weir_alert_rule_resource};
     static const char prefix[] = "/api/v1/";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
         size_t len = strlen(nouns[i]->plural);
@@ -490,8 +490,9 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err)
 /* Who may do it in one project only need not name it. */
 static void name_only_project(struct api_call *call)
 {
-    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets", "/api/v1/ions",
-                                           "/api/v1/models/{name}/versions"};
+    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets",
+                                           "/api/v1/ions", "/api/v1/models/{name}/versions",
+                                           "/api/v1/runs", "/api/v1/experiments"};
     bool makes_noun = false;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
         makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&

@@ -12,6 +12,7 @@
 #include "store/identity.h"
 #include "store/row_scope.h"
 #include "store/table.h"
+#include "track/run_search.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -260,6 +261,13 @@ API_FN(api_node_update);
 API_FN(api_node_leave);
 API_FN(api_node_join_create);
 API_FN(api_node_join);
+API_FN(api_experiment_list);
+API_FN(api_experiment_get);
+API_FN(api_experiment_create);
+API_FN(api_experiment_update);
+API_FN(api_experiment_delete);
+API_FN(api_experiment_restore);
+API_FN(api_run_create);
 API_FN(api_run_list);
 API_FN(api_run_get);
 API_FN(api_run_update);
@@ -367,6 +375,13 @@ API_FN(api_snapshot_delete);
 API_FN(api_ion_revisions);
 
 /* Small things every route needs. */
+
+/** "view" of the query: active, deleted or all. */
+weir_status api_query_view(const struct api_call *call, enum weir_view *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+/** The projects a search looks in: "project" of the query, else all that the call sees; NULL: all there
+ *  are. False if the one that is named is not seen. */
+bool api_query_projects(const struct api_call *call, const char *const **out, size_t *out_n);
 
 /** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
 struct weir_node;

@@ -19,6 +19,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "sweep/sweep.h"
+#include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
 #include "track/track.h"
@@ -327,7 +328,42 @@ static const struct api_member registered_members[] = {
     ALWAYS("model", "text", "Model"),
     ALWAYS("version", "integer", "Its version"),
 };
+static const struct api_member experiment_members[] = {
+    ALWAYS("tags", "map of text", "Tags"),
+    ALWAYS("n_runs", "integer", "Runs that are not deleted"),
+};
+static const struct api_member new_experiment_members[] = {
+    ALWAYS("name", "text", "Name, once in a project"),
+    MAY_MISS("project", "text", "Project; else the only one the caller has, or \"default\""),
+    MAY_MISS("artifact_location", "text", "Where its runs' artifacts go; else to the server"),
+    MAY_MISS("tags", "map of text", "Tags"),
+};
+static const struct api_member changed_experiment_members[] = {
+    MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+};
+static const struct api_member new_run_members[] = {
+    MAY_MISS("name", "text", "Name; else its identifier"),
+    MAY_MISS("project", "text", "Project; else the only one the caller has, or \"default\""),
+    MAY_MISS("experiment", "any",
+             "Number of its experiment, or a name that is made where it is new; else \"Default\""),
+    MAY_MISS("params", "map of any", "Parameters"),
+    MAY_MISS("tags", "map of any", "Tags"),
+    MAY_MISS("user", "text", "Whom the program names as its user"),
+    MAY_MISS("start_ms", "integer", "When it began (ms since 1970); else now"),
+};
+static const struct api_member changed_run_members[] = {
+    MAY_MISS("status", "text", "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"),
+    MAY_MISS("summary", "any", "What came out"),
+    MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+    MAY_MISS("params", "map of any", "Parameters, each of which is written once"),
+    MAY_MISS("lifecycle", "text", "active or deleted"),
+};
 static const struct api_member run_members[] = {
+    ALWAYS("params", "map of text", "Parameters, also those inside of `parameters`, as \"a.b\""),
+    ALWAYS("tags", "map of text", "Tags"),
+    ALWAYS("experiment_name", "text", "Name of its experiment"),
     ALWAYS("metrics", "map of number", "Last measurement of each key; null = not a number"),
     OR_NULL("epoch", "number", "Epoch that it is in"),
     OR_NULL("epochs", "number", "Epochs in all"),
@@ -730,6 +766,11 @@ static const struct api_member replay_members[] = {
     {                                                                                              \
         (name), &(record), NULL, NULL, (route), (table), WEIR_ARRAY_LEN(table)                     \
     }
+/* A body that is no record's. */
+#define SHAPE_OF_BODY(name, route, table)                                                          \
+    {                                                                                              \
+        (name), NULL, NULL, NULL, (route), (table), WEIR_ARRAY_LEN(table)                          \
+    }
 #define PLAIN_RECORD(name, record, filled)                                                         \
     {                                                                                              \
         (name), &(record), (filled), NULL, NULL, NULL, 0                                           \
@@ -804,6 +845,13 @@ const struct api_shape api_shapes[] = {
     RECORD("candidate", weir_ion_candidate_resource,
            "ion link model model_version blob state created_ms", candidate_members),
     SHAPE("registered version", NULL, NULL, registered_members),
+    RECORD("experiment", weir_experiment_resource, "name project created_ms updated_ms",
+           experiment_members),
+    SHAPE_OF_BODY("new experiment", "POST /api/v1/experiments", new_experiment_members),
+    SHAPE_OF_BODY("changed experiment", "PATCH /api/v1/experiments/{id}",
+                  changed_experiment_members),
+    SHAPE_OF_BODY("new run", "POST /api/v1/runs", new_run_members),
+    SHAPE_OF_BODY("changed run", "PATCH /api/v1/runs/{id}", changed_run_members),
     RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
     SHAPE("share", NULL, NULL, share_members),
     SHAPE("served version", NULL, NULL, served_version_members),

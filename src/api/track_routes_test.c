@@ -178,8 +178,94 @@ START_TEST(a_task_registers_under_its_jobs_name_only)
 
 END_TEST
 
+/* ---- experiments, and runs from outside ------------------------------------------------------- */
+
+START_TEST(experiments_are_made_changed_deleted_and_restored)
+{
+    EXPECT(200, "POST " API "/experiments\n\n{\"name\":\"digits\",\"tags\":{\"team\":\"a\"}}");
+    int id = (int)json_integer_value(said("id"));
+    ck_assert_str_eq(said_text("project"), "default");
+    ck_assert_str_eq(said_text("tags.team"), "a");
+    EXPECT(409, "POST " API "/experiments\n\n{\"name\":\"digits\"}");
+    EXPECT_ERROR(400, "$.name", "POST " API "/experiments\n\n{}");
+    EXPECT(200, "PATCH " API "/experiments/%d\n\n{\"name\":\"numbers\",\"tags\":{\"team\":null}}",
+           id);
+    ck_assert_uint_eq(json_object_size(said("tags")), 0);
+    EXPECT(200, "GET " API "/experiments?filter=name%%3D%%27numbers%%27");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT_ERROR(400, "character 1", "GET " API "/experiments?filter=color%%3D%%27x%%27");
+    EXPECT(204, "DELETE " API "/experiments/%d", id);
+    EXPECT(409, "DELETE " API "/experiments/%d", id);
+    EXPECT(200, "GET " API "/experiments?view=deleted");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT(200, "POST " API "/experiments/%d/restore\n\n{}", id);
+    ck_assert(json_is_null(said("deleted_ms")));
+    EXPECT(404, "GET " API "/experiments/999");
+    EXPECT_ERROR(400, "view", "GET " API "/experiments?view=some");
+}
+
+END_TEST
+
+START_TEST(a_run_from_outside_is_found_by_what_it_says_of_itself)
+{
+    EXPECT(200, "POST " API "/runs\n\n{\"name\":\"mine\",\"experiment\":\"digits\",\"params\":"
+                "{\"lr\":0.5},\"tags\":{\"team\":\"a\",\"gone\":\"x\"}}");
+    char id[64];
+    (void)snprintf(id, sizeof id, "%s", said_text("id"));
+    ck_assert_str_eq(said_text("experiment_name"), "digits");
+    ck_assert_str_eq(said_text("params.lr"), "0.5");
+    ck_assert_str_eq(said_text("kind"), "external");
+    EXPECT(200, "PATCH " API "/runs/%s\n\n{\"name\":\"ours\",\"tags\":{\"gone\":null}}", id);
+    EXPECT(409, "PATCH " API "/runs/%s\n\n{\"params\":{\"lr\":1}}", id);
+    EXPECT(204,
+           "POST " API
+           "/runs/%s/metrics\n\n{\"metrics\":[{\"key\":\"acc\",\"step\":1,\"value\":0.9},"
+           "{\"key\":\"loss\",\"step\":1,\"value\":2}]}",
+           id);
+    EXPECT(200, "GET " API "/runs?filter=metrics.acc%%3E0.5%%20and%%20params.lr%%3D%%270.5%%27"
+                "&order=metrics.acc%%20DESC&columns=metrics.acc,tags.*");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.name"), "ours");
+    ck_assert_uint_eq(json_object_size(said("items.0.metrics")), 1);
+    ck_assert_uint_eq(json_object_size(said("items.0.params")), 0);
+    ck_assert_uint_eq(json_object_size(said("items.0.tags")), 1);
+    EXPECT(200, "PATCH " API "/runs/%s\n\n{\"lifecycle\":\"deleted\"}", id);
+    EXPECT(200, "GET " API "/runs?filter=metrics.acc%%3E0.5");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(200, "GET " API "/runs?filter=metrics.acc%%3E0.5&view=all");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    EXPECT_ERROR(400, "$.lifecycle", "PATCH " API "/runs/%s\n\n{\"lifecycle\":\"gone\"}", id);
+    EXPECT_ERROR(400, "filter, character", "GET " API "/runs?filter=metrics.acc");
+    EXPECT_ERROR(400, "order, character", "GET " API "/runs?order=color");
+    EXPECT(404, "GET " API "/runs?experiment=77");
+}
+
+END_TEST
+
+START_TEST(a_curve_is_answered_with_as_many_points_as_are_asked_for)
+{
+    for (int i = 0; i < 50; i++) {
+        EXPECT(204,
+               "POST " RUN "/metrics\n\n{\"metrics\":[{\"key\":\"c\",\"step\":%d,\"value\":%d}]}",
+               i, i);
+    }
+    EXPECT(200, "GET " RUN "/metrics?key=c&max_points=8");
+    size_t n = json_array_size(said("items"));
+    ck_assert(n >= 4 && n <= 8);
+    ck_assert_int_eq(json_integer_value(said("items.0.step")), 0);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_array_get(said("items"), n - 1), "step")), 49);
+    EXPECT_ERROR(400, "name a key", "GET " RUN "/metrics?max_points=8");
+    EXPECT_ERROR(400, "max_points", "GET " RUN "/metrics?key=c&max_points=1");
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("track_routes", set_up, callers_close, a_run_is_updated_as_far_as_it_is_named,
                     metrics_are_stored_once_and_read_in_order,
                     metrics_of_wrong_form_are_refused_whole, runs_are_listed_by_what_they_are_of,
+                    experiments_are_made_changed_deleted_and_restored,
+                    a_run_from_outside_is_found_by_what_it_says_of_itself,
+                    a_curve_is_answered_with_as_many_points_as_are_asked_for,
                     a_blob_is_what_its_name_says, a_model_version_is_registered_once,
                     a_task_registers_under_its_jobs_name_only)

@@ -79,7 +79,9 @@ const struct weir_search_noun weir_experiment_noun = {
     "SELECT r.number, r.id, r.name, r.project, r.experiment, r.kind, r.status, r.job, r.ion,"      \
     " r.pipeline, r.dataset, r.dataset_version, r.code_version, r.artifact_root, r.\"user\","      \
     " r.created_by, r.created_ms, r.start_ms, r.finished_ms, r.deleted_ms"
-#define N_RUN_COLUMNS 20
+#define RUN_TEXTS     ", r.parameters, r.summary"
+#define RUN_NO_TEXTS  ", NULL, NULL"
+#define N_RUN_COLUMNS 22
 
 static const char *const view_conditions[] = {
     [WEIR_VIEW_ACTIVE] = ".deleted_ms = 0",
@@ -117,6 +119,7 @@ static weir_status make_sql(const struct weir_run_search *search,
                             struct weir_error *err)
 {
     weir_search_sql_put(sql, RUN_COLUMNS);
+    weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
     weir_search_sql_columns(sql, columns);
     weir_search_sql_put(sql, " FROM main.runs r");
     weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
@@ -162,7 +165,9 @@ static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct we
                        {&run->code_version, 12},
                        {&run->artifact_root, 13},
                        {&run->user, 14},
-                       {&run->created_by, 15}};
+                       {&run->created_by, 15},
+                       {&run->parameters, 20},
+                       {&run->summary, 21}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(texts); i++) {
         *texts[i].text = weir_stmt_text(stmt, texts[i].column, arena);
@@ -182,7 +187,7 @@ static weir_status read_page(struct weir_txn *txn, const struct weir_run_search 
                              struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    size_t cap = 0;
+    size_t cap = 0, bytes = 0;
     *out = NULL;
     *out_n = 0;
     *out_next = NULL;
@@ -194,12 +199,13 @@ static weir_status read_page(struct weir_txn *txn, const struct weir_run_search 
             *out_next = NULL;
             return WEIR_OK;
         }
-        if (*out_n == search->limit) {
-            return WEIR_OK; /* *out_next is of the row before */
+        if (*out_next != NULL) {
+            return WEIR_OK; /* it is of the row before */
         }
         weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
-        read_run(stmt, arena, &(*out)[(*out_n)++]);
-        if (*out_n == search->limit) {
+        read_run(stmt, arena, &(*out)[*out_n]);
+        bytes += weir_record_weight(&weir_run_resource, &(*out)[(*out_n)++].record);
+        if (*out_n == search->limit || (search->max_bytes > 0 && bytes > search->max_bytes)) {
             *out_next = weir_search_cursor(stmt, N_RUN_COLUMNS, columns, arena);
         }
         WEIR_TRY(weir_arena_check(arena, "runs", err));

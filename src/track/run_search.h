@@ -26,11 +26,13 @@ struct weir_run_search {
     enum weir_view view;
     const char *cursor; /**< *out_next of the page before; NULL: from the start. */
     size_t limit;
+    bool with_texts;  /**< Read `parameters` and `summary` of the records, too. */
+    size_t max_bytes; /**< End the page with the row whose texts pass this; 0: none. */
 };
 
 struct weir_run_row {
     int64_t number;
-    struct weir_run record; /**< Without parameters and summary. */
+    struct weir_run record; /**< Without parameters and summary unless with_texts. */
 };
 
 /**

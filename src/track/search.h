@@ -110,6 +110,15 @@ weir_status weir_search_parse(const char *text, const struct weir_search_noun *n
                               struct weir_arena *arena, struct weir_search_node **out,
                               struct weir_error *err) WEIR_MUST_CHECK;
 
+/** "a AND b"; one of them if the other is NULL. */
+struct weir_search_node *weir_search_and(struct weir_arena *arena, struct weir_search_node *a,
+                                         struct weir_search_node *b);
+
+/** "NAME = 'value'" of an attribute that the noun has, and whose values are texts. */
+struct weir_search_node *weir_search_equals(struct weir_arena *arena,
+                                            const struct weir_search_noun *noun, const char *name,
+                                            const char *value);
+
 /** Read one order: "metrics.loss DESC". @return INVALID. */
 weir_status weir_search_parse_order(const char *text, const struct weir_search_noun *noun,
                                     struct weir_arena *arena, struct weir_search_order *out,

@@ -1,6 +1,7 @@
 /** Filters and orders as text: a parser by recursive descent, bounded in length, depth and number. */
 #include "track/search.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -506,4 +507,38 @@ weir_status weir_search_parse_order(const char *text, const struct weir_search_n
         WEIR_TRY(advance(&parser));
     }
     return parser.token.kind == END ? WEIR_OK : fail_at_token(&parser, "ASC, DESC or the end");
+}
+
+/* ---- made without a text ----------------------------------------------------------------------- */
+
+struct weir_search_node *weir_search_and(struct weir_arena *arena, struct weir_search_node *a,
+                                         struct weir_search_node *b)
+{
+    if (a == NULL || b == NULL) {
+        return a != NULL ? a : b;
+    }
+    struct weir_search_node *node = WEIR_ARENA_NEW(arena, struct weir_search_node);
+    *node = (struct weir_search_node){.kind = WEIR_SEARCH_AND, .left = a, .right = b};
+    return node;
+}
+
+struct weir_search_node *weir_search_equals(struct weir_arena *arena,
+                                            const struct weir_search_noun *noun, const char *name,
+                                            const char *value)
+{
+    struct weir_search_node *node = WEIR_ARENA_NEW(arena, struct weir_search_node);
+    size_t i = 0;
+    while (i + 1 < noun->n_attributes && strcmp(noun->attributes[i].name, name) != 0) {
+        i++;
+    }
+    assert(strcmp(noun->attributes[i].name, name) == 0 && !noun->attributes[i].is_number);
+    *node = (struct weir_search_node){.kind = WEIR_SEARCH_COMPARE,
+                                      .entity = WEIR_SEARCH_ATTRIBUTE,
+                                      .key = name,
+                                      .attribute = &noun->attributes[i],
+                                      .op = WEIR_SEARCH_EQ,
+                                      .texts = WEIR_ARENA_NEW(arena, const char *),
+                                      .n_texts = 1};
+    node->texts[0] = value;
+    return node;
 }

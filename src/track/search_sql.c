@@ -231,7 +231,8 @@ static weir_status read_cursor(const char *cursor, const struct weir_search_colu
     }
     return is_good ? WEIR_OK
                    : weir_error_set(err, WEIR_ERR_INVALID,
-                                    "Invalid page token: it is not one that this search gave");
+                                    "Invalid page token: \"%.40s\" is not a cursor of this search",
+                                    cursor);
 }
 
 weir_status weir_search_sql_after(struct weir_search_sql *sql,

@@ -505,6 +505,20 @@ export interface ErrorBody {
     error: { status: string; message: string }
 }
 
+/** GET /experiments, GET /experiments/{id} */
+export interface Experiment {
+    artifact_location: string | null // Where its runs' artifacts go; null = to the server
+    created_by: string | null // Who made it
+    created_ms: Time // When it was made (ms)
+    deleted_ms: Time | null // When it was deleted; null = it is there (ms)
+    id: number // Number
+    n_runs: number // Runs that are not deleted
+    name: string // Name, once in a project
+    project: string // Project it belongs to
+    tags: Record<string, string> // Tags
+    updated_ms: Time // When it was changed last (ms)
+}
+
 /** GET /jobs/{id}/explanation */
 export interface Explanation {
     code: string | null // Why, for programs: full, queue_limit, gang …
@@ -1211,6 +1225,7 @@ export interface Run {
     epoch: number | null // Epoch that it is in
     epochs: number | null // Epochs in all
     experiment: number // Number of its experiment
+    experiment_name: string // Name of its experiment
     finished_ms: Time | null // When it ended (ms)
     id: string // Identifier
     images_per_second: number | null // How fast it trains
@@ -1222,6 +1237,7 @@ export interface Run {
     model: unknown // Architecture that is trained
     name: string // Name
     parameters: Record<string, unknown> | null // What it was started with; secrets are shown as ***
+    params: Record<string, string> // Parameters, also those inside of `parameters`, as "a.b"
     pipeline: string | null // Pipeline of that ION
     progress: number | null // How far it is, 0 to 1
     project: string // Project it belongs to
@@ -1230,6 +1246,7 @@ export interface Run {
     started_ms: Time | null // When its job began to run; null while it waits
     status: string // RUNNING, SCHEDULED, FINISHED, FAILED or KILLED
     summary: unknown // What came out
+    tags: Record<string, string> // Tags
     user: string | null // Whom its program names as its user
     validation_accuracy: number | null // Of data that is not trained with
     validation_loss: number | null // Of data that is not trained with

@@ -1,0 +1,188 @@
+/** Experiments: listed, searched, made, changed, deleted and restored. */
+#include "api/api_private.h"
+
+#include "store/stmt.h"
+#include "track/run_search.h"
+
+#include <string.h>
+
+#define LIST_MAX 1000
+#define TAGS_MAX 1000
+
+static const char sql_counts[] =
+    "SELECT count(*) FROM main.runs WHERE experiment = :id AND deleted_ms = 0";
+
+/* The record with its tags, and how many runs it has. */
+static weir_status experiment_view(struct api_call *call, struct weir_txn *txn,
+                                   const struct weir_experiment *experiment, json_t **out,
+                                   struct weir_error *err)
+{
+    struct weir_tag *tags;
+    size_t n;
+    int64_t n_runs;
+    WEIR_TRY(weir_experiment_tags(txn, experiment->id, call->arena, &tags, &n, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql_counts, WEIR_BINDS(WEIR_BIND_INT("id", experiment->id)), 0,
+                                &n_runs, err));
+    json_t *map = json_object();
+    for (size_t i = 0; i < n; i++) {
+        json_object_set_new(map, tags[i].key, json_string(tags[i].value));
+    }
+    *out = weir_record_to_json(&weir_experiment_resource, experiment);
+    json_object_set_new(*out, "tags", map);
+    json_object_set_new(*out, "n_runs", json_integer(n_runs));
+    return WEIR_OK;
+}
+
+static weir_status answer_experiment(struct api_call *call, struct weir_txn *txn, int64_t id,
+                                     struct weir_error *err)
+{
+    struct weir_experiment experiment;
+    json_t *view;
+    WEIR_TRY(weir_experiment_get(txn, id, call->arena, &experiment, err));
+    WEIR_TRY(experiment_view(call, txn, &experiment, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_experiment_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_experiment_search search = {.cursor =
+                                                weir_http_request_query(call->request, "cursor")};
+    struct weir_search_order order;
+    struct weir_search_node *filter;
+    struct weir_experiment *found = NULL;
+    const char *text = weir_http_request_query(call->request, "order");
+    int64_t limit;
+    size_t n = 0;
+    char *next = NULL;
+    WEIR_TRY(api_query_int(call, "limit", 100, 1, LIST_MAX, &limit, err));
+    WEIR_TRY(weir_search_parse(weir_http_request_query(call->request, "filter"),
+                               &weir_experiment_noun, call->arena, &filter, err));
+    if (text != NULL) {
+        WEIR_TRY(weir_search_parse_order(text, &weir_experiment_noun, call->arena, &order, err));
+        search.orders = &order;
+        search.n_orders = 1;
+    }
+    WEIR_TRY(api_query_view(call, &search.view, err));
+    search.filter = filter;
+    search.limit = (size_t)limit;
+    if (api_query_projects(call, &search.projects, &search.n_projects)) {
+        WEIR_TRY(weir_experiment_search(txn, &search, call->arena, &found, &n, &next, err));
+    }
+    json_t *views = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *view;
+        weir_status status = experiment_view(call, txn, &found[i], &view, err);
+        if (status != WEIR_OK) {
+            json_decref(views);
+            return status;
+        }
+        json_array_append_new(views, view);
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    return WEIR_OK;
+}
+
+/* The number in the path, of one that the caller sees. */
+static weir_status find(struct api_call *call, struct weir_txn *txn, struct weir_experiment *out,
+                        struct weir_error *err)
+{
+    return weir_txn_get(txn, &weir_experiment_resource, call->params[0], call->arena, out, err);
+}
+
+weir_status api_experiment_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_experiment experiment;
+    WEIR_TRY(find(call, txn, &experiment, err));
+    return answer_experiment(call, txn, experiment.id, err);
+}
+
+/* {"key": "text"}; null takes a tag away. */
+static weir_status put_tags(struct api_call *call, struct weir_txn *txn, int64_t id,
+                            struct weir_error *err)
+{
+    json_t *tags = json_object_get(call->body, "tags"), *value;
+    const char *key;
+    if (tags != NULL && (!json_is_object(tags) || json_object_size(tags) > TAGS_MAX)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.tags: expected an object of at most %d",
+                              TAGS_MAX);
+    }
+    json_object_foreach(tags, key, value)
+    {
+        struct weir_error missing;
+        weir_status status;
+        if (json_is_null(value)) {
+            status = weir_experiment_untag(txn, id, key, call->now_ms, &missing);
+            status = status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+        } else if (json_is_string(value)) {
+            status = weir_experiment_tag(
+                txn, id, &(struct weir_tag){(char *)key, (char *)json_string_value(value)},
+                call->now_ms, err);
+        } else {
+            status =
+                weir_error_set(err, WEIR_ERR_INVALID, "$.tags.%.80s: expected text or null", key);
+        }
+        WEIR_TRY(status);
+    }
+    return WEIR_OK;
+}
+
+weir_status api_experiment_create(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    static const char *const fields[] = {"name", "project", "artifact_location", "tags", NULL};
+    struct weir_experiment experiment = {0};
+    const char *name, *project, *location;
+    int64_t id;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "name", &name, err));
+    WEIR_TRY(api_body_text(call, "project", &project, err));
+    WEIR_TRY(api_body_text(call, "artifact_location", &location, err));
+    if (name == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "expected $.name");
+    }
+    experiment =
+        (struct weir_experiment){.project = (char *)(project != NULL ? project : "default"),
+                                 .name = (char *)name,
+                                 .artifact_location = (char *)location,
+                                 .created_by = (char *)call->actor,
+                                 .created_ms = call->now_ms};
+    WEIR_TRY(weir_experiment_create(txn, &experiment, &id, err));
+    WEIR_TRY(put_tags(call, txn, id, err));
+    return answer_experiment(call, txn, id, err);
+}
+
+weir_status api_experiment_update(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    static const char *const fields[] = {"name", "tags", NULL};
+    struct weir_experiment experiment;
+    const char *name;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "name", &name, err));
+    WEIR_TRY(find(call, txn, &experiment, err));
+    if (name != NULL) {
+        WEIR_TRY(weir_experiment_rename(txn, experiment.id, name, call->now_ms, err));
+    }
+    WEIR_TRY(put_tags(call, txn, experiment.id, err));
+    return answer_experiment(call, txn, experiment.id, err);
+}
+
+weir_status api_experiment_delete(struct api_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_experiment experiment;
+    WEIR_TRY(find(call, txn, &experiment, err));
+    WEIR_TRY(weir_experiment_delete(txn, experiment.id, call->now_ms, err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_experiment_restore(struct api_call *call, struct weir_txn *txn,
+                                   struct weir_error *err)
+{
+    struct weir_experiment experiment;
+    WEIR_TRY(find(call, txn, &experiment, err));
+    WEIR_TRY(weir_experiment_restore(txn, experiment.id, call->now_ms, err));
+    return answer_experiment(call, txn, experiment.id, err);
+}

@@ -1,0 +1,562 @@
+/** Runs: listed, searched, made from outside, changed. */
+#include "api/api_private.h"
+
+#include "control/control.h"
+#include "track/run_search.h"
+
+#include "base/clock.h"
+#include "base/uuid.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LIST_MAX    1000
+#define COLUMNS_MAX 256
+#define PAIRS_MAX   1000
+
+/** Which metrics, parameters and tags a view has: "metrics.loss", "params.*"; n 0: all. */
+struct columns {
+    const char *names[COLUMNS_MAX];
+    size_t n;
+};
+
+static weir_status read_columns(const struct api_call *call, struct columns *out,
+                                struct weir_error *err)
+{
+    const char *text;
+    out->n = 0;
+    for (size_t i = 0; (text = weir_http_request_query_at(call->request, "columns", i)) != NULL;
+         i++) {
+        for (const char *p = text; *p != '\0';) {
+            size_t len = strcspn(p, ",");
+            if (out->n == COLUMNS_MAX) {
+                return weir_error_set(err, WEIR_ERR_INVALID, "query parameter columns: at most %d",
+                                      COLUMNS_MAX);
+            }
+            out->names[out->n++] = weir_arena_memdup(call->arena, p, len);
+            p += len;
+            p += *p == ',';
+        }
+    }
+    return WEIR_OK;
+}
+
+static bool has_column(const struct columns *columns, const char *part, const char *key)
+{
+    size_t len = strlen(part);
+    for (size_t i = 0; columns != NULL && i < columns->n; i++) {
+        const char *name = columns->names[i];
+        if (strncmp(name, part, len) == 0 && name[len] == '.' &&
+            (strcmp(name + len + 1, key) == 0 || strcmp(name + len + 1, "*") == 0)) {
+            return true;
+        }
+    }
+    return columns == NULL || columns->n == 0;
+}
+
+/* ---- a view ------------------------------------------------------------------------------------ */
+
+/* The model version that a run made: {"model", "version"}; null if there is none (any more). */
+static weir_status registered_view(struct api_call *call, struct weir_txn *txn, const char *run,
+                                   json_t **out, struct weir_error *err)
+{
+    struct weir_query query = {
+        WEIR_FILTERS(WEIR_FILTER_TEXT("run", EQ, run), WEIR_FILTER_INT("deleted_ms", EQ, 0)),
+        .order_by = "created_ms", .is_descending = true, .limit = 1};
+    void *items;
+    size_t n;
+    WEIR_TRY(weir_txn_list(txn, &weir_model_version_resource, &query, call->arena, &items, &n, NULL,
+                           err));
+    const struct weir_model_version *made = items;
+    *out = n == 0
+               ? json_null()
+               : json_pack("{s:s,s:I}", "model", made->model, "version", (json_int_t)made->version);
+    return WEIR_OK;
+}
+
+/* When a run began to work: when its job did, not when that was handed in; null = not yet. One that no
+ * job was started for says so itself. */
+static weir_status started_view(struct weir_txn *txn, const struct weir_run *run, json_t **out,
+                                struct weir_error *err)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    int64_t started_ms = run->start_ms != 0 ? run->start_ms : run->created_ms;
+    if (run->job != NULL) {
+        WEIR_TRY(weir_job_started_ms(txn, run->job, &started_ms, err));
+    }
+    weir_time_format(started_ms, text);
+    *out = started_ms == 0 ? json_null() : json_string(text);
+    return WEIR_OK;
+}
+
+/* The last measurements of a run: all of them as "metrics", those that people ask for beside the
+ * record too, null where there is none yet. */
+static weir_status add_metrics(json_t *view, struct weir_run_reader *reader, int64_t run,
+                               const struct columns *columns, struct weir_error *err)
+{
+    static const char *const shown[] = {"epoch",
+                                        "epochs",
+                                        "progress",
+                                        "loss",
+                                        "accuracy",
+                                        "images_per_second",
+                                        "validation_loss",
+                                        "validation_accuracy",
+                                        NULL};
+    json_t *metrics = json_object();
+    for (const char *const *key = shown; *key != NULL; key++) {
+        json_object_set_new(view, *key, json_null());
+    }
+    json_object_set_new(view, "metrics", metrics);
+    WEIR_TRY(weir_run_reader_begin(reader, WEIR_RUN_METRICS, run, err));
+    for (;;) {
+        struct weir_run_item item;
+        bool has_item;
+        WEIR_TRY(weir_run_reader_next(reader, &item, &has_item, err));
+        if (!has_item) {
+            return WEIR_OK;
+        }
+        json_t *value = isfinite(item.value) ? json_real(item.value) : json_null();
+        if (json_object_get(view, item.key) != NULL &&
+            weir_resource_field(&weir_run_resource, item.key) == NULL &&
+            strcmp(item.key, "metrics") != 0) {
+            json_object_set(view, item.key, value);
+        }
+        if (has_column(columns, "metrics", item.key)) {
+            json_object_set(metrics, item.key, value);
+        }
+        json_decref(value);
+    }
+}
+
+static weir_status add_pairs(json_t *view, struct weir_run_reader *reader, const char *name,
+                             enum weir_run_part part, int64_t run, const struct columns *columns,
+                             struct weir_error *err)
+{
+    json_t *pairs = json_object();
+    json_object_set_new(view, name, pairs);
+    WEIR_TRY(weir_run_reader_begin(reader, part, run, err));
+    for (;;) {
+        struct weir_run_item item;
+        bool has_item;
+        WEIR_TRY(weir_run_reader_next(reader, &item, &has_item, err));
+        if (!has_item) {
+            return WEIR_OK;
+        }
+        if (has_column(columns, name, item.key)) {
+            json_object_set_new(pairs, item.key, json_stringn(item.text, item.text_len));
+        }
+    }
+}
+
+/** Views of the runs of one answer. */
+struct viewing {
+    struct api_call *call;
+    struct weir_txn *txn;
+    struct weir_run_reader *reader;
+    const struct columns *columns;
+    int64_t experiment; /**< Whose name is known. */
+    char *experiment_name;
+};
+
+static weir_status name_experiment(struct viewing *viewing, int64_t id, struct weir_error *err)
+{
+    struct weir_experiment experiment;
+    if (viewing->experiment_name != NULL && viewing->experiment == id) {
+        return WEIR_OK;
+    }
+    weir_status status =
+        weir_experiment_get(viewing->txn, id, viewing->call->arena, &experiment, err);
+    viewing->experiment = id;
+    viewing->experiment_name = status == WEIR_OK ? experiment.name : "";
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
+static weir_status fill_view(struct viewing *viewing, const struct weir_run_row *row, json_t *view,
+                             struct weir_error *err)
+{
+    json_t *value;
+    WEIR_TRY(add_metrics(view, viewing->reader, row->number, viewing->columns, err));
+    WEIR_TRY(add_pairs(view, viewing->reader, "params", WEIR_RUN_PARAMETERS, row->number,
+                       viewing->columns, err));
+    WEIR_TRY(add_pairs(view, viewing->reader, "tags", WEIR_RUN_TAGS, row->number, viewing->columns,
+                       err));
+    WEIR_TRY(name_experiment(viewing, row->record.experiment, err));
+    json_object_set_new(view, "experiment_name", json_string(viewing->experiment_name));
+    json_t *model = json_object_get(json_object_get(view, "parameters"), "model");
+    json_object_set(view, "model", model != NULL ? model : json_null());
+    WEIR_TRY(started_view(viewing->txn, &row->record, &value, err));
+    json_object_set_new(view, "started_ms", value);
+    WEIR_TRY(registered_view(viewing->call, viewing->txn, row->record.id, &value, err));
+    json_object_set_new(view, "registered", value);
+    return WEIR_OK;
+}
+
+/* A run as people want to see it: its record, its parameters, tags and last measurements, how far it is,
+ * and what came of it. */
+static weir_status run_view(struct viewing *viewing, const struct weir_run_row *row, json_t **out,
+                            struct weir_error *err)
+{
+    json_t *view = weir_record_to_json(&weir_run_resource, &row->record);
+    weir_status status = fill_view(viewing, row, view, err);
+    if (status != WEIR_OK) {
+        json_decref(view);
+        return status;
+    }
+    *out = view;
+    return WEIR_OK;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+/* Conditions of the query beside its filter: "ion", "status", "job". */
+static weir_status read_filter(const struct api_call *call, struct weir_search_node **out,
+                               struct weir_error *err)
+{
+    static const char *const names[] = {"ion", "status", "job"};
+    const char *text = weir_http_request_query(call->request, "filter");
+    WEIR_TRY(weir_search_parse(text, &weir_run_noun, call->arena, out, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        const char *value = weir_http_request_query(call->request, names[i]);
+        if (value != NULL) {
+            *out =
+                weir_search_and(call->arena, *out,
+                                weir_search_equals(call->arena, &weir_run_noun, names[i], value));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status read_orders(const struct api_call *call, struct weir_run_search *search,
+                               struct weir_error *err)
+{
+    struct weir_search_order *orders =
+        WEIR_ARENA_ARRAY(call->arena, WEIR_SEARCH_ORDERS_MAX, struct weir_search_order);
+    const char *text;
+    search->orders = orders;
+    while ((text = weir_http_request_query_at(call->request, "order", search->n_orders)) != NULL) {
+        if (search->n_orders == WEIR_SEARCH_ORDERS_MAX) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "query parameter order: at most %d times",
+                                  WEIR_SEARCH_ORDERS_MAX);
+        }
+        WEIR_TRY(weir_search_parse_order(text, &weir_run_noun, call->arena,
+                                         &orders[search->n_orders], err));
+        search->n_orders++;
+    }
+    return WEIR_OK;
+}
+
+weir_status api_query_view(const struct api_call *call, enum weir_view *out, struct weir_error *err)
+{
+    static const char *const words[] = {"active", "deleted", "all"};
+    const char *text = weir_http_request_query(call->request, "view");
+    *out = WEIR_VIEW_ACTIVE;
+    for (size_t i = 0; text != NULL && i < WEIR_ARRAY_LEN(words); i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = (enum weir_view)i;
+            return WEIR_OK;
+        }
+    }
+    return text == NULL ? WEIR_OK
+                        : weir_error_set(err, WEIR_ERR_INVALID,
+                                         "query parameter view: expected active, deleted or all, "
+                                         "got \"%.40s\"",
+                                         text);
+}
+
+bool api_query_projects(const struct api_call *call, const char *const **out, size_t *out_n)
+{
+    const char *named = weir_http_request_query(call->request, "project");
+    *out = call->rows.is_all ? NULL : call->rows.projects;
+    *out_n = call->rows.is_all ? 0 : call->rows.n_projects;
+    if (named != NULL) {
+        const char **one = WEIR_ARENA_NEW(call->arena, const char *);
+        *one = named;
+        *out = one;
+        *out_n = 1;
+    }
+    return named == NULL || weir_row_scope_sees(&call->rows, named);
+}
+
+/* The experiments that are named by number, of those that the caller sees. */
+static weir_status read_experiments(struct api_call *call, struct weir_txn *txn,
+                                    struct weir_run_search *search, struct weir_error *err)
+{
+    int64_t *ids = WEIR_ARENA_ARRAY(call->arena, LIST_MAX, int64_t);
+    const char *text;
+    search->experiments = ids;
+    for (size_t i = 0; (text = weir_http_request_query_at(call->request, "experiment", i)) != NULL;
+         i++) {
+        struct weir_experiment experiment;
+        if (i == LIST_MAX) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "query parameter experiment: at most %d times", LIST_MAX);
+        }
+        WEIR_TRY(weir_txn_get(txn, &weir_experiment_resource, text, call->arena, &experiment, err));
+        ids[search->n_experiments++] = experiment.id;
+    }
+    return WEIR_OK;
+}
+
+static weir_status answer_views(struct viewing *viewing, const struct weir_run_row *rows, size_t n,
+                                const char *next, struct weir_error *err)
+{
+    json_t *views = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *view;
+        weir_status status = run_view(viewing, &rows[i], &view, err);
+        if (status != WEIR_OK) {
+            json_decref(views);
+            return status;
+        }
+        json_array_append_new(views, view);
+    }
+    api_answer(viewing->call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    return WEIR_OK;
+}
+
+weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
+    struct weir_run_search search = {.with_texts = true,
+                                     .max_bytes = API_ANSWER_MAX_BYTES,
+                                     .cursor = weir_http_request_query(call->request, "cursor")};
+    struct columns columns;
+    struct weir_search_node *filter;
+    struct weir_run_row *rows;
+    int64_t limit;
+    size_t n;
+    char *next;
+    WEIR_TRY(api_query_int(call, "limit", 50, 1, LIST_MAX, &limit, err));
+    WEIR_TRY(read_columns(call, &columns, err));
+    WEIR_TRY(read_filter(call, &filter, err));
+    WEIR_TRY(read_orders(call, &search, err));
+    WEIR_TRY(api_query_view(call, &search.view, err));
+    WEIR_TRY(read_experiments(call, txn, &search, err));
+    WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
+    struct viewing viewing = {.call = call, .txn = txn, .reader = reader, .columns = &columns};
+    search.filter = filter;
+    search.limit = (size_t)limit;
+    if (!api_query_projects(call, &search.projects, &search.n_projects)) {
+        return answer_views(&viewing, NULL, 0, NULL, err);
+    }
+    WEIR_TRY(weir_run_search(txn, &search, call->arena, &rows, &n, &next, err));
+    return answer_views(&viewing, rows, n, next, err);
+}
+
+/* The whole view of one run. */
+static weir_status answer_run(struct api_call *call, struct weir_txn *txn, const char *id,
+                              struct weir_error *err)
+{
+    WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
+    struct weir_run_row row;
+    json_t *view;
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, id, call->arena, &row.record, err));
+    WEIR_TRY(weir_run_number(txn, id, &row.number, err));
+    WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
+    struct viewing viewing = {.call = call, .txn = txn, .reader = reader};
+    WEIR_TRY(run_view(&viewing, &row, &view, err));
+    api_answer(call, view);
+    return WEIR_OK;
+}
+
+weir_status api_run_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return answer_run(call, txn, call->params[0], err);
+}
+
+/* ---- changes ----------------------------------------------------------------------------------- */
+
+/* An object of texts. A null is a tag to be taken away; numbers and truth values become text. */
+static weir_status read_pairs(struct api_call *call, const char *name, struct weir_tag **out,
+                              size_t *out_n, struct weir_error *err)
+{
+    json_t *object = json_object_get(call->body, name), *value;
+    const char *key;
+    *out_n = 0;
+    if (object != NULL && !json_is_object(object)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected an object", name);
+    }
+    if (json_object_size(object) > PAIRS_MAX) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.%s: at most %d", name, PAIRS_MAX);
+    }
+    *out = WEIR_ARENA_ARRAY(call->arena, json_object_size(object) + 1, struct weir_tag);
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_object(value) || json_is_array(value)) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%s.%.80s: expected text", name, key);
+        }
+        char *text = json_is_string(value) ? (char *)json_string_value(value)
+                     : json_is_null(value) ? NULL
+                                           : weir_json_text(value, call->arena);
+        (*out)[(*out_n)++] = (struct weir_tag){(char *)key, text};
+    }
+    return WEIR_OK;
+}
+
+static weir_status put_pairs(struct api_call *call, struct weir_txn *txn, int64_t number,
+                             struct weir_error *err)
+{
+    struct weir_tag *pairs;
+    size_t n;
+    WEIR_TRY(read_pairs(call, "params", &pairs, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].value == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "$.params.%.80s: a parameter is not taken away", pairs[i].key);
+        }
+        WEIR_TRY(weir_run_parameters_put(txn, number, &pairs[i], 1, err));
+    }
+    WEIR_TRY(read_pairs(call, "tags", &pairs, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_error missing;
+        weir_status status = pairs[i].value != NULL
+                                 ? weir_run_tags_put(txn, number, &pairs[i], 1, err)
+                                 : weir_run_tag_delete(txn, number, pairs[i].key, &missing);
+        if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND) {
+            return status;
+        }
+    }
+    return WEIR_OK;
+}
+
+/* $.experiment, by number or name; else the project's "Default". */
+static weir_status find_experiment(struct api_call *call, struct weir_txn *txn, const char *project,
+                                   int64_t *out, struct weir_error *err)
+{
+    const json_t *given = json_object_get(call->body, "experiment");
+    struct weir_experiment found;
+    if (given == NULL || json_is_null(given) || json_is_string(given)) {
+        const char *name =
+            json_string_length(given) > 0 ? json_string_value(given) : WEIR_EXPERIMENT_DEFAULT;
+        return weir_experiment_ensure(txn, project, name, call->actor, call->now_ms, out, err);
+    }
+    if (!json_is_integer(given)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.experiment: expected a number or a name");
+    }
+    *out = json_integer_value(given);
+    WEIR_TRY(weir_experiment_get(txn, *out, call->arena, &found, err));
+    return strcmp(found.project, project) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.experiment: experiment %lld is of project \"%s\"",
+                                (long long)*out, found.project);
+}
+
+/* A run of a program that Weir did not start. */
+weir_status api_run_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"name", "project", "experiment", "params",
+                                         "tags", "user",    "start_ms",   NULL};
+    char *id = weir_arena_alloc(call->arena, WEIR_UUID_BYTES);
+    const char *name, *project, *user;
+    int64_t number;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "name", &name, err));
+    WEIR_TRY(api_body_text(call, "project", &project, err));
+    WEIR_TRY(api_body_text(call, "user", &user, err));
+    weir_uuid_make(id);
+    struct weir_run run = {.id = id,
+                           .name = (char *)(name != NULL && *name != '\0' ? name : id),
+                           .project = (char *)(project != NULL ? project : "default"),
+                           .kind = "external",
+                           .status = "RUNNING",
+                           .user = weir_arena_strdup(call->arena, user),
+                           .created_by = (char *)call->actor,
+                           .created_ms = call->now_ms};
+    WEIR_TRY(api_body_int(call, "start_ms", call->now_ms, &run.start_ms, err));
+    if (!weir_row_scope_sees(&call->rows, run.project)) {
+        return weir_error_set(err, WEIR_ERR_DENIED,
+                              "you may not do this in project \"%.63s\": name one of yours",
+                              run.project);
+    }
+    WEIR_TRY(find_experiment(call, txn, run.project, &run.experiment, err));
+    WEIR_TRY(weir_run_insert(txn, &run, &number, err));
+    WEIR_TRY(put_pairs(call, txn, number, err));
+    struct control control = api_control(call);
+    control_publish(&control, "runs", json_pack("{s:s,s:s}", "id", id, "status", run.status));
+    return answer_run(call, txn, id, err);
+}
+
+/* A task that reports its own run does what it is there for; a person who changes one acts. */
+static weir_status tell_update(const struct api_call *call, struct control *control,
+                               struct weir_txn *txn, const struct weir_run *run,
+                               const char *old_status, bool has_summary, struct weir_error *err)
+{
+    if (call->attempt != NULL) {
+        return WEIR_OK;
+    }
+    return control_log(
+        control, txn, "runs", "run_changed", weir_arena_printf(call->arena, "run/%s", run->id),
+        weir_arena_printf(call->arena, "Run %s has status %s, before %s%s.", run->name, run->status,
+                          old_status, has_summary ? ", and another summary" : ""),
+        err);
+}
+
+static weir_status read_status(const struct api_call *call, struct weir_run *run,
+                               struct weir_error *err)
+{
+    static const char *const known[] = {"RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
+    const char *status;
+    WEIR_TRY(api_body_text(call, "status", &status, err));
+    for (size_t i = 0; status != NULL && i < WEIR_ARRAY_LEN(known); i++) {
+        if (strcmp(known[i], status) == 0) {
+            run->status = (char *)known[i];
+            run->finished_ms = i < 2 ? 0 : call->now_ms;
+            return WEIR_OK;
+        }
+    }
+    return status == NULL ? WEIR_OK
+                          : weir_error_set(err, WEIR_ERR_INVALID,
+                                           "$.status: expected RUNNING, SCHEDULED, FINISHED, "
+                                           "FAILED or KILLED");
+}
+
+static weir_status read_changes(struct api_call *call, struct weir_run *run, struct weir_error *err)
+{
+    const char *name, *lifecycle;
+    const json_t *summary = json_object_get(call->body, "summary");
+    WEIR_TRY(api_body_text(call, "name", &name, err));
+    WEIR_TRY(api_body_text(call, "lifecycle", &lifecycle, err));
+    WEIR_TRY(read_status(call, run, err));
+    if (name != NULL && *name != '\0') {
+        run->name = weir_arena_strdup(call->arena, name);
+    }
+    if (summary != NULL) {
+        run->summary = weir_json_text(summary, call->arena);
+    }
+    if (lifecycle == NULL) {
+        return WEIR_OK;
+    }
+    bool is_deleted = strcmp(lifecycle, "deleted") == 0;
+    if (!is_deleted && strcmp(lifecycle, "active") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.lifecycle: expected active or deleted");
+    }
+    run->deleted_ms = is_deleted ? call->now_ms : 0;
+    return WEIR_OK;
+}
+
+weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"status", "summary", "name", "lifecycle",
+                                         "params", "tags",    NULL};
+    struct weir_run run;
+    int64_t number;
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
+    WEIR_TRY(weir_run_number(txn, run.id, &number, err));
+    const char *old_status = run.status;
+    WEIR_TRY(read_changes(call, &run, err));
+    WEIR_TRY(weir_txn_update(txn, &weir_run_resource, &run,
+                             WEIR_FIELDS("status", "summary", "finished_ms", "name", "deleted_ms"),
+                             err));
+    WEIR_TRY(put_pairs(call, txn, number, err));
+    struct control control = api_control(call);
+    bool has_summary = json_object_get(call->body, "summary") != NULL;
+    if (has_summary || json_object_get(call->body, "status") != NULL) {
+        WEIR_TRY(tell_update(call, &control, txn, &run, old_status, has_summary, err));
+    }
+    control_publish(&control, "runs", json_pack("{s:s,s:s}", "id", run.id, "status", run.status));
+    api_answer_record(call, &weir_run_resource, &run);
+    return WEIR_OK;
+}
