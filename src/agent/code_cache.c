@@ -1,5 +1,6 @@
 #include "agent/code_cache.h"
 
+#include "agent/process.h"
 #include "base/file.h"
 #include "base/grow.h"
 #include "base/log.h"
@@ -18,11 +19,38 @@
 #define HEX_DIGITS  64
 #define LOCK_SUFFIX ".lock"
 #define SWEPT       ".swept"
+#define BOOT        ".boot"
 #define STRANGE_S   (24 * 3600)
 
 static weir_status make_dir(const char *path, struct weir_error *err)
 {
     return weir_dir_make(path, 0700, err);
+}
+
+/* What was fetched before the machine went down may be damaged: the disk was not waited for. */
+static weir_status forget_other_boots(const struct code_cache *cache, struct weir_error *err)
+{
+    char path[PATH_MAX], now[PROCESS_BOOT_ID_BYTES] = "", then[PROCESS_BOOT_ID_BYTES] = "";
+    process_boot_id(now);
+    (void)snprintf(path, sizeof path, "%s/" BOOT, cache->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0) {
+        weir_status failed = weir_error_set_errno(err, errno, "cannot open %s", path);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return failed;
+    }
+    weir_status status = WEIR_OK;
+    (void)!pread(fd, then, sizeof then - 1, 0);
+    if (strcmp(now, then) != 0) {
+        status = weir_dir_remove(cache->blobs_dir, err);
+        if (status == WEIR_OK && (ftruncate(fd, 0) != 0 || pwrite(fd, now, strlen(now), 0) < 0)) {
+            status = weir_error_set_errno(err, errno, "cannot write %s", path);
+        }
+    }
+    close(fd);
+    return status;
 }
 
 weir_status code_cache_open(const char *task_dir, const char *project, struct weir_arena *arena,
@@ -43,8 +71,9 @@ weir_status code_cache_open(const char *task_dir, const char *project, struct we
         .dir = weir_arena_printf(arena, "%s/cache/%s", agent_dir, project),
         .blobs_dir = weir_arena_printf(arena, "%s/cache/%s/blobs", agent_dir, project),
         .python_dir = weir_arena_printf(arena, "%s/cache/%s/python", agent_dir, project)};
-    WEIR_TRY(make_dir(out->blobs_dir, err));
-    return make_dir(out->python_dir, err);
+    WEIR_TRY(make_dir(out->python_dir, err));
+    WEIR_TRY(forget_other_boots(out, err));
+    return make_dir(out->blobs_dir, err);
 }
 
 /* As it is asked for: one that is used stays. */
@@ -72,7 +101,7 @@ weir_status code_cache_get(const struct code_cache *cache, struct weir_client *c
         fd = -1;
     }
     if (fd < 0) {
-        WEIR_TRY(weir_client_blob_get(client, sha256, path, err));
+        WEIR_TRY(weir_client_blob_cache(client, sha256, path, err));
         fd = open_one(path);
     }
     if (fd < 0 || fstat(fd, &info) != 0) {

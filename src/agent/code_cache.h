@@ -1,7 +1,8 @@
 /**
  * Code cache: what jobs of a project brought along and made on this node, for its next jobs.
  *
- *     AGENT_DIR/cache/PROJECT/blobs/SHA256    files of folders (base/tree.h); the agent's alone
+ *     AGENT_DIR/cache/PROJECT/blobs/SHA256    files of folders (base/tree.h); the agent's alone, and gone
+ *                                             with the next boot
  *     AGENT_DIR/cache/PROJECT/python/KEY      environments with Python packages, made by tasks of the
  *                                             project, which see this folder in their cells and may write
  *                                             into it; KEY.lock is held by those that use one

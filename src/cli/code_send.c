@@ -5,11 +5,14 @@
 #include "cli/folder.h"
 #include "cli/git_state.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ASK_MAX     5000
+#define SENDERS     4
 #define PROGRESS_MS 200
 #define HEX         "0123456789abcdef"
 #define COMMIT_MIN  7
@@ -24,6 +27,10 @@ struct sending {
     size_t n_files, n_missing, n_sent;
     int64_t bytes_missing, bytes_sent, shown_ms;
     bool is_shown;
+    /* While several send: the next entry to look at, and a lock of what they count. */
+    atomic_size_t i_next;
+    atomic_bool has_failed;
+    pthread_mutex_t lock;
 };
 
 /* A line that is written over, where a person looks on. */
@@ -145,37 +152,93 @@ static weir_status find_missing(struct sending *s, struct weir_error *err)
 
 /* ---- sending ------------------------------------------------------------------------------------ */
 
-static char *put_path(struct sending *s, const char *sha256, const char *as)
+static char *put_path(struct cli_call *call, const char *sha256, const char *project,
+                      const char *as)
 {
-    return cli_path2(s->call,
-                     weir_arena_printf(s->call->arena, "/api/v1/blobs/{}?project={}%s", as), sha256,
-                     s->project);
+    return cli_path2(call, weir_arena_printf(call->arena, "/api/v1/blobs/{}?project={}%s", as),
+                     sha256, project);
 }
 
-static weir_status send_file(struct sending *s, const struct weir_tree_entry *entry,
-                             struct weir_error *err)
+/** One of those that send at the same time: each waits for the server's disk most of the time. */
+struct sender {
+    struct sending *s;
+    struct weir_arena arena;
+    struct cli_call call; /* a client of its own */
+    pthread_t thread;
+    weir_status status;
+    struct weir_error err;
+};
+
+static weir_status send_file(struct sender *sender, const struct weir_tree_entry *entry)
 {
-    weir_status status =
-        weir_client_send_file(s->call->client, "PUT", put_path(s, entry->sha256, ""),
-                              "application/octet-stream", path_of(s, entry), NULL, err);
+    const struct sending *s = sender->s;
+    char *path = put_path(&sender->call, entry->sha256, s->project, "");
+    char *file = weir_arena_printf(&sender->arena, "%s/%s", s->dir, entry->path);
+    weir_status status = weir_client_send_file(
+        sender->call.client, "PUT", path, "application/octet-stream", file, NULL, &sender->err);
     return status == WEIR_ERR_CORRUPT
-               ? weir_error_set(err, WEIR_ERR_INVALID, "%s changed while it was sent: try again",
-                                entry->path)
+               ? weir_error_set(&sender->err, WEIR_ERR_INVALID,
+                                "%s changed while it was sent: try again", entry->path)
                : status;
+}
+
+/* The next missing file, until there is none or somebody has failed. */
+static void *send_main(void *context)
+{
+    struct sender *sender = context;
+    struct sending *s = sender->s;
+    const struct weir_tree *tree = &s->folder.tree;
+    sender->status = cli_connect(&sender->call, &sender->err);
+    while (sender->status == WEIR_OK && !atomic_load(&s->has_failed)) {
+        size_t i = atomic_fetch_add(&s->i_next, 1);
+        if (i >= tree->n) {
+            break;
+        }
+        if (s->is_missing[i]) {
+            sender->status = send_file(sender, &tree->entries[i]);
+            pthread_mutex_lock(&s->lock);
+            s->n_sent += sender->status == WEIR_OK;
+            s->bytes_sent += sender->status == WEIR_OK ? tree->entries[i].bytes : 0;
+            show(s, "sent", s->n_sent, s->n_missing, s->bytes_sent, s->bytes_missing);
+            pthread_mutex_unlock(&s->lock);
+        }
+    }
+    if (sender->status != WEIR_OK) {
+        atomic_store(&s->has_failed, true);
+    }
+    return NULL;
 }
 
 static weir_status send_files(struct sending *s, struct weir_error *err)
 {
-    const struct weir_tree *tree = &s->folder.tree;
-    for (size_t i = 0; i < tree->n; i++) {
-        if (s->is_missing[i]) {
-            show(s, "sent", s->n_sent, s->n_missing, s->bytes_sent, s->bytes_missing);
-            WEIR_TRY(send_file(s, &tree->entries[i], err));
-            s->n_sent++;
-            s->bytes_sent += tree->entries[i].bytes;
+    struct sender *senders = WEIR_ARENA_ARRAY(s->call->arena, SENDERS, struct sender);
+    size_t n = 0, n_wanted = WEIR_MIN(s->n_missing, (size_t)SENDERS);
+    weir_status status = WEIR_OK;
+    while (n < n_wanted) {
+        struct sender *sender = &senders[n];
+        *sender = (struct sender){.s = s, .call = *s->call};
+        weir_arena_init(&sender->arena, 0);
+        sender->call.arena = &sender->arena;
+        sender->call.client = NULL;
+        if (pthread_create(&sender->thread, NULL, send_main, sender) != 0) {
+            weir_arena_fini(&sender->arena);
+            break;
         }
+        n++;
     }
-    return WEIR_OK;
+    if (n == 0 && n_wanted > 0) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "cannot start a thread that sends");
+    }
+    for (size_t i = 0; i < n; i++) {
+        (void)pthread_join(senders[i].thread, NULL);
+        if (status == WEIR_OK && senders[i].status != WEIR_OK) {
+            status = senders[i].status;
+            *err = senders[i].err;
+        }
+        weir_client_close(senders[i].call.client);
+        weir_arena_fini(&senders[i].arena);
+    }
+    return status;
 }
 
 /* Bytes that lie in no file here. An empty text is no body to the server. */
@@ -184,7 +247,8 @@ static weir_status send_bytes(struct sending *s, const char *bytes, size_t len, 
 {
     int http;
     weir_sha256(bytes, len, out_sha256);
-    return weir_client_call_raw(s->call->client, "PUT", put_path(s, out_sha256, as),
+    return weir_client_call_raw(s->call->client, "PUT",
+                                put_path(s->call, out_sha256, s->project, as),
                                 "application/octet-stream", bytes, len, &http, NULL, err);
 }
 
@@ -249,7 +313,8 @@ static void tell(const struct sending *s)
 weir_status code_send_folder(struct cli_call *call, const char *dir, const char *project,
                              json_t *code, struct weir_error *err)
 {
-    struct sending s = {.call = call, .dir = dir, .project = project};
+    struct sending s = {
+        .call = call, .dir = dir, .project = project, .lock = PTHREAD_MUTEX_INITIALIZER};
     WEIR_TRY(folder_read(dir, call->arena, &s.folder, err));
     WEIR_TRY(cli_connect(call, err));
     weir_status status = hash_files(&s, err);

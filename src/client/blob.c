@@ -72,7 +72,7 @@ weir_status weir_client_model_put(struct weir_client *client, const char *file, 
     return put(client, file, "?as=model", out_sha256, err);
 }
 
-static weir_status download(struct weir_client *client, const char *path, int fd,
+static weir_status download(struct weir_client *client, const char *path, int fd, bool is_durable,
                             struct weir_error *err)
 {
     struct weir_http_call call = {
@@ -82,7 +82,7 @@ static weir_status download(struct weir_client *client, const char *path, int fd
     weir_status status = WEIR_OK;
     if (reply.http_status != 200) {
         status = client_error(&reply, "GET", path, err);
-    } else if (fsync(fd) != 0) {
+    } else if (is_durable && fsync(fd) != 0) {
         status = weir_error_set_errno(err, errno, "storing what was fetched");
     }
     weir_http_reply_fini(&reply);
@@ -104,7 +104,7 @@ static weir_status verify(const char *path, const char *sha256, struct weir_erro
 
 /* Into a file beside it, which is renamed if it is what it must be; sha256: NULL: whatever it is. */
 static weir_status fetch(struct weir_client *client, const char *path, const char *sha256,
-                         const char *file, struct weir_error *err)
+                         const char *file, bool is_durable, struct weir_error *err)
 {
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
@@ -114,7 +114,7 @@ static weir_status fetch(struct weir_client *client, const char *path, const cha
     if (fd < 0) {
         status = weir_error_set_errno(err, errno, "cannot write %s", file);
     } else {
-        status = download(client, path, fd, err);
+        status = download(client, path, fd, is_durable, err);
         close(fd);
         if (status == WEIR_OK && sha256 != NULL) {
             status = verify(temporary, sha256, err);
@@ -133,16 +133,28 @@ static weir_status fetch(struct weir_client *client, const char *path, const cha
 weir_status weir_client_get_file(struct weir_client *client, const char *path, const char *file,
                                  struct weir_error *err)
 {
-    return fetch(client, path, NULL, file, err);
+    return fetch(client, path, NULL, file, true, err);
+}
+
+static weir_status get_blob(struct weir_client *client, const char *sha256, const char *file,
+                            bool is_durable, struct weir_error *err)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    weir_status status = fetch(client, weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1),
+                               sha256, file, is_durable, err);
+    weir_arena_fini(&arena);
+    return status;
 }
 
 weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,
                                  struct weir_error *err)
 {
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    weir_status status =
-        fetch(client, weir_client_path(&arena, "/api/v1/blobs/{}", &sha256, 1), sha256, file, err);
-    weir_arena_fini(&arena);
-    return status;
+    return get_blob(client, sha256, file, true, err);
+}
+
+weir_status weir_client_blob_cache(struct weir_client *client, const char *sha256, const char *file,
+                                   struct weir_error *err)
+{
+    return get_blob(client, sha256, file, false, err);
 }

@@ -115,6 +115,10 @@ weir_status weir_client_model_put(struct weir_client *client, const char *file, 
 weir_status weir_client_blob_get(struct weir_client *client, const char *sha256, const char *file,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same for a cache: the disk is not waited for. After a loss of power the file may be damaged. */
+weir_status weir_client_blob_cache(struct weir_client *client, const char *sha256, const char *file,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 /** One event. Strings live during the callback. Another status than WEIR_OK ends the subscription.
  */
 struct weir_client_event {
