@@ -1,5 +1,6 @@
 #include "agent/code_cache.h"
 
+#include "agent/disk_watch.h"
 #include "agent/process.h"
 #include "base/file.h"
 #include "base/grow.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define HEX_DIGITS  64
@@ -49,6 +51,7 @@ static weir_status forget_other_boots(const struct code_cache *cache, struct wei
             status = weir_error_set_errno(err, errno, "cannot write %s", path);
         }
     }
+    (void)futimens(fd, NULL); /* its project is used */
     close(fd);
     return status;
 }
@@ -86,8 +89,8 @@ static int open_one(const char *path)
     return fd;
 }
 
-weir_status code_cache_get(const struct code_cache *cache, struct weir_client *client,
-                           const char *sha256, int64_t bytes, int *out_fd, struct weir_error *err)
+weir_status code_cache_get(struct code_cache *cache, struct weir_client *client, const char *sha256,
+                           int64_t bytes, int *out_fd, struct weir_error *err)
 {
     char path[PATH_MAX];
     struct stat info;
@@ -103,6 +106,7 @@ weir_status code_cache_get(const struct code_cache *cache, struct weir_client *c
     if (fd < 0) {
         WEIR_TRY(weir_client_blob_cache(client, sha256, path, err));
         fd = open_one(path);
+        cache->fetched_bytes += bytes > 0 ? bytes : 0;
     }
     if (fd < 0 || fstat(fd, &info) != 0) {
         weir_status status = weir_error_set_errno(err, errno, "cannot open %s", path);
@@ -204,7 +208,7 @@ static void remove_python(int fd, const char *lock_name)
 {
     char name[HEX_DIGITS + 1];
     int lock = openat(fd, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    (void)snprintf(name, sizeof name, "%s", lock_name);
+    (void)snprintf(name, sizeof name, "%.64s", lock_name);
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
         close(lock);
         return;
@@ -217,72 +221,103 @@ static void remove_python(int fd, const char *lock_name)
     }
 }
 
+static bool is_lock(const char *name)
+{
+    size_t suffix = sizeof LOCK_SUFFIX - 1;
+    return strlen(name) == HEX_DIGITS + suffix && is_hash(name, HEX_DIGITS) &&
+           strcmp(name + HEX_DIGITS, LOCK_SUFFIX) == 0;
+}
+
+/* Those of whom no task holds the lock go: all, if they are too large; else those used longest ago. */
+static void sweep_locked(int fd, const struct items *items, bool is_too_large)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < items->n; i++) {
+        if (is_lock(items->list[i].name) && (n++ >= CODE_CACHE_PYTHONS || is_too_large)) {
+            remove_python(fd, items->list[i].name);
+        }
+    }
+}
+
 static void sweep_pythons(int fd, int64_t now_s)
 {
     struct items items = {0};
-    size_t n = 0;
+    struct statvfs disk;
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
+    int64_t bytes = disk_watch_measure(path);
+    int64_t rest = fstatvfs(fd, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : 0;
+    bool is_too_large = bytes < 0 || bytes > CODE_CACHE_PYTHON_BYTES || bytes > rest;
     list_items(fd, &items);
+    sweep_locked(fd, &items, is_too_large);
     for (size_t i = 0; i < items.n; i++) {
         const struct item *item = &items.list[i];
-        size_t len = strlen(item->name), suffix = sizeof LOCK_SUFFIX - 1;
-        bool is_lock = len == HEX_DIGITS + suffix && is_hash(item->name, HEX_DIGITS) &&
-                       strcmp(item->name + HEX_DIGITS, LOCK_SUFFIX) == 0;
-        if (is_lock && n++ >= CODE_CACHE_PYTHONS) {
-            remove_python(fd, item->name);
-        } else if (!is_lock && !is_hash(item->name, len) && now_s - item->time_s > STRANGE_S) {
+        char lock[HEX_DIGITS + sizeof LOCK_SUFFIX];
+        (void)snprintf(lock, sizeof lock, "%.64s" LOCK_SUFFIX, item->name);
+        bool has_lock = is_hash(item->name, strlen(item->name)) &&
+                        faccessat(fd, lock, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!is_lock(item->name) && !has_lock &&
+            (is_too_large || now_s - item->time_s > STRANGE_S)) {
             (void)remove_item(fd, item->name);
         }
     }
     free(items.list);
 }
 
-/* Of projects that have had no task here for long. */
+static void with_folder(int fd, const char *path, void (*sweep)(int fd, int64_t now_s),
+                        int64_t now_s)
+{
+    int folder = openat(fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0) {
+        sweep(folder, now_s);
+        close(folder);
+    }
+}
+
+static void sweep_project(int fd, int64_t now_s)
+{
+    with_folder(fd, "blobs", sweep_blobs, now_s);
+    with_folder(fd, "python", sweep_pythons, now_s);
+}
+
 static void sweep_projects(int fd, int64_t now_s)
 {
     struct items items = {0};
     list_items(fd, &items);
     for (size_t i = 0; i < items.n; i++) {
-        char path[NAME_MAX + sizeof "/" SWEPT];
+        char path[NAME_MAX + sizeof "/" BOOT];
         struct stat info;
-        (void)snprintf(path, sizeof path, "%s/" SWEPT, items.list[i].name);
+        const char *name = items.list[i].name;
+        (void)snprintf(path, sizeof path, "%s/" BOOT, name);
         bool is_used = fstatat(fd, path, &info, AT_SYMLINK_NOFOLLOW) == 0;
         int64_t used_s = is_used ? info.st_mtime : items.list[i].time_s;
-        if (now_s - used_s > CODE_CACHE_KEPT_S) {
-            (void)remove_item(fd, items.list[i].name);
+        if (name[0] != '.' && now_s - used_s > CODE_CACHE_KEPT_S) {
+            (void)remove_item(fd, name);
+        } else if (name[0] != '.') {
+            with_folder(fd, name, sweep_project, now_s);
         }
     }
     free(items.list);
 }
 
-static void with_folder(const char *path, void (*sweep)(int fd, int64_t now_s), int64_t now_s)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0) {
-        sweep(fd, now_s);
-        close(fd);
-    }
-}
-
-void code_cache_sweep(const struct code_cache *cache, int64_t now_s)
+void code_cache_sweep(struct code_cache *cache, int64_t now_s)
 {
     char path[PATH_MAX];
     struct stat info;
-    (void)snprintf(path, sizeof path, "%s/" SWEPT, cache->dir);
-    if (stat(path, &info) == 0 && now_s - info.st_mtime < CODE_CACHE_SWEEP_S &&
+    bool is_much = cache->fetched_bytes >= CODE_CACHE_MUCH_BYTES;
+    (void)snprintf(path, sizeof path, "%s/../" SWEPT, cache->dir);
+    if (!is_much && stat(path, &info) == 0 && now_s - info.st_mtime < CODE_CACHE_SWEEP_S &&
         now_s >= info.st_mtime) {
         return;
     }
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) { /* another is at it */
-        if (fd >= 0) {
-            close(fd);
-        }
-        return;
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) { /* else another is at it */
+        (void)futimens(fd, NULL);
+        cache->fetched_bytes = 0;
+        (void)snprintf(path, sizeof path, "%s/..", cache->dir);
+        with_folder(AT_FDCWD, path, sweep_projects, now_s);
     }
-    (void)futimens(fd, NULL);
-    with_folder(cache->blobs_dir, sweep_blobs, now_s);
-    with_folder(cache->python_dir, sweep_pythons, now_s);
-    (void)snprintf(path, sizeof path, "%s/..", cache->dir);
-    with_folder(path, sweep_projects, now_s);
-    close(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
 }

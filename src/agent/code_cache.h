@@ -8,9 +8,10 @@
  *                                             into it; KEY.lock is held by those that use one
  *
  * Each project has its own, so that no task learns what another project's have fetched. Nothing in it is
- * the only copy: it is kept within its bounds by code_cache_sweep, which a task of the project has run
- * before it starts, at most once in ten minutes. What is used by no task for CODE_CACHE_KEPT_S goes with
- * its project's folder.
+ * the only copy: it is kept within its bounds by code_cache_sweep, which whoever uses a cache calls: once in
+ * ten minutes it looks at those of all projects, and at once after much was fetched. Tasks may have put
+ * anything into the folder of environments, so that is also bounded by its size: beyond it all goes that no
+ * task holds. What no task has used for CODE_CACHE_KEPT_S goes with its project's folder.
  */
 #ifndef WEIR_AGENT_CODE_CACHE_H
 #define WEIR_AGENT_CODE_CACHE_H
@@ -23,13 +24,17 @@
 
 #define CODE_CACHE_BLOBS_BYTES ((int64_t)4 << 30) /* of a project */
 #define CODE_CACHE_PYTHONS     8                  /* environments that nobody uses, of a project */
-#define CODE_CACHE_KEPT_S      ((int64_t)30 * 24 * 3600)
-#define CODE_CACHE_SWEEP_S     600
+#define CODE_CACHE_PYTHON_BYTES                                                                    \
+    ((int64_t)40 << 30) /* of a project; nor more than half of the disk's rest */
+#define CODE_CACHE_KEPT_S     ((int64_t)30 * 24 * 3600)
+#define CODE_CACHE_SWEEP_S    600
+#define CODE_CACHE_MUCH_BYTES ((int64_t)256 << 20)
 
 struct code_cache {
     const char *dir;        /**< AGENT_DIR/cache/PROJECT */
     const char *blobs_dir;  /**< dir/blobs */
     const char *python_dir; /**< dir/python */
+    int64_t fetched_bytes;  /**< Since the last sweep by this process. */
 };
 
 /**
@@ -46,11 +51,10 @@ weir_status code_cache_open(const char *task_dir, const char *project, struct we
  * @param out_fd  To read it; the caller's.
  * @return CORRUPT if its size is another; as weir_client_blob_get.
  */
-weir_status code_cache_get(const struct code_cache *cache, struct weir_client *client,
-                           const char *sha256, int64_t bytes, int *out_fd,
-                           struct weir_error *err) WEIR_MUST_CHECK;
+weir_status code_cache_get(struct code_cache *cache, struct weir_client *client, const char *sha256,
+                           int64_t bytes, int *out_fd, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Keep the bounds. `now_s`: seconds since 1970. Errors are logged. */
-void code_cache_sweep(const struct code_cache *cache, int64_t now_s);
+/** Keep the bounds, if it is time. `now_s`: seconds since 1970. Errors are logged. */
+void code_cache_sweep(struct code_cache *cache, int64_t now_s);
 
 #endif

@@ -214,6 +214,7 @@ weir_status prepare_code(struct prepare *prepare, struct weir_error *err)
     code_cache_sweep(&u.cache, weir_time_ms() / 1000);
     WEIR_TRY(prepare_client(prepare, &u.client, err));
     weir_status status = unpack_manifest(&u, manifest, err);
+    code_cache_sweep(&u.cache, weir_time_ms() / 1000);
     if (u.work_fd >= 0) {
         close(u.work_fd);
     }

@@ -435,12 +435,15 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
     return WEIR_OK;
 }
 
-/* What its project shares counts too: else a task could fill the disk there. */
+/* What it adds to what its project shares counts too: else a task could fill the disk there. */
 static void watch_cache(struct supervisor *s)
 {
-    for (size_t i = 0; i < DISK_WATCH_DIRS_MAX; i++) {
+    const char *dir = s->task.cell.cache_dir;
+    int64_t bytes = dir != NULL ? disk_watch_measure(dir) : 0;
+    for (size_t i = 0; dir != NULL && i < DISK_WATCH_DIRS_MAX; i++) {
         if (s->disk.dirs[i] == NULL) {
-            s->disk.dirs[i] = s->task.cell.cache_dir;
+            s->disk.dirs[i] = dir;
+            s->disk.max_bytes += s->disk.max_bytes > 0 ? WEIR_MAX(bytes, (int64_t)0) : 0;
             return;
         }
     }

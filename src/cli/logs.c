@@ -1,17 +1,21 @@
 /** weir logs: what the tasks of a job, or of an ION, have printed. */
 #include "cli/find.h"
 
+#include <regex.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CHUNK_MAX_BYTES ((size_t)1 << 20)
 #define FOLLOW_WAIT_S   "20"
 #define TASKS_MAX       256
+#define LINE_MAX_BYTES  ((size_t)4 << 20)
 
 struct logs_options {
     struct cli_common common;
-    bool is_following, is_raw;
+    bool is_following, is_raw, ignores_case;
     int64_t tail, attempt;
+    char *grep;
 };
 
 static const struct weir_option logs_options[] = {
@@ -20,6 +24,10 @@ static const struct weir_option logs_options[] = {
              "Go on as more is printed"),
     WEIR_OPT(logs_options, is_raw, "raw", 0, BOOL, NULL, 0, 0, NULL,
              "Print control characters as they are, also to a terminal"),
+    WEIR_OPT(logs_options, grep, "grep", 'g', TEXT, NULL, 0, 0, "PATTERN",
+             "Print only lines that this extended regular expression fits"),
+    WEIR_OPT(logs_options, ignores_case, "ignore-case", 'i', BOOL, NULL, 0, 0, NULL,
+             "It fits in capitals too"),
     WEIR_OPT(logs_options, tail, "tail", 'n', INT, "-1", -1, 1000000, "N",
              "Begin with each task's last N lines, of its last MiB; -1: with all"),
     WEIR_OPT(logs_options, attempt, "attempt", 0, INT, "0", 0, 1e9, "N",
@@ -29,7 +37,8 @@ static const struct weir_option logs_options[] = {
 struct followed {
     char *task, *label;
     int64_t offset;
-    bool is_begun; /* the tail, if one is wanted, has been printed */
+    bool is_begun;         /* the tail, if one is wanted, has been printed */
+    struct weir_buf begun; /* of a line whose end has not come: only where lines are searched */
 };
 
 /* Tasks of one job, with a label for each line. */
@@ -100,6 +109,60 @@ static void disarm(char *text, size_t len)
     }
 }
 
+/* How to print, and whose logs. */
+struct printing {
+    const char *job; /* NULL: of an ION, which goes on for ever */
+    bool is_following, is_raw;
+    int64_t tail, attempt;
+    const regex_t *pattern; /* NULL: every line */
+};
+
+/* One whole line, without its end. */
+static void print_line(const struct printing *how, const struct followed *task, char *line,
+                       bool has_label)
+{
+    if (regexec(how->pattern, line, 0, NULL, 0) == 0) {
+        printf("%s%s%s\n", has_label ? task->label : "", has_label ? " | " : "", line);
+    }
+}
+
+/* What fits, line by line; the last one waits for its end. A line longer than the buffer is two. */
+static void search_chunk(const struct printing *how, struct followed *task, char *text, size_t len,
+                         bool has_label)
+{
+    for (size_t i = 0; i < len; i++) {
+        text[i] = text[i] == '\0' ? '?' : text[i];
+    }
+    while (len > 0) {
+        char *end = memchr(text, '\n', len);
+        size_t line_len = end != NULL ? (size_t)(end - text) : len;
+        if (task->begun.len + line_len > LINE_MAX_BYTES) {
+            print_line(how, task, task->begun.data, has_label);
+            weir_buf_reset(&task->begun);
+        }
+        (void)weir_buf_append(&task->begun, text,
+                              line_len); /* a chunk is shorter than a line may be */
+        if (end != NULL) {
+            print_line(how, task, task->begun.data, has_label);
+            weir_buf_reset(&task->begun);
+        }
+        text += line_len + (end != NULL);
+        len -= line_len + (end != NULL);
+    }
+    (void)fflush(stdout);
+}
+
+/* The last line may have no end. */
+static void end_search(const struct printing *how, struct followed *followed, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (followed[i].begun.len > 0) {
+            print_line(how, &followed[i], followed[i].begun.data, n > 1);
+        }
+        weir_buf_fini(&followed[i].begun);
+    }
+}
+
 static void print_chunk(const struct followed *task, const char *text, size_t len, bool has_label)
 {
     while (len > 0) {
@@ -117,13 +180,6 @@ static void print_chunk(const struct followed *task, const char *text, size_t le
     }
     (void)fflush(stdout);
 }
-
-/* How to print, and whose logs. */
-struct printing {
-    const char *job; /* NULL: of an ION, which goes on for ever */
-    bool is_following, is_raw;
-    int64_t tail, attempt;
-};
 
 static weir_status print_more(struct cli_call *call, const struct printing *how,
                               struct followed *task, const char *wait_s, bool has_label,
@@ -145,7 +201,11 @@ static weir_status print_more(struct cli_call *call, const struct printing *how,
         if (!how->is_raw && isatty(STDOUT_FILENO) == 1) {
             disarm(chunk.data, chunk.len);
         }
-        print_chunk(task, chunk.data, chunk.len, has_label);
+        if (how->pattern != NULL) {
+            search_chunk(how, task, chunk.data, chunk.len, has_label);
+        } else {
+            print_chunk(task, chunk.data, chunk.len, has_label);
+        }
         task->offset = next >= 0 ? next : task->offset + (int64_t)chunk.len;
         task->is_begun = true;
         *out_had_more = chunk.len > 0;
@@ -201,6 +261,29 @@ weir_status cli_follow_job(struct cli_call *call, const char *job, struct weir_e
     return print_logs(call, &how, followed, n, err);
 }
 
+/* Print only what fits. */
+static weir_status search_logs(struct cli_call *call, struct printing *how,
+                               struct followed *followed, size_t n, struct weir_error *err)
+{
+    const struct logs_options *options = call->options;
+    regex_t pattern;
+    char why[160];
+    int rc = regcomp(&pattern, options->grep,
+                     REG_EXTENDED | REG_NOSUB | (options->ignores_case ? REG_ICASE : 0));
+    if (rc != 0) {
+        (void)regerror(rc, &pattern, why, sizeof why);
+        return weir_error_set(err, WEIR_ERR_INVALID, "--grep: %s", why);
+    }
+    for (size_t i = 0; i < n; i++) {
+        weir_buf_init(&followed[i].begun, LINE_MAX_BYTES + 1);
+    }
+    how->pattern = &pattern;
+    weir_status status = print_logs(call, how, followed, n, err);
+    end_search(how, followed, n);
+    regfree(&pattern);
+    return status;
+}
+
 static weir_status run_logs(struct cli_call *call, struct weir_error *err)
 {
     const struct logs_options *options = call->options;
@@ -211,17 +294,18 @@ static weir_status run_logs(struct cli_call *call, struct weir_error *err)
     if (n == 0) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "%s has no task yet", call->words[0]);
     }
-    const struct printing how = {.job = job,
-                                 .is_following = options->is_following,
-                                 .is_raw = options->is_raw,
-                                 .tail = options->tail,
-                                 .attempt = options->attempt};
-    return print_logs(call, &how, followed, n, err);
+    struct printing how = {.job = job,
+                           .is_following = options->is_following,
+                           .is_raw = options->is_raw,
+                           .tail = options->tail,
+                           .attempt = options->attempt};
+    return options->grep != NULL ? search_logs(call, &how, followed, n, err)
+                                 : print_logs(call, &how, followed, n, err);
 }
 
 const struct cli_command cli_logs = {
     .name = "logs",
-    .usage = "[-f] [-n N] [--attempt N] [--raw] JOB | ION | ION/PIPELINE",
+    .usage = "[-f] [-n N] [-g PATTERN [-i]] [--attempt N] [--raw] JOB | ION | ION/PIPELINE",
     .summary = "Print what tasks have logged",
     .min_words = 1,
     .max_words = 1,

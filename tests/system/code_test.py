@@ -163,10 +163,13 @@ class Code(unittest.TestCase):
         self.addCleanup(end)
         self.write("requirements.txt", f"--no-index\n--find-links {address}/\nweirtestpackage==1.5\n")
         job = ("--python", "requirements.txt", "--no-files", "--env", "PIP_DISABLE_PIP_VERSION_CHECK=1", "--", "python3", "-c",
-               "import weirtestpackage as w; print('has', w.VERSION, w.__file__)")
+               "import weirtestpackage as w, os; a = os.path.dirname(os.environ['VIRTUAL_ENV']); b = os.path.dirname(a); "
+               "print('sees', os.listdir(b), os.listdir(os.path.dirname(b))); print('has', w.VERSION, w.__file__)")
         first, _ = self.run_job(*job)
         self.assertIn("installing the job's Python packages", first)
         self.assertIn("has 1.5", first)
+        if self.server.get("/nodes")["items"][0]["inventory"]["isolation"]["mounts"]:
+            self.assertIn("sees ['python'] ['default']", first)  # of other projects' caches nothing
         second, _ = self.run_job(*job)
         self.assertNotIn("installing", second)
         self.assertEqual(first.splitlines()[-1], second.splitlines()[-1])
@@ -228,15 +231,16 @@ class Code(unittest.TestCase):
                                                "rank-1/empty": 0})
         data = self.server.request("GET", f"/api/v1/runs/{run}/artifacts/model/a%20b.bin", raw=True)
         self.assertEqual(data, b"w" * 100000)
-        for replace in ("os.symlink('/etc', o)", "os.symlink('..', o)", "open(o, 'w').write('x')", "os.mkfifo(o)"):
-            out, _ = self.run_job("replaces", "--", "python3", "-c",
-                                  f"import os, shutil; o = os.environ['WEIR_OUTPUT']; shutil.rmtree(o); {replace}")
-            self.assertIn("no folder", out)
-            self.assertEqual(self.artifacts(self.newest("replaces")["run"]), {})
+        out, _ = self.run_job("replaces", "--cpus", "0", "--tasks", "4", "--", "python3", "-c",
+                              "import os, shutil; o = os.environ['WEIR_OUTPUT']; shutil.rmtree(o); "
+                              "(lambda: os.symlink('/etc', o), lambda: os.symlink('..', o), lambda: open(o, 'w').write('x'), "
+                              "lambda: os.mkfifo(o))[int(os.environ['WEIR_RANK'])]()")
+        self.assertEqual(out.count("no folder"), 4, out)
+        self.assertEqual(self.artifacts(self.newest("replaces")["run"]), {})
 
     def test_a_supervisor_that_is_killed_while_output_is_sent_is_followed_by_one_that_goes_on(self):
         job = self.server.post("/jobs", {"name": "many", "kind": "command", "spec": {"argv": [
-            "python3", "-c", "import os\nfor i in range(1500): open(os.environ['WEIR_OUTPUT'] + f'/{i}', 'w').write('x')"]}})["id"]
+            "python3", "-c", "import os\nfor i in range(600): open(os.environ['WEIR_OUTPUT'] + f'/{i}', 'w').write('x')"]}})["id"]
         kills = 0
         while self.server.get("/jobs/" + job)["state"] not in ENDED:
             for folder in (self.server.state / "agent/tasks").iterdir():
@@ -251,7 +255,7 @@ class Code(unittest.TestCase):
         self.assertGreater(kills, 0)
         ended = self.server.get("/jobs/" + job)
         self.assertEqual((ended["state"], ended["attempt"]), ("SUCCEEDED", 1), ended["reason"])
-        self.assertEqual(len(self.artifacts(ended["run"])), 1500)
+        self.assertEqual(len(self.artifacts(ended["run"])), 600)
 
 
 if __name__ == "__main__":

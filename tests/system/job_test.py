@@ -43,6 +43,9 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.log(job).count("hello from 0"), 1)
         status, out, _ = self.server.weir("logs", job)
         self.assertIn("hello from 0", out)
+        self.assertEqual(self.server.weir("logs", "-g", "^HELLO.*[0-9]$", "-i", job)[1], "hello from 0\n")
+        self.assertEqual(self.server.weir("logs", "--grep", "nothing", job)[1], "")
+        self.assertEqual(self.server.weir("logs", "--grep", "(", job, check=False)[0], 2)
 
     def test_the_last_lines_of_a_log_can_be_had_alone(self):
         job = self.submit("i=1; while [ $i -le 30000 ]; do echo line $i of a log that is longer than a mebibyte; "
