@@ -226,11 +226,13 @@ weir_status prepare_code(struct prepare *prepare, struct weir_error *err)
 
 /* ---- its output --------------------------------------------------------------------------------- */
 
-/* A preparation of an ION writes into the folder of its dataset instead. */
+/* A preparation of an ION writes into the folder of its dataset instead. Weir's own programs do not keep
+ * to the variable: to them it is their option `output`, as the environment has it. */
 weir_status prepare_output(struct prepare *prepare, struct weir_error *err)
 {
     char path[TASK_PATH_BYTES];
-    if (prepare_get_env(prepare, "WEIR_OUTPUT") != NULL) {
+    if (!json_is_true(json_object_get(prepare->document, "is_tracked")) ||
+        prepare_get_env(prepare, "WEIR_OUTPUT") != NULL) {
         return WEIR_OK;
     }
     WEIR_TRY(weir_dir_make(task_path(path, prepare->dir, "work/" OUTPUT_FOLDER), 0700, err));
