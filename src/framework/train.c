@@ -27,6 +27,16 @@ static void set_checkpoint_dir(const struct weir_launch_job *job, json_t *spec)
     }
 }
 
+/* Worker 0's event file for TensorBoard lies in its output, so it becomes a file of the run. */
+static json_t *define_worker(struct job_plan *plan, json_t *spec, bool is_first)
+{
+    if (is_first && json_object_get(spec, "run") != NULL &&
+        json_object_get(spec, "tensorboard") == NULL) {
+        json_object_set_new(spec, "tensorboard", json_string("output/tensorboard"));
+    }
+    return job_plan_worker(plan, "train", spec);
+}
+
 /* A gang is stopped when one of its tasks is lost; so the workers of an elastic training are the
  * processes of one task, a weir-worker that starts them and replaces those that are lost. */
 static weir_status plan_elastic(struct job_plan *plan, int64_t n_workers, struct weir_error *err)
@@ -35,7 +45,7 @@ static weir_status plan_elastic(struct job_plan *plan, int64_t n_workers, struct
     json_t *spec = job_plan_spec(plan);
     set_checkpoint_dir(plan->job, spec);
     job_plan_add(plan, "command", 0, n_workers, WEIR_MIN(n_workers * WEIGHT_WORKER, WEIGHT_MOST),
-                 job_plan_worker(plan, "train", spec));
+                 define_worker(plan, spec, true));
     return WEIR_OK;
 }
 
@@ -61,7 +71,7 @@ static weir_status plan_train(struct job_plan *plan, struct weir_error *err)
         set_checkpoint_dir(job, spec);
         job_plan_add(plan, role, rank, rank < n_workers ? 1 : 0,
                      rank < n_workers ? WEIGHT_WORKER : WEIGHT_PARAMETER_SERVER,
-                     job_plan_worker(plan, "train", spec));
+                     define_worker(plan, spec, rank == 0));
     }
     return WEIR_OK;
 }

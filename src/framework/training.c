@@ -81,6 +81,7 @@ const struct weir_option weir_training_table[] = {
       .fallback = "text", .arg = "FORMAT", .flags = WEIR_OPTION_INTERNAL, .words = WEIR_WORDS("text", "json"), .doc = "Progress as text, or as JSON lines: json" },
     OPT(output.display_every, "display-every",      INT,  "0",        0, 1 << 30, "N", "Progress after each N steps; 0: by time, as often as a person reads"),
     OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, output.profile, "profile", TEXT, NULL,       0, 0, "FILE", "Write a Chrome trace of every operation of worker 0, after the first steps"),
+    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, output.tensorboard, "tensorboard", TEXT, NULL, 0, 0, "DIR", "Write the metrics as an event file of TensorBoard into this folder; a job does so unasked, and the file is kept with its run"),
     OPT(output.profile_steps, "profile-steps",      INT,  "1",        1, 1000, "N", "Steps in the trace"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, report.server, "server", TEXT, NULL,       0, 0, "URL", "Report to this Weir server"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, report.token_file, "token-file", TEXT, NULL,       0, 0, "FILE", "Token for the server"),
@@ -279,7 +280,8 @@ static weir_status check_data(const struct weir_train_config *config, struct wei
                  {"weights", config->model.weights},
                  {"checkpoint_dir", config->checkpoint.dir},
                  {"tuning", config->exchange.tuning},
-                 {"profile", config->output.profile}};
+                 {"profile", config->output.profile},
+                 {"tensorboard", config->output.tensorboard}};
 
     for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
         if (paths[i].path != NULL && paths[i].path[0] != '/') {

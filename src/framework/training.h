@@ -70,7 +70,7 @@ struct weir_train_checkpoint {
 
 /** What is written and shown. */
 struct weir_train_output {
-    char *file, *format, *profile;
+    char *file, *format, *profile, *tensorboard;
     int64_t display_every, profile_steps;
 };
 
@@ -97,7 +97,7 @@ struct weir_train_config {
 };
 
 /** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */
-#define WEIR_TRAINING_N_OPTIONS 66
+#define WEIR_TRAINING_N_OPTIONS 67
 extern const struct weir_option weir_training_table[WEIR_TRAINING_N_OPTIONS];
 const struct weir_option *weir_training_options(size_t *out_n);
 

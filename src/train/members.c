@@ -244,7 +244,7 @@ static void report_change(struct worker *worker, const struct progress_group *be
         struct train_tick tick = {.step = worker->state.step};
         train_tick_add(&tick, "workers", now.n);
         train_tick_add(&tick, "regroup_seconds", seconds);
-        train_report_add(worker->reporting.report, &tick);
+        worker_tell(worker, &tick);
         train_progress_members(&worker->reporting.progress, &change);
     }
 }

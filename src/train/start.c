@@ -1,5 +1,6 @@
 #include "train/exchange/fused.h"
 #include "train/report.h"
+#include "train/tensorboard.h"
 #include "train/worker.h"
 
 #include "base/clock.h"
@@ -228,6 +229,10 @@ weir_status worker_start_reports(struct worker *worker, struct weir_error *err)
     if (worker->state.step > 0) {
         train_progress_note(&worker->reporting.progress, "resumed", "step",
                             (double)worker->state.step);
+    }
+    if (config->output.tensorboard != NULL) {
+        WEIR_TRY(train_tensorboard_open(config->output.tensorboard, worker->state.step,
+                                        &worker->reporting.board, err));
     }
     if (config->report.server == NULL || config->report.run == NULL) {
         return WEIR_OK;

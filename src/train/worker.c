@@ -1,5 +1,6 @@
 #include "train/worker.h"
 #include "train/report.h"
+#include "train/tensorboard.h"
 
 #include "base/clock.h"
 #include "comm/elastic.h"
@@ -97,6 +98,12 @@ static weir_status vote(struct worker *worker, const struct weir_batch *batch,
     return WEIR_OK;
 }
 
+void worker_tell(struct worker *worker, const struct train_tick *tick)
+{
+    train_report_add(worker->reporting.report, tick);
+    train_tensorboard_add(worker->reporting.board, tick);
+}
+
 static void report_view(struct worker *worker, const struct progress_view *view)
 {
     struct train_tick tick = {.step = view->step};
@@ -107,7 +114,7 @@ static void report_view(struct worker *worker, const struct progress_view *view)
     train_tick_add(&tick, "epoch", (double)view->epoch);
     train_tick_add(&tick, "epochs", (double)view->n_epochs);
     train_tick_add(&tick, "progress", (double)view->step / (double)view->n_steps);
-    train_report_add(worker->reporting.report, &tick);
+    worker_tell(worker, &tick);
 }
 
 static void report_score(struct worker *worker)
@@ -116,7 +123,7 @@ static void report_score(struct worker *worker)
     if (worker->validation.score.n > 0) {
         train_tick_add(&tick, "validation_loss", worker->validation.score.loss);
         train_tick_add(&tick, "validation_accuracy", worker->validation.score.accuracy);
-        train_report_add(worker->reporting.report, &tick);
+        worker_tell(worker, &tick);
     }
 }
 
@@ -253,6 +260,7 @@ void worker_release(struct worker *worker)
 {
     train_saver_destroy(worker->saving.saver);
     train_report_stop(worker->reporting.report, REPORT_FLUSH_MS);
+    train_tensorboard_close(worker->reporting.board);
     weir_profile_destroy(worker->trace.profile);
     weir_loader_destroy(worker->loader);
     weir_optimizer_destroy(worker->optimizer);

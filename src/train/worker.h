@@ -34,6 +34,8 @@ enum worker_sum { SUM_LOSS, SUM_CORRECT, SUM_COUNT };
 struct exchange_strategy;  /* exchange/exchange.h */
 struct train_fused_update; /* exchange/fused.h */
 struct train_report;       /* report.h */
+struct train_tensorboard;  /* tensorboard.h */
+struct train_tick;
 
 /** A range of the gradients that is exchanged at once. */
 struct worker_bucket {
@@ -78,6 +80,7 @@ struct worker_reporting {
     bool has_begun;
     struct train_progress progress;
     struct train_report *report; /**< NULL: no server gets reports. */
+    struct train_tensorboard *board; /**< NULL: no event file is written. */
 };
 
 struct worker {
@@ -153,6 +156,9 @@ weir_status worker_share_state(struct worker *worker, int root) WEIR_MUST_CHECK;
 /** A step is done: its running statistics are final. */
 void worker_keep_statistics(struct worker *worker);
 weir_status worker_start_loader(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Worker 0: tell the server of metrics, and write them into the event file, where there are these. */
+void worker_tell(struct worker *worker, const struct train_tick *tick);
 
 /** Worker 0: begin to show and report. */
 weir_status worker_start_reports(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
