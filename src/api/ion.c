@@ -4,6 +4,7 @@
 #include "control/control.h"
 #include "ion/threshold.h"
 #include "store/tenant.h"
+#include "track/registry.h"
 #include "watch/watch.h"
 
 #include <stdlib.h>
@@ -431,6 +432,7 @@ weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struc
     const char *name =
         link->model != NULL ? link->model : weir_ion_doc_model(&state.doc, link->from);
     WEIR_TRY(weir_model_version_get(txn, name, event.version, call->arena, &version, err));
+    WEIR_TRY(weir_version_check_servable(&version, err));
     const struct weir_ion_model model = {name,         version.id,      version.version,
                                          version.blob, version.metrics, version.created_by};
     event.models = &model;

@@ -1,5 +1,6 @@
 /** Models, their versions and aliases. No file becomes a version that was not looked at. */
 #include "api/api_private.h"
+#include "control/alias.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
 #include "control/model_delete.h"
@@ -7,6 +8,7 @@
 #include "base/uuid.h"
 #include "job/attempt.h"
 #include "store/stmt.h"
+#include "track/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -275,9 +277,10 @@ static weir_status check_entry(struct entry *entry, struct weir_error *err)
     struct weir_model_version *version = &entry->version;
     char *path;
     uint64_t bytes;
-    if (!weir_name_is_valid(version->model)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "model \"%.60s\": not a name (a-z 0-9 . _ -)",
-                              version->model);
+    if (!weir_model_name_is_valid(version->model)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "model \"%.60s\": not a name (no \"/\", no \":\", at most %d bytes)",
+                              version->model, WEIR_MODEL_NAME_MAX_BYTES);
     }
     if (version->id == NULL || !weir_uuid_is_valid(version->id)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
@@ -326,6 +329,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     entry.version.model = weir_arena_strdup(call->arena, call->params[0]);
     entry.version.created_by = weir_arena_strdup(call->arena, call->actor);
     entry.version.signature = NULL; /* the file says, and nobody else */
+    entry.version.unservable = NULL;
+    entry.version.stage = NULL;
     WEIR_TRY(weir_store_read(call->api->store, look_in, &entry, err));
     WEIR_TRY(check_entry(&entry, err));
     if (!entry.is_there) {

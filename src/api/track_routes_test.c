@@ -167,7 +167,7 @@ START_TEST(a_task_registers_under_its_jobs_name_only)
     EXPECT(200, "POST " API "/models/other/versions\n\n{\"id\":\"" ID_1 "\",\"blob\":\"" BLOB_X
                 "\"}"); /* people may */
     EXPECT(400,
-           "POST " API "/models/Other/versions\n\n{\"id\":\"" ID_2 "\",\"blob\":\"" BLOB_X "\"}");
+           "POST " API "/models/a:b/versions\n\n{\"id\":\"" ID_2 "\",\"blob\":\"" BLOB_X "\"}");
     EXPECT_ERROR(400, "$.id",
                  "POST " API "/models/other/versions\n\n{\"id\":\"7\",\"blob\":"
                  "\"" BLOB_X "\"}");

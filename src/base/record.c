@@ -42,6 +42,17 @@ bool weir_name_is_valid(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") == len;
 }
 
+bool weir_model_name_is_valid(const char *text)
+{
+    size_t len = strlen(text);
+    bool is_good = len > 0 && len <= WEIR_MODEL_NAME_MAX_BYTES && strcmp(text, ".") != 0 &&
+                   strcmp(text, "..") != 0 && weir_text_is_utf8(text);
+    for (const unsigned char *c = (const unsigned char *)text; is_good && *c != '\0'; c++) {
+        is_good = *c >= 0x20 && *c != 0x7f && *c != '/' && *c != ':';
+    }
+    return is_good;
+}
+
 size_t weir_field_max_bytes(const struct weir_field *field)
 {
     if (field->type != WEIR_FIELD_TYPE_TEXT && field->type != WEIR_FIELD_TYPE_JSON) {
@@ -53,7 +64,9 @@ size_t weir_field_max_bytes(const struct weir_field *field)
     if (field->type == WEIR_FIELD_TYPE_JSON) {
         return WEIR_FIELD_JSON_MAX_BYTES;
     }
-    return field->flags & WEIR_FIELD_NAME ? WEIR_FIELD_NAME_MAX_BYTES : WEIR_FIELD_TEXT_MAX_BYTES;
+    return field->flags & WEIR_FIELD_NAME    ? WEIR_FIELD_NAME_MAX_BYTES
+           : field->flags & WEIR_FIELD_MODEL ? WEIR_MODEL_NAME_MAX_BYTES
+                                             : WEIR_FIELD_TEXT_MAX_BYTES;
 }
 
 static weir_status check_size(const struct weir_field *field, size_t len, struct weir_error *err)
@@ -112,6 +125,12 @@ static weir_status read_text(const struct weir_field *field, const json_t *value
                               "$.%s: \"%.80s\" is not a name (1 to 63 of a-z 0-9 . _ -, first a "
                               "letter or digit)",
                               field->name, text);
+    }
+    if ((field->flags & WEIR_FIELD_MODEL) && !weir_model_name_is_valid(text)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.%s: \"%.80s\" is not the name of a model (no \"/\", no \":\", at "
+                              "most %d bytes)",
+                              field->name, text, WEIR_MODEL_NAME_MAX_BYTES);
     }
     WEIR_TRY(check_size(field, json_string_length(value), err));
     *out = weir_arena_strdup(arena, text);

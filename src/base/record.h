@@ -47,6 +47,7 @@ enum weir_field_flags {
     WEIR_FIELD_NAME = 1 << 5,      /**< Text with a name's form: [a-z0-9][a-z0-9._-]{0,62}. */
     WEIR_FIELD_MUTABLE = 1 << 6,   /**< May be changed after creation. */
     WEIR_FIELD_FIRST = 1 << 7,     /**< With COLUMN: before the others. */
+    WEIR_FIELD_MODEL = 1 << 9,     /**< Text with the form of a model's name. */
     WEIR_FIELD_LAST = 1 << 8,      /**< With COLUMN: behind the others; sentences are. */
 };
 
@@ -172,5 +173,10 @@ size_t weir_record_weight(const struct weir_resource *resource, const void *reco
 
 /** Does text have a name's form (lower case, digits, ".", "_", "-"; 1 to 63 bytes)? */
 bool weir_name_is_valid(const char *text);
+
+/** The form of a model's name, which other registries' names have too: UTF-8 of 1 to
+ *  WEIR_MODEL_NAME_MAX_BYTES without "/", ":" and control characters, that is not "." or "..". */
+bool weir_model_name_is_valid(const char *text);
+#define WEIR_MODEL_NAME_MAX_BYTES 256
 
 #endif

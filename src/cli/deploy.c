@@ -13,7 +13,7 @@ struct deploy_options {
     struct cli_common common;
     char *as, *replicas, *max_delay, *traffic, *mirror, *memory, *idle_after, *timeout;
     int64_t batch, queue, cpus, gpus;
-    bool is_waited_for;
+    bool is_waited_for, follows;
 };
 
 static const struct weir_option deploy_options[] = {
@@ -43,6 +43,8 @@ static const struct weir_option deploy_options[] = {
     WEIR_OPT(
         deploy_options, idle_after, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
         "Load that fewer replicas could bear for so long makes them fewer (60s if never said)"),
+    WEIR_OPT(deploy_options, follows, "follow", 0, BOOL, NULL, 0, 0, NULL,
+             "Follow the alias that is named: where it moves, all traffic goes"),
     WEIR_OPT(deploy_options, is_waited_for, "wait", 0, BOOL, "true", 0, 0, NULL,
              "Wait until it serves what was asked for, or cannot (--no-wait: answer at once)"),
     WEIR_OPT(deploy_options, timeout, "timeout", 0, TEXT, "5m", 0, 0, "TIME",
@@ -83,16 +85,22 @@ static void put_number(json_t *body, const char *member, int64_t number)
     }
 }
 
-static weir_status fill(const struct deploy_options *options, const char *model,
-                        const char *version, json_t *body, struct weir_error *err)
+static weir_status fill(struct cli_call *call, const char *model, const char *version, json_t *body,
+                        struct weir_error *err)
 {
+    const struct deploy_options *options = call->options;
     int64_t span_ms;
     if (version != NULL && options->traffic != NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--traffic: give either NAME@VERSION or shares, not both");
     }
     put_text(body, "model", model);
-    put_text(body, "version", version);
+    if (options->follows && version == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--follow: name an alias, as in NAME@stable --follow");
+    }
+    put_text(body, "version",
+             options->follows ? weir_arena_printf(call->arena, "@%s", version) : version);
     put_text(body, "traffic", options->traffic);
     put_text(body, "mirror", options->mirror);
     put_text(body, "replicas", options->replicas);
@@ -199,7 +207,7 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
         status = model_of_deployment(call, &model, err);
     }
     if (status == WEIR_OK) {
-        status = fill(options, model, version, body, err);
+        status = fill(call, model, version, body, err);
     }
     if (status == WEIR_OK) {
         status = cli_rest(call, "PUT", cli_path1(call, "/api/v1/deployments/{}", name), body,

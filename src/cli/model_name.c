@@ -6,7 +6,7 @@
 weir_status cli_model_split(struct cli_call *call, const char *word, char **out_name,
                             char **out_version, struct weir_error *err)
 {
-    char *name = weir_arena_strdup(call->arena, word), *at = strchr(name, '@');
+    char *name = weir_arena_strdup(call->arena, word), *at = strrchr(name, '@');
     if (at != NULL) {
         *at = '\0';
     }

@@ -1,5 +1,6 @@
 /* The actions of alert rules (notify/action.h), by the events that people's commands send. */
 #include "control/alerter.h"
+#include "track/registry.h"
 
 #include "notify/action.h"
 #include "notify/notify.h"
@@ -45,6 +46,7 @@ static weir_status act_default_model(struct control *control, struct weir_txn *t
     WEIR_TRY(find_default(&state, action->link, &link, err));
     WEIR_TRY(weir_model_version_get(txn, link->default_model, link->default_version, control->arena,
                                     &version, err));
+    WEIR_TRY(weir_version_check_servable(&version, err));
     const struct weir_ion_model model = {link->default_model, version.id,      version.version,
                                          version.blob,        version.metrics, version.created_by};
     const struct weir_ion_event event = {.type = WEIR_ION_EVENT_SET,

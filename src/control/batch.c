@@ -1,4 +1,5 @@
 #include "control/batch.h"
+#include "track/registry.h"
 
 #include "control/deploy.h"
 
@@ -51,6 +52,14 @@ static weir_status find_model(struct control *control, struct weir_txn *txn, con
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "%s: ", place);
 }
 
+static weir_status find_servable(struct control *control, struct weir_txn *txn, const json_t *spec,
+                                 const char *key, struct weir_model_version *out,
+                                 struct weir_error *err)
+{
+    WEIR_TRY(find_model(control, txn, spec, key, out, err));
+    return weir_version_check_servable(out, err);
+}
+
 static bool is_classifier(const json_t *signature)
 {
     const char *kind = json_string_value(json_object_get(signature, "output_kind"));
@@ -90,7 +99,7 @@ static weir_status pin_model(struct control *control, struct weir_txn *txn, json
 {
     struct weir_model_version version;
     bool is_live = strcmp(key, "live") == 0;
-    WEIR_TRY(find_model(control, txn, spec, key, &version, err));
+    WEIR_TRY(find_servable(control, txn, spec, key, &version, err));
     WEIR_AUTO(weir_json_auto_free)
     json_t *signature = version.signature != NULL ? json_loads(version.signature, 0, NULL) : NULL;
     WEIR_TRY(check_signature(&version, spec, key, signature, err));

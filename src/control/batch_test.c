@@ -1,4 +1,5 @@
 /* Batch predictions: what names in a specification become when the job is made. */
+#include "control/alias.h"
 #include "control/control_fixture.h"
 
 #include "base/test_main.h"

@@ -437,6 +437,9 @@ weir_status control_model_push(struct control *control, struct weir_txn *txn,
                           version->run != NULL ? version->run : ""),
         err));
     control_publish(control, "models", weir_record_to_json(&weir_model_version_resource, out));
+    if (out->blob[0] == '\0') { /* nothing that a link could bring into service */
+        return WEIR_OK;
+    }
     return offer_to_ions(control, txn, out, &run, err);
 }
 

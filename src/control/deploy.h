@@ -76,9 +76,9 @@ weir_status control_share_model(struct weir_txn *txn, const char *model, struct 
                                 struct weir_model *out_model, struct weir_share_model *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Give a version a name, or take the name away (version 0). */
-weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,
-                              const char *alias, int64_t version,
-                              struct weir_error *err) WEIR_MUST_CHECK;
+/** Give all traffic of a deployment to this version, where the alias that it follows has moved.
+ *  @return CONFLICT: the version is not servable. */
+weir_status control_deploy_follow(struct control *control, struct weir_txn *txn, const char *name,
+                                  int64_t version, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

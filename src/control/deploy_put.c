@@ -1,4 +1,5 @@
 /** What people ask of deployments and aliases, checked against what there is. */
+#include "control/alias.h"
 #include "control/deploy.h"
 
 #include "base/names.h"
@@ -7,6 +8,7 @@
 #include "store/identity.h"
 #include "store/stmt.h"
 #include "store/table.h"
+#include "track/registry.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,9 +27,10 @@ struct request {
 const struct weir_option control_deploy_options[CONTROL_DEPLOY_N_OPTIONS] = {
     WEIR_OPT_JSON(request, model, "model", TEXT, 0, NULL, 0, 0,
                   "Model whose versions answer; of a deployment that is there it stays"),
-    WEIR_OPT_JSON(request, version, "version", TEXT, 0, NULL, 0, 0,
-                  "Version that gets all traffic: v3, or an alias; else the newest when the "
-                  "deployment is made"),
+    WEIR_OPT_JSON(
+        request, version, "version", TEXT, 0, NULL, 0, 0,
+        "Version that gets all traffic: v3, an alias, or @ALIAS to follow that wherever it "
+        "moves; else the newest when the deployment is made"),
     WEIR_OPT_JSON(request, traffic, "traffic", JSON, 0, NULL, 0, 0,
                   "Shares of versions: \"v3=90,v4=10\", or [{version, percent}]"),
     WEIR_OPT_JSON(request, mirror, "mirror", TEXT, 0, NULL, 0, 0,
@@ -133,56 +136,13 @@ weir_status control_share_model(struct weir_txn *txn, const char *model, struct 
     return WEIR_OK;
 }
 
-/* A name that is a version's would be taken for one. */
-static bool is_version_word(const char *text)
-{
-    size_t at = text[0] == 'v' ? 1 : 0;
-    return text[at] != '\0' && text[at + strspn(text + at, "0123456789")] == '\0';
-}
-
-weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,
-                              const char *alias, int64_t version, struct weir_error *err)
-{
-    struct weir_model found;
-    struct weir_share_model shares;
-    struct weir_arena *arena = control->arena;
-    char *id = weir_arena_printf(arena, "%s:%s", model, alias);
-    WEIR_TRY(control_share_model(txn, model, arena, &found, &shares, err));
-    if (!weir_name_is_valid(alias) || is_version_word(alias) || strcmp(alias, "none") == 0) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "alias \"%.*s\": expected a name (a-z 0-9 . _ -) that is no version's", SHOWN_MAX,
-            alias);
-    }
-    if (version == 0) {
-        WEIR_TRY(weir_txn_delete(txn, &weir_model_alias_resource, id, err));
-    } else {
-        char word[32];
-        (void)snprintf(word, sizeof word, "%" PRId64, version);
-        WEIR_TRY(weir_share_version_read(&shares, word, strlen(word), "$.version", &version, err));
-        const struct weir_model_alias row = {.id = id,
-                                             .model = found.name,
-                                             .alias = (char *)alias,
-                                             .version = version,
-                                             .actor = (char *)control->actor,
-                                             .updated_ms = control->now_ms};
-        WEIR_TRY(weir_txn_upsert(txn, &weir_model_alias_resource, &row, err));
-    }
-    control_publish(control, "models", json_pack("{s:s,s:s}", "name", model, "alias", alias));
-    char *message =
-        version == 0 ? weir_arena_printf(arena, "Model %s has no alias %s any more", model, alias)
-                     : weir_arena_printf(arena, "Alias %s of model %s is version %" PRId64, alias,
-                                         model, version);
-    return control_log(control, txn, "models", "alias_changed",
-                       weir_arena_printf(arena, "model/%s", model), message, err);
-}
-
 /* ---- the request ----------------------------------------------------------------------------- */
 
 static struct weir_deploy_wanted wanted_of(const struct weir_deploy_state *state)
 {
     const struct weir_deployment *now = &state->deployment;
     return (struct weir_deploy_wanted){.shares = weir_deploy_shares(state, false),
+                                       .follows = now->follows,
                                        .mirror = now->mirror,
                                        .replicas_min = now->replicas_min,
                                        .replicas_max = now->replicas_max,
@@ -267,6 +227,20 @@ static weir_status read_numbers(const struct request *request, struct weir_deplo
     return WEIR_OK;
 }
 
+/* An alias, and no version's number: that moves nowhere. */
+static weir_status read_followed(const struct weir_share_model *model, const char *alias,
+                                 struct weir_deploy_wanted *wanted, struct weir_error *err)
+{
+    int64_t version;
+    if (!control_alias_is_valid(alias)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.version: expected an alias behind \"@\"");
+    }
+    WEIR_TRY(weir_share_version_read(model, alias, strlen(alias), "$.version", &version, err));
+    wanted->shares = weir_shares_of(version);
+    wanted->follows = alias;
+    return WEIR_OK;
+}
+
 static weir_status read_versions(const struct request *request,
                                  const struct weir_share_model *model, bool is_new,
                                  struct weir_deploy_wanted *wanted, struct weir_error *err)
@@ -277,8 +251,13 @@ static weir_status read_versions(const struct request *request,
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.traffic: give either a version or shares, not both");
     }
+    if (has_traffic || request->version != NULL) {
+        wanted->follows = NULL;
+    }
     if (has_traffic) {
         WEIR_TRY(weir_shares_read(model, request->traffic, "$.traffic", &wanted->shares, err));
+    } else if (request->version != NULL && request->version[0] == '@') {
+        WEIR_TRY(read_followed(model, request->version + 1, wanted, err));
     } else if (request->version != NULL) {
         WEIR_TRY(weir_share_version_read(model, request->version, strlen(request->version),
                                          "$.version", &version, err));
@@ -347,6 +326,37 @@ static weir_status read_wanted(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+static weir_status check_one(struct control *control, struct weir_txn *txn, const char *model,
+                             int64_t number, struct weir_error *err)
+{
+    struct weir_model_version version;
+    WEIR_TRY(weir_model_version_get(txn, model, number, control->arena, &version, err));
+    return weir_version_check_servable(&version, err);
+}
+
+/* What a registry holds need not be what can be served. */
+static weir_status check_servable(struct control *control, struct weir_txn *txn, const char *model,
+                                  const struct weir_deploy_wanted *wanted, struct weir_error *err)
+{
+    for (size_t i = 0; i < wanted->shares.n; i++) {
+        WEIR_TRY(check_one(control, txn, model, wanted->shares.items[i].version, err));
+    }
+    return wanted->mirror > 0 ? check_one(control, txn, model, wanted->mirror, err) : WEIR_OK;
+}
+
+weir_status control_deploy_follow(struct control *control, struct weir_txn *txn, const char *name,
+                                  int64_t version, struct weir_error *err)
+{
+    struct weir_deploy_state state;
+    WEIR_TRY(weir_deploy_load(txn, name, control->arena, &state, err));
+    struct weir_deploy_wanted wanted = wanted_of(&state);
+    wanted.shares = weir_shares_of(version);
+    WEIR_TRY(check_servable(control, txn, state.deployment.model, &wanted, err));
+    const struct weir_deploy_event event = {
+        .type = WEIR_DEPLOY_EVENT_APPLIED, .actor = control->actor, .wanted = &wanted};
+    return control_deploy_apply(control, txn, &state, &event, err);
+}
+
 weir_status control_deploy_put(struct control *control, struct weir_txn *txn, const char *name,
                                const json_t *body, struct weir_deploy_state *out,
                                struct weir_error *err)
@@ -358,6 +368,7 @@ weir_status control_deploy_put(struct control *control, struct weir_txn *txn, co
                                control->arena, &request, err));
     WEIR_TRY(load_or_new(control, txn, name, request.model, &state, err));
     WEIR_TRY(read_wanted(control, txn, &request, &state, &wanted, err));
+    WEIR_TRY(check_servable(control, txn, state.deployment.model, &wanted, err));
     struct weir_shares shares = wanted.shares;
     WEIR_TRY(control_log(
         control, txn, "deployments", state.is_new ? "deployment_made" : "deployment_asked",

@@ -1,4 +1,5 @@
 /* Deployments over a store: jobs that agents play, reports that replicas send. */
+#include "control/alias.h"
 #include "control/control_fixture.h"
 #include "control/deploy.h"
 
@@ -292,6 +293,30 @@ START_TEST(what_makes_no_sense_is_refused_and_nothing_is_made)
 
 END_TEST
 
+static weir_status make_unservable(struct control *control, struct weir_txn *txn, void *context,
+                                   struct weir_error *err)
+{
+    const struct weir_model_version version = {.id = "00000000-0000-4000-8000-00000000beef",
+                                               .model = "digits",
+                                               .blob = "",
+                                               .unservable = "it is a pickle",
+                                               .created_by = "ann"};
+    struct weir_model_version out;
+    (void)context;
+    return control_model_push(control, txn, &version, NULL, &out, err);
+}
+
+START_TEST(what_a_registry_cannot_serve_is_not_deployed)
+{
+    turn(&fixture, make_unservable, NULL);
+    weir_status status =
+        try_turn(&fixture, put_in, "{\"model\":\"digits\",\"version\":\"v4\"}", false);
+    ck_assert_int_eq(status, WEIR_ERR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(fixture.err.message, "not servable: it is a pickle"));
+}
+
+END_TEST
+
 struct alias {
     const char *alias;
     int64_t version;
@@ -317,13 +342,46 @@ START_TEST(an_alias_names_a_version_until_it_is_moved)
     shares = weir_deploy_shares(&state, false);
     ck_assert_int_eq(shares.items[0].version, 2);
     turn(&fixture, alias_in, &(struct alias){"stable", 0});
-    static const struct alias bad[] = {{"v3", 1}, {"7", 1}, {"Best", 1}, {"none", 1}};
+    static const struct alias bad[] = {{"v3", 1}, {"7", 1}, {"a b", 1}, {"none", 1}};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
         ck_assert_int_eq(try_turn(&fixture, alias_in, (void *)&bad[i], false), WEIR_ERR_INVALID);
     }
     ck_assert_int_eq(try_turn(&fixture, alias_in, &(struct alias){"stable", 0}, false),
                      WEIR_ERR_NOT_FOUND);
     ck_assert_int_eq(try_turn(&fixture, alias_in, &(struct alias){"best", 9}, false),
+                     WEIR_ERR_NOT_FOUND);
+}
+
+END_TEST
+
+static int64_t wanted_version(void)
+{
+    struct weir_deploy_state state = load_d();
+    struct weir_shares shares = weir_deploy_shares(&state, false);
+    ck_assert_uint_eq(shares.n, 1);
+    return shares.items[0].version;
+}
+
+START_TEST(a_deployment_that_follows_an_alias_moves_with_it)
+{
+    turn(&fixture, alias_in, &(struct alias){"Stable", 1});
+    put("{\"model\":\"digits\",\"version\":\"@Stable\"}");
+    ck_assert_str_eq(load_d().deployment.follows, "Stable");
+    turn(&fixture, alias_in, &(struct alias){"Stable", 2});
+    ck_assert_int_eq(wanted_version(), 2);
+    turn(&fixture, alias_in, &(struct alias){"other", 3});
+    put("{\"batch_max\":4}"); /* what says nothing of versions lets it follow */
+    turn(&fixture, alias_in, &(struct alias){"Stable", 3});
+    ck_assert_int_eq(wanted_version(), 3);
+    turn(&fixture, make_unservable, NULL);
+    turn(&fixture, alias_in, &(struct alias){"Stable", 4}); /* the name moves, the traffic stays */
+    ck_assert_int_eq(wanted_version(), 3);
+    put("{\"version\":\"v1\"}");
+    ck_assert_ptr_null(load_d().deployment.follows);
+    turn(&fixture, alias_in, &(struct alias){"Stable", 2});
+    ck_assert_int_eq(wanted_version(), 1);
+    ck_assert_int_eq(try_turn(&fixture, put_in, "{\"version\":\"@v2\"}", false), WEIR_ERR_INVALID);
+    ck_assert_int_eq(try_turn(&fixture, put_in, "{\"version\":\"@none-such\"}", false),
                      WEIR_ERR_NOT_FOUND);
 }
 
@@ -343,6 +401,8 @@ int main(void)
     tcase_add_test(tcase, an_idle_deployment_stops_its_job_and_starts_one_for_a_held_request);
     tcase_add_test(tcase, a_deleted_deployment_cancels_its_jobs_and_its_name_is_free);
     tcase_add_test(tcase, an_alias_names_a_version_until_it_is_moved);
+    tcase_add_test(tcase, a_deployment_that_follows_an_alias_moves_with_it);
+    tcase_add_test(tcase, what_a_registry_cannot_serve_is_not_deployed);
     tcase_add_loop_test(tcase, what_makes_no_sense_is_refused_and_nothing_is_made, 0,
                         (int)WEIR_ARRAY_LEN(wrong));
     suite_add_tcase(suite, tcase);

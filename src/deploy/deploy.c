@@ -13,6 +13,7 @@ static const struct weir_field deployment_fields[] = {
     WEIR_FIELD(weir_deployment, name,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name, in the address of requests"),
     WEIR_FIELD(weir_deployment, project,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
     WEIR_FIELD(weir_deployment, model,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Model whose versions answer"),
+    WEIR_FIELD(weir_deployment, follows,       TEXT, WEIR_FIELD_READ_ONLY, "", "Alias whose version gets all traffic, wherever it moves; null: none"),
     WEIR_FIELD(weir_deployment, mirror,        INT,  WEIR_FIELD_READ_ONLY, "", "Version that gets a copy of each request, whose answer is compared and dropped; 0: none"),
     WEIR_FIELD(weir_deployment, replicas_min,  INT,  WEIR_FIELD_READ_ONLY, "", "Replicas at least"),
     WEIR_FIELD(weir_deployment, replicas_max,  INT,  WEIR_FIELD_READ_ONLY, "", "Replicas at most"),

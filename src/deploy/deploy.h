@@ -41,6 +41,7 @@ struct weir_deployment {
     char *name;
     char *project;
     char *model;
+    char *follows;  /**< Alias whose version gets all requests, wherever it moves; NULL: none. */
     int64_t mirror; /**< Version that gets a copy of each request; 0: none. */
     int64_t replicas_min, replicas_max;
     int64_t batch_max;

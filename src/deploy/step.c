@@ -488,6 +488,7 @@ static void on_applied(struct step *step)
     if (deployment->replicas_max != wanted->replicas_max && deployment->next_start_ms > 0) {
         deployment->next_start_ms = step->now_ms;
     }
+    deployment->follows = (char *)wanted->follows;
     deployment->mirror = wanted->mirror;
     deployment->replicas_min = wanted->replicas_min;
     deployment->replicas_max = wanted->replicas_max;

@@ -63,6 +63,7 @@ struct weir_deploy_state {
 /** What a person asks for: all of it, checked. Text is borrowed. */
 struct weir_deploy_wanted {
     struct weir_shares shares;
+    const char *follows; /**< The alias that the shares are by; NULL: they are by themselves. */
     int64_t mirror;
     int64_t replicas_min, replicas_max;
     int64_t batch_max, delay_max_us, queue_max;

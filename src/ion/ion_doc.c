@@ -60,7 +60,7 @@ static const struct weir_field training_fields[] = {
     WEIR_FIELD(training, name,              TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(training, type,              TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
     WEIR_FIELD(training, kind,              TEXT, WEIR_FIELD_NAME, "", "kind of its jobs"),
-    WEIR_FIELD(training, registers,         TEXT, WEIR_FIELD_NAME, "", "name of the model that it makes"),
+    WEIR_FIELD(training, registers,         TEXT, WEIR_FIELD_MODEL, "", "name of the model that it makes"),
     WEIR_FIELD(training, dataset,           TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "dataset to learn from"),
     WEIR_FIELD(training, model,             TEXT, WEIR_FIELD_REQUIRED, "", "zoo name or model file"),
     WEIR_FIELD(training, workers,           INT,  0, "", "data-parallel workers"),
@@ -99,7 +99,7 @@ static const struct weir_field link_fields[] = {
       .unit = "", .doc = "MODEL@VERSION that serves before a version has passed" },
 };
 static const struct weir_field link_from_fields[] = {
-    WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
+    WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MODEL, "", "registered model"),
 };
 static const struct weir_field link_to_fields[] = {
     WEIR_FIELD(link_to, deployment, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "deployment"),
@@ -395,7 +395,7 @@ static weir_status read_default(const struct doc_reader *reader, const char *tex
     }
     out->default_model = weir_arena_printf(reader->arena, "%.*s", (int)(at - text), text);
     out->default_version = strtoll(at + 1, NULL, 10);
-    return weir_name_is_valid(out->default_model)
+    return weir_model_name_is_valid(out->default_model)
                ? WEIR_OK
                : weir_error_set(reader->err, WEIR_ERR_INVALID,
                                 "%s.default: \"%.80s\" is not the name of a model", reader->path,

@@ -22,7 +22,7 @@ static const struct weir_field model_feed_fields[] = {
     WEIR_FIELD(feed, to,   TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "evaluation or comparison"),
 };
 static const struct weir_field feed_from_fields[] = {
-    WEIR_FIELD(feed_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "registered model"),
+    WEIR_FIELD(feed_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MODEL, "", "registered model"),
 };
 // clang-format on
 

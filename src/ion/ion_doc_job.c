@@ -26,7 +26,7 @@ static const struct weir_field program_fields[] = {
     WEIR_FIELD(program, name,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(program, type,         TEXT, WEIR_FIELD_REQUIRED, "", "training"),
     WEIR_FIELD(program, kind,         TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "kind of its jobs"),
-    WEIR_FIELD(program, registers,    TEXT, WEIR_FIELD_NAME, "", "name of the model that it makes"),
+    WEIR_FIELD(program, registers,    TEXT, WEIR_FIELD_MODEL, "", "name of the model that it makes"),
     WEIR_FIELD(program, dataset,      TEXT, WEIR_FIELD_NAME, "", "dataset that it reads"),
     WEIR_FIELD(program, parameters,   JSON, WEIR_FIELD_REQUIRED, "", "options of its jobs"),
     WEIR_FIELD(program, max_restarts, INT,  0, "", "restarts of its job after a failure"),

@@ -115,6 +115,10 @@ weir_status weir_artifact_upload_get(struct weir_txn *txn, const char *run, cons
                                      struct weir_artifact_upload *out,
                                      struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Give an upload up. @return NOT_FOUND. */
+weir_status weir_artifact_upload_forget(struct weir_txn *txn, const char *id,
+                                        struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Name the whole bytes as the artifact, and forget the upload. @return As weir_artifact_put. */
 weir_status weir_artifact_upload_end(struct weir_txn *txn, const char *id,
                                      const struct weir_artifact *artifact,

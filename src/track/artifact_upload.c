@@ -68,6 +68,12 @@ weir_status weir_artifact_upload_get(struct weir_txn *txn, const char *run, cons
     return WEIR_OK;
 }
 
+weir_status weir_artifact_upload_forget(struct weir_txn *txn, const char *id,
+                                        struct weir_error *err)
+{
+    return weir_txn_delete(txn, &weir_artifact_upload_resource, id, err);
+}
+
 weir_status weir_artifact_upload_end(struct weir_txn *txn, const char *id,
                                      const struct weir_artifact *artifact, struct weir_error *err)
 {

@@ -2,18 +2,20 @@
 
 #include "store/stmt.h"
 #include "store/table.h"
+#include "track/registry.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 // clang-format off
 static const struct weir_field model_fields[] = {
-    WEIR_FIELD(weir_model, name,        TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Unique name"),
+    WEIR_FIELD_SIZED(weir_model, name,  TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, WEIR_MODEL_NAME_MAX_BYTES, "", "Unique name"),
     WEIR_FIELD(weir_model, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
     WEIR_FIELD(weir_model, description, TEXT, WEIR_FIELD_MUTABLE, "", "What it is for"),
     WEIR_FIELD(weir_model, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it"),
     WEIR_FIELD(weir_model, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
     WEIR_FIELD(weir_model, deleted_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was deleted; never told of one that is there"),
+    WEIR_FIELD(weir_model, updated_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was changed last"),
 };
 static const struct weir_field model_version_fields[] = {
     WEIR_FIELD(weir_model_version, id,              TEXT, WEIR_FIELD_KEY | WEIR_FIELD_REQUIRED, "", "Identifier, made by the client: the same again is the same version"),
@@ -34,6 +36,13 @@ static const struct weir_field model_version_fields[] = {
     WEIR_FIELD(weir_model_version, created_ms,      TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was registered"),
     WEIR_FIELD(weir_model_version, deleted_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was deleted; its row stays for what names it"),
     WEIR_FIELD(weir_model_version, deleted_by,      TEXT, WEIR_FIELD_READ_ONLY, "", "Who deleted it"),
+    WEIR_FIELD(weir_model_version, source,          TEXT, 0, "", "Where its files came from, as its maker says"),
+    WEIR_FIELD(weir_model_version, source_run,      TEXT, 0, "", "The run that made it, as its maker says, also of another server"),
+    WEIR_FIELD(weir_model_version, run_link,        TEXT, 0, "", "Address of a page about that run"),
+    WEIR_FIELD(weir_model_version, description,     TEXT, WEIR_FIELD_MUTABLE, "", "What it is"),
+    WEIR_FIELD(weir_model_version, stage,           TEXT, WEIR_FIELD_READ_ONLY, "", "None, Staging, Production or Archived; changes nothing that runs"),
+    WEIR_FIELD(weir_model_version, unservable,      TEXT, WEIR_FIELD_READ_ONLY, "", "Why it cannot be served; null: it can"),
+    WEIR_FIELD(weir_model_version, updated_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was changed last"),
 };
 // clang-format on
 
@@ -146,6 +155,7 @@ weir_status weir_model_register(struct weir_txn *txn, const struct weir_model_ve
         WEIR_TRY(ensure_model(txn, version, project, now_ms, arena, err));
         stored = *version;
         stored.created_ms = now_ms;
+        stored.stage = stored.stage != NULL ? stored.stage : WEIR_STAGE_NONE;
         WEIR_TRY(weir_txn_query_int(txn, sql_next_version,
                                     WEIR_BINDS(WEIR_BIND_TEXT("model", version->model)), 1,
                                     &stored.version, err));

@@ -76,6 +76,7 @@ struct weir_model {
     char *created_by;
     int64_t created_ms;
     int64_t deleted_ms; /**< 0: it is there. */
+    int64_t updated_ms; /**< 0: never, since it was made. */
 };
 
 struct weir_model_version {
@@ -83,7 +84,7 @@ struct weir_model_version {
     char *model;
     int64_t version;
     char *run;
-    char *blob; /**< SHA-256 of the model file. */
+    char *blob; /**< SHA-256 of the model file; "": it has none (unservable says why). */
     int64_t bytes;
     char *dataset;
     int64_t dataset_version; /**< 0 = unknown. */
@@ -98,6 +99,13 @@ struct weir_model_version {
     int64_t created_ms;
     int64_t deleted_ms; /**< 0: it is there. The row stays for what names it. */
     char *deleted_by;
+    char *source; /**< Where its files came from, as its maker says; NULL: they were uploaded. */
+    char *source_run;  /**< The run, as its maker says; `run` is set if it is one of this server. */
+    char *run_link;    /**< Address of a page about that run. */
+    char *description; /**< For people. */
+    char *stage;       /**< registry.h; NULL when it is registered: "None". */
+    char *unservable;  /**< A sentence: why it cannot be served; NULL: it can. */
+    int64_t updated_ms;
 };
 
 extern const struct weir_resource weir_dataset_resource;

@@ -26,6 +26,7 @@ CREATE INDEX artifact_uploads_by_run ON artifact_uploads (run, path);
 -- What a version came from. A version without a file that can be served has the empty text as its blob,
 -- and a sentence that says why.
 ALTER TABLE model_versions ADD COLUMN source TEXT;
+ALTER TABLE model_versions ADD COLUMN source_run TEXT; -- as its maker called it, whether it is there or not
 ALTER TABLE model_versions ADD COLUMN run_link TEXT;
 ALTER TABLE model_versions ADD COLUMN description TEXT;
 ALTER TABLE model_versions ADD COLUMN stage TEXT NOT NULL DEFAULT 'None'

@@ -1,0 +1,112 @@
+#include "control/alias.h"
+
+#include "control/deploy.h"
+#include "store/stmt.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_MAX 60
+
+static const char sql_followers[] =
+    "SELECT name FROM deployments WHERE model = :model AND follows = :alias ORDER BY name";
+
+/* A name that is a version's would be taken for one. */
+static bool is_version_word(const char *text)
+{
+    size_t at = text[0] == 'v' || text[0] == 'V' ? 1 : 0;
+    return text[at] != '\0' && text[at + strspn(text + at, "0123456789")] == '\0';
+}
+
+bool control_alias_is_valid(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-";
+    size_t len = strlen(text);
+    return len > 0 && len <= CONTROL_ALIAS_MAX_BYTES && strspn(text, letters) == len &&
+           !is_version_word(text) && strcmp(text, "none") != 0;
+}
+
+/* One that cannot serve the version says so, and does not hinder the others. */
+static weir_status move_follower(struct control *control, struct weir_txn *txn, const char *name,
+                                 const char *alias, int64_t version, struct weir_error *err)
+{
+    struct weir_error reason;
+    weir_status status = control_deploy_follow(control, txn, name, version, &reason);
+    char *subject = weir_arena_printf(control->arena, "deployment/%s", name);
+    if (status == WEIR_OK) {
+        return control_log(control, txn, "deployments", "deployment_asked", subject,
+                           weir_arena_printf(control->arena,
+                                             "Deployment %s follows alias %s to version %" PRId64,
+                                             name, alias, version),
+                           err);
+    }
+    if (status != WEIR_ERR_CONFLICT && status != WEIR_ERR_LIMIT) {
+        return weir_error_set(err, status, "%s", reason.message);
+    }
+    return control_log(control, txn, "deployments", "deployment_stays", subject,
+                       weir_arena_printf(control->arena,
+                                         "Deployment %s does not follow alias %s to version "
+                                         "%" PRId64 ": %s",
+                                         name, alias, version, reason.message),
+                       err);
+}
+
+static weir_status move_followers(struct control *control, struct weir_txn *txn, const char *model,
+                                  const char *alias, int64_t version, struct weir_error *err)
+{
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(
+        txn, sql_followers,
+        WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_TEXT("alias", alias)), control->arena,
+        &names, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY(move_follower(control, txn, names[i], alias, version, err));
+    }
+    return WEIR_OK;
+}
+
+static weir_status put_alias(struct control *control, struct weir_txn *txn, const char *id,
+                             const struct weir_share_model *model, const char *alias,
+                             int64_t version, struct weir_error *err)
+{
+    char word[32];
+    (void)snprintf(word, sizeof word, "%" PRId64, version);
+    WEIR_TRY(weir_share_version_read(model, word, strlen(word), "$.version", &version, err));
+    const struct weir_model_alias row = {.id = (char *)id,
+                                         .model = (char *)model->name,
+                                         .alias = (char *)alias,
+                                         .version = version,
+                                         .actor = (char *)control->actor,
+                                         .updated_ms = control->now_ms};
+    WEIR_TRY(weir_txn_upsert(txn, &weir_model_alias_resource, &row, err));
+    return move_followers(control, txn, model->name, alias, version, err);
+}
+
+weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,
+                              const char *alias, int64_t version, struct weir_error *err)
+{
+    struct weir_model found;
+    struct weir_share_model shares;
+    struct weir_arena *arena = control->arena;
+    char *id = weir_arena_printf(arena, "%s:%s", model, alias);
+    WEIR_TRY(control_share_model(txn, model, arena, &found, &shares, err));
+    if (!control_alias_is_valid(alias)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "alias \"%.*s\": expected a name (A-Z a-z 0-9 . _ -) that is no version's", SHOWN_MAX,
+            alias);
+    }
+    WEIR_TRY(version == 0 ? weir_txn_delete(txn, &weir_model_alias_resource, id, err)
+                          : put_alias(control, txn, id, &shares, alias, version, err));
+    control_publish(control, "models", json_pack("{s:s,s:s}", "name", model, "alias", alias));
+    char *message =
+        version == 0 ? weir_arena_printf(arena, "Model %s has no alias %s any more", model, alias)
+                     : weir_arena_printf(arena, "Alias %s of model %s is version %" PRId64, alias,
+                                         model, version);
+    return control_log(control, txn, "models", "alias_changed",
+                       weir_arena_printf(arena, "model/%s", model), message, err);
+}
