@@ -789,7 +789,7 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         return;
     }
     if (weir_mlflow_takes(request)) {
-        api_mlflow_body_rule(request, rule);
+        api_mlflow_body_rule(api, request, rule);
         return;
     }
     const struct api_route *route = find_route(request, params, &has_other_method);

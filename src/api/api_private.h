@@ -292,6 +292,12 @@ API_FN(api_secret_put);
 API_FN(api_secret_delete);
 
 /* artifact.c */
+struct weir_artifact_upload;
+
+/** Join the parts of an upload to a blob; a few at a time: UNAVAILABLE. */
+weir_status api_artifact_join(struct api_call *call, const struct weir_artifact_upload *upload,
+                              char *out_sha256, uint64_t *out_bytes,
+                              struct weir_error *err) WEIR_MUST_CHECK;
 API_FN(api_artifact_list);
 API_FN(api_artifact_get);
 API_FN(api_artifact_put);
@@ -549,7 +555,7 @@ weir_status api_perform(struct api_call *call, struct weir_error *err) WEIR_MUST
 /* mlflow.c: the handler, body rule and admission of paths that weir_mlflow_takes. */
 void api_mlflow_handle(struct weir_api *api, struct weir_http_request *request,
                        struct weir_http_response *response);
-void api_mlflow_body_rule(const struct weir_http_request *request,
+void api_mlflow_body_rule(const struct weir_api *api, const struct weir_http_request *request,
                           struct weir_http_body_rule *rule);
 void api_mlflow_admit(struct weir_api *api, struct weir_http_request *request,
                       struct weir_http_response *response);

@@ -250,24 +250,19 @@ static weir_status end_in(struct weir_txn *txn, void *context, struct weir_error
     return weir_artifact_upload_end(txn, ending->id, &ending->artifact, err);
 }
 
-static weir_status join(struct api_call *call, const struct weir_artifact_upload *upload,
-                        struct weir_artifact *artifact, struct weir_error *err)
+weir_status api_artifact_join(struct api_call *call, const struct weir_artifact_upload *upload,
+                              char *out_sha256, uint64_t *out_bytes, struct weir_error *err)
 {
     struct weir_api *api = call->api;
-    uint64_t n_bytes;
-    char *sha256 = weir_arena_alloc(call->arena, WEIR_SHA256_TEXT_BYTES);
     if (atomic_fetch_add(&api->n_joins, 1) >= JOINS_MAX) {
         atomic_fetch_sub(&api->n_joins, 1);
         return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
                               "other artifacts are being joined from their parts: try again");
     }
     weir_status status = weir_parts_join(parts_dir(call), upload->id, upload->n_parts, api->blobs,
-                                         api->artifact_max_bytes, sha256, &n_bytes, err);
+                                         api->artifact_max_bytes, out_sha256, out_bytes, err);
     atomic_fetch_sub(&api->n_joins, 1);
-    WEIR_TRY(status);
-    artifact->blob = sha256;
-    artifact->bytes = (int64_t)n_bytes;
-    return WEIR_OK;
+    return status;
 }
 
 /* The parts go once the row is durable. Killed before: the upload is as it was; killed after: its
@@ -279,7 +274,11 @@ weir_status api_artifact_upload_end(struct api_call *call, struct weir_txn *txn,
     (void)txn;
     WEIR_TRY(api_read(call, find_upload, &found, err));
     struct ending ending = {found.upload.id, artifact_of(call, found.upload.path)};
-    WEIR_TRY(join(call, &found.upload, &ending.artifact, err));
+    uint64_t n_bytes;
+    char *sha256 = weir_arena_alloc(call->arena, WEIR_SHA256_TEXT_BYTES);
+    WEIR_TRY(api_artifact_join(call, &found.upload, sha256, &n_bytes, err));
+    ending.artifact.blob = sha256;
+    ending.artifact.bytes = (int64_t)n_bytes;
     WEIR_TRY(api_write(call, end_in, &ending, err));
     WEIR_TRY(weir_parts_remove(parts_dir(call), found.upload.id, err));
     api_answer_record(call, &weir_artifact_resource, &ending.artifact);

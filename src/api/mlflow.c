@@ -7,6 +7,7 @@
 #include "api/api_private.h"
 
 #include "base/log.h"
+#include "control/inspector.h"
 #include "job/attempt.h"
 #include "store/stmt.h"
 
@@ -32,6 +33,20 @@ static weir_status write_scoped(struct weir_mlflow_call *mlflow, weir_txn_fn fn,
                                 struct weir_error *err)
 {
     return api_write(((struct translated *)mlflow->owner)->call, fn, context, err);
+}
+
+static weir_status inspect(struct weir_mlflow_call *mlflow, const char *blob, const char *name,
+                           char **out_signature, struct weir_error *err)
+{
+    const struct inspect_question question = {.blob = blob, .name = name};
+    return api_inspect(((struct translated *)mlflow->owner)->call, &question, out_signature, err);
+}
+
+static weir_status join(struct weir_mlflow_call *mlflow, const struct weir_artifact_upload *upload,
+                        char *out_sha256, uint64_t *out_bytes, struct weir_error *err)
+{
+    return api_artifact_join(((struct translated *)mlflow->owner)->call, upload, out_sha256,
+                             out_bytes, err);
 }
 
 /* The route's function: the call knows its route, which lies in the translated one. */
@@ -180,6 +195,9 @@ static void fill(struct translated *translated)
     mlflow->state_dir = call->api->state_dir;
     mlflow->server_url = call->api->server_url;
     mlflow->publish = call->publish;
+    mlflow->artifact_max_bytes = call->api->artifact_max_bytes;
+    mlflow->inspect = inspect;
+    mlflow->join = join;
     mlflow->read = read_scoped;
     mlflow->write = write_scoped;
     mlflow->owner = translated;
@@ -224,7 +242,8 @@ void api_mlflow_handle(struct weir_api *api, struct weir_http_request *request,
     weir_arena_fini(&arena);
 }
 
-void api_mlflow_body_rule(const struct weir_http_request *request, struct weir_http_body_rule *rule)
+void api_mlflow_body_rule(const struct weir_api *api, const struct weir_http_request *request,
+                          struct weir_http_body_rule *rule)
 {
     struct weir_arena arena;
     struct weir_mlflow_place place;
@@ -237,6 +256,7 @@ void api_mlflow_body_rule(const struct weir_http_request *request, struct weir_h
     if (operation != NULL && (operation->flags & WEIR_MLFLOW_UPLOAD) != 0) {
         rule->to_file = true;
         rule->wants_sha256 = true;
+        rule->max_bytes = api->artifact_max_bytes;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SEE_DOCS    "See the API docs for more information about request parameters."
 #define LISTED_MAX  1000
@@ -169,6 +170,21 @@ weir_status mlflow_int(const struct weir_mlflow_call *call, const char *name, in
     weir_status status = mlflow_int_of(call->arena, value, name, out, err);
     json_decref(value);
     return status;
+}
+
+weir_status mlflow_bool(const struct weir_mlflow_call *call, const char *name, bool fallback,
+                        bool *out, struct weir_error *err)
+{
+    const char *text = is_query(call) ? weir_http_request_query(call->request, name) : NULL;
+    const json_t *value = is_query(call) ? NULL : member(call, name);
+    text = json_is_string(value) ? json_string_value(value) : text;
+    if (value != NULL && !json_is_boolean(value) && text == NULL) {
+        return wrong_type(call->arena, name, value, err);
+    }
+    *out = json_is_boolean(value) ? json_is_true(value)
+           : text != NULL         ? strcasecmp(text, "true") == 0
+                                  : fallback;
+    return WEIR_OK;
 }
 
 weir_status mlflow_max_results(const struct weir_mlflow_call *call, int64_t fallback, int64_t most,

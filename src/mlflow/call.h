@@ -56,6 +56,52 @@ MLFLOW_FN(mlflow_log_batch);
 MLFLOW_FN(mlflow_log_model);
 MLFLOW_FN(mlflow_log_inputs);
 
+/* model_search.c */
+MLFLOW_FN(mlflow_model_search);
+MLFLOW_FN(mlflow_version_search);
+
+/* artifact.c */
+MLFLOW_FN(mlflow_artifact_list);
+MLFLOW_FN(mlflow_artifact_get);
+MLFLOW_FN(mlflow_artifact_upload);
+MLFLOW_FN(mlflow_proxy_list);
+MLFLOW_FN(mlflow_proxy_get);
+MLFLOW_FN(mlflow_proxy_put);
+MLFLOW_FN(mlflow_proxy_delete);
+MLFLOW_FN(mlflow_parts_begin);
+MLFLOW_FN(mlflow_parts_put);
+MLFLOW_FN(mlflow_parts_complete);
+MLFLOW_FN(mlflow_parts_abort);
+
+/** Answer a file of a folder that a model version came from. */
+weir_status mlflow_answer_source_file(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                      const char *source, const char *path,
+                                      struct weir_error *err) WEIR_MUST_CHECK;
+
+/* registered_model.c */
+MLFLOW_FN(mlflow_model_create);
+MLFLOW_FN(mlflow_model_get);
+MLFLOW_FN(mlflow_model_rename);
+MLFLOW_FN(mlflow_model_update);
+MLFLOW_FN(mlflow_model_delete);
+MLFLOW_FN(mlflow_model_set_tag);
+MLFLOW_FN(mlflow_model_delete_tag);
+MLFLOW_FN(mlflow_alias_set);
+MLFLOW_FN(mlflow_alias_get);
+MLFLOW_FN(mlflow_alias_delete);
+
+/* model_version.c */
+MLFLOW_FN(mlflow_version_create);
+MLFLOW_FN(mlflow_version_get);
+MLFLOW_FN(mlflow_version_update);
+MLFLOW_FN(mlflow_version_set_stage);
+MLFLOW_FN(mlflow_version_delete);
+MLFLOW_FN(mlflow_version_download_uri);
+MLFLOW_FN(mlflow_version_artifact);
+MLFLOW_FN(mlflow_version_set_tag);
+MLFLOW_FN(mlflow_version_delete_tag);
+MLFLOW_FN(mlflow_latest_versions);
+
 /* ---- arguments (args.c) -----------------------------------------------------------------------
  * From the query with GET, else from the body. Errors are MLflow's words: "Missing value for required
  * parameter 'x'", "Invalid value 5 for parameter 'x' supplied". */
@@ -72,6 +118,9 @@ weir_status mlflow_run_id(const struct weir_mlflow_call *call, const char **out,
 /** An integer, as a number or as text. */
 weir_status mlflow_int(const struct weir_mlflow_call *call, const char *name, int64_t fallback,
                        int64_t *out, struct weir_error *err) WEIR_MUST_CHECK;
+/** true or false, as it is or as text. */
+weir_status mlflow_bool(const struct weir_mlflow_call *call, const char *name, bool fallback,
+                        bool *out, struct weir_error *err) WEIR_MUST_CHECK;
 bool mlflow_has(const struct weir_mlflow_call *call, const char *name);
 /** An array of objects of the body; *out NULL: none. */
 weir_status mlflow_array(const struct weir_mlflow_call *call, const char *name, const json_t **out,
@@ -106,6 +155,20 @@ weir_status mlflow_check_length(const char *place, const char *text, size_t max_
 
 /** At most the first so many characters of a text; the text itself if it has no more. */
 char *mlflow_cut(struct weir_arena *arena, const char *text, size_t max_characters);
+
+struct weir_search_noun;
+struct weir_search_node;
+struct weir_search_order;
+
+/** order_by, filter and page_token of a search (search.c). */
+weir_status mlflow_read_orders(const struct weir_mlflow_call *call,
+                               const struct weir_search_noun *noun, struct weir_search_order **out,
+                               size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status mlflow_read_filter(const struct weir_mlflow_call *call,
+                               const struct weir_search_noun *noun, struct weir_search_node **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+weir_status mlflow_read_cursor(const struct weir_mlflow_call *call, const char **out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /* ---- what a call may see (find.c) -------------------------------------------------------------- */
 

@@ -11,20 +11,25 @@ static bool is_part(const struct weir_http_request *request, size_t i, const cha
     return i < request->n_segments && strcmp(request->segments[i], text) == 0;
 }
 
-/* How many parts come before "mlflow" or "mlflow-artifacts"; 0: the path is another's. */
-static size_t prefix_of(const struct weir_http_request *request)
+/* Is the path MLflow's? *out: how many parts come before those that operations name. */
+static bool find_prefix(const struct weir_http_request *request, size_t *out)
 {
     size_t i = is_part(request, 0, "p") && request->n_segments > 2 ? 2 : 0;
     bool is_api =
         (is_part(request, i, "api") || is_part(request, i, "ajax-api")) &&
         is_part(request, i + 1, "2.0") &&
         (is_part(request, i + 2, "mlflow") || is_part(request, i + 2, "mlflow-artifacts"));
-    return is_api ? i + 2 : 0;
+    /* What MLflow's own pages fetch has no "api" before it. */
+    bool is_page = is_part(request, i, "get-artifact") || (is_part(request, i, "model-versions") &&
+                                                           is_part(request, i + 1, "get-artifact"));
+    *out = is_api ? i + 2 : i;
+    return is_api || is_page;
 }
 
 bool weir_mlflow_takes(const struct weir_http_request *request)
 {
-    return prefix_of(request) != 0;
+    size_t ignored;
+    return find_prefix(request, &ignored);
 }
 
 /* What "*" takes: the parts from i on. */
@@ -69,8 +74,10 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
                                                      struct weir_arena *arena,
                                                      struct weir_mlflow_place *out)
 {
-    size_t first = prefix_of(request), i_rest;
-    *out = (struct weir_mlflow_place){.project = first > 2 ? request->segments[1] : NULL};
+    size_t first, i_rest;
+    (void)find_prefix(request, &first);
+    bool has_project = is_part(request, 0, "p") && request->n_segments > 2;
+    *out = (struct weir_mlflow_place){.project = has_project ? request->segments[1] : NULL};
     for (size_t i = 0; i < mlflow_n_operations; i++) {
         const struct weir_mlflow_operation *operation = &mlflow_operations[i];
         if (method_fits(operation->method, request->method) &&

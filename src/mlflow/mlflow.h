@@ -40,6 +40,7 @@ enum weir_mlflow_flags {
 };
 
 struct weir_mlflow_call;
+struct weir_artifact_upload;
 
 typedef weir_status (*weir_mlflow_fn)(struct weir_mlflow_call *call, struct weir_txn *txn,
                                       struct weir_error *err);
@@ -90,6 +91,14 @@ struct weir_mlflow_call {
                         struct weir_error *err);
     weir_status (*write)(struct weir_mlflow_call *call, weir_txn_fn fn, void *context,
                          struct weir_error *err);
+    uint64_t artifact_max_bytes;
+    /** What a model's file takes and gives (control/inspector.h). *out_signature stays NULL while it is looked
+     *  at: then return WEIR_OK without an answer, and be called again. May be NULL. */
+    weir_status (*inspect)(struct weir_mlflow_call *call, const char *blob, const char *name,
+                           char **out_signature, struct weir_error *err);
+    /** Join the parts of an upload to a blob. UNAVAILABLE: others are being joined. */
+    weir_status (*join)(struct weir_mlflow_call *call, const struct weir_artifact_upload *upload,
+                        char *out_sha256, uint64_t *out_bytes, struct weir_error *err);
     void *owner; /**< Of whoever made the call. */
 
     const char *error_code; /**< Set with an error: its code, where the status would say another. */

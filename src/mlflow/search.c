@@ -47,7 +47,7 @@ static weir_status read_view(const struct weir_mlflow_call *call, const char *na
                           err);
 }
 
-static weir_status read_orders(const struct weir_mlflow_call *call,
+weir_status mlflow_read_orders(const struct weir_mlflow_call *call,
                                const struct weir_search_noun *noun, struct weir_search_order **out,
                                size_t *out_n, struct weir_error *err)
 {
@@ -68,7 +68,7 @@ static weir_status read_orders(const struct weir_mlflow_call *call,
     return WEIR_OK;
 }
 
-static weir_status read_filter(const struct weir_mlflow_call *call,
+weir_status mlflow_read_filter(const struct weir_mlflow_call *call,
                                const struct weir_search_noun *noun, struct weir_search_node **out,
                                struct weir_error *err)
 {
@@ -84,7 +84,7 @@ static weir_status read_filter(const struct weir_mlflow_call *call,
                : weir_error_set(err, status, "Invalid clause(s) in filter string: %s", why.message);
 }
 
-static weir_status read_cursor(const struct weir_mlflow_call *call, const char **out,
+weir_status mlflow_read_cursor(const struct weir_mlflow_call *call, const char **out,
                                struct weir_error *err)
 {
     WEIR_TRY(mlflow_text(call, "page_token", out, err));
@@ -222,10 +222,10 @@ weir_status mlflow_run_search(struct weir_mlflow_call *call, struct weir_txn *tx
     size_t n;
     char *next;
     WEIR_TRY(mlflow_max_results(call, RUNS_DEFAULT, RUNS_MAX, &limit, err));
-    WEIR_TRY(read_filter(call, &weir_run_noun, &filter, err));
-    WEIR_TRY(read_orders(call, &weir_run_noun, &orders, &search.n_orders, err));
+    WEIR_TRY(mlflow_read_filter(call, &weir_run_noun, &filter, err));
+    WEIR_TRY(mlflow_read_orders(call, &weir_run_noun, &orders, &search.n_orders, err));
     WEIR_TRY(read_view(call, "run_view_type", &search.view, err));
-    WEIR_TRY(read_cursor(call, &search.cursor, err));
+    WEIR_TRY(mlflow_read_cursor(call, &search.cursor, err));
     WEIR_TRY(read_experiments(call, txn, &experiments, &search.n_experiments, err));
     search.experiments = experiments;
     search.filter = filter;
@@ -252,10 +252,10 @@ weir_status mlflow_experiment_search(struct weir_mlflow_call *call, struct weir_
     size_t n;
     char *next;
     WEIR_TRY(mlflow_max_results(call, EXPERIMENTS_DEFAULT, EXPERIMENTS_MAX, &limit, err));
-    WEIR_TRY(read_filter(call, &weir_experiment_noun, &filter, err));
-    WEIR_TRY(read_orders(call, &weir_experiment_noun, &orders, &search.n_orders, err));
+    WEIR_TRY(mlflow_read_filter(call, &weir_experiment_noun, &filter, err));
+    WEIR_TRY(mlflow_read_orders(call, &weir_experiment_noun, &orders, &search.n_orders, err));
     WEIR_TRY(read_view(call, "view_type", &search.view, err));
-    WEIR_TRY(read_cursor(call, &search.cursor, err));
+    WEIR_TRY(mlflow_read_cursor(call, &search.cursor, err));
     search.filter = filter;
     search.orders = orders;
     search.limit = (size_t)limit;

@@ -365,6 +365,7 @@ export interface Deployment {
     created_ms: Time // When it was made (ms)
     delay_max_us: number // How long a request waits for others at most (us)
     failure: string | null // Why the last one ended
+    follows: string | null // Alias whose version gets all traffic, wherever it moves; null: none
     gpus: number // Accelerators of each replica
     hold_ms: number // How long a request waits at most for a first replica (ms)
     idle_after_ms: number // Load that fewer replicas could bear for so long makes them fewer (ms)
@@ -832,6 +833,7 @@ export interface Model {
     description: string | null // What it is for
     name: string // Unique name
     project: string // Project it belongs to
+    updated_ms: Time | null // When it was changed last (ms)
 }
 
 /** GET /models/{name}/aliases */
@@ -866,6 +868,7 @@ export interface ModelVersion {
     deleted_by: string | null // Who deleted it
     deleted_ms: Time | null // When it was deleted; its row stays for what names it (ms)
     deployments?: string[] | null // Where it has a share, or is the mirror
+    description: string | null // What it is
     executor?: string | null // What runs it, by its signature
     golden: string | null // SHA-256 of the file of requests and answers that it is checked with before it takes traffic
     id: string // Identifier, made by the client: the same again is the same version
@@ -873,7 +876,13 @@ export interface ModelVersion {
     model: string // Model
     parameters: Record<string, unknown> | null // Training parameters
     run: string | null // Run that made it
+    run_link: string | null // Address of a page about that run
     signature: Record<string, unknown> | null // What it takes and gives, and what runs it
+    source: string | null // Where its files came from, as its maker says
+    source_run: string | null // The run that made it, as its maker says, also of another server
+    stage: string | null // None, Staging, Production or Archived; changes nothing that runs
+    unservable: string | null // Why it cannot be served; null: it can
+    updated_ms: Time | null // When it was changed last (ms)
     version: number // Number
 }
 

@@ -1,0 +1,500 @@
+/** Model versions: Weir's, as MLflow's clients see them. */
+#include "mlflow/registry.h"
+
+#include "base/uuid.h"
+#include "control/model_delete.h"
+#include "store/stmt.h"
+#include "store/table.h"
+#include "track/artifact.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILES_MAX         1000 /* that are looked through for one to serve */
+#define COPIES_MAX        8    /* of copies of versions */
+#define SOURCE_MAX        4000
+#define METRICS_MAX_BYTES ((size_t)60 << 10)
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static const char *text_or(const char *text, const char *otherwise)
+{
+    return text != NULL && text[0] != '\0' ? text : otherwise;
+}
+
+weir_status mlflow_put_version(struct weir_mlflow_call *call, struct weir_txn *txn,
+                               struct weir_buf *buf, const struct weir_model_version *version,
+                               struct weir_error *err)
+{
+    struct weir_model_alias *aliases;
+    struct weir_tag *tags;
+    size_t n;
+    (void)weir_buf_append(buf, "{", 1);
+    mlflow_put_member(buf, "name", version->model);
+    (void)weir_buf_printf(buf, ",\"version\":\"%" PRId64 "\"", version->version);
+    mlflow_put_times(buf, version->created_ms, version->updated_ms);
+    mlflow_put_member(buf, "user_id", version->created_by);
+    mlflow_put_member(buf, "current_stage", version->stage);
+    mlflow_put_member(buf, "description", version->description);
+    mlflow_put_member(buf, "source", text_or(version->source, "weir:uploaded"));
+    mlflow_put_member(buf, "run_id", text_or(version->source_run, text_or(version->run, NULL)));
+    mlflow_put_member(buf, "run_link", text_or(version->run_link, NULL));
+    mlflow_put_member(buf, "status", "READY");
+    mlflow_put_member(buf, "status_message", version->unservable);
+    WEIR_TRY(weir_version_tags(txn, version->id, call->arena, &tags, &n, err));
+    mlflow_put_tags(buf, tags, n);
+    WEIR_TRY(mlflow_list_aliases(call, txn, version->model, &aliases, &n, err));
+    (void)weir_buf_puts(buf, ",\"aliases\":[");
+    bool is_first = true;
+    for (size_t i = 0; i < n; i++) {
+        if (aliases[i].version == version->version) {
+            (void)weir_buf_puts(buf, is_first ? "" : ",");
+            mlflow_put_text(buf, aliases[i].alias);
+            is_first = false;
+        }
+    }
+    (void)weir_buf_puts(buf, "]}");
+    return WEIR_OK;
+}
+
+weir_status mlflow_answer_version(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  const struct weir_model_version *version, struct weir_error *err)
+{
+    struct weir_buf buf;
+    weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
+    (void)weir_buf_puts(&buf, "{\"model_version\":");
+    weir_status status = mlflow_put_version(call, txn, &buf, version, err);
+    (void)weir_buf_append(&buf, "}", 1);
+    if (status != WEIR_OK) {
+        weir_buf_fini(&buf);
+        return status;
+    }
+    mlflow_answer_buf(call, &buf);
+    return WEIR_OK;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static weir_status find_version(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                const char *name, int64_t number, struct weir_model_version *out,
+                                struct weir_error *err)
+{
+    struct weir_model model;
+    struct weir_error missing;
+    weir_status status = mlflow_find_model(call, txn, name, &model, &missing);
+    if (status == WEIR_OK) {
+        status = weir_model_version_get(txn, name, number, call->arena, out, &missing);
+    }
+    if (status == WEIR_ERR_NOT_FOUND) {
+        return weir_error_set(err, status,
+                              "Model Version (name=%.256s, version=%" PRId64 ") not found", name,
+                              number);
+    }
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "%s", missing.message);
+}
+
+weir_status mlflow_named_version(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                 struct weir_model_version *out, struct weir_error *err)
+{
+    const char *name, *text = NULL;
+    int64_t number;
+    WEIR_TRY(mlflow_text_required(call, "name", &name, err));
+    if (!mlflow_has(call, "version")) {
+        return mlflow_missing("version", err);
+    }
+    struct weir_error wrong;
+    if (mlflow_int(call, "version", 0, &number, &wrong) != WEIR_OK || number < 1) {
+        weir_status status = mlflow_text(call, "version", &text, &wrong);
+        (void)status; /* a number has no text */
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "Model version must be an integer, got '%.60s'",
+                              text != NULL ? text : "");
+    }
+    return find_version(call, txn, name, number, out, err);
+}
+
+/* ---- registering ----------------------------------------------------------------------------- */
+
+/** A version on its way in. */
+struct entry {
+    struct weir_mlflow_call *call;
+    struct weir_model_version version;
+    struct weir_tag *tags;
+    size_t n_tags;
+    bool is_copy; /**< Of a version that was looked at already. */
+};
+
+/* How good a file is as the one to serve: less is better; 0: it is none. */
+static int rank_of(const char *path)
+{
+    static const char *const names[] = {"model.onnx", ".onnx", "model.safetensors", ".safetensors"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t len = strlen(name);
+    int depth = 0;
+    for (const char *c = path; *c != '\0'; c++) {
+        depth += *c == '/';
+    }
+    for (int i = 0; i < (int)WEIR_ARRAY_LEN(names); i++) {
+        size_t n = strlen(names[i]);
+        bool fits = names[i][0] == '.' ? len > n && strcmp(name + len - n, names[i]) == 0
+                                       : strcmp(name, names[i]) == 0;
+        if (fits) {
+            return 1 + i * 1000 + WEIR_MIN(depth, 999);
+        }
+    }
+    return 0;
+}
+
+/* The file under the source that Weir can bring into service. */
+static weir_status find_file(struct entry *entry, struct weir_txn *txn,
+                             const struct mlflow_source *from, struct weir_error *err)
+{
+    struct weir_artifact *files;
+    const struct weir_artifact *best = NULL;
+    size_t n;
+    int best_rank = 0;
+    WEIR_TRY(weir_artifact_list_files(txn, from->run, from->path, FILES_MAX, entry->call->arena,
+                                      &files, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        int rank = rank_of(files[i].path);
+        if (rank > 0 && (best == NULL || rank < best_rank)) {
+            best = &files[i];
+            best_rank = rank;
+        }
+    }
+    if (best != NULL) {
+        entry->version.blob = best->blob;
+        entry->version.bytes = best->bytes;
+    } else {
+        entry->version.unservable = n == 0 ? "there is no artifact where it is said to come from"
+                                           : "among its artifacts is no ONNX or safetensors file";
+    }
+    return WEIR_OK;
+}
+
+/* What policies compare: the run's last measurements. */
+static weir_status take_metrics(struct entry *entry, struct weir_txn *txn, const char *run,
+                                struct weir_error *err)
+{
+    struct weir_metric *metrics;
+    size_t n;
+    WEIR_TRY(weir_metrics_latest(txn, run, entry->call->arena, &metrics, &n, err));
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(metrics[i].value)) {
+            json_object_set_new(object, metrics[i].key, json_real(metrics[i].value));
+        }
+    }
+    char *text = weir_json_text(object, entry->call->arena);
+    json_decref(object);
+    entry->version.metrics = strlen(text) <= METRICS_MAX_BYTES ? text : NULL;
+    return WEIR_OK;
+}
+
+/* Its run, if it is one of this server that the caller sees. What a client says otherwise is noted as it is. */
+static weir_status take_run(struct entry *entry, struct weir_txn *txn, const char *id,
+                            struct weir_error *err)
+{
+    struct mlflow_run run;
+    struct weir_error unknown;
+    struct weir_mlflow_call *call = entry->call;
+    if (id == NULL || id[0] == '\0' || mlflow_find_run(call, txn, id, &run, &unknown) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    if (call->job != NULL) { /* a task registers what its own job made */
+        WEIR_TRY(mlflow_find_run_to_change(call, txn, id, true, &run, err));
+    }
+    entry->version.run = run.record.id;
+    return take_metrics(entry, txn, run.record.id, err);
+}
+
+/* A copy has the file of the version that it is one of. */
+static weir_status take_copy(struct entry *entry, struct weir_txn *txn, const char *name,
+                             int64_t number, struct weir_error *err)
+{
+    struct weir_model_version from;
+    WEIR_TRY(find_version(entry->call, txn, name, number, &from, err));
+    struct weir_model_version *version = &entry->version;
+    version->blob = from.blob;
+    version->bytes = from.bytes;
+    version->signature = from.signature;
+    version->golden = from.golden;
+    version->metrics = from.metrics;
+    version->unservable = from.unservable;
+    entry->is_copy = true;
+    return WEIR_OK;
+}
+
+static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct entry *entry = context;
+    struct weir_mlflow_call *call = entry->call;
+    struct weir_model_version *version = &entry->version;
+    struct weir_model model;
+    struct mlflow_source from;
+    const char *copied;
+    int64_t number;
+    WEIR_TRY(mlflow_find_model(call, txn, version->model, &model, err));
+    if (mlflow_source_is_model(version->source, call->arena, &copied, &number)) {
+        WEIR_TRY(take_copy(entry, txn, copied, number, err));
+        return take_run(entry, txn, version->source_run, err);
+    }
+    if (!mlflow_source_read(version->source, call->arena, &from)) {
+        version->unservable = "its files are not on this server";
+        return take_run(entry, txn, version->source_run, err);
+    }
+    struct mlflow_run run;
+    struct weir_error unknown;
+    if (mlflow_find_run(call, txn, from.run, &run, &unknown) != WEIR_OK) {
+        version->unservable = "the run that it is said to come from is not on this server";
+        return take_run(entry, txn, version->source_run, err);
+    }
+    WEIR_TRY(take_run(entry, txn, text_or(version->source_run, from.run), err));
+    return find_file(entry, txn, &from, err);
+}
+
+static weir_status read_entry(struct entry *entry, struct weir_error *err)
+{
+    struct weir_mlflow_call *call = entry->call;
+    struct weir_model_version *version = &entry->version;
+    const char *name, *source, *run, *link, *description;
+    char *id = weir_arena_alloc(call->arena, WEIR_UUID_BYTES);
+    WEIR_TRY(mlflow_text_required(call, "name", &name, err));
+    WEIR_TRY(mlflow_text_required(call, "source", &source, err));
+    WEIR_TRY(mlflow_text(call, "run_id", &run, err));
+    WEIR_TRY(mlflow_text(call, "run_link", &link, err));
+    WEIR_TRY(mlflow_text(call, "description", &description, err));
+    WEIR_TRY(mlflow_tags(call, "tags", &entry->tags, &entry->n_tags, err));
+    WEIR_TRY(mlflow_check_length("source", source, SOURCE_MAX, err));
+    WEIR_TRY(mlflow_source_check(source, err));
+    weir_uuid_make(id);
+    *version = (struct weir_model_version){.id = id,
+                                           .model = (char *)name,
+                                           .blob = "",
+                                           .source = (char *)source,
+                                           .source_run = (char *)run,
+                                           .run_link = (char *)link,
+                                           .description = (char *)description,
+                                           .created_by = (char *)call->actor};
+    return WEIR_OK;
+}
+
+static weir_status register_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct entry *entry = context;
+    struct control control = mlflow_control(entry->call);
+    struct weir_model_version stored;
+    json_array_clear(entry->call->publish);
+    WEIR_TRY(control_model_push(&control, txn, &entry->version, NULL, &stored, err));
+    for (size_t i = 0; i < entry->n_tags; i++) {
+        WEIR_TRY(weir_version_tag(txn, stored.id, &entry->tags[i], err));
+    }
+    return mlflow_answer_version(entry->call, txn, &stored, err);
+}
+
+/* The file is looked at, as any that becomes a version. One that cannot be served is a version all the
+ * same: a registry has those. *out_waits: it is still looked at. */
+static weir_status look_at_file(struct entry *entry, bool *out_waits, struct weir_error *err)
+{
+    struct weir_mlflow_call *call = entry->call;
+    struct weir_model_version *version = &entry->version;
+    struct weir_error reason = {0};
+    *out_waits = false;
+    if (version->blob[0] == '\0' || entry->is_copy) {
+        return WEIR_OK;
+    }
+    weir_status status =
+        call->inspect(call, version->blob, version->model, &version->signature, &reason);
+    if (status == WEIR_ERR_UNAVAILABLE || status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
+        return weir_error_set(err, status, "%s", reason.message);
+    }
+    if (status != WEIR_OK) {
+        version->blob = "";
+        version->bytes = 0;
+        version->unservable = weir_arena_strdup(call->arena, reason.message);
+    }
+    *out_waits = status == WEIR_OK && version->signature == NULL;
+    return WEIR_OK;
+}
+
+weir_status mlflow_version_create(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct entry entry = {.call = call};
+    bool waits;
+    (void)txn;
+    WEIR_TRY(read_entry(&entry, err));
+    WEIR_TRY(call->read(call, look_in, &entry, err));
+    WEIR_TRY(look_at_file(&entry, &waits, err));
+    return waits ? WEIR_OK : call->write(call, register_in, &entry, err);
+}
+
+/* ---- the others ------------------------------------------------------------------------------ */
+
+weir_status mlflow_version_get(struct weir_mlflow_call *call, struct weir_txn *txn,
+                               struct weir_error *err)
+{
+    struct weir_model_version version;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    return mlflow_answer_version(call, txn, &version, err);
+}
+
+weir_status mlflow_version_update(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct weir_model_version version;
+    const char *description;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_text(call, "description", &description, err));
+    WEIR_TRY(weir_version_describe(txn, &version, description, call->now_ms, err));
+    return mlflow_answer_version(call, txn, &version, err);
+}
+
+weir_status mlflow_version_set_stage(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    struct weir_model_version version;
+    const char *text;
+    bool archives;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_text_required(call, "stage", &text, err));
+    WEIR_TRY(mlflow_bool(call, "archive_existing_versions", false, &archives, err));
+    const char *stage = weir_stage_of(text);
+    if (stage == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "Invalid Model Version stage: %.100s. Value must be one of None, "
+                              "Staging, Production, Archived.",
+                              text);
+    }
+    bool is_active =
+        strcmp(stage, WEIR_STAGE_STAGING) == 0 || strcmp(stage, WEIR_STAGE_PRODUCTION) == 0;
+    if (archives && !is_active) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "Model version transition cannot archive existing model versions "
+                              "because '%s' is not an Active stage. Valid stages are Staging, "
+                              "Production",
+                              stage);
+    }
+    WEIR_TRY(weir_version_set_stage(txn, &version, stage, archives, call->now_ms, err));
+    return mlflow_answer_version(call, txn, &version, err);
+}
+
+weir_status mlflow_version_delete(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  struct weir_error *err)
+{
+    struct control control = mlflow_control(call);
+    struct weir_model_version version;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_drop_aliases(call, txn, version.model, version.version, err));
+    WEIR_TRY(control_model_version_delete(&control, txn, version.model, version.version, err));
+    mlflow_answer_nothing(call);
+    return WEIR_OK;
+}
+
+/* Where the files are: a copy's are those of what it is a copy of. */
+static weir_status find_storage(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                struct weir_model_version *version, const char **out,
+                                struct weir_error *err)
+{
+    const char *name;
+    int64_t number;
+    for (int i = 0; i < COPIES_MAX && version->source != NULL &&
+                    mlflow_source_is_model(version->source, call->arena, &name, &number);
+         i++) {
+        WEIR_TRY(find_version(call, txn, name, number, version, err));
+    }
+    *out = text_or(version->source, "");
+    return (*out)[0] != '\0'
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "version %" PRId64 " of %s was uploaded as one file: `weir model "
+                                "export %s:%" PRId64 "` fetches it",
+                                version->version, version->model, version->model, version->version);
+}
+
+weir_status mlflow_version_download_uri(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                        struct weir_error *err)
+{
+    struct weir_model_version version;
+    const char *source;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(find_storage(call, txn, &version, &source, err));
+    mlflow_answer(call, json_pack("{s:s}", "artifact_uri", source));
+    return WEIR_OK;
+}
+
+weir_status mlflow_version_artifact(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                    struct weir_error *err)
+{
+    struct weir_model_version version;
+    const char *source, *path;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_text_required(call, "path", &path, err));
+    WEIR_TRY(find_storage(call, txn, &version, &source, err));
+    return mlflow_answer_source_file(call, txn, source, path, err);
+}
+
+weir_status mlflow_version_set_tag(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                   struct weir_error *err)
+{
+    struct weir_model_version version;
+    struct weir_tag tag;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_read_tag(call, &tag, err));
+    WEIR_TRY(weir_version_tag(txn, version.id, &tag, err));
+    mlflow_answer_nothing(call);
+    return WEIR_OK;
+}
+
+weir_status mlflow_version_delete_tag(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                      struct weir_error *err)
+{
+    struct weir_model_version version;
+    struct weir_tag tag;
+    WEIR_TRY(mlflow_named_version(call, txn, &version, err));
+    WEIR_TRY(mlflow_read_tag(call, &tag, err));
+    WEIR_TRY(weir_version_untag(txn, version.id, tag.key, err));
+    mlflow_answer_nothing(call);
+    return WEIR_OK;
+}
+
+weir_status mlflow_latest_versions(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                   struct weir_error *err)
+{
+    struct weir_model model;
+    const char **stages;
+    size_t n_stages, n_put = 0;
+    struct weir_buf buf;
+    WEIR_TRY(mlflow_named_model(call, txn, &model, err));
+    WEIR_TRY(mlflow_texts(call, "stages", &stages, &n_stages, err));
+    weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
+    (void)weir_buf_puts(&buf, "{\"model_versions\":[");
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < WEIR_MAX(n_stages, (size_t)1) && status == WEIR_OK; i++) {
+        struct weir_model_version *versions;
+        size_t n = 0;
+        const char *stage = n_stages > 0 ? weir_stage_of(stages[i]) : NULL;
+        if (n_stages > 0 && stage == NULL) {
+            status = weir_error_set(err, WEIR_ERR_INVALID,
+                                    "Invalid Model Version stage: %.100s. Value must be one of "
+                                    "None, Staging, Production, Archived.",
+                                    stages[i]);
+            break;
+        }
+        status = weir_model_latest(txn, model.name, stage, call->arena, &versions, &n, err);
+        for (size_t k = 0; k < n && status == WEIR_OK; k++) {
+            (void)weir_buf_puts(&buf, n_put++ > 0 ? "," : "");
+            status = mlflow_put_version(call, txn, &buf, &versions[k], err);
+        }
+    }
+    (void)weir_buf_puts(&buf, "]}");
+    if (status != WEIR_OK) {
+        weir_buf_fini(&buf);
+        return status;
+    }
+    mlflow_answer_buf(call, &buf);
+    return WEIR_OK;
+}
