@@ -23,7 +23,7 @@ struct run_options {
     char *name, *dir, *env, *memory, *project, *image, *network, *kind, *git, *python, *secret,
         *set;
     struct job_ask ask;
-    int64_t cpus, tasks, min_tasks, restarts, nodes;
+    int64_t cpus, tasks, min_tasks, array, parallel, restarts, nodes;
     bool is_following, is_detached, has_files;
 };
 
@@ -58,6 +58,10 @@ static const struct weir_option run_options[] = {
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
     WEIR_OPT(run_options, min_tasks, "min-tasks", 0, INT, "0", 0, 1024, "N",
              "Begin, and go on, with so many of --tasks (else with all)"),
+    WEIR_OPT(run_options, array, "array", 0, INT, "0", 0, 1024, "N",
+             "Tasks that are independent of each other; each has its WEIR_ARRAY_INDEX, from 0"),
+    WEIR_OPT(run_options, parallel, "parallel", 0, INT, "0", 0, 1024, "N",
+             "So many tasks of --array at once (else as many as there is room for)"),
     WEIR_OPT(run_options, kind, "kind", 0, TEXT, "command", 0, 0, "KIND",
              "Kind of job: weir explain job-kinds"),
     WEIR_OPT(run_options, nodes, "nodes", 0, INT, "0", 0, 1024, "N",
@@ -277,7 +281,12 @@ static weir_status add_image(struct cli_call *call, json_t *spec, struct weir_er
 /* Kinds other than "command" say in words of their own how many there are. */
 static void add_tasks(const struct run_options *options, json_t *spec)
 {
-    if (options->min_tasks > 0) {
+    if (options->parallel > 0) {
+        json_object_set_new(spec, "parallel", json_integer(options->parallel));
+    }
+    if (options->array > 0) {
+        json_object_set_new(spec, "array", json_integer(options->array));
+    } else if (options->min_tasks > 0) {
         json_object_set_new(spec, "tasks",
                             json_pack("{s:I,s:I}", "min", (json_int_t)options->min_tasks, "max",
                                       (json_int_t)options->tasks));

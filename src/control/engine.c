@@ -318,7 +318,7 @@ static bool lose_devices(struct work *work, const struct snapshot_job *job)
                      &event); /* of a gang all tasks move; once is enough */
             is_any = true;
         }
-        if (is_any && !weir_job_is_service(&job->state)) {
+        if (is_any && !weir_job_is_loose(&job->state)) {
             break;
         }
     }

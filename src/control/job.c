@@ -281,6 +281,8 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     job->is_preemptible = request.is_preemptible;
     job->time_limit_ms = request.time_limit_ms;
     job->min_tasks = request.min_tasks;
+    job->is_array = request.is_array;
+    job->parallel = request.parallel;
     job->placement = request.placement;
     WEIR_TRY(weir_job_create(txn, job, tasks, n, control->now_ms, err));
     return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);

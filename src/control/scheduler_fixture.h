@@ -198,7 +198,7 @@ static inline weir_status look_in(struct weir_txn *txn, void *context, struct we
 
 static inline struct weir_job_state job_state(struct scheduler_fixture *fixture, const char *id)
 {
-    struct job_look look = {fixture, id, {{0}, NULL, 0}};
+    struct job_look look = {fixture, id, {.job = {0}}};
     fixture_read(&fixture->store, look_in, &look);
     return look.state;
 }

@@ -175,6 +175,28 @@ START_TEST(the_first_task_of_mpi_launches_and_the_others_serve)
 
 END_TEST
 
+START_TEST(tasks_of_an_array_are_alone_and_numbered)
+{
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"array\":1000,\"parallel\":8}"), WEIR_OK);
+    ck_assert_uint_eq(n_launches, 1000);
+    ck_assert(request.is_array);
+    ck_assert_int_eq(request.parallel, 8);
+    ck_assert_int_eq(launches[999].rank, 999);
+    EXPECT_TOLD(999, "env.WEIR_ARRAY_INDEX", "999");
+    EXPECT_TOLD(999, "env.WEIR_ARRAY_SIZE", "1000");
+    EXPECT_TOLD(999, "env.WEIR_RANK", "0");
+    EXPECT_TOLD(999, "env.WEIR_SIZE", "1");
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"]}"), WEIR_OK);
+    ck_assert(!request.is_array);
+    EXPECT_TOLD(0, "env.WEIR_ARRAY_INDEX", NULL);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"array\":2,\"tasks\":2}"),
+                     WEIR_ERR_INVALID);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"parallel\":2}"), WEIR_ERR_INVALID);
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"array\":1025}"), WEIR_ERR_INVALID);
+}
+
+END_TEST
+
 static void setup(void)
 {
     weir_arena_init(&arena, 0);
@@ -188,4 +210,5 @@ static void teardown(void)
 WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_what_torchrun_gives,
                     several_processes_and_elastic_gangs_go_through_torchrun,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
-                    the_first_task_of_mpi_launches_and_the_others_serve)
+                    the_first_task_of_mpi_launches_and_the_others_serve,
+                    tasks_of_an_array_are_alone_and_numbered)

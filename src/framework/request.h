@@ -48,6 +48,8 @@ struct weir_job_request {
     bool is_preemptible;
     int64_t time_limit_ms; /**< 0: none. */
     int64_t min_tasks;     /**< 0: all. */
+    bool is_array;         /**< Its tasks are independent of each other. */
+    int64_t parallel;      /**< Then so many at once; 0: all. */
     char *placement;       /**< JSON {"node_selector", "tolerations", "topology"}; NULL: none. */
 };
 

@@ -9,7 +9,8 @@
     "j.id, j.name, j.project, j.kind, j.state, j.reason, j.expected_start_ms, j.due_ms,"           \
     " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
     " j.ion, j.pipeline, j.finished_ms, j.priority, j.is_preemptible, j.time_limit_ms,"            \
-    " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms"
+    " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms,"                \
+    " j.is_array, j.parallel, j.max_restarts"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
@@ -63,6 +64,9 @@ enum {
     JOB_EVICTION,
     JOB_N_EVICTIONS,
     JOB_QUEUED,
+    JOB_IS_ARRAY,
+    JOB_PARALLEL,
+    JOB_MAX_RESTARTS,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -136,6 +140,9 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                 .eviction = weir_stmt_text(row, JOB_EVICTION, arena),
                 .n_evictions = weir_stmt_int(row, JOB_N_EVICTIONS),
                 .queued_ms = weir_stmt_int(row, JOB_QUEUED),
+                .is_array = weir_stmt_int(row, JOB_IS_ARRAY) != 0,
+                .parallel = weir_stmt_int(row, JOB_PARALLEL),
+                .max_restarts = weir_stmt_int(row, JOB_MAX_RESTARTS),
                 .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 

@@ -60,6 +60,8 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, is_preemptible, BOOL, WEIR_FIELD_READ_ONLY, "", "It may be stopped for others, and goes on later"),
     WEIR_FIELD(weir_job, time_limit_ms, INT, WEIR_FIELD_READ_ONLY, "ms", "Longest run, from its placement on; 0: none"),
     WEIR_FIELD(weir_job, min_tasks,    INT,  WEIR_FIELD_READ_ONLY, "", "It begins, and goes on, with so many tasks; 0: with all"),
+    WEIR_FIELD(weir_job, is_array,     BOOL, WEIR_FIELD_READ_ONLY, "", "Its tasks are independent of each other: each is placed, tried again and ends on its own"),
+    WEIR_FIELD(weir_job, parallel,     INT,  WEIR_FIELD_READ_ONLY, "", "Of an array: so many of its tasks run at once; 0: as many as there is room for"),
     WEIR_FIELD_SIZED(weir_job, placement, JSON, WEIR_FIELD_READ_ONLY, PLACEMENT_MAX_BYTES, "", "Which nodes it may have: {node_selector, tolerations, topology}"),
     WEIR_FIELD(weir_job, n_restarts,   INT,  WEIR_FIELD_READ_ONLY, "", "How often it has"),
     WEIR_FIELD(weir_job, due_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When it restarts"),
@@ -361,6 +363,11 @@ weir_status weir_job_load(struct weir_txn *txn, const char *id, struct weir_aren
     WEIR_TRY(
         weir_txn_list(txn, &task_state_resource, &query, arena, &tasks, &state.n_tasks, NULL, err));
     state.tasks = tasks;
+    struct weir_task *loaded = WEIR_ARENA_ARRAY(arena, state.n_tasks + 1, struct weir_task);
+    if (state.n_tasks > 0) {
+        memcpy(loaded, tasks, state.n_tasks * sizeof *loaded);
+    }
+    state.loaded = loaded;
     *out = state;
     return WEIR_OK;
 }
@@ -378,6 +385,10 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
                                          "n_evictions", "queued_ms", "priority"),
                              err));
     for (size_t i = 0; i < state->n_tasks; i++) {
+        if (state->loaded != NULL &&
+            memcmp(&state->tasks[i], &state->loaded[i], sizeof state->tasks[i]) == 0) {
+            continue; /* one task of a thousand has ended: the others' rows are as they were */
+        }
         WEIR_TRY(weir_txn_update(txn, &weir_task_resource, &state->tasks[i],
                                  WEIR_FIELDS("node", "devices", "attempt", "state", "desired",
                                              "pid", "exit_code", "signal", "message", "n_restarts",

@@ -1,5 +1,6 @@
 #include "job/job_step.h"
 
+#include "job/array.h"
 #include "job/elastic.h"
 #include "job/restart.h"
 
@@ -123,7 +124,7 @@ static void go_on_if_all_ended(struct step *step)
             return;
         }
         finish(step, outcome < 0 ? WEIR_JOB_FAILED : (enum weir_job_phase)outcome);
-    } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
+    } else if (phase == WEIR_JOB_RESTARTING && !weir_job_is_loose(step->state) &&
                step->now_ms >= weir_gang_due_ms(job, step->now_ms)) {
         restart_gang(step);
     }
@@ -204,6 +205,38 @@ static void refresh_service(struct step *step)
     }
 }
 
+/** An array runs until its last task has ended for good. */
+static void refresh_array(struct step *step)
+{
+    struct weir_job *job = &step->state->job;
+    const struct weir_array_count count = weir_array_count(step->state);
+    if (count.n_running + count.n_ended > 0 && job->started_ms == 0) {
+        job->started_ms = step->now_ms;
+        tell(step, "job_running",
+             weir_arena_printf(step->arena, "Job %s runs (%zu tasks, on their own).", job->name,
+                               step->state->n_tasks));
+    }
+    if (count.n_ended == step->state->n_tasks) {
+        if (count.n_failed > 0) {
+            job->reason = weir_array_reason(step->state, &count, step->arena);
+        }
+        finish(step, count.n_failed > 0 ? WEIR_JOB_FAILED : WEIR_JOB_SUCCEEDED);
+    } else if (count.n_running + count.n_starting == 0) {
+        set_phase(step, WEIR_JOB_PENDING);
+    } else {
+        set_phase(step, job->started_ms > 0 ? WEIR_JOB_RUNNING : WEIR_JOB_STARTING);
+    }
+}
+
+static void refresh_loose(struct step *step)
+{
+    if (weir_job_is_service(step->state)) {
+        refresh_service(step);
+    } else {
+        refresh_array(step);
+    }
+}
+
 /** A gang runs when each of its tasks has run; an elastic one when as many have as it needs. */
 static void refresh_gang(struct step *step)
 {
@@ -248,6 +281,23 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     }
 }
 
+/** A task of an array has ended: for good, or it waits to be tried again. */
+static void end_of_array(struct step *step, struct weir_task *task, bool has_succeeded)
+{
+    if (strcmp(task->desired, "stopped") == 0) {
+        requeue_replica(step, task);
+    } else if (!has_succeeded && weir_array_may_retry(&step->state->job, task)) {
+        task->n_restarts++;
+        step->state->job.n_restarts++;
+        task->due_ms = step->now_ms + weir_job_backoff_ms(task->n_restarts);
+        wake(step, task->node);
+        task->node = task->devices = NULL;
+        task->desired = "stopped";
+        set_task_phase(task, WEIR_TASK_WAITING);
+    }
+    refresh_array(step);
+}
+
 /** A task of an elastic gang has ended: the others go on, or all wait again. @return false: it has
  *  failed the gang. */
 static bool let_go(struct step *step, struct weir_task *task)
@@ -275,13 +325,15 @@ static void after_end(struct step *step, struct weir_task *task)
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
     bool has_succeeded =
         weir_task_phase_of(task) == WEIR_TASK_EXITED && task->exit_code == 0 && task->signal == 0;
-    if (phase == WEIR_JOB_RESTARTING && !weir_job_is_service(step->state) &&
+    if (phase == WEIR_JOB_RESTARTING && !weir_job_is_loose(step->state) &&
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
         step->state->job.reason = weir_task_describe_end(task, step->arena);
         stop_job(step, WEIR_JOB_FAILED);
-    } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_service(step->state))) {
+    } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_loose(step->state))) {
         go_on_if_all_ended(step);
+    } else if (step->state->job.is_array) {
+        end_of_array(step, task, has_succeeded);
     } else if (weir_job_is_service(step->state)) {
         if (strcmp(task->desired, "stopped") == 0) {
             requeue_replica(step, task);
@@ -305,8 +357,8 @@ static void after_end(struct step *step, struct weir_task *task)
 static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
 {
     struct weir_job *job = &step->state->job;
-    bool is_service = weir_job_is_service(step->state);
-    bool begins = !is_service && weir_job_phase_of(step->state) == WEIR_JOB_PENDING;
+    bool is_loose = weir_job_is_loose(step->state);
+    bool begins = !is_loose && weir_job_phase_of(step->state) == WEIR_JOB_PENDING;
     if (begins) {
         job->attempt = weir_job_last_attempt(step->state) + 1;
         job->reason = job->eviction = NULL;
@@ -332,8 +384,12 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
         set_task_phase(task, WEIR_TASK_STARTING);
         wake(step, task->node);
     }
-    if (is_service) {
-        refresh_service(step);
+    if (step->state->job.is_array) {
+        job->attempt = weir_job_last_attempt(step->state);
+        job->reason = job->eviction = NULL;
+    }
+    if (is_loose) {
+        refresh_loose(step);
     }
 }
 
@@ -346,8 +402,8 @@ static void on_running(struct step *step, struct weir_task *task)
         return;
     }
     set_task_phase(task, WEIR_TASK_RUNNING);
-    if (weir_job_is_service(step->state)) {
-        refresh_service(step);
+    if (weir_job_is_loose(step->state)) {
+        refresh_loose(step);
         return;
     }
     refresh_gang(step);
@@ -378,7 +434,7 @@ static void on_node_lost(struct step *step)
         task->exit_code = -1;
         task->finished_ms = step->now_ms;
         set_task_phase(task, WEIR_TASK_LOST);
-        if (weir_job_is_service(step->state)) {
+        if (weir_job_is_loose(step->state)) {
             after_end(step, task);
         } else {
             named = named == NULL ? task : named;
@@ -409,9 +465,9 @@ static void on_device_lost(struct step *step, struct weir_task *task)
     job->reason = weir_arena_strdup(step->arena, step->event->text);
     tell(step, "job_moves",
          weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
-    if (weir_job_is_service(step->state)) {
+    if (weir_job_is_loose(step->state)) {
         stop_task(step, task);
-        refresh_service(step);
+        refresh_loose(step);
         return;
     }
     if (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task)) {
@@ -428,9 +484,9 @@ static void on_device_lost(struct step *step, struct weir_task *task)
 static bool send_back(struct step *step, struct weir_task *replica)
 {
     enum weir_job_phase phase = weir_job_phase_of(step->state);
-    bool is_service = weir_job_is_service(step->state);
+    bool is_loose = weir_job_is_loose(step->state);
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
-    if (is_service && replica != NULL) {
+    if (is_loose && replica != NULL) {
         is_active = weir_task_is_alive(replica) && strcmp(replica->desired, "running") == 0;
     }
     if (!is_active) {
@@ -441,7 +497,7 @@ static bool send_back(struct step *step, struct weir_task *replica)
         stop_task(step, replica);
         return true;
     }
-    if (!is_service) {
+    if (!is_loose) {
         stop_job(step, WEIR_JOB_PENDING);
         return true;
     }
@@ -450,7 +506,7 @@ static bool send_back(struct step *step, struct weir_task *replica)
     } else {
         stop_alive(step);
     }
-    refresh_service(step);
+    refresh_loose(step);
     return true;
 }
 

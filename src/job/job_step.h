@@ -12,6 +12,9 @@
  * *service*: every replica is placed, restarted and backed off on its own, for ever,
  * until cancelled. The reason of a failure is what the task said of its end: its last words.
  *
+ * An *array* is a job of tasks that have nothing to do with each other: each is placed and tried
+ * again on its own, as of a service, and ends for good; job/array.h.
+ *
  * A job moves when a device of one of its tasks is bad or gone: its tasks are stopped and placed anew,
  * which is no restart. A gang that runs for longer than its time limit is stopped, and has failed.
  *
@@ -104,6 +107,8 @@ struct weir_job {
     bool is_preemptible;       /**< It may be stopped for others, and goes on later. */
     int64_t time_limit_ms;     /**< Longest run of a gang, from its placement on; 0: none. */
     int64_t min_tasks;         /**< A gang begins, and goes on, with so many; 0: with all. */
+    bool is_array;             /**< Its tasks are independent of each other (job/array.h). */
+    int64_t parallel;          /**< Of an array: so many tasks at once; 0: all. */
     char *placement;           /**< JSON: {"node_selector", "tolerations", "topology"}; NULL. */
     int64_t n_restarts;
     int64_t due_ms; /**< RESTARTING: when the back-off is over. */
@@ -153,6 +158,8 @@ struct weir_job_state {
     struct weir_job job;
     struct weir_task *tasks;
     size_t n_tasks;
+    const struct weir_task *loaded; /**< The tasks as weir_job_load found them: weir_job_save writes
+                                         those that differ. NULL: all of them. */
 };
 
 enum weir_job_event_type {
@@ -219,8 +226,11 @@ struct weir_job_actions {
  */
 size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks);
 
-/** Is it a service (each task on its own), not a gang? */
+/** Is it a service, whose tasks are started again for ever? */
 bool weir_job_is_service(const struct weir_job_state *state);
+
+/** Are its tasks placed and stopped one by one: a service's, or an array's? Else it is a gang. */
+bool weir_job_is_loose(const struct weir_job_state *state);
 
 /**
  * When to come back: a TICK then changes something, or weir_job_wants then gives more; INT64_MAX if

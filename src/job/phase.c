@@ -57,6 +57,11 @@ bool weir_job_is_service(const struct weir_job_state *state)
     return state->job.is_service;
 }
 
+bool weir_job_is_loose(const struct weir_job_state *state)
+{
+    return state->job.is_service || state->job.is_array;
+}
+
 enum weir_job_phase weir_job_phase_of(const struct weir_job_state *state)
 {
     int phase = weir_job_phase_from_text(state->job.state);

@@ -1,4 +1,5 @@
 /* What a job wants, and when: which tasks a node, and until when it may run. */
+#include "job/array.h"
 #include "job/elastic.h"
 #include "job/restart.h"
 
@@ -7,9 +8,12 @@ int64_t weir_gang_due_ms(const struct weir_job *job, int64_t now_ms)
     return weir_backoff_end_ms(job->due_ms, weir_job_backoff_ms(job->n_restarts), now_ms);
 }
 
-static int64_t replica_due_ms(const struct weir_task *task, int64_t now_ms)
+static int64_t due_ms_of(const struct weir_job_state *state, const struct weir_task *task,
+                         int64_t now_ms)
 {
-    return weir_backoff_end_ms(task->due_ms, weir_replica_backoff_ms(task), now_ms);
+    int64_t backoff_ms =
+        state->job.is_array ? weir_job_backoff_ms(task->n_restarts) : weir_replica_backoff_ms(task);
+    return weir_backoff_end_ms(task->due_ms, backoff_ms, now_ms);
 }
 
 /** Since when the gang is placed; 0: it is not. */
@@ -28,7 +32,9 @@ int64_t weir_job_limit_end_ms(const struct weir_job_state *state)
 {
     enum weir_job_phase phase = weir_job_phase_of(state);
     bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
-    int64_t since_ms = is_active ? placed_ms(state) : 0;
+    int64_t since_ms = !is_active            ? 0
+                       : state->job.is_array ? state->job.started_ms
+                                             : placed_ms(state);
     return state->job.time_limit_ms > 0 && since_ms > 0 ? since_ms + state->job.time_limit_ms
                                                         : INT64_MAX;
 }
@@ -44,18 +50,18 @@ static bool may_grow(const struct weir_job_state *state)
 size_t weir_job_wants(const struct weir_job_state *state, int64_t now_ms, size_t *out_tasks)
 {
     enum weir_job_phase phase = weir_job_phase_of(state);
-    bool is_service = weir_job_is_service(state);
+    bool is_loose = weir_job_is_loose(state);
     bool is_growing = may_grow(state);
-    size_t n = 0;
+    size_t n = 0, n_most = state->job.is_array ? weir_array_room(state) : state->n_tasks;
     if (state->job.is_held || phase == WEIR_JOB_STOPPING || weir_job_phase_is_final(phase) ||
-        (!is_service && !is_growing && phase != WEIR_JOB_PENDING)) {
+        (!is_loose && !is_growing && phase != WEIR_JOB_PENDING)) {
         return 0;
     }
-    for (size_t i = 0; i < state->n_tasks; i++) {
+    for (size_t i = 0; i < state->n_tasks && n < n_most; i++) {
         const struct weir_task *task = &state->tasks[i];
-        bool is_due = replica_due_ms(task, now_ms) <= now_ms;
+        bool is_due = due_ms_of(state, task, now_ms) <= now_ms;
         if (weir_task_phase_of(task) == WEIR_TASK_WAITING &&
-            (is_due || !(is_service || is_growing))) {
+            (is_due || !(is_loose || is_growing))) {
             out_tasks[n++] = i;
         }
     }
@@ -69,16 +75,18 @@ int64_t weir_job_next_tick_ms(const struct weir_job_state *state, int64_t now_ms
     if (weir_job_phase_is_final(phase) || phase == WEIR_JOB_STOPPING) {
         return next_ms;
     }
-    if (!weir_job_is_service(state)) {
+    if (state->job.is_array) {
+        next_ms = weir_job_limit_end_ms(state);
+    } else if (!weir_job_is_service(state)) {
         bool waits = phase == WEIR_JOB_RESTARTING && weir_job_none_is_alive(state);
         next_ms = waits ? weir_gang_due_ms(&state->job, now_ms) : weir_job_limit_end_ms(state);
     }
-    if (!weir_job_is_service(state) && !may_grow(state)) {
+    if (!weir_job_is_loose(state) && !may_grow(state)) {
         return next_ms;
     }
     for (size_t i = 0; i < state->n_tasks; i++) {
         const struct weir_task *task = &state->tasks[i];
-        int64_t due_ms = replica_due_ms(task, now_ms);
+        int64_t due_ms = due_ms_of(state, task, now_ms);
         if (weir_task_phase_of(task) == WEIR_TASK_WAITING && due_ms > now_ms) {
             next_ms = WEIR_MIN(next_ms, due_ms);
         }

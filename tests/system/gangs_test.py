@@ -13,6 +13,7 @@ from harness import Server, WEIR, wait_until
 N_NODES = 2
 SWITCH = f"weirg{os.getpid() % 10000}s"
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
+ARRAY = int(os.environ.get("WEIR_ARRAY", "100"))
 TENSORFLOW = harness.ROOT / "build/venv-tf"
 
 TORCH = """
@@ -187,7 +188,7 @@ class Gangs(unittest.TestCase):
         self.weir("job", "submit", "-f", str(document))
         job = lambda: next(job for job in self.items("jobs") if job["name"] == name)
         wait_until(lambda: job()["state"] in ("SUCCEEDED", "FAILED"), seconds, f"the end of {name}: {job()}")
-        tasks = self.items("tasks", job()["id"])
+        tasks = self.items("tasks", job()["id"], "--limit", "1024")
         logs = [self.server.state / "logs" / f"{task['id']}.{task['attempt']}.log" for task in tasks]
         text = "\n".join(log.read_text(errors="replace") for log in logs if log.exists())
         return job(), tasks, text + "\n".join(task["message"] or "" for task in tasks)
@@ -254,6 +255,16 @@ class Gangs(unittest.TestCase):
 
     def test_mpich_starts_its_proxies_through_the_server(self):
         self.message("mpicc.mpich", "mpiexec.mpich", {"mpi": "mpich", "nodes": 2, "processes_per_node": 2, "cpu_slots": 3})
+
+    def test_tasks_of_an_array_are_on_their_own(self):
+        job, tasks, log = self.run_job("many", "command", {
+            "argv": ["sh", "-c", "echo part $WEIR_ARRAY_INDEX of $WEIR_ARRAY_SIZE; "
+                     "test $WEIR_ARRAY_INDEX != 7 || test $WEIR_ATTEMPT != 1"],
+            "array": ARRAY, "cpu_slots": 1}, seconds=30 + ARRAY // 4, max_restarts=1)
+        self.assertEqual(job["state"], "SUCCEEDED", log[-2000:])
+        self.assertEqual(sorted(line for line in log.splitlines() if line), sorted(f"part {i} of {ARRAY}" for i in range(ARRAY)))
+        self.assertEqual([task["attempt"] for task in tasks if task["attempt"] != 1], [2])
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
 
     def test_a_program_is_told_its_run_and_where_to_track(self):
         job, tasks, log = self.run_job("told", "command", {

@@ -717,6 +717,7 @@ export interface Job {
     has_known_exits: boolean // Some of its exit statuses say that a second try ends the same way
     id: string // Identifier
     ion: string | null // ION it works for
+    is_array: boolean // Its tasks are independent of each other: each is placed, tried again and ends on its own
     is_held: boolean // It gets no node until it is released
     is_preemptible: boolean // It may be stopped for others, and goes on later
     is_service: boolean // Its tasks are placed and restarted one by one, for ever; else they start and end together
@@ -727,6 +728,7 @@ export interface Job {
     n_restarts: number // How often it has
     name: string // Name
     outcome: string | null // While STOPPING: what it will be
+    parallel: number // Of an array: so many of its tasks run at once; 0: as many as there is room for
     pipeline: string | null // Pipeline of that ION
     placement: unknown // Which nodes it may have: {node_selector, tolerations, topology}
     priority: number // Within its queue: the higher goes first

@@ -9,3 +9,7 @@ CREATE TABLE board (
     seq BIGINT NOT NULL,
     PRIMARY KEY (job, key)
 ) WITHOUT ROWID;
+
+-- Arrays: jobs whose tasks are independent of each other; so many of them run at once (0: all).
+ALTER TABLE jobs ADD COLUMN is_array BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN parallel BIGINT NOT NULL DEFAULT 0;
