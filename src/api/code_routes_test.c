@@ -223,19 +223,10 @@ START_TEST(code_packages_and_secrets_of_another_form_are_refused)
 
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("code routes");
-    TCase *tcase = tcase_create("code routes");
-    tcase_add_checked_fixture(tcase, set_up, callers_close);
-    tcase_add_test(tcase, only_what_a_project_has_not_sent_is_missing);
-    tcase_add_test(tcase, a_folder_holds_what_its_project_has_sent_and_nothing_else);
-    tcase_add_test(tcase, a_folder_that_lies_or_leads_out_is_refused);
-    tcase_add_test(tcase, a_task_reads_the_folders_of_its_own_project);
-    tcase_add_test(tcase, a_secrets_value_comes_back_nowhere);
-    tcase_add_test(tcase, a_job_names_secrets_of_its_own_project);
-    tcase_add_loop_test(tcase, code_packages_and_secrets_of_another_form_are_refused, 0,
-                        (int)WEIR_ARRAY_LEN(bad_specs));
-    suite_add_tcase(suite, tcase);
-    return weir_test_run(suite);
-}
+WEIR_TEST_MAIN_WITH("code routes", set_up, callers_close,
+                    only_what_a_project_has_not_sent_is_missing,
+                    a_folder_holds_what_its_project_has_sent_and_nothing_else,
+                    a_folder_that_lies_or_leads_out_is_refused,
+                    a_task_reads_the_folders_of_its_own_project, a_secrets_value_comes_back_nowhere,
+                    a_job_names_secrets_of_its_own_project,
+                    code_packages_and_secrets_of_another_form_are_refused)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/record.h"
+#include "job/secret.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -170,7 +171,20 @@ static weir_status copy_database(struct backup *backup, struct weir_error *err)
     return list_file(backup, "weir.db", stat(copy, &st) == 0 ? (int64_t)st.st_size : 0, err);
 }
 
-/* See the header for why in this order. */
+/* A file of the state folder itself, if it is there. */
+static weir_status copy_file(struct backup *backup, const char *name, struct weir_error *err)
+{
+    int fd = open(backup->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return weir_error_set_errno(err, errno, "cannot read %s", backup->state);
+    }
+    weir_status status = copy_entry(backup, fd, name, name, 0, err);
+    (void)close(fd);
+    return status;
+}
+
+/* See the header for why in this order. The key of secrets is made with the first of them, which may have
+ * come meanwhile. */
 static weir_status copy_all(struct backup *backup, struct weir_error *err)
 {
     static const char *const again[] = {"blobs", "datasets"};
@@ -180,7 +194,7 @@ static weir_status copy_all(struct backup *backup, struct weir_error *err)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(again); i++) {
         WEIR_TRY(copy_part(backup, again[i], err));
     }
-    return WEIR_OK;
+    return copy_file(backup, WEIR_SECRET_FILE, err);
 }
 
 static weir_status write_about(const struct backup *backup, const struct partial *partial,

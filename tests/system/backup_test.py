@@ -54,6 +54,7 @@ class Backup(unittest.TestCase):
         job = self.make_state()
         wait_until(lambda: self.server.get(f"/jobs/{job}")["state"] == "RUNNING", 60, "job runs")
         versions = self.server.get("/datasets/faces/versions")["items"]
+        self.server.request("PUT", "/api/v1/projects/default/secrets/word", {"value": "open sesame"})
         report = json.loads(self.backup("-o", "json").stdout)
         check = subprocess.run(["sha256sum", "--quiet", "-c", "manifest.sha256"], cwd=self.target)
         self.assertEqual(check.returncode, 0)
@@ -72,6 +73,9 @@ class Backup(unittest.TestCase):
         self.assertEqual(self.server.get("/datasets/faces/versions")["items"], versions)
         for version in versions:
             self.server.request("GET", f"/api/v1/blobs/{version['blob']}", raw=True)
+        told = self.server.post("/jobs", {"name": "told", "kind": "command", "spec": {
+            "argv": ["sh", "-c", "[ \"$WORD\" = 'open sesame' ]"], "secrets": ["word"]}})["id"]
+        wait_until(lambda: self.server.get(f"/jobs/{told}")["state"] == "SUCCEEDED", 60, "its secret is known again")
         wait_until(lambda: self.server.pids("echo hello"), 60, "the job starts again")
         self.assertEqual(self.server.get(f"/jobs/{job}")["state"], "RUNNING")
 
