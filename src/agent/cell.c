@@ -47,8 +47,14 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
         .job_dir = copy_text(object, "job_dir", arena),
         .shm_dir = copy_text(object, "shm_dir", arena),
         .ca_file = copy_text(object, "ca_file", arena),
+        .service = copy_text(json_object_get(task, "service"), "id", arena),
         .state_dir = copy_text(task, "state", arena),
     };
+    if (cell.service != NULL &&
+        (cell.service[0] == '\0' ||
+         strspn(cell.service, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(cell.service))) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "task $.service.id: expected an identifier");
+    }
     if (cell.user != 0 && !json_is_array(json_object_get(task, "paths"))) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "task $.paths is missing: the server that made this job did not say "
@@ -91,8 +97,8 @@ static bool has_parent(const char *path)
     return false;
 }
 
-enum cell_place cell_place(const char *state_dir, const char *job, int64_t rank,
-                           const struct cell_path *path, struct weir_arena *arena,
+enum cell_place cell_place(const char *state_dir, const char *service, const char *job,
+                           int64_t rank, const struct cell_path *path, struct weir_arena *arena,
                            const char **out_folder)
 {
     if (path->path[0] != '/' || has_parent(path->path)) {
@@ -108,9 +114,10 @@ enum cell_place cell_place(const char *state_dir, const char *job, int64_t rank,
         weir_arena_printf(arena, "checkpoints/%s", job),
         weir_arena_printf(arena, "sandbox/%s", job),
         weir_arena_printf(arena, "replicas/%s-%lld", job, (long long)rank),
+        service != NULL ? weir_arena_printf(arena, "services/%s", service) : NULL,
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
-        if (cell_is_below(below, own[i])) {
+        if (own[i] != NULL && cell_is_below(below, own[i])) {
             *out_folder = own[i];
             return CELL_OWN;
         }

@@ -60,6 +60,7 @@ struct cell {
     const char *job_dir;   /**< agent_dir/jobs/JOB: tmp/ lies there. */
     const char *shm_dir;   /**< What the job has as /dev/shm. */
     const char *ca_file;   /**< Of the agent; NULL: none. */
+    const char *service;   /**< Whose folder it has (job/service.h); NULL: of none. */
     const char *state_dir; /**< The server's state folder, as the server calls it; NULL: unknown. */
     const char *
         cache_dir; /**< A folder of its project's caches that it may write into, where it lies; NULL:
@@ -84,12 +85,12 @@ enum cell_place {
 };
 
 /**
- * What is `path` to rank `rank` of job `job`? Pure.
+ * What is `path` to rank `rank` of job `job`, which is of this service (NULL: of none)? Pure.
  * @param out_folder  For CELL_OWN and CELL_COMMON: the folder below the state folder that is to be
  *                    mapped ("checkpoints/JOB"), which may be a parent of `path`.
  */
-enum cell_place cell_place(const char *state_dir, const char *job, int64_t rank,
-                           const struct cell_path *path, struct weir_arena *arena,
+enum cell_place cell_place(const char *state_dir, const char *service, const char *job,
+                           int64_t rank, const struct cell_path *path, struct weir_arena *arena,
                            const char **out_folder);
 
 /** Is `path` the folder `dir` or below it? Text alone. */

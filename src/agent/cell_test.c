@@ -11,7 +11,7 @@ static enum cell_place place(const char *path, bool is_writable, const char *fol
 {
     struct cell_path wanted = {.path = path, .is_writable = is_writable};
     const char *found = NULL;
-    enum cell_place result = cell_place("/var/lib/weir", "j1", 2, &wanted, &arena, &found);
+    enum cell_place result = cell_place("/var/lib/weir", "s1", "j1", 2, &wanted, &arena, &found);
     ck_assert_msg((folder == NULL && found == NULL) ||
                       (folder != NULL && found != NULL && strcmp(folder, found) == 0),
                   "%s: %s, not %s", path, found != NULL ? found : "nothing",
@@ -35,6 +35,9 @@ START_TEST(a_task_reaches_its_jobs_folders_and_datasets_of_the_state_folder_and_
         {"/var/lib/weir/checkpoints/j1", true, CELL_OWN, "checkpoints/j1"},
         {"/var/lib/weir/checkpoints/j1/deep/er", true, CELL_OWN, "checkpoints/j1"},
         {"/var/lib/weir/replicas/j1-2", true, CELL_OWN, "replicas/j1-2"},
+        {"/var/lib/weir/services/s1", true, CELL_OWN, "services/s1"},
+        {"/var/lib/weir/services/s2", true, CELL_REFUSED, NULL},
+        {"/var/lib/weir/services", true, CELL_REFUSED, NULL},
         {"/var/lib/weir/datasets/faces", false, CELL_COMMON, "datasets/faces"},
         {"/var/lib/weir/datasets/faces/ada", false, CELL_COMMON, "datasets/faces"},
         {"/var/lib/weir/demo/frames", true, CELL_COMMON, "demo"},

@@ -75,6 +75,10 @@ const char *meeting_key(char out[MEETING_KEY_BYTES], int64_t rank);
 weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The same, even if it is one of loopback: what that server itself reaches this machine by. */
+weir_status meeting_address_to(const char *server, char out[MEETING_ADDRESS_BYTES],
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Is it an address of loopback, which other machines cannot reach? */
 bool meeting_is_local(const char *address);
 

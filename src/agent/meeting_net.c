@@ -70,8 +70,8 @@ bool meeting_is_local(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
-                                struct weir_error *err)
+weir_status meeting_address_to(const char *server, char out[MEETING_ADDRESS_BYTES],
+                               struct weir_error *err)
 {
     char host[256], port[8];
     struct addrinfo *list = NULL;
@@ -88,15 +88,22 @@ weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYT
     if (rc == 0) {
         freeaddrinfo(list);
     }
-    char outwards[MEETING_ADDRESS_BYTES];
-    if (is_known && meeting_is_local(out) && address_outwards(outwards)) {
-        (void)snprintf(out, MEETING_ADDRESS_BYTES, "%s", outwards);
-    }
     return is_known ? WEIR_OK
                     : weir_error_set(err, WEIR_ERR_IO,
                                      "this node's own address is not known: there is no way to "
                                      "%.100s (weir agent --address names it)",
                                      host);
+}
+
+weir_status meeting_own_address(const char *server, char out[MEETING_ADDRESS_BYTES],
+                                struct weir_error *err)
+{
+    char outwards[MEETING_ADDRESS_BYTES];
+    WEIR_TRY(meeting_address_to(server, out, err));
+    if (meeting_is_local(out) && address_outwards(outwards)) {
+        (void)snprintf(out, MEETING_ADDRESS_BYTES, "%s", outwards);
+    }
+    return WEIR_OK;
 }
 
 void meeting_interface(const char *address, char *out, size_t size)

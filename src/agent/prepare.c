@@ -18,6 +18,7 @@ static const struct prepare_step steps[] = {
     {"secrets", prepare_secrets}, {"code", prepare_code},
     {"output", prepare_output},   {"checkpoint", prepare_checkpoint},
     {"meeting", prepare_meeting}, {"environment", prepare_environment},
+    {"service", prepare_service},
 };
 
 /** A thread that waits for a stop request, and ends the call that is going on then. */
@@ -177,8 +178,8 @@ weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
     if (folder == NULL) {
         return WEIR_OK;
     }
-    if (cell_place(cell->state_dir, prepare->task->job, prepare->task->rank, &path, prepare->arena,
-                   &below) != CELL_OWN) {
+    if (cell_place(cell->state_dir, NULL, prepare->task->job, prepare->task->rank, &path,
+                   prepare->arena, &below) != CELL_OWN) {
         return weir_error_set(err, WEIR_ERR_DENIED, "%.200s is not this job's own folder", folder);
     }
     if (weir_dir_make(folder, 0700, NULL) != WEIR_OK) {

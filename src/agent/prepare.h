@@ -73,6 +73,7 @@ weir_status prepare_code(struct prepare *prepare, struct weir_error *err) WEIR_M
 weir_status prepare_output(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_environment(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status prepare_service(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status prepare_meeting(struct prepare *prepare, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -132,6 +132,7 @@ static void reap(struct supervisor *s)
             s->wait_status = status;
             s->usage = usage;
         }
+        door_note_end(&s->task.door, s->is_over ? 0 : pid, &s->ns);
     }
 }
 
@@ -512,6 +513,7 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     };
     struct launch_failure failure;
     bool is_started = launch_release(&launch, &own, &failure);
+    door_start(&s->task.door, &s->ns);
     watch(s);
     await_own_signal(s);
     size_t n_left = kill_leftovers(s);

@@ -5,6 +5,7 @@
 #define WEIR_AGENT_TASK_H
 
 #include "agent/cell.h"
+#include "agent/door.h"
 #include "agent/isolation.h"
 #include "agent/process.h"
 #include "base/arena.h"
@@ -44,6 +45,7 @@ struct task {
     const char *image_dir;  /**< These two are set by image_run_get. */
     char **image_env;       /**< "NAME=VALUE"; NULL at the end. */
     struct cell cell;       /**< Its walls, where there can be some. */
+    struct door door;       /**< The way to its port; set by prepare_service. */
 };
 
 /** Read a desired task. INVALID names the key: a task that cannot be understood is never started.

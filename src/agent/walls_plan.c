@@ -350,7 +350,8 @@ static weir_status plan_paths(struct walls *w)
         struct cell_path *path = &cell->paths[i];
         const char *folder = NULL;
         path->is_dir = weir_path_is_dir(path->path);
-        switch (cell_place(cell->state_dir, w->task->job, w->task->rank, path, w->arena, &folder)) {
+        switch (cell_place(cell->state_dir, cell->service, w->task->job, w->task->rank, path,
+                           w->arena, &folder)) {
         case CELL_OWN:
             WEIR_TRY(plan_state(w, folder, true, true));
             break;

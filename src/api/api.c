@@ -15,6 +15,7 @@
 #include "capture/snapshot.h"
 #include "ion/ion.h"
 #include "job/job.h"
+#include "job/service.h"
 #include "notify/notify.h"
 #include "track/track.h"
 
@@ -156,6 +157,7 @@ void weir_api_destroy(struct weir_api *api)
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     basic_destroy(api->basic);
     free(api->state_dir);
+    free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);
     free(api->server_url);
     free(api);
@@ -410,10 +412,10 @@ static bool is_plural(const char *path, const char *plural, size_t len)
 static const struct weir_resource *noun_of(const char *pattern)
 {
     static const struct weir_resource *const nouns[] = {
-        &weir_project_resource,    &weir_dataset_resource,   &weir_job_resource,
-        &weir_task_resource,       &weir_run_resource,       &weir_model_resource,
-        &weir_experiment_resource, &weir_ion_resource,       &weir_deployment_resource,
-        &weir_snapshot_resource,   &weir_alert_rule_resource};
+        &weir_project_resource,    &weir_dataset_resource,    &weir_job_resource,
+        &weir_task_resource,       &weir_run_resource,        &weir_model_resource,
+        &weir_experiment_resource, &weir_ion_resource,        &weir_deployment_resource,
+        &weir_snapshot_resource,   &weir_alert_rule_resource, &weir_service_resource};
     static const char prefix[] = "/api/v1/";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(nouns); i++) {
         size_t len = strlen(nouns[i]->plural);
@@ -490,9 +492,9 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err)
 /* Who may do it in one project only need not name it. */
 static void name_only_project(struct api_call *call)
 {
-    static const char *const patterns[] = {"/api/v1/jobs", "/api/v1/datasets",
-                                           "/api/v1/ions", "/api/v1/models/{name}/versions",
-                                           "/api/v1/runs", "/api/v1/experiments"};
+    static const char *const patterns[] = {
+        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",    "/api/v1/models/{name}/versions",
+        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services"};
     bool makes_noun = false;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
         makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&

@@ -24,6 +24,7 @@
 #include "control/control.h"
 #include "control/inspector.h"
 #include "http/http.h"
+#include "proxy/proxy.h"
 #include "retain/retain.h"
 #include "store/store.h"
 
@@ -65,6 +66,12 @@ void weir_api_destroy(struct weir_api *api);
 /** The server that answers: its waiting requests are woken after each commit. Before the first
  *  request. `url` is what tasks are told to call. */
 void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const char *url);
+
+/** Where services are found by browsers (proxy/proxy.h). Before the first request. Copied. */
+void weir_api_attach_services(struct weir_api *api, const char *domain, int port);
+
+/** For weir_proxy_config; the context is the API. */
+extern const struct weir_proxy_ops weir_api_proxy_ops;
 
 /** Handler, body rule and upload admission for weir_http_config; context is the API. */
 void weir_api_handle(void *context, struct weir_http_request *request,

@@ -46,6 +46,8 @@ struct weir_api {
     void *told_context;
     struct weir_http_server *http;
     struct weir_gateway *gateway;
+    const char *services_domain; /**< NULL: services are found at paths. */
+    int services_port;           /**< 0: there is no listener for them. */
     struct feed *feed;
     struct audit *audit;
     struct basic *basic; /**< Passwords that were right a while ago. */
@@ -72,12 +74,13 @@ struct api_call {
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;
-    bool is_routine;      /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
-    bool is_trial;        /**< Asked with dry_run: api_write undoes all, nobody is told, no act. */
-    bool is_act;          /**< To be in the audit (act.h). A route says false if this turn of it is
+    bool is_routine; /**< Nothing that the engine should look at: API_NOTIFY does not hold. */
+    bool is_trial;   /**< Asked with dry_run: api_write undoes all, nobody is told, no act. */
+    bool is_act;     /**< To be in the audit (act.h). A route says false if this turn of it is
                                none: what an earlier turn has written. */
-    bool is_audited;      /**< It is, by this turn of its transaction. */
-    bool is_link_refused; /**< Answered so that a person can read it, and counted by the audit. */
+    bool is_audited; /**< It is, by this turn of its transaction. */
+    const char *login_next; /**< Where the login page goes on; NULL: to the console. */
+    bool is_link_refused;   /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */
 };
@@ -363,6 +366,19 @@ API_FN(api_receiver_get);
 API_FN(api_receiver_put);
 API_FN(api_receiver_delete);
 API_FN(api_receiver_test);
+
+/* service.c, service_visit.c */
+struct weir_service;
+/** May this caller open it? Whoever opens a notebook runs programs. */
+bool service_is_open_to(const struct weir_service *service, const struct weir_identity *who);
+API_FN(api_service_list);
+API_FN(api_service_put);
+API_FN(api_service_get);
+API_FN(api_service_delete);
+API_FN(api_service_start);
+API_FN(api_service_stop);
+API_FN(api_service_ticket);
+API_FN(api_service_enter);
 
 API_FN(api_stream);
 API_FN(api_store_usage);

@@ -5,6 +5,7 @@
 #include "job/attempt.h"
 #include "job/device.h"
 #include "job/secret.h"
+#include "job/service.h"
 #include "job/task_device.h"
 #include "job/usage.h"
 
@@ -120,7 +121,7 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
 {
     struct control control = api_control(call);
     struct weir_task task;
-    const char *state, *message;
+    const char *state, *message, *door;
     struct weir_job_event event = {.task = call->params[0]};
     WEIR_TRY(api_body_text(call, "state", &state, err));
     WEIR_TRY(api_body_text(call, "message", &message, err));
@@ -139,6 +140,10 @@ weir_status api_task_status(struct api_call *call, struct weir_txn *txn, struct 
         return weir_error_set(err, WEIR_ERR_INVALID, "$.state: expected running, exited or lost");
     }
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
+    WEIR_TRY(api_body_text(call, "door", &door, err));
+    if (door != NULL) {
+        WEIR_TRY(weir_service_note_door(txn, task.job, event.attempt, door, err));
+    }
     WEIR_TRY(control_job_event(&control, txn, task.job, &event, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

@@ -15,7 +15,7 @@
     "style=\"font:inherit;display:block;box-sizing:border-box;width:100%%;padding:.5rem;margin:."  \
     "2rem 0 1rem\""
 #define PASSWORD_FORM                                                                              \
-    "<form method=post action=\"/login/password\"><label>Name<input name=user required "           \
+    "<form method=post action=\"/login/password\">%s<label>Name<input name=user required "         \
     "autocomplete=username " FIELD_STYLE "></label><label>Password<input name=password "           \
     "type=password required autocomplete=current-password " FIELD_STYLE                            \
     "></label><button id=log-in-with-password style=\"font:inherit;padding:.6rem 1.2rem\">"        \
@@ -30,6 +30,37 @@ static void answer_page(struct api_call *call, int http_status, const char *page
     weir_http_response_header(call->response, "Content-Security-Policy", policy);
 }
 
+/* Of our own making but for what somebody's address had in it. */
+static const char *next_field(const struct api_call *call)
+{
+    struct weir_arena *arena = call->arena;
+    const char *next = call->login_next;
+    if (next == NULL || !login_is_next(next)) {
+        return "";
+    }
+    char *out = weir_arena_alloc(arena, 5 * strlen(next) + 1), *to = out;
+    for (; *next != '\0'; next++) {
+        if (*next == '&') {
+            to = stpcpy(to, "&amp;");
+        } else {
+            *to++ = *next;
+        }
+    }
+    *to = '\0';
+    return weir_arena_printf(arena, "<input type=hidden name=next value=\"%s\">", out);
+}
+
+bool login_is_next(const char *next)
+{
+    static const char prefix[] = "/services/enter?";
+    for (const unsigned char *c = (const unsigned char *)next; *c != '\0'; c++) {
+        if (*c <= ' ' || *c >= 0x7f || strchr("<>\"'\\", *c) != NULL) {
+            return false;
+        }
+    }
+    return strncmp(next, prefix, sizeof prefix - 1) == 0;
+}
+
 void login_page_refuse(struct api_call *call, const char *why)
 {
     call->is_link_refused =
@@ -39,7 +70,7 @@ void login_page_refuse(struct api_call *call, const char *why)
                                   PAGE_HEAD "<p>%s</p>" PASSWORD_FORM
                                             "<p>Or get a one-time link on the server's machine "
                                             "with</p><pre>weir login</pre>",
-                                  why));
+                                  why, next_field(call)));
 }
 
 /* Secrets and names of users hold no character that means something in HTML; others are left out.

@@ -11,6 +11,9 @@
 /** 401: why there is no session; a form for name and password, and how to get a link. */
 void login_page_refuse(struct api_call *call, const char *why);
 
+/** Is it a page of ours that a login may go on to? */
+bool login_is_next(const char *next);
+
 /** 200: the button that logs in as `user`. */
 void login_page_offer(struct api_call *call, const char *secret, const char *user);
 

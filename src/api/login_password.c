@@ -107,7 +107,8 @@ static weir_status log_in(struct weir_txn *txn, void *context, struct weir_error
         call, txn, &(struct weir_login_link){.user = login->found.name, .role = login->found.role},
         "a password", secret, err));
     if (login->is_form) {
-        weir_http_response_redirect(call->response, "/");
+        weir_http_response_redirect(call->response,
+                                    call->login_next != NULL ? call->login_next : "/");
     } else {
         api_answer(call, json_pack("{s:s}", "user", login->found.name));
     }
@@ -132,6 +133,10 @@ weir_status api_login_form(struct api_call *call, struct weir_txn *txn, struct w
     (void)txn;
     WEIR_TRY(login_page_read_field(call, "user", &login.user, err));
     WEIR_TRY(login_page_read_field(call, "password", &login.password, err));
+    const char *next = NULL;
+    if (login_page_read_field(call, "next", &next, NULL) == WEIR_OK && login_is_next(next)) {
+        call->login_next = next;
+    }
     WEIR_TRY(api_read(call, find_user, &login, err));
     weir_status status = weir_password_check(login.password, login.found.password_hash, err);
     if (status == WEIR_ERR_UNAUTH) {

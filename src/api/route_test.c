@@ -59,6 +59,14 @@ static const struct row {
     {.method = "GET", .pattern = API "/projects/{name}/secrets", .least = ENGINEER},
     {.method = "PUT", .pattern = API "/projects/{name}/secrets/{secret}", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/projects/{name}/secrets/{secret}", .least = ENGINEER},
+    {.method = "GET", .pattern = "/services/enter", .least = ANYBODY},
+    {.method = "GET", .pattern = API "/services", .least = VIEWER},
+    {.method = "POST", .pattern = API "/services", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/services/{id}", .least = VIEWER},
+    {.method = "DELETE", .pattern = API "/services/{id}", .least = ENGINEER},
+    {.method = "POST", .pattern = API "/services/{id}/start", .least = ENGINEER},
+    {.method = "POST", .pattern = API "/services/{id}/stop", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/services/{id}/ticket", .least = ENGINEER},
     {.method = "GET", .pattern = API "/groups", .least = VIEWER},
     {.method = "POST", .pattern = API "/groups", .least = ADMIN},
     {.method = "DELETE", .pattern = API "/groups/{name}", .least = ADMIN},
@@ -520,6 +528,7 @@ static weir_status leave_files(struct weir_txn *txn, void *context, struct weir_
 static void set_up(void)
 {
     callers_open();
+    weir_api_attach_services(callers.fixture.api, NULL, 8471);
     make_caller("vic", "viewer", "", bearers[VIEWER]);
     make_caller("oli", "operator", "", bearers[OPERATOR]);
     make_caller("sam", "ml-engineer", "", bearers[ENGINEER]);

@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "job/queue.h"
 #include "job/secret.h"
+#include "job/service.h"
 #include "notify/notify.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -231,7 +232,8 @@ const struct api_route api_routes[] = {
     {"GET", API "/jobs/{id}/tasks", "List the tasks of a job", R(JOBS_READ), API_READ, API_LIST,
      NULL, &weir_task_resource, NULL, 0, api_job_tasks},
     {"GET", API "/jobs/{id}/board",
-     "What a job's tasks have left for each other, keys that begin with `prefix`: waits for `count` "
+     "What a job's tasks have left for each other, keys that begin with `prefix`: waits for "
+     "`count` "
      "of them, and one newer than `after`",
      R(RUNS_LOOK), API_READ, API_OWN_JOB, NULL, NULL, "prefix count after wait_s", 0,
      api_board_list},
@@ -353,6 +355,25 @@ const struct api_route api_routes[] = {
      api_alias_put},
     {"DELETE", API "/models/{name}/aliases/{alias}", "Take the name away", R(MODELS_NAME),
      API_WRITE, 0, NULL, NULL, NULL, 0, api_alias_delete},
+    {"GET", "/services/enter", "Log in to a service: sends the browser on, with a ticket", R(SELF),
+     API_NONE, API_OPEN | API_BYTES_OUT, NULL, NULL, "service nonce next again", 0,
+     api_service_enter},
+    {"GET", API "/services", "List services and notebooks, each with its state", R(JOBS_READ),
+     API_READ, API_LIST, NULL, &weir_service_resource, "limit cursor", 0, api_service_list},
+    {"POST", API "/services",
+     "Make a service and start it, or start the one of this name that has stopped", R(JOBS_SUBMIT),
+     API_WRITE, API_NOTIFY, &weir_service_resource, &weir_service_resource, NULL, 0,
+     api_service_put},
+    {"GET", API "/services/{id}", "Look at a service", R(JOBS_READ), API_READ, 0, NULL,
+     &weir_service_resource, NULL, 0, api_service_get},
+    {"DELETE", API "/services/{id}", "Forget a service that does not run, with its folder",
+     R(JOBS_SUBMIT), API_WRITE, 0, NULL, NULL, NULL, 0, api_service_delete},
+    {"POST", API "/services/{id}/start", "Start a service that has stopped", R(JOBS_SUBMIT),
+     API_WRITE, API_NOTIFY, NULL, &weir_service_resource, NULL, 0, api_service_start},
+    {"POST", API "/services/{id}/stop", "Stop a service; its folder stays", R(JOBS_CANCEL),
+     API_WRITE, API_NOTIFY, NULL, &weir_service_resource, NULL, 0, api_service_stop},
+    {"POST", API "/services/{id}/ticket", "Make an address that lets a browser in, once",
+     R(JOBS_SUBMIT), API_WRITE, 0, NULL, NULL, NULL, 0, api_service_ticket},
     {"GET", API "/deployments", "List deployments with versions, shares and replicas",
      R(DEPLOYMENTS_READ), API_READ, API_LIST, NULL, &weir_deployment_resource, NULL, 0,
      api_deploy_list},

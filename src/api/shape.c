@@ -14,6 +14,7 @@
 #include "job/job.h"
 #include "job/queue.h"
 #include "job/secret.h"
+#include "job/service.h"
 #include "notify/notify.h"
 #include "retain/retain.h"
 #include "store/event.h"
@@ -218,6 +219,13 @@ static const struct api_member node_members[] = {
     OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
     OR_NULL("labels", "map of any", "What people say of it, for selectors"),
     OR_NULL("taints", "list of any", "What a task must tolerate: key, value, effect"),
+};
+static const struct api_member service_members[] = {
+    ALWAYS("state", "text", "STARTING, RUNNING, STOPPING, STOPPED or FAILED"),
+    OR_NULL("why", "text", "Why it is so, in a sentence"),
+    OR_NULL("node", "text", "Where it runs"),
+    ALWAYS("is_mine", "bool", "The caller may open it"),
+    OR_NULL("url", "text", "Where a browser finds it; null: this server has no address for them"),
 };
 static const struct api_member device_members[] = {
     OR_NULL("details", "map of any", "What its kind tells besides: links, processes, speed"),
@@ -809,6 +817,7 @@ const struct api_shape api_shapes[] = {
     SHAPE("queue list", NULL, "GET /api/v1/queues", queue_list_members),
     SHAPE("missing blobs", NULL, "POST /api/v1/blobs/missing", missing_blobs_members),
     SHAPE("what if", NULL, "POST /api/v1/what-if", what_if_members),
+    RECORD("service", weir_service_resource, "", service_members),
     RECORD("node", weir_node_resource, "", node_members),
     SHAPE("deployed model", NULL, NULL, model_of_deployment_members),
     SHAPE("deployed gallery", NULL, NULL, gallery_of_deployment_members),

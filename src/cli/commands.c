@@ -58,6 +58,17 @@
     X(cli_job_submit) \
     X(cli_job_run) \
     X(cli_job_results) \
+    X(cli_service_run) \
+    X(cli_service_list) \
+    X(cli_service_open) \
+    X(cli_service_start) \
+    X(cli_service_stop) \
+    X(cli_service_delete) \
+    X(cli_notebook_start) \
+    X(cli_notebook_list) \
+    X(cli_notebook_open) \
+    X(cli_notebook_stop) \
+    X(cli_tensorboard) \
     X(cli_job_cancel) \
     X(cli_job_restart) \
     X(cli_job_resume) \

@@ -1,4 +1,5 @@
 /** weir job run: a command, with the files of its folder, as a job. */
+#include "cli/job_run.h"
 #include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
@@ -78,8 +79,7 @@ static const struct weir_option run_options[] = {
              "Only submit it: so it is without --follow"),
 };
 
-/* Words in front of "--" are words[0 .. n); those behind it are the command. */
-static size_t words_before(const struct cli_call *call)
+size_t job_run_words_before(const struct cli_call *call)
 {
     for (int i = 0; i < call->argc; i++) {
         if (strcmp(call->argv[i], "--") == 0) {
@@ -89,8 +89,7 @@ static size_t words_before(const struct cli_call *call)
     return call->n_words;
 }
 
-/* --env, joined by newlines, as an object. */
-static weir_status add_env(const char *lines, json_t *spec, struct weir_error *err)
+weir_status job_run_add_env(const char *lines, json_t *spec, struct weir_error *err)
 {
     json_t *env = json_object();
     json_object_set_new(spec, "env", env);
@@ -156,26 +155,24 @@ static weir_status add_code(struct cli_call *call, char **words, size_t n, json_
                       : code_read_git(call, options->git, code, err);
 }
 
-static weir_status add_python(struct cli_call *call, json_t *spec, struct weir_error *err)
+weir_status job_run_add_python(struct cli_call *call, const char *path, json_t *spec,
+                               struct weir_error *err)
 {
-    const struct run_options *options = call->options;
     char *text;
     size_t len;
-    if (options->python == NULL) {
+    if (path == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(
-        weir_file_read(options->python, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
+    WEIR_TRY(weir_file_read(path, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
     json_t *value = strlen(text) == len ? json_stringn(text, len) : NULL;
     if (value == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--python %s: it is no text", options->python);
+        return weir_error_set(err, WEIR_ERR_INVALID, "--python %s: it is no text", path);
     }
     json_object_set_new(spec, "python", value);
     return WEIR_OK;
 }
 
-/* --secret, joined by newlines: NAME or NAME=VARIABLE, which a specification has the other way round. */
-static void add_secrets(const char *lines, json_t *spec)
+void job_run_add_secrets(const char *lines, json_t *spec)
 {
     json_t *list = json_array();
     while (lines != NULL && *lines != '\0') {
@@ -217,8 +214,7 @@ static weir_status add_settings(struct cli_call *call, const char *lines, json_t
     return WEIR_OK;
 }
 
-/* "python3 src/Train_v2.py" is train_v2: the first word with a dot within, else the program. */
-static char *name_of(struct cli_call *call, char **words, size_t n)
+char *job_run_name_of(struct cli_call *call, char **words, size_t n)
 {
     const char *best = words[0];
     for (size_t i = 0; i < n && i < 8; i++) {
@@ -322,7 +318,7 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
         json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
     }
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
-    WEIR_TRY(add_env(options->env, spec, err));
+    WEIR_TRY(job_run_add_env(options->env, spec, err));
     if (strcmp(options->network, "host") != 0) { /* the server says what it may be */
         json_object_set_new(spec, "network", json_string(options->network));
     }
@@ -330,8 +326,8 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
     if (options->image == NULL) {
         warn_of_program(words[0]);
     }
-    WEIR_TRY(add_python(call, spec, err));
-    add_secrets(options->secret, spec);
+    WEIR_TRY(job_run_add_python(call, options->python, spec, err));
+    job_run_add_secrets(options->secret, spec);
     WEIR_TRY(add_settings(call, options->set, spec, err));
     return add_code(call, words, n, spec, err); /* last: the others may be refused */
 }
@@ -370,7 +366,7 @@ static weir_status take_end(struct cli_call *call, const char *id, struct weir_e
 static weir_status run_run(struct cli_call *call, struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    size_t n_before = words_before(call), n = call->n_words - n_before;
+    size_t n_before = job_run_words_before(call), n = call->n_words - n_before;
     char **words = call->words + n_before, *id;
     if (n == 0 || n_before > 1) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -386,7 +382,7 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
     }
     const char *name = n_before == 1           ? call->words[0]
                        : options->name != NULL ? options->name
-                                               : name_of(call, words, n);
+                                               : job_run_name_of(call, words, n);
     json_t *spec = json_object();
     weir_status status = make_spec(call, words, n, spec, err);
     json_t *body =

@@ -14,7 +14,8 @@
 
 struct server_options {
     struct cli_common common;
-    char *listen, *grpc_listen, *tls_cert, *tls_key, *node, *log_level, *shares, *onnxruntime;
+    char *listen, *grpc_listen, *services_listen, *services_domain, *public_url, *tls_cert,
+        *tls_key, *node, *log_level, *shares, *onnxruntime;
     char *artifact_max;
     int64_t cpu_slots, task_users;
     bool has_agent, is_json_log, is_background;
@@ -30,6 +31,14 @@ static const struct weir_option server_options[] = {
              "Where to listen; port 0 takes any free one"),
     WEIR_OPT(server_options, grpc_listen, "grpc-listen", 0, TEXT, NULL, 0, 0, "ADDRESS",
              "Where to answer inference requests by gRPC, without TLS (else nowhere)"),
+    WEIR_OPT(server_options, services_listen, "services-listen", 0, TEXT, NULL, 0, 0, "ADDRESS",
+             "Where browsers find services and notebooks [the port behind that of --listen]; off: "
+             "nowhere"),
+    WEIR_OPT(server_options, services_domain, "services-domain", 0, TEXT, NULL, 0, 0, "HOST[:PORT]",
+             "Give each service a host below this one, which separates them from each other"),
+    WEIR_OPT(server_options, public_url, "public-url", 0, TEXT, NULL, 0, 0, "URL",
+             "The console as browsers reach it, if services are on another host (else as they name "
+             "it)"),
     WEIR_OPT(server_options, tls_cert, "tls-cert", 0, TEXT, NULL, 0, 0, "FILE",
              "Certificate (PEM): serve https"),
     WEIR_OPT(server_options, tls_key, "tls-key", 0, TEXT, NULL, 0, 0, "FILE", "Its key (PEM)"),
@@ -97,6 +106,9 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
     struct weir_server_config config = {.state = cli_state_dir(call->arena, options->common.state),
                                         .listen = options->listen,
                                         .grpc_listen = options->grpc_listen,
+                                        .services_listen = options->services_listen,
+                                        .services_domain = options->services_domain,
+                                        .public_url = options->public_url,
                                         .tls_cert = options->tls_cert,
                                         .tls_key = options->tls_key,
                                         .ca_file = options->common.ca_file,

@@ -126,6 +126,7 @@ struct control_job {
     bool is_tracked;     /**< It has a run whatever its kind. */
     const char *dataset; /**< Of that run: what it begins with; NULL: nothing. */
     int64_t dataset_version;
+    const json_t *service; /**< That the job runs for (framework/program.h); NULL: for none. */
 };
 
 /**

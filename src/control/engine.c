@@ -12,6 +12,7 @@
 #include "control/preparer.h"
 #include "control/rollout.h"
 #include "control/scheduler.h"
+#include "control/service.h"
 #include "control/sweeper.h"
 #include "control/watcher.h"
 #include "job/device.h"
@@ -79,6 +80,7 @@ struct work {
     size_t n_ids;
     struct control_idle_job *idle;
     size_t n_idle;
+    const struct control_idle_job *idle_service;
     int64_t next_ms;     /**< Out: when to look again. */
     char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
     const char *problem; /**< Why it cannot be loaded. */
@@ -364,6 +366,34 @@ static void hold_idle(struct work *work)
     }
 }
 
+static weir_status list_idle_services(struct work *work, struct weir_txn *txn,
+                                      struct weir_error *err)
+{
+    return control_idle_services(&work->control, txn, &work->idle, &work->n_idle, err);
+}
+
+static weir_status stop_idle_service(struct work *work, struct weir_txn *txn,
+                                     struct weir_error *err)
+{
+    struct weir_service_look look;
+    return control_service_stop(&work->control, txn, work->idle_service->id,
+                                work->idle_service->text, &look, err);
+}
+
+/* Programs that nobody looks at any more. */
+static void stop_idle_services(struct work *work)
+{
+    struct weir_error err;
+    work->fn = list_idle_services;
+    if (weir_store_read(work->engine->config.store, run_work_in, work, &err) != WEIR_OK) {
+        return; /* tried again with the next look */
+    }
+    for (size_t i = 0; i < work->n_idle; i++) {
+        work->idle_service = &work->idle[i];
+        (void)run_write(work, stop_idle_service);
+    }
+}
+
 /* A job could or could not be bound: one that cannot be loaded is set aside, as by any other step. */
 static int64_t note_bind(void *context, const char *job, weir_status status,
                          const struct weir_error *err)
@@ -581,6 +611,7 @@ static int64_t run_round(struct engine *engine)
     int64_t outbox_due = run_outbox(&work);
     if (weir_mono_ms() >= engine->next_idle_mono_ms) {
         hold_idle(&work);
+        stop_idle_services(&work);
         engine->next_idle_mono_ms = weir_mono_ms() + IDLE_LOOK_EVERY_MS;
     }
     int64_t jobs_due = run_jobs(&work);

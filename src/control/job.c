@@ -310,6 +310,20 @@ static weir_status resolve_named(struct control *control, struct weir_txn *txn, 
     return WEIR_OK;
 }
 
+/* A port and a folder are given to services (control/service.h): nobody names another one's. */
+static weir_status take_service(const struct control_job *wanted, json_t *spec,
+                                struct weir_error *err)
+{
+    if (wanted->service != NULL) {
+        json_object_set(spec, "service", (json_t *)wanted->service);
+    } else if (json_object_get(spec, "service") != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.spec.service: is set for services alone: weir service run starts "
+                              "one");
+    }
+    return WEIR_OK;
+}
+
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err)
@@ -330,7 +344,10 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
     json_t *spec = json_deep_copy(wanted->spec), *pinned = NULL;
     struct tracked tracked = {0};
     struct control_batch batch = {0};
-    weir_status status = weir_framework_check(job.kind, spec, control->arena, err);
+    weir_status status = take_service(wanted, spec, err);
+    if (status == WEIR_OK) {
+        status = weir_framework_check(job.kind, spec, control->arena, err);
+    }
     const struct weir_job_ops *ops = weir_job_ops_of(job.kind);
     if (status == WEIR_OK) {
         job.is_service = ops->is_service;
@@ -346,7 +363,8 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
     }
-    if (status == WEIR_OK && (wanted->is_tracked || ops->is_tracked)) {
+    bool is_tracked = wanted->is_tracked || (ops->is_tracked && wanted->service == NULL);
+    if (status == WEIR_OK && is_tracked) {
         track(control, wanted, &job, spec, &tracked);
     }
     if (status == WEIR_OK && ops->pins_model) {

@@ -118,6 +118,24 @@ static void add_outputs(const json_t *outputs, json_t *definition)
     paths_describe_outputs(outputs, definition);
 }
 
+/* Its address for browsers, and its folder, which outlives the job. */
+static void add_service(const struct weir_launch_job *job, json_t *definition)
+{
+    const json_t *service = json_object_get(job->spec, PROGRAM_SERVICE);
+    const char *id = json_string_value(json_object_get(service, "id"));
+    const char *path = json_string_value(json_object_get(service, "path"));
+    if (id == NULL || path == NULL) {
+        return;
+    }
+    program_env(definition, "WEIR_SERVICE", "%s", id);
+    program_env(definition, "WEIR_SERVICE_PATH", "%s", path);
+    program_env(definition, "WEIR_FOLDER", "%s/services/%s", job->shared_dir, id);
+    json_array_append_new(json_object_get(definition, "paths"),
+                          json_pack("{s:o,s:s}", "path",
+                                    json_sprintf("%s/services/%s", job->shared_dir, id), "access",
+                                    "write"));
+}
+
 void program_env(json_t *definition, const char *name, const char *format, ...)
 {
     char text[PROGRAM_ENV_MAX_BYTES];
@@ -160,9 +178,9 @@ void program_meet_launcher(json_t *definition, const char *format, ...)
 
 json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_tasks)
 {
-    static const char *const copied[] = {"argv",           "env",     "files",  "memory_max_bytes",
-                                         "disk_max_bytes", "network", "image",  "stop_grace_ms",
-                                         "code",           "python",  "secrets"};
+    static const char *const copied[] = {"argv",           "env",     "files",   "memory_max_bytes",
+                                         "disk_max_bytes", "network", "image",   "stop_grace_ms",
+                                         "code",           "python",  "secrets", PROGRAM_SERVICE};
     json_t *definition = json_object();
     for (size_t i = 0; i < WEIR_ARRAY_LEN(copied); i++) {
         json_t *value = json_object_get(plan->job->spec, copied[i]);
@@ -185,5 +203,6 @@ json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_
     json_object_set_new(definition, "is_tracked", json_true());
     paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
     add_outputs(plan->job->outputs, definition);
+    add_service(plan->job, definition);
     return definition;
 }

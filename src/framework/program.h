@@ -26,7 +26,7 @@
 
 /** Options of every program; JSON points into the specification that was read. */
 struct program {
-    const json_t *argv, *env, *files, *datasets, *code, *secrets;
+    const json_t *argv, *env, *files, *datasets, *code, *secrets, *service;
     int64_t cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
     const char *network, *image, *python;
 };
@@ -64,7 +64,9 @@ struct program {
                       "Python packages, as text of a requirements.txt: an environment with them "  \
                       "is made once on each node"),                                                \
         WEIR_OPT_JSON(strct, program.secrets, "secrets", TEXTS, 0, NULL, 0, 0,                     \
-                      "Secrets of the project, as NAME or VARIABLE=NAME; each is a variable")
+                      "Secrets of the project, as NAME or VARIABLE=NAME; each is a variable"),     \
+        WEIR_OPT_JSON(strct, program.service, "service", JSON, WEIR_OPTION_INTERNAL, NULL, 0, 0,   \
+                      "The port that browsers are brought to; `weir service run` sets it")
 
 /**
  * Do the values make sense, as far as no node must be asked?
@@ -101,6 +103,9 @@ void program_meet_file(json_t *definition, const char *name, const char *text);
 /** The next word of a launcher that is started in place of the program, whose words come last. */
 void program_meet_launcher(json_t *definition, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/** The service that a specification is of: {"id", "secret", "port", "path", "folder"}. */
+#define PROGRAM_SERVICE "service"
 
 /** Set a variable of a definition's environment, over what the user gave. */
 void program_env(json_t *definition, const char *name, const char *format, ...)

@@ -94,7 +94,7 @@ bool visit_find_place(struct visit *visit)
     struct weir_arena *arena = visit->request->arena;
     const char *host = weir_http_request_header(visit->request, "Host");
     bool has_domain = visit->proxy->domain_host != NULL;
-    if (host == NULL || !rules_is_host(host)) {
+    if (host == NULL || !weir_proxy_is_host(host)) {
         visit_answer_error(visit, WEIR_ERR_INVALID, "the request has no Host, or one that is none");
         return false;
     }

@@ -16,7 +16,7 @@ static char *copy_or_null(const char *text)
 weir_status weir_proxy_create(const struct weir_proxy_config *config, struct weir_proxy **out,
                               struct weir_error *err)
 {
-    if (config->domain != NULL && !rules_is_host(config->domain)) {
+    if (config->domain != NULL && !weir_proxy_is_host(config->domain)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "--services-domain %.100s: expected a name of a host, as "
                               "services.example or services.example:443",
@@ -258,6 +258,14 @@ static bool wants_page(const struct weir_http_request *request)
                          : accept != NULL && strstr(accept, "text/html") != NULL);
 }
 
+/* What is starting will be there in a moment: a person need not do anything. */
+static void ask_again(struct visit *visit, weir_status status)
+{
+    if (status == WEIR_ERR_UNAVAILABLE && visit->wants_page) {
+        weir_http_response_header(visit->response, "Refresh", "2");
+    }
+}
+
 /* Now, or when the head is there. */
 static void answer(struct exchange *x, struct weir_http_request *request,
                    struct weir_http_response *response)
@@ -273,6 +281,7 @@ static void answer(struct exchange *x, struct weir_http_request *request,
         struct visit visit = {
             .request = request, .response = response, .wants_page = wants_page(request)};
         visit_answer_error(&visit, x->status, x->message);
+        ask_again(&visit, x->status);
         return;
     }
     if (x->is_websocket) {
@@ -373,11 +382,9 @@ static void begin_exchange(struct visit *visit, const struct weir_proxy_service 
 /* It has no address yet, or any more. */
 static void answer_absent(struct visit *visit, const struct weir_proxy_service *service)
 {
-    visit_answer_error(visit, service->is_ended ? WEIR_ERR_CONFLICT : WEIR_ERR_UNAVAILABLE,
-                       service->message);
-    if (!service->is_ended && visit->wants_page) {
-        weir_http_response_header(visit->response, "Refresh", "2");
-    }
+    weir_status status = service->is_ended ? WEIR_ERR_CONFLICT : WEIR_ERR_UNAVAILABLE;
+    visit_answer_error(visit, status, service->message);
+    ask_again(visit, status);
 }
 
 static void visit_service(struct visit *visit, bool is_websocket)

@@ -118,6 +118,9 @@ void weir_proxy_body_rule(void *proxy, const struct weir_http_request *request,
 void weir_proxy_admit(void *proxy, struct weir_http_request *request,
                       struct weir_http_response *response);
 
+/** Is it a host with or without a port, and nothing else: no user, path or blank? */
+bool weir_proxy_is_host(const char *text);
+
 /**
  * The address of a place: where a person is sent.
  *

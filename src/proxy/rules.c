@@ -1,5 +1,7 @@
 #include "proxy/rules.h"
 
+#include "proxy/proxy.h"
+
 #include "base/macros.h"
 
 #include <string.h>
@@ -36,7 +38,7 @@ bool rules_has_token(const char *list, const char *token)
 
 /* ---- where it is ------------------------------------------------------------------------------- */
 
-bool rules_is_host(const char *text)
+bool weir_proxy_is_host(const char *text)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";

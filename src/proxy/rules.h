@@ -31,9 +31,6 @@ struct proxy_place {
     bool is_tls;
 };
 
-/** Is it a host with or without a port, and nothing else: no user, path or blank? */
-bool rules_is_host(const char *text);
-
 /** What the program is asked for: a target of the place, "/services/ID/a?b", as "/a?b". NULL: it is none
  *  of the place's, or holds what is no target. */
 char *rules_target(const struct proxy_place *place, const char *target, struct weir_arena *arena);

@@ -2,6 +2,8 @@
  * cookies and paths alone, and is the same for what it has already made. */
 #include "proxy/rules.h"
 
+#include "proxy/proxy.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             must(is_line(head.headers[i].name) && is_line(head.headers[i].value));
         }
     }
-    (void)rules_is_host(text);
+    (void)weir_proxy_is_host(text);
     (void)rules_has_token(text, "upgrade");
     weir_arena_fini(&arena);
     return 0;

@@ -1,5 +1,7 @@
 #include "proxy/rules.h"
 
+#include "proxy/proxy.h"
+
 #include "base/macros.h"
 #include "base/test_main.h"
 
@@ -53,10 +55,10 @@ START_TEST(a_host_is_a_name_or_address_and_a_port)
     static const char *const bad[] = {"",         "a/b", "a:b",   "user@a", "a b", "[::1",
                                       "a:123456", "a:",  "a\r\n", "a,b",    ":80", "[::1]x"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(good); i++) {
-        ck_assert_msg(rules_is_host(good[i]), "%s", good[i]);
+        ck_assert_msg(weir_proxy_is_host(good[i]), "%s", good[i]);
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
-        ck_assert_msg(!rules_is_host(bad[i]), "%s", bad[i]);
+        ck_assert_msg(!weir_proxy_is_host(bad[i]), "%s", bad[i]);
     }
 }
 

@@ -19,6 +19,7 @@
 #include "gateway/gateway.h"
 #include "http/http.h"
 #include "notify/sender.h"
+#include "proxy/proxy.h"
 #include "retain/retain.h"
 #include "store/store.h"
 
@@ -54,8 +55,10 @@ struct server {
     struct serving *serving; /**< Keeps the gateway's table. */
     struct weir_api *api;
     struct weir_http_server *http;
-    struct weir_sender *sender;      /**< Of alerts. Set before requests come in. */
-    _Atomic(struct engine *) engine; /**< Set while requests already come in. */
+    struct weir_proxy *proxy;
+    struct weir_http_server *services; /**< The proxy's listener; NULL: there is none. */
+    struct weir_sender *sender;        /**< Of alerts. Set before requests come in. */
+    _Atomic(struct engine *) engine;   /**< Set while requests already come in. */
 };
 
 static void notify_engine(void *context)
@@ -272,6 +275,58 @@ static weir_status listen_grpc(struct server *server, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* The port behind the console's, on its host. */
+static char *default_services_listen(struct server *server)
+{
+    const char *listen = server->config->listen, *colon = strrchr(listen, ':');
+    int port = colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
+    return weir_arena_printf(&server->arena, "%.*s:%d", (int)(colon != NULL ? colon - listen : 0),
+                             listen, port > 0 && port < 65535 ? port + 1 : 0);
+}
+
+static weir_status start_services(struct server *server, const char *listen, struct weir_error *err)
+{
+    struct weir_http_config http = {.listen = listen,
+                                    .n_handlers = 4,
+                                    .n_io_threads = 1,
+                                    .has_upgrades = true,
+                                    .body_rule = weir_proxy_body_rule,
+                                    .admit = weir_proxy_admit,
+                                    .tls_cert_file = server->config->tls_cert,
+                                    .tls_key_file = server->config->tls_key};
+    return weir_http_server_start(&http, weir_proxy_handle, server->proxy, &server->services, err);
+}
+
+/* Where browsers find services: an origin of its own, so that their pages are no pages of the console. */
+static weir_status listen_services(struct server *server, struct weir_error *err)
+{
+    const char *listen = server->config->services_listen;
+    struct weir_proxy_config proxy = {.ops = &weir_api_proxy_ops,
+                                      .context = server->api,
+                                      .domain = server->config->services_domain,
+                                      .console_url = server->config->public_url,
+                                      .console_port = weir_http_server_port(server->http)};
+    if (listen != NULL && strcmp(listen, "off") == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_proxy_create(&proxy, &server->proxy, err));
+    const char *wanted = listen != NULL ? listen : default_services_listen(server);
+    weir_status status = start_services(server, wanted, err);
+    if (status == WEIR_ERR_CONFLICT && listen == NULL) {
+        weir_log(WEIR_LOG_WARN, "services_port_taken", WEIR_KV_STR("listen", wanted),
+                 WEIR_KV_STR("effect", "services are found at another port, which changes with "
+                                       "every start: give --services-listen"));
+        const char *any = weir_arena_printf(&server->arena, "%.*s:0",
+                                            (int)(strrchr(wanted, ':') - wanted), wanted);
+        status = start_services(server, any, err);
+    }
+    if (status == WEIR_OK) {
+        weir_api_attach_services(server->api, proxy.domain,
+                                 weir_http_server_port(server->services));
+    }
+    return status;
+}
+
 static weir_status announce(struct server *server, struct weir_error *err)
 {
     json_t *about = json_pack("{s:s,s:i,s:s,s:s*}", "url", server->url, "pid", (int)getpid(),
@@ -308,6 +363,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     WEIR_TRY(open_gateway(server, err));
     WEIR_TRY(weir_sender_start(&sender, &server->sender, err));
     WEIR_TRY(listen_http(server, err));
+    WEIR_TRY(listen_services(server, err));
     WEIR_TRY(listen_grpc(server, err));
     struct engine_config engine = {.store = server->store,
                                    .listener = weir_api_listener(server->api),
@@ -342,6 +398,9 @@ static void stop_all(struct server *server)
     engine_stop(server->engine);
     weir_sender_stop(server->sender);
     serving_stop(server->serving);
+    weir_proxy_stop(server->proxy);
+    weir_http_server_stop(server->services, STOP_DEADLINE_MS);
+    weir_proxy_destroy(server->proxy);
     weir_gateway_stop(server->gateway); /* the HTTP server waits for the requests it has */
     weir_http_server_stop(server->http, STOP_DEADLINE_MS);
     engine_destroy(server->engine);

@@ -18,7 +18,12 @@ struct weir_server_config {
     char *state;       /**< State folder; made if missing. */
     char *listen;      /**< "127.0.0.1:8470"; port 0: any free one. */
     char *grpc_listen; /**< For inference.GRPCInferenceService, in the clear; NULL: nowhere. */
-    char *tls_cert;    /**< PEM files; both or neither. */
+    char *
+        services_listen; /**< For browsers that are brought to services; NULL: the port behind that of
+                                `listen` on its host; "off": nowhere. */
+    char *services_domain; /**< Each service has a host below it; NULL: all have one origin. */
+    char *public_url;      /**< The console as browsers reach it; NULL: as they say in Host. */
+    char *tls_cert;        /**< PEM files; both or neither. */
     char *tls_key;
     char *ca_file;  /**< Authorities that the agent of this machine trusts; NULL: the system's. */
     bool has_agent; /**< Keep an agent of this machine running (server/local_agent.h). */

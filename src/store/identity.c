@@ -262,22 +262,33 @@ static bool has_same_rights(const struct weir_identity *a, const struct weir_ide
     return is_same;
 }
 
+weir_status weir_identity_by_id(struct weir_txn *txn, const char *session, const char *token,
+                                int64_t now_ms, struct weir_arena *arena, struct weir_identity *out,
+                                struct weir_error *err)
+{
+    struct weir_session of_session;
+    struct weir_token of_token;
+    weir_status status = WEIR_ERR_UNAUTH;
+    if (session != NULL) {
+        status = weir_txn_get(txn, &weir_session_resource, session, arena, &of_session, err);
+        status = status == WEIR_OK ? identify_session(txn, &of_session, now_ms, arena, out, err)
+                                   : WEIR_ERR_UNAUTH;
+    } else if (token != NULL) {
+        status = weir_txn_get(txn, &weir_token_resource, token, arena, &of_token, err);
+        status = status == WEIR_OK ? identify_token(txn, &of_token, now_ms, arena, out, err)
+                                   : WEIR_ERR_UNAUTH;
+    }
+    return status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNAUTH, "what proved who you are has ended");
+}
+
 weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
                                 int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
 {
-    struct weir_session session;
-    struct weir_token token;
     struct weir_identity now;
-    weir_status status;
-    if (identity->session != NULL) {
-        status = weir_txn_get(txn, &weir_session_resource, identity->session, arena, &session, err);
-        status = status == WEIR_OK ? identify_session(txn, &session, now_ms, arena, &now, err)
-                                   : WEIR_ERR_UNAUTH;
-    } else {
-        status = weir_txn_get(txn, &weir_token_resource, identity->token, arena, &token, err);
-        status = status == WEIR_OK ? identify_token(txn, &token, now_ms, arena, &now, err)
-                                   : WEIR_ERR_UNAUTH;
-    }
+    weir_status status =
+        weir_identity_by_id(txn, identity->session, identity->token, now_ms, arena, &now, err);
     if (status != WEIR_OK || !has_same_rights(&now, identity)) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "what proved who you are has ended or changed");
     }

@@ -131,6 +131,11 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
                                   struct weir_arena *arena, struct weir_identity *out,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Who is behind a session, or else a token, of this identifier, now. @return UNAUTH if it has ended. */
+weir_status weir_identity_by_id(struct weir_txn *txn, const char *session, const char *token,
+                                int64_t now_ms, struct weir_arena *arena, struct weir_identity *out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Would the secret behind this identity still be good, for the same rights? UNAUTH if it is not. */
 weir_status weir_identity_check(struct weir_txn *txn, const struct weir_identity *identity,
                                 int64_t now_ms, struct weir_arena *arena,

@@ -109,6 +109,8 @@ static const struct {
     {"sent_blobs", "project"},
     {"code_manifests", "project"},
     {"secrets", "project"},
+    {"services", "project"},
+    {"service_logins", "(SELECT project FROM main.services WHERE id = service)"},
 };
 
 /* Tables of the platform: routes say by rights who reads them. */

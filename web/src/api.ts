@@ -1283,6 +1283,31 @@ export interface ServedVersion {
     version: number // Version
 }
 
+/** GET /services, GET /services/{id} */
+export interface Service {
+    address_attempt: number // The attempt that is reached there
+    created_ms: Time | null // When it was made (ms)
+    id: string // Its name in addresses
+    idle_after_ms: number // Without a request for so long it is stopped; 0: as its queue says (ms)
+    is_mine: boolean // The caller may open it
+    is_shared: boolean // Others of the project may open it, not only its owner
+    job: string | null // Its last job
+    keeps_path: boolean // Its program is asked for paths that begin with WEIR_SERVICE_PATH; else for those behind it
+    kind: string | null // service, notebook or tensorboard
+    name: string // Name in its project
+    node: string | null // Where it runs
+    owner: string | null // Who has made it
+    port: number // Port that its program listens on; 0: the one in WEIR_PORT
+    project: string | null // Whose it is
+    reason: string | null // Why it was stopped
+    started_ms: Time | null // When it was started last (ms)
+    state: string // STARTING, RUNNING, STOPPING, STOPPED or FAILED
+    stopped_ms: Time | null // When it was stopped last (ms)
+    url: string | null // Where a browser finds it; null: this server has no address for them
+    used_ms: Time | null // When it was used last (ms)
+    why: string | null // Why it is so, in a sentence
+}
+
 /** GET /sessions */
 export interface Session {
     address: string | null // From where it was opened

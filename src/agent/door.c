@@ -1,0 +1,404 @@
+#include "agent/door.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/listen.h"
+#include "base/macros.h"
+#include "base/relay.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TICK_MS         1000
+#define CONNECT_MS      1000
+#define EVENTS_MAX      64
+#define TABLE_MAX_BYTES ((size_t)4 << 20)
+#define TCP_LISTEN      10
+
+weir_status door_listen(struct door *door, const char *host, struct weir_error *err)
+{
+    bool is_v6 = strchr(host, ':') != NULL;
+    char address[DOOR_ADDRESS_BYTES];
+    int port = 0;
+    (void)snprintf(address, sizeof address, is_v6 ? "[%s]:0" : "%s:0", host);
+    if (weir_listen_open(address, "--address", &door->fd, &port, NULL) != WEIR_OK) {
+        WEIR_TRY(
+            weir_listen_open(is_v6 ? "[::]:0" : "0.0.0.0:0", "--address", &door->fd, &port, err));
+    }
+    (void)snprintf(door->address, sizeof door->address, is_v6 ? "[%s]:%d" : "%s:%d", host, port);
+    return WEIR_OK;
+}
+
+/* ---- who comes, and to whom ------------------------------------------------------------------------ */
+
+bool door_is_welcome(const char *head, const char *secret)
+{
+    static const char name[] = "\r\nProxy-Authorization: Bearer ";
+    const char *shown = strcasestr(head, name);
+    size_t len = strlen(secret);
+    if (strncmp(head, "CONNECT ", 8) != 0 || shown == NULL || len == 0) {
+        return false;
+    }
+    shown += sizeof name - 1;
+    size_t n = strcspn(shown, "\r");
+    unsigned char differs = n != len;
+    for (size_t i = 0; i < len; i++) {
+        differs |= (unsigned char)(secret[i] ^ (i < n ? shown[i] : 0));
+    }
+    return differs == 0;
+}
+
+/* "  0: 0100007F:1F90 00000000:0000 0A … uid": a line of /proc/net/tcp. */
+static bool read_line(const char *line, unsigned *out_port, unsigned *out_state, unsigned *out_uid,
+                      bool *out_is_here)
+{
+    char address[40] = "";
+    unsigned number;
+    if (sscanf(line, " %u: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*x:%*x %*x:%*x %*x %u", &number,
+               address, out_port, out_state, out_uid) != 5) {
+        return false;
+    }
+    static const char *const here[] = {"0100007F", "00000000", "00000000000000000000000000000000",
+                                       "00000000000000000000000001000000",
+                                       "0000000000000000FFFF00000100007F"};
+    *out_is_here = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(here); i++) {
+        *out_is_here = *out_is_here || strcmp(address, here[i]) == 0;
+    }
+    return true;
+}
+
+bool door_is_owned(const char *table, int port, uid_t user)
+{
+    bool is_there = false;
+    for (const char *line = table; line != NULL && *line != '\0';) {
+        unsigned at = 0, state = 0, uid = 0;
+        bool is_here = false;
+        if (read_line(line, &at, &state, &uid, &is_here) && state == TCP_LISTEN && is_here &&
+            (int)at == port) {
+            if (uid != user) {
+                return false;
+            }
+            is_there = true;
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return is_there;
+}
+
+/* A file of the kernel has no size to ask for. False: it cannot be read, or is too long. */
+static bool read_table(const char *path, char *out, size_t size, size_t *out_n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? 1 : -1;
+    size_t n = 0;
+    while (got > 0 && n < size) {
+        got = read(fd, out + n, size - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    *out_n = got == 0 ? n : 0;
+    return got == 0;
+}
+
+static bool is_owned(const struct door *door)
+{
+    static char table[TABLE_MAX_BYTES];
+    size_t n, more;
+    if (door->user == 0) {
+        return true;
+    }
+    if (!read_table("/proc/self/net/tcp", table, sizeof table / 2, &n)) {
+        return false;
+    }
+    (void)read_table("/proc/self/net/tcp6", table + n, sizeof table - n - 1, &more);
+    table[n + more] = '\0';
+    return door_is_owned(table, door->port, door->user);
+}
+
+/* Loopback answers at once, unless the program does not take what waits for it: who is kept waiting here
+ * are its own visitors. */
+static bool is_connected(int fd, int rc)
+{
+    struct pollfd made = {.fd = fd, .events = POLLOUT};
+    int errno_value = rc == 0 ? 0 : errno;
+    socklen_t len = sizeof errno_value;
+    if (errno_value == EINPROGRESS && poll(&made, 1, CONNECT_MS) == 1) {
+        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &errno_value, &len);
+    }
+    return fd >= 0 && errno_value == 0;
+}
+
+/* -1: nobody is there. */
+static int connect_program(const struct door *door)
+{
+    const struct sockaddr_in v4 = {.sin_family = AF_INET,
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)},
+                                   .sin_port = htons((uint16_t)door->port)};
+    const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                                    .sin6_port = htons((uint16_t)door->port)};
+    for (int i = 0; i < 2 && is_owned(door); i++) {
+        int fd = socket(i == 0 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int rc = i == 0 ? connect(fd, (const struct sockaddr *)&v4, sizeof v4)
+                        : connect(fd, (const struct sockaddr *)&v6, sizeof v6);
+        if (is_connected(fd, rc)) {
+            return fd;
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return -1;
+}
+
+/* ---- connections -------------------------------------------------------------------------------- */
+
+struct visitor {
+    int fd, program_fd; /* -1: not yet let in */
+    size_t n;
+    char head[DOOR_HEAD_MAX_BYTES + 1];
+    int64_t due_ms;
+    struct weir_relay relay;
+    bool is_over;
+    struct visitor *next;
+};
+
+struct doorkeeper {
+    const struct door *door;
+    int epoll_fd;
+    struct visitor *visitors; /* the newest first */
+    size_t n_visitors;
+};
+
+static bool watch(const struct doorkeeper *keeper, struct visitor *visitor, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                .data.ptr = visitor};
+    return epoll_ctl(keeper->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void turn_away(struct visitor *visitor, const char *answer)
+{
+    (void)send(visitor->fd, answer, strlen(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+    visitor->is_over = true;
+}
+
+/* The head is whole: `rest` is what came behind it. */
+static void decide(struct doorkeeper *keeper, struct visitor *visitor, const char *rest, size_t n)
+{
+    static const char welcome[] = "HTTP/1.1 200 OK\r\n\r\n";
+    if (!door_is_welcome(visitor->head, keeper->door->secret)) {
+        turn_away(visitor, "HTTP/1.1 407 Proxy Authentication Required\r\n"
+                           "Content-Length: 0\r\nConnection: close\r\n\r\n");
+        return;
+    }
+    visitor->program_fd = connect_program(keeper->door);
+    if (visitor->program_fd < 0) {
+        turn_away(visitor, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n"
+                           "Connection: close\r\n\r\n");
+        return;
+    }
+    weir_relay_init(&visitor->relay, visitor->fd, visitor->program_fd, weir_mono_ms());
+    visitor->is_over = !weir_relay_preload(&visitor->relay, 1, welcome, sizeof welcome - 1) ||
+                       !weir_relay_preload(&visitor->relay, 0, rest, n) ||
+                       !watch(keeper, visitor, visitor->program_fd) ||
+                       !weir_relay_pump(&visitor->relay, weir_mono_ms());
+}
+
+static void read_head(struct doorkeeper *keeper, struct visitor *visitor)
+{
+    for (;;) {
+        ssize_t n =
+            recv(visitor->fd, visitor->head + visitor->n, DOOR_HEAD_MAX_BYTES - visitor->n, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+            return;
+        }
+        if (n <= 0) {
+            visitor->is_over = true;
+            return;
+        }
+        visitor->n += (size_t)n;
+        visitor->head[visitor->n] = '\0';
+        char *end = memmem(visitor->head, visitor->n, "\r\n\r\n", 4);
+        if (end != NULL) {
+            const char *rest = end + 4;
+            end[2] = '\0'; /* the last line keeps its end */
+            decide(keeper, visitor, rest, (size_t)(visitor->head + visitor->n - rest));
+            return;
+        }
+        if (visitor->n == DOOR_HEAD_MAX_BYTES) {
+            turn_away(visitor, "HTTP/1.1 431 Too Large\r\nConnection: close\r\n\r\n");
+            return;
+        }
+    }
+}
+
+static void step(struct doorkeeper *keeper, struct visitor *visitor)
+{
+    if (visitor->is_over) {
+        return;
+    }
+    if (visitor->program_fd < 0) {
+        read_head(keeper, visitor);
+    } else {
+        visitor->is_over = !weir_relay_pump(&visitor->relay, weir_mono_ms());
+    }
+}
+
+static void make_room(struct doorkeeper *keeper)
+{
+    struct visitor *oldest = NULL;
+    int n = 0;
+    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+        if (visitor->program_fd < 0 && !visitor->is_over) {
+            oldest = visitor;
+            n++;
+        }
+    }
+    if (n >= DOOR_STRANGERS_MAX) {
+        oldest->is_over = true;
+    }
+}
+
+static void take_in(struct doorkeeper *keeper)
+{
+    int fd;
+    while ((fd = accept4(keeper->door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        if (keeper->n_visitors >= DOOR_CONNECTIONS_MAX) {
+            close(fd);
+            continue;
+        }
+        make_room(keeper);
+        struct visitor *visitor = weir_xalloc(sizeof *visitor);
+        visitor->fd = fd;
+        visitor->program_fd = -1;
+        visitor->n = 0;
+        visitor->is_over = false;
+        visitor->due_ms = weir_mono_ms() + DOOR_HEAD_MS;
+        visitor->relay = (struct weir_relay){0};
+        visitor->next = keeper->visitors;
+        keeper->visitors = visitor;
+        keeper->n_visitors++;
+        visitor->is_over = !watch(keeper, visitor, fd);
+    }
+}
+
+/* At the end of a turn: its events may have named them. */
+static void see_off(struct doorkeeper *keeper)
+{
+    struct visitor **at = &keeper->visitors;
+    while (*at != NULL) {
+        struct visitor *visitor = *at;
+        if (!visitor->is_over) {
+            at = &visitor->next;
+            continue;
+        }
+        *at = visitor->next;
+        keeper->n_visitors--;
+        close(visitor->fd);
+        if (visitor->program_fd >= 0) {
+            close(visitor->program_fd);
+        }
+        weir_relay_fini(&visitor->relay);
+        free(visitor);
+    }
+}
+
+static void look_at_all(struct doorkeeper *keeper, int64_t now_ms)
+{
+    for (struct visitor *visitor = keeper->visitors; visitor != NULL; visitor = visitor->next) {
+        if (visitor->program_fd >= 0 && !visitor->is_over) {
+            visitor->is_over = !weir_relay_pump(&visitor->relay, now_ms);
+        } else if (now_ms >= visitor->due_ms) {
+            visitor->is_over = true;
+        }
+    }
+}
+
+_Noreturn void door_serve(const struct door *door)
+{
+    struct doorkeeper keeper = {.door = door, .epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+    struct epoll_event events[EVENTS_MAX], arrival = {.events = EPOLLIN};
+    int64_t next_tick_ms = 0;
+    if (keeper.epoll_fd < 0 || epoll_ctl(keeper.epoll_fd, EPOLL_CTL_ADD, door->fd, &arrival) != 0) {
+        _exit(1);
+    }
+    for (;;) {
+        int n = epoll_wait(keeper.epoll_fd, events, EVENTS_MAX, TICK_MS);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.ptr == NULL) {
+                take_in(&keeper);
+            } else {
+                step(&keeper, events[i].data.ptr);
+            }
+        }
+        int64_t now_ms = weir_mono_ms();
+        if (now_ms >= next_tick_ms) {
+            next_tick_ms = now_ms + TICK_MS;
+            look_at_all(&keeper, now_ms);
+        }
+        see_off(&keeper);
+    }
+}
+
+/* ---- the child ------------------------------------------------------------------------------------ */
+
+/* Into the network of the program, where that is another one; what listens stays where it is. */
+static bool enter_network(const struct namespaces *ns)
+{
+    return ns->net_fd < 0 || ((ns->user_fd < 0 || setns(ns->user_fd, CLONE_NEWUSER) == 0) &&
+                              setns(ns->net_fd, CLONE_NEWNET) == 0);
+}
+
+static _Noreturn void be_door(struct door *door, const struct namespaces *ns, pid_t parent)
+{
+    sigset_t none;
+    (void)prctl(PR_SET_NAME, "weir-door", 0, 0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || !enter_network(ns) || dup2(door->fd, 3) != 3 ||
+        close_range(4, ~0U, 0) != 0) { /* locks and pipes of the supervisor are not to be held */
+        _exit(1);
+    }
+    door->fd = 3;
+    sigemptyset(&none);
+    (void)signal(SIGTERM, SIG_IGN); /* a task that stops is still visited */
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    door_serve(door);
+}
+
+void door_start(struct door *door, const struct namespaces *ns)
+{
+    pid_t parent = getpid();
+    if (door->secret == NULL) {
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        be_door(door, ns, parent);
+    }
+    door->pid = pid > 0 ? pid : 0;
+}
+
+void door_note_end(struct door *door, pid_t pid, const struct namespaces *ns)
+{
+    if (door->secret != NULL && pid == door->pid && door->n_restarts++ < DOOR_RESTARTS_MAX) {
+        door_start(door, ns);
+    }
+}

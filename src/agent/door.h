@@ -1,0 +1,70 @@
+/**
+ * Door: the way to the program of a task that has a port, and the one that keeps strangers out.
+ *
+ * The program listens on loopback, on WEIR_PORT; the door listens where the server reaches this node,
+ * and lets through only who shows the service's secret, which the server made and nobody else is
+ * told:
+ *
+ *     CONNECT anything HTTP/1.1
+ *     Proxy-Authorization: Bearer SECRET
+ *
+ * It answers 200 and from then on passes bytes, 407 for another secret, 502 if nobody listens on the
+ * port, or somebody who is not this task: where tasks have users of their own, every listener on the
+ * port must be the task's, so that a neighbour who takes the port first gets no visitor. If the job has
+ * a network of its own, the port is looked for there, and no one else on the node can reach it at all.
+ *
+ * It is a child of the supervisor and ends with it. Bounds: DOOR_CONNECTIONS_MAX, of which those that
+ * have not shown the secret yet are at most DOOR_STRANGERS_MAX, the oldest giving way to the newest;
+ * they have DOOR_HEAD_MS to show it.
+ */
+#ifndef WEIR_AGENT_DOOR_H
+#define WEIR_AGENT_DOOR_H
+
+#include "agent/namespaces.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define DOOR_CONNECTIONS_MAX 512
+#define DOOR_STRANGERS_MAX   64
+#define DOOR_HEAD_MS         10000
+#define DOOR_HEAD_MAX_BYTES  4096
+#define DOOR_ADDRESS_BYTES   80
+#define DOOR_RESTARTS_MAX    16
+
+/** Part of a task; all zero: it has none. */
+struct door {
+    const char *secret;               /**< NULL: there is no door. */
+    int port;                         /**< Of the program. */
+    uid_t user;                       /**< Whose listener it must be; 0: anybody's. */
+    int fd;                           /**< Listens; close-on-exec. */
+    char address[DOOR_ADDRESS_BYTES]; /**< Of that: "10.0.0.7:40123". */
+    pid_t pid;                        /**< Of the child; 0: none. */
+    int n_restarts;
+};
+
+/** Listen at this numeric address, or at any if the machine does not have it (it may be that of a
+ *  router in front); any free port. fd and address are set. */
+weir_status door_listen(struct door *door, const char *host,
+                        struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Start the child, if there is a door. `ns`: those of the program. */
+void door_start(struct door *door, const struct namespaces *ns);
+
+/** A child of this process has ended: if it was the door, start it again. */
+void door_note_end(struct door *door, pid_t pid, const struct namespaces *ns);
+
+/** What the child does: for ever. */
+_Noreturn void door_serve(const struct door *door);
+
+/**
+ * Is every listener on a port of loopback, or of all addresses, this user's, and is there one? Pure.
+ * @param table  Text of /proc/net/tcp or tcp6, both after each other.
+ */
+bool door_is_owned(const char *table, int port, uid_t user);
+
+/** Does a head ask for the way in with this secret? Pure; takes as long for every wrong secret. */
+bool door_is_welcome(const char *head, const char *secret);
+
+#endif

@@ -1,0 +1,208 @@
+/** Services and notebooks: made, started, stopped, and how a browser is let in. */
+#include "api/api_private.h"
+
+#include "control/service.h"
+#include "job/service.h"
+
+#include <string.h>
+
+static bool has_right(const struct weir_identity *who, enum weir_right right, const char *project)
+{
+    bool has = (who->rights & WEIR_RIGHTS_OF(right)) != 0;
+    for (size_t i = 0; i < who->n_grants && !has; i++) {
+        has = strcmp(who->grants[i].project, project) == 0 &&
+              (who->grants[i].rights & WEIR_RIGHTS_OF(right)) != 0;
+    }
+    return has;
+}
+
+bool service_is_open_to(const struct weir_service *service, const struct weir_identity *who)
+{
+    bool is_owner = who->user.name != NULL && strcmp(who->user.name, service->owner) == 0;
+    return (service->is_shared || is_owner) &&
+           has_right(who, WEIR_RIGHT_JOBS_SUBMIT, service->project);
+}
+
+/* As the caller's browser names this server: its address has the same host, or one below the domain. */
+static char *url_of(const struct api_call *call, const struct weir_service *service)
+{
+    const char *host = weir_http_request_header(call->request, "Host");
+    if (call->api->services_port == 0 || host == NULL || !weir_proxy_is_host(host)) {
+        return NULL;
+    }
+    return weir_proxy_url(call->api->services_domain, call->request->is_tls, host,
+                          call->api->services_port, service->id, service->keeps_path, call->arena);
+}
+
+static json_t *view(const struct api_call *call, const struct weir_service_look *look)
+{
+    json_t *view = weir_record_to_json(&weir_service_resource, &look->service);
+    char *url = url_of(call, &look->service);
+    json_object_set_new(view, "state", json_string(look->state));
+    json_object_set_new(view, "why", look->why != NULL ? json_string(look->why) : json_null());
+    json_object_set_new(view, "node", look->node != NULL ? json_string(look->node) : json_null());
+    json_object_set_new(view, "is_mine",
+                        json_boolean(service_is_open_to(&look->service, &call->identity)));
+    json_object_set_new(view, "url", url != NULL ? json_string(url) : json_null());
+    return view;
+}
+
+weir_status api_service_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
+    struct weir_query query = {.filters = filters,
+                               .n_filters =
+                                   api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
+                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .max_bytes = API_ANSWER_MAX_BYTES};
+    struct weir_service *services;
+    int64_t limit;
+    void *items;
+    size_t n;
+    char *next;
+    WEIR_TRY(api_query_limit(call, &limit, err));
+    query.limit = (size_t)limit;
+    WEIR_TRY(
+        weir_txn_list(txn, &weir_service_resource, &query, call->arena, &items, &n, &next, err));
+    services = items;
+    json_t *views = json_array();
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        struct weir_service_look look;
+        status = weir_service_look(txn, services[i].id, call->arena, &look, err);
+        if (status == WEIR_OK) {
+            json_array_append_new(views, view(call, &look));
+        }
+    }
+    if (status != WEIR_OK) {
+        json_decref(views);
+        return status;
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", views, "next", next));
+    return WEIR_OK;
+}
+
+weir_status api_service_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct weir_service_look look;
+    WEIR_TRY(weir_service_look(txn, call->params[0], call->arena, &look, err));
+    api_answer(call, view(call, &look));
+    return WEIR_OK;
+}
+
+static weir_status check_listener(const struct api_call *call, struct weir_error *err)
+{
+    return call->api->services_port != 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "this server brings no browser to services: it was started with "
+                                "--services-listen off");
+}
+
+weir_status api_service_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    static const char *const fields[] = {"name",       "project",   "kind",          "spec", "runs",
+                                         "keeps_path", "is_shared", "idle_after_ms", "port", NULL};
+    struct control control = api_control(call);
+    struct weir_service_look look;
+    struct control_service wanted = {.spec = json_object_get(call->body, "spec"),
+                                     .runs = json_object_get(call->body, "runs")};
+    WEIR_TRY(check_listener(call, err));
+    WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_text(call, "name", &wanted.name, err));
+    WEIR_TRY(api_body_text(call, "project", &wanted.project, err));
+    WEIR_TRY(api_body_text(call, "kind", &wanted.kind, err));
+    WEIR_TRY(api_body_int(call, "port", 0, &wanted.port, err));
+    WEIR_TRY(api_body_int(call, "idle_after_ms", 0, &wanted.idle_after_ms, err));
+    WEIR_TRY(api_body_bool(call, "keeps_path", false, &wanted.keeps_path, err));
+    WEIR_TRY(api_body_bool(call, "is_shared", false, &wanted.is_shared, err));
+    if (wanted.spec != NULL && !json_is_object(wanted.spec)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.spec: expected an object");
+    }
+    wanted.project = wanted.project != NULL ? wanted.project : "default";
+    wanted.kind = wanted.kind != NULL ? wanted.kind : "service";
+    struct weir_project project;
+    if (weir_txn_get(txn, &weir_project_resource, wanted.project, call->arena, &project, NULL) !=
+        WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "$.project: there is no project \"%.60s\"; `weir get projects` lists "
+                              "them",
+                              wanted.project);
+    }
+    WEIR_TRY(control_service_put(&control, txn, &wanted, call->api->services_domain != NULL, &look,
+                                 err));
+    api_answer(call, view(call, &look));
+    return WEIR_OK;
+}
+
+/* A private one is its owner's to start: it runs as the owner's programs do. */
+static weir_status check_owner(const struct api_call *call, const struct weir_service *service,
+                               struct weir_error *err)
+{
+    bool is_owner = strcmp(call->actor, service->owner) == 0;
+    return is_owner || service->is_shared
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED, "%s \"%s\" is %s's, who has not shared it",
+                                service->kind, service->name, service->owner);
+}
+
+weir_status api_service_start(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_service_look look;
+    WEIR_TRY(check_listener(call, err));
+    WEIR_TRY(weir_service_look(txn, call->params[0], call->arena, &look, err));
+    WEIR_TRY(check_owner(call, &look.service, err));
+    WEIR_TRY(control_service_start(&control, txn, call->params[0],
+                                   call->api->services_domain != NULL, &look, err));
+    api_answer(call, view(call, &look));
+    return WEIR_OK;
+}
+
+weir_status api_service_stop(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_service_look look;
+    WEIR_TRY(control_service_stop(&control, txn, call->params[0],
+                                  weir_arena_printf(call->arena, "stopped by %s", call->actor),
+                                  &look, err));
+    api_answer(call, view(call, &look));
+    return WEIR_OK;
+}
+
+weir_status api_service_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct control control = api_control(call);
+    struct weir_service_look look;
+    WEIR_TRY(weir_service_look(txn, call->params[0], call->arena, &look, err));
+    bool is_admin = call->identity.role == WEIR_ROLE_ADMIN;
+    if (!is_admin) {
+        WEIR_TRY(check_owner(call, &look.service, err));
+    }
+    WEIR_TRY(control_service_delete(&control, txn, call->params[0], err));
+    weir_http_response_empty(call->response);
+    return WEIR_OK;
+}
+
+weir_status api_service_ticket(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    char secret[WEIR_SECRET_BYTES];
+    struct weir_service_look look;
+    WEIR_TRY(check_listener(call, err));
+    WEIR_TRY(weir_service_look(txn, call->params[0], call->arena, &look, err));
+    if (!service_is_open_to(&look.service, &call->identity)) {
+        return weir_error_set(err, WEIR_ERR_DENIED, "%s \"%s\" is %s's, who has not shared it",
+                              look.service.kind, look.service.name, look.service.owner);
+    }
+    char *url = url_of(call, &look.service);
+    if (url == NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "the request has no Host, or one that is none");
+    }
+    WEIR_TRY(weir_service_ticket_make(txn, look.service.id, &call->identity, "", call->now_ms,
+                                      secret, err));
+    api_answer(call, json_pack("{s:o,s:s,s:i}", "url",
+                               json_sprintf("%s.weir/enter?ticket=%s", url, secret), "address", url,
+                               "expires_s", (int)(WEIR_SERVICE_TICKET_MS / 1000)));
+    return WEIR_OK;
+}

@@ -1,0 +1,566 @@
+/** weir service, notebook, tensorboard: programs that a browser is brought to. */
+#include "cli/code_send.h"
+#include "cli/find.h"
+#include "cli/job_ask.h"
+#include "cli/job_run.h"
+#include "cli/noun.h"
+
+#include "base/clock.h"
+#include "base/quantity.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define WAIT_EVERY_MS 250
+#define WAIT_MAX_MS   ((int64_t)10 * 60 * 1000)
+
+struct service_options {
+    struct cli_common common;
+    char *name, *dir, *env, *memory, *project, *image, *network, *python, *secret, *idle;
+    struct job_ask ask;
+    int64_t cpus, port;
+    bool keeps_path, is_shared, has_wait, installs;
+};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(service_options),
+    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
+             "Set a variable; may be given again"),
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+             "A secret of the project as a variable; may be given again"),
+    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
+             "Python packages, as a requirements.txt: an environment with them is made once "
+             "on each node"),
+    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
+             "OCI image to run in: the name of one on the nodes"),
+    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
+             "none: it reaches nothing, and nothing on its node reaches it"),
+    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
+    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+             "Most memory, which is kept for it: 512M, 2G"),
+    JOB_ASK_OPTIONS(service_options),
+    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
+    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
+             "Others of the project may open it (else only you)"),
+    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is (else your only project, or \"default\")"),
+    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
+             "Wait until it runs, and print its address"),
+    WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
+             "Its name in the project (else the script's or the program's)"),
+    WEIR_OPT(service_options, port, "port", 'p', INT, "0", 0, 65535, "N",
+             "Port that the program listens on; 0: it reads WEIR_PORT, or has {{port}} in a word"),
+    WEIR_OPT(service_options, keeps_path, "keep-path", 0, BOOL, NULL, 0, 0, NULL,
+             "The program knows WEIR_SERVICE_PATH ({{path}}) and is asked for paths below it"),
+    WEIR_OPT(service_options, dir, "dir", 0, TEXT, NULL, 0, 0, "DIR",
+             "Folder whose files go with it"),
+};
+
+static const struct weir_option notebook_options[] = {
+    CLI_COMMON_OPTIONS(service_options),
+    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
+             "Set a variable; may be given again"),
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+             "A secret of the project as a variable; may be given again"),
+    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
+             "Python packages, as a requirements.txt: an environment with them is made once "
+             "on each node"),
+    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
+             "OCI image to run in: the name of one on the nodes"),
+    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
+             "none: it reaches nothing, and nothing on its node reaches it"),
+    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
+    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+             "Most memory, which is kept for it: 512M, 2G"),
+    JOB_ASK_OPTIONS(service_options),
+    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
+    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
+             "Others of the project may open it (else only you)"),
+    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is (else your only project, or \"default\")"),
+    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
+             "Wait until it runs, and print its address"),
+};
+
+static const struct weir_option tensorboard_options[] = {
+    CLI_COMMON_OPTIONS(service_options),
+    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
+             "Set a variable; may be given again"),
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+             "A secret of the project as a variable; may be given again"),
+    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
+             "Python packages, as a requirements.txt: an environment with them is made once "
+             "on each node"),
+    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
+             "OCI image to run in: the name of one on the nodes"),
+    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
+             "none: it reaches nothing, and nothing on its node reaches it"),
+    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
+    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+             "Most memory, which is kept for it: 512M, 2G"),
+    JOB_ASK_OPTIONS(service_options),
+    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
+             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
+    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
+             "Others of the project may open it (else only you)"),
+    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is (else your only project, or \"default\")"),
+    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
+             "Wait until it runs, and print its address"),
+    WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
+             "Its name in the project (else made of the first run's)"),
+    WEIR_OPT(service_options, installs, "install", 0, BOOL, NULL, 0, 0, NULL,
+             "Have the node make a Python environment with TensorBoard, from its package index"),
+};
+
+static const struct weir_option one_options[] = {
+    CLI_COMMON_OPTIONS(service_options),
+    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Whose it is (else of any that you see)"),
+};
+
+/* ---- finding one ------------------------------------------------------------------------------------ */
+
+static weir_status list(struct cli_call *call, const char *kind, const char *name, json_t **out,
+                        struct weir_error *err)
+{
+    const struct service_options *options = call->options;
+    char *path = weir_arena_printf(
+        call->arena, "/api/v1/services?limit=1000%s%s%s%s%s%s", kind != NULL ? "&kind=" : "",
+        kind != NULL ? kind : "", name != NULL ? "&name=" : "",
+        name != NULL ? cli_path1(call, "{}", name) : "",
+        options->project != NULL ? "&project=" : "",
+        options->project != NULL ? cli_path1(call, "{}", options->project) : "");
+    return cli_rest(call, "GET", path, NULL, out, err);
+}
+
+/* By its name, or its id. */
+static weir_status find_id(struct cli_call *call, const char *kind, const char *word, char **out,
+                           struct weir_error *err)
+{
+    json_t *answer = NULL;
+    WEIR_TRY(list(call, kind, word, &answer, err));
+    const json_t *items = json_object_get(answer, "items");
+    size_t n = json_array_size(items);
+    const char *id = json_string_value(json_object_get(json_array_get(items, 0), "id"));
+    *out = weir_arena_strdup(call->arena, n == 1 && id != NULL ? id : word);
+    json_decref(answer);
+    if (n > 1) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%zu projects have a %s \"%.60s\": say which with --project", n,
+                              kind != NULL ? kind : "service", word);
+    }
+    if (n == 0 && strlen(word) != 26) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no %s \"%.60s\": `weir service list` lists them",
+                              kind != NULL ? kind : "service", word);
+    }
+    return WEIR_OK;
+}
+
+/* ---- starting ----------------------------------------------------------------------------------------- */
+
+static weir_status make_spec(struct cli_call *call, char **words, size_t n, json_t *spec,
+                             struct weir_error *err)
+{
+    const struct service_options *options = call->options;
+    int64_t bytes = 0;
+    if (n > 0) {
+        json_t *argv = json_array();
+        json_object_set_new(spec, "argv", argv);
+        for (size_t i = 0; i < n; i++) {
+            if (json_array_append_new(argv, json_string(words[i])) != 0) {
+                return weir_error_set(err, WEIR_ERR_INVALID, "word %zu of the command is no UTF-8",
+                                      i + 1);
+            }
+        }
+    }
+    json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
+    if (options->memory != NULL) {
+        if (!weir_bytes_parse(options->memory, &bytes) || bytes == 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "--memory: expected a size as 512M or 2G, got \"%.40s\"",
+                                  options->memory);
+        }
+        json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
+    }
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    WEIR_TRY(job_run_add_env(options->env, spec, err));
+    WEIR_TRY(job_run_add_python(call, options->python, spec, err));
+    job_run_add_secrets(options->secret, spec);
+    if (strcmp(options->network, "host") != 0) {
+        json_object_set_new(spec, "network", json_string(options->network));
+    }
+    if (options->image != NULL) {
+        json_object_set_new(spec, "image", json_string(options->image));
+    }
+    return WEIR_OK;
+}
+
+static weir_status add_idle(const struct service_options *options, json_t *body,
+                            struct weir_error *err)
+{
+    int64_t ms = 0;
+    if (options->idle == NULL) {
+        return WEIR_OK;
+    }
+    if (!weir_span_parse(options->idle, &ms) || ms <= 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--idle-after: expected a time as 30m or 8h, got \"%.40s\"",
+                              options->idle);
+    }
+    json_object_set_new(body, "idle_after_ms", json_integer(ms));
+    return WEIR_OK;
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "";
+}
+
+/* Until it runs, or has ended; *service is looked at anew. */
+static weir_status wait_for(struct cli_call *call, json_t **service, struct weir_error *err)
+{
+    int64_t give_up_ms = weir_mono_ms() + WAIT_MAX_MS;
+    while (strcmp(text_of(*service, "state"), "STARTING") == 0 && weir_mono_ms() < give_up_ms) {
+        char *path = cli_path1(call, "/api/v1/services/{}", text_of(*service, "id"));
+        json_decref(*service);
+        *service = NULL;
+        (void)poll(NULL, 0, WAIT_EVERY_MS);
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, service, err));
+    }
+    if (strcmp(text_of(*service, "state"), "RUNNING") == 0) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_UNAVAILABLE, "%s \"%s\" does not run: %s (weir logs %s)",
+                          text_of(*service, "kind"), text_of(*service, "name"),
+                          text_of(*service, "why"), text_of(*service, "name"));
+}
+
+/* POST it, and say what it is called. Takes `body`. */
+static weir_status start(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct service_options *options = call->options;
+    json_t *service = NULL;
+    if (options->project != NULL) {
+        json_object_set_new(body, "project", json_string(options->project));
+    }
+    json_object_set_new(body, "is_shared", json_boolean(options->is_shared));
+    weir_status status = add_idle(options, body, err);
+    if (status == WEIR_OK) {
+        status = cli_rest(call, "POST", "/api/v1/services", body, &service, err);
+    }
+    json_decref(body);
+    if (status == WEIR_OK && options->has_wait) {
+        status = wait_for(call, &service, err);
+    }
+    if (status == WEIR_OK && cli_is_json(call)) {
+        cli_print_json(service);
+    } else if (status == WEIR_OK) {
+        const char *kind = text_of(service, "kind"), *name = text_of(service, "name");
+        (void)printf("%s \"%s\": %s\n", kind, name,
+                     strcmp(text_of(service, "state"), "RUNNING") == 0 ? "runs" : "starts");
+        (void)printf("address: %s (in a browser that is logged in to Weir; else: weir service open "
+                     "%s)\n",
+                     text_of(service, "url"), name);
+    }
+    json_decref(service);
+    return status;
+}
+
+static weir_status run_service(struct cli_call *call, struct weir_error *err)
+{
+    const struct service_options *options = call->options;
+    size_t n_before = job_run_words_before(call), n = call->n_words - n_before;
+    char **words = call->words + n_before;
+    if (n_before > 1 || n == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "the program stands behind \"--\": weir service run --port 8000 -- "
+                              "python3 -m http.server 8000");
+    }
+    const char *name = n_before == 1           ? call->words[0]
+                       : options->name != NULL ? options->name
+                                               : job_run_name_of(call, words, n);
+    json_t *spec = json_object();
+    json_t *body = json_pack("{s:s,s:s,s:o,s:I,s:b}", "name", name, "kind", "service", "spec", spec,
+                             "port", (json_int_t)options->port, "keeps_path", options->keeps_path);
+    weir_status status = make_spec(call, words, n, spec, err);
+    if (status == WEIR_OK && options->dir != NULL) {
+        json_t *code = json_object();
+        json_object_set_new(spec, "code", code);
+        status = code_send_folder(
+            call, options->dir, options->project != NULL ? options->project : "default", code, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(body);
+        return status;
+    }
+    return start(call, body, err);
+}
+
+static weir_status run_notebook(struct cli_call *call, struct weir_error *err)
+{
+    json_t *spec = json_object();
+    json_t *body =
+        json_pack("{s:s,s:s,s:o}", "name", call->n_words > 0 ? call->words[0] : "notebook", "kind",
+                  "notebook", "spec", spec);
+    weir_status status = make_spec(call, NULL, 0, spec, err);
+    if (status != WEIR_OK) {
+        json_decref(body);
+        return status;
+    }
+    return start(call, body, err);
+}
+
+static weir_status add_runs(struct cli_call *call, json_t *runs, struct weir_error *err)
+{
+    for (size_t i = 0; i < call->n_words; i++) {
+        char *id;
+        WEIR_TRY(cli_find(call, &find_run, call->words[i], &id, err));
+        json_array_append_new(runs, json_string(id));
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_tensorboard(struct cli_call *call, struct weir_error *err)
+{
+    const struct service_options *options = call->options;
+    json_t *spec = json_object(), *runs = json_array();
+    json_t *body = json_pack("{s:s,s:o,s:o}", "kind", "tensorboard", "spec", spec, "runs", runs);
+    weir_status status = add_runs(call, runs, err);
+    if (status == WEIR_OK) {
+        status = make_spec(call, NULL, 0, spec, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(body);
+        return status;
+    }
+    if (options->installs) {
+        json_object_set_new(spec, "python", json_string("tensorboard\nsetuptools<81\n"));
+    }
+    const char *first = json_string_value(json_array_get(runs, 0));
+    json_object_set_new(body, "name",
+                        options->name != NULL
+                            ? json_string(options->name)
+                            : json_sprintf("tensorboard-%s", cli_short_id(first)));
+    return start(call, body, err);
+}
+
+/* ---- what is there ------------------------------------------------------------------------------------ */
+
+static weir_status print_list(struct cli_call *call, const char *kind, struct weir_error *err)
+{
+    static const struct cli_column columns[] = {
+        {"name", "NAME"},       {"kind", "KIND"}, {"state", "STATE"},  {"owner", "OWNER"},
+        {"project", "PROJECT"}, {"node", "NODE"}, {"used_ms", "USED"}, {"why", "WHY"}};
+    json_t *answer = NULL;
+    WEIR_TRY(list(call, kind, NULL, &answer, err));
+    cli_print_table(call, answer, columns, WEIR_ARRAY_LEN(columns));
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status list_services(struct cli_call *call, struct weir_error *err)
+{
+    return print_list(call, NULL, err);
+}
+
+static weir_status list_notebooks(struct cli_call *call, struct weir_error *err)
+{
+    return print_list(call, "notebook", err);
+}
+
+static weir_status open_one(struct cli_call *call, const char *kind, struct weir_error *err)
+{
+    char *id;
+    json_t *answer = NULL;
+    WEIR_TRY(find_id(call, kind, call->n_words > 0 ? call->words[0] : "notebook", &id, err));
+    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, "/api/v1/services/{}/ticket", id), NULL,
+                      &answer, err));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        (void)printf("%s\n", text_of(answer, "url"));
+        (void)fprintf(stderr,
+                      "weir: this address is good once, for a minute; the browser that opens "
+                      "it stays logged in\n");
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status open_service(struct cli_call *call, struct weir_error *err)
+{
+    return open_one(call, NULL, err);
+}
+
+static weir_status open_notebook(struct cli_call *call, struct weir_error *err)
+{
+    return open_one(call, "notebook", err);
+}
+
+/* POST or DELETE, and one line about what has become of it. */
+static weir_status change(struct cli_call *call, const char *kind, const char *method,
+                          const char *path, const char *done, struct weir_error *err)
+{
+    char *id;
+    json_t *answer = NULL;
+    const char *word = call->n_words > 0 ? call->words[0] : "notebook";
+    WEIR_TRY(find_id(call, kind, word, &id, err));
+    WEIR_TRY(cli_rest(call, method, cli_path1(call, path, id), NULL, &answer, err));
+    if (!cli_is_json(call)) {
+        (void)printf("%s %s\n", word, done);
+    } else if (answer != NULL) {
+        cli_print_json(answer);
+    } else {
+        cli_print_change(json_pack("{s:s}", "deleted", id));
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status stop_service(struct cli_call *call, struct weir_error *err)
+{
+    return change(call, NULL, "POST", "/api/v1/services/{}/stop", "is stopped; its folder stays",
+                  err);
+}
+
+static weir_status stop_notebook(struct cli_call *call, struct weir_error *err)
+{
+    return change(call, "notebook", "POST", "/api/v1/services/{}/stop",
+                  "is stopped; its folder stays", err);
+}
+
+static weir_status start_service(struct cli_call *call, struct weir_error *err)
+{
+    return change(call, NULL, "POST", "/api/v1/services/{}/start", "starts", err);
+}
+
+static weir_status delete_service(struct cli_call *call, struct weir_error *err)
+{
+    return change(call, NULL, "DELETE", "/api/v1/services/{}", "is deleted, with its folder", err);
+}
+
+const struct cli_command cli_service_run = {
+    .name = "service run",
+    .usage = "[NAME] [--port N] [--dir DIR] -- PROGRAM …",
+    .summary = "Run a program that a browser is brought to",
+    .help =
+        "The program listens on 127.0.0.1, on --port or on WEIR_PORT. Its address is one of the\n"
+        "server's, where who is logged in to Weir may open it: you, or with --share others of "
+        "the\n"
+        "project. WEIR_FOLDER is a folder that stays when it is stopped. {{port}} and {{path}} "
+        "in\n"
+        "a word are filled in.",
+    .min_words = 1,
+    .max_words = 1000,
+    CLI_OPTIONS(service_options, run_options),
+    .run = run_service,
+};
+
+const struct cli_command cli_notebook_start = {
+    .name = "notebook start",
+    .usage = "[NAME]",
+    .summary = "Start a notebook (Jupyter), or the one of this name again",
+    .help = "Its folder stays when it is stopped, by you or because nobody has used it. Jupyter is "
+            "the\n"
+            "node's (Debian: jupyter-notebook), or that of an environment made by --python.",
+    .min_words = 0,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, notebook_options),
+    .run = run_notebook,
+};
+
+const struct cli_command cli_tensorboard = {
+    .name = "tensorboard",
+    .usage = "RUN…",
+    .summary = "Show runs in TensorBoard, as they go on",
+    .help = "TensorBoard is the node's, or that of an environment made by --install or --python.",
+    .min_words = 1,
+    .max_words = 100,
+    CLI_OPTIONS(service_options, tensorboard_options),
+    .run = run_tensorboard,
+};
+
+const struct cli_command cli_service_list = {
+    .name = "service list",
+    .usage = "",
+    .summary = "List services and notebooks",
+    .max_words = 0,
+    .flags = CLI_WIDE,
+    CLI_OPTIONS(service_options, one_options),
+    .run = list_services,
+};
+
+const struct cli_command cli_notebook_list = {
+    .name = "notebook list",
+    .usage = "",
+    .summary = "List notebooks",
+    .max_words = 0,
+    .flags = CLI_WIDE,
+    CLI_OPTIONS(service_options, one_options),
+    .run = list_notebooks,
+};
+
+const struct cli_command cli_service_open = {
+    .name = "service open",
+    .usage = "NAME",
+    .summary = "Print an address that lets a browser in, once",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = open_service,
+};
+
+const struct cli_command cli_notebook_open = {
+    .name = "notebook open",
+    .usage = "[NAME]",
+    .summary = "Print an address that lets a browser in, once",
+    .min_words = 0,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = open_notebook,
+};
+
+const struct cli_command cli_service_start = {
+    .name = "service start",
+    .usage = "NAME",
+    .summary = "Start a service that has stopped, as it was",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = start_service,
+};
+
+const struct cli_command cli_service_stop = {
+    .name = "service stop",
+    .usage = "NAME",
+    .summary = "Stop a service; its folder stays",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = stop_service,
+};
+
+const struct cli_command cli_notebook_stop = {
+    .name = "notebook stop",
+    .usage = "[NAME]",
+    .summary = "Stop a notebook; its folder stays",
+    .min_words = 0,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = stop_notebook,
+};
+
+const struct cli_command cli_service_delete = {
+    .name = "service delete",
+    .usage = "NAME",
+    .summary = "Forget a service or notebook that does not run, with its folder",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(service_options, one_options),
+    .run = delete_service,
+};
