@@ -1,11 +1,11 @@
 #include "base/file.h"
 
+#include "base/sha256.h"
 #include "base/uuid.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,16 +325,12 @@ weir_status weir_file_lock(const char *path, int *out_fd, struct weir_error *err
     return WEIR_OK;
 }
 
-static void hash_to_text(const unsigned char *hash, char out[WEIR_SHA256_TEXT_BYTES])
-{
-    (void)sodium_bin2hex(out, WEIR_SHA256_TEXT_BYTES, hash, crypto_hash_sha256_BYTES);
-}
-
 void weir_sha256(const void *data, size_t len, char out[WEIR_SHA256_TEXT_BYTES])
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    (void)crypto_hash_sha256(hash, data, len);
-    hash_to_text(hash, out);
+    struct weir_sha256_stream hash;
+    weir_sha256_begin(&hash);
+    weir_sha256_add(&hash, data, len);
+    weir_sha256_end(&hash, out);
 }
 
 weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],
@@ -344,13 +340,13 @@ weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],
     if (file == NULL) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);
     }
-    crypto_hash_sha256_state state;
-    (void)crypto_hash_sha256_init(&state);
+    struct weir_sha256_stream hash;
+    weir_sha256_begin(&hash);
     unsigned char chunk[16384];
     uint64_t total = 0;
     size_t n;
     while ((n = fread(chunk, 1, sizeof chunk, file)) > 0) {
-        (void)crypto_hash_sha256_update(&state, chunk, n);
+        weir_sha256_add(&hash, chunk, n);
         total += n;
     }
     bool has_failed = ferror(file) != 0;
@@ -359,9 +355,7 @@ weir_status weir_file_sha256(const char *path, char out[WEIR_SHA256_TEXT_BYTES],
     if (has_failed) {
         return weir_error_set_errno(err, reason, "cannot read %s", path);
     }
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    (void)crypto_hash_sha256_final(&state, hash);
-    hash_to_text(hash, out);
+    weir_sha256_end(&hash, out);
     if (out_bytes != NULL) {
         *out_bytes = total;
     }

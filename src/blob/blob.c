@@ -1,11 +1,11 @@
 #include "blob/blob_private.h"
 
+#include "base/sha256.h"
 #include "base/uuid.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ struct weir_blob_writer {
     struct weir_blobs *blobs;
     char tmp[BLOB_PATH_MAX_BYTES];
     int fd;
-    crypto_hash_sha256_state hash;
+    struct weir_sha256_stream hash;
     uint64_t n_bytes;
     uint64_t max_bytes;
 };
@@ -122,7 +122,7 @@ weir_status weir_blob_writer_open(struct weir_blobs *blobs, uint64_t max_bytes,
         free(writer);
         return status;
     }
-    (void)crypto_hash_sha256_init(&writer->hash);
+    weir_sha256_begin(&writer->hash);
     *out = writer;
     return WEIR_OK;
 }
@@ -135,7 +135,7 @@ weir_status weir_blob_writer_write(struct weir_blob_writer *writer, const void *
                               writer->max_bytes);
     }
     WEIR_TRY(weir_fd_write_all(writer->fd, data, len, err));
-    (void)crypto_hash_sha256_update(&writer->hash, data, len);
+    weir_sha256_add(&writer->hash, data, len);
     writer->n_bytes += len;
     return WEIR_OK;
 }
@@ -186,10 +186,8 @@ weir_status weir_blob_writer_finish(struct weir_blob_writer *writer, const char 
                                     char out_sha256[WEIR_SHA256_TEXT_BYTES], uint64_t *out_bytes,
                                     struct weir_error *err)
 {
-    unsigned char hash[crypto_hash_sha256_BYTES];
     char sha256[WEIR_SHA256_TEXT_BYTES];
-    (void)crypto_hash_sha256_final(&writer->hash, hash);
-    (void)sodium_bin2hex(sha256, sizeof(sha256), hash, sizeof(hash));
+    weir_sha256_end(&writer->hash, sha256);
     uint64_t n_bytes = writer->n_bytes;
     weir_status status = WEIR_OK;
     if (expected != NULL) {
