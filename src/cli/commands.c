@@ -17,6 +17,9 @@
     X(cli_describe) \
     X(cli_explain) \
     X(cli_runs_compare) \
+    X(cli_artifact_list) \
+    X(cli_artifact_get) \
+    X(cli_artifact_put) \
     X(cli_model_push) \
     X(cli_model_get) \
     X(cli_model_export) \

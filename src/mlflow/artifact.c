@@ -51,7 +51,7 @@ static weir_status read_place(const struct weir_mlflow_call *call, const char *t
     }
     out->run = weir_arena_memdup(call->arena, run + 1, (size_t)(word - run - 1));
     out->path = word[1 + len] == '/' ? word + 1 + len + 1 : "";
-    return WEIR_OK;
+    return check_path(out->path, err); /* also by itself: "C:" is a drive at its beginning only */
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */

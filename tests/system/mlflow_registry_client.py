@@ -93,7 +93,7 @@ def use_registry(run_id):
     assert loaded.predict([1, 2]) == [2, 3]
     names = [model.name for model in client.search_registered_models("name ILIKE 'plus%'")]
     assert names == ["Plus One"], names
-    names = [model.name for model in client.search_registered_models(order_by=["name DESC"])]
+    names = [model.name for model in client.search_registered_models("name LIKE '% One'", order_by=["name DESC"])]
     assert names == ["Python One", "Plus One"], names
     found = client.search_model_versions(f"run_id = '{run_id}'")
     assert sorted(version.name for version in found) == ["Plus One", "Python One"], found
