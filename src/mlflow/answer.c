@@ -1,7 +1,7 @@
 /** Answers: errors as MLflow's clients read them, and JSON that is written rather than built. */
 #include "mlflow/call.h"
+#include "mlflow/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,30 +91,19 @@ void mlflow_put_text(struct weir_buf *buf, const char *text)
 
 void mlflow_put_int(struct weir_buf *buf, int64_t value)
 {
-    char digits[24];
-    size_t i = sizeof digits;
-    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do {
-        digits[--i] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (value < 0) {
-        digits[--i] = '-';
-    }
-    (void)weir_buf_append(buf, digits + i, sizeof digits - i);
+    char text[NUMBER_TEXT_BYTES];
+    (void)weir_buf_append(buf, text, number_int_text(value, text));
 }
 
 void mlflow_put_number(struct weir_buf *buf, double value)
 {
+    char text[NUMBER_TEXT_BYTES];
     if (isnan(value)) {
         (void)weir_buf_puts(buf, "\"NaN\"");
     } else if (isinf(value)) {
         (void)weir_buf_puts(buf, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-    } else if (fabs(value) < 1e15 && value == trunc(value)) {
-        mlflow_put_int(buf, (int64_t)value);
-        (void)weir_buf_append(buf, ".0", 2);
     } else {
-        (void)weir_buf_printf(buf, "%.17g", value);
+        (void)weir_buf_append(buf, text, number_text(value, text));
     }
 }
 
@@ -149,8 +138,11 @@ void mlflow_put_artifact_uri(struct weir_buf *buf, const struct weir_run *run)
         mlflow_put_text(buf, run->artifact_root);
         return;
     }
-    (void)weir_buf_printf(buf, "\"" MLFLOW_ARTIFACTS "/%" PRId64 "/%s/artifacts\"", run->experiment,
-                          run->id);
+    (void)weir_buf_puts(buf, "\"" MLFLOW_ARTIFACTS "/");
+    mlflow_put_int(buf, run->experiment);
+    (void)weir_buf_append(buf, "/", 1);
+    (void)weir_buf_puts(buf, run->id);
+    (void)weir_buf_puts(buf, "/artifacts\"");
 }
 
 void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run)
@@ -159,7 +151,9 @@ void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run)
     mlflow_put_member(buf, "run_id", run->id);
     mlflow_put_member(buf, "run_uuid", run->id);
     mlflow_put_member(buf, "run_name", run->name);
-    (void)weir_buf_printf(buf, ",\"experiment_id\":\"%" PRId64 "\"", run->experiment);
+    (void)weir_buf_puts(buf, ",\"experiment_id\":\"");
+    mlflow_put_int(buf, run->experiment);
+    (void)weir_buf_append(buf, "\"", 1);
     mlflow_put_member(buf, "user_id", run->user != NULL ? run->user : "unknown");
     mlflow_put_member(buf, "status", run->status);
     put_int_member(buf, "start_time", run->start_ms);

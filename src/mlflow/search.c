@@ -170,7 +170,13 @@ static weir_status put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
     (void)weir_buf_puts(buf, "],\"tags\":[");
     WEIR_TRY(put_pairs(reader, buf, WEIR_RUN_TAGS, row->number, err));
     (void)weir_buf_puts(buf, "]}");
-    WEIR_TRY(mlflow_put_inputs(call, txn, buf, row->number, err));
+    bool has_inputs;
+    WEIR_TRY(weir_run_reader_has_inputs(reader, row->number, &has_inputs, err));
+    if (has_inputs) {
+        WEIR_TRY(mlflow_put_inputs(call, txn, buf, row->number, err));
+    } else {
+        (void)weir_buf_puts(buf, ",\"inputs\":{\"dataset_inputs\":[]}");
+    }
     (void)weir_buf_append(buf, "}", 1);
     return buf->status == WEIR_OK
                ? WEIR_OK

@@ -15,11 +15,12 @@ static const char *const sql_parts[N_PARTS] = {
     [WEIR_RUN_PARAMETERS] = "SELECT key, value FROM main.run_parameters WHERE run = ? ORDER BY key",
     [WEIR_RUN_TAGS] = "SELECT key, value FROM main.run_tags WHERE run = ? ORDER BY key",
 };
+static const char sql_inputs[] = "SELECT 1 FROM main.run_inputs WHERE run = ? LIMIT 1";
 static const char sql_name[] = "SELECT name FROM track_keys WHERE id = ?";
 
 struct weir_run_reader {
     struct weir_arena *arena;
-    struct weir_stmt *parts[N_PARTS], *name;
+    struct weir_stmt *parts[N_PARTS], *name, *inputs;
     enum weir_run_part part;
 
     /* Names by the number of their key: an open table of hashes, at most half full. */
@@ -36,6 +37,9 @@ weir_status weir_run_reader_open(struct weir_txn *txn, struct weir_arena *arena,
 {
     struct weir_run_reader *reader = WEIR_ARENA_NEW(arena, struct weir_run_reader);
     weir_status status = weir_stmt_open(txn, sql_name, WEIR_NO_BINDS, &reader->name, err);
+    if (status == WEIR_OK) {
+        status = weir_stmt_open(txn, sql_inputs, WEIR_NO_BINDS, &reader->inputs, err);
+    }
     for (size_t i = 0; i < N_PARTS && status == WEIR_OK; i++) {
         status = weir_stmt_open(txn, sql_parts[i], WEIR_NO_BINDS, &reader->parts[i], err);
     }
@@ -56,6 +60,7 @@ void weir_run_reader_close(struct weir_run_reader *reader)
         for (size_t i = 0; i < N_PARTS; i++) {
             weir_stmt_close(reader->parts[i]);
         }
+        weir_stmt_close(reader->inputs);
         weir_stmt_close(reader->name);
     }
 }
@@ -131,4 +136,11 @@ weir_status weir_run_reader_next(struct weir_run_reader *reader, struct weir_run
         out->text = weir_stmt_peek(stmt, 1, &out->text_len);
     }
     return WEIR_OK;
+}
+
+weir_status weir_run_reader_has_inputs(struct weir_run_reader *reader, int64_t run, bool *out,
+                                       struct weir_error *err)
+{
+    WEIR_TRY(weir_stmt_rebind(reader->inputs, WEIR_BINDS(WEIR_BIND_INT(NULL, run)), err));
+    return weir_stmt_step(reader->inputs, out, err);
 }

@@ -89,4 +89,8 @@ weir_status weir_run_reader_begin(struct weir_run_reader *reader, enum weir_run_
 weir_status weir_run_reader_next(struct weir_run_reader *reader, struct weir_run_item *out,
                                  bool *out_has, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Has the run any input (weir_run_inputs)? Most have none. */
+weir_status weir_run_reader_has_inputs(struct weir_run_reader *reader, int64_t run, bool *out,
+                                       struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif
