@@ -278,7 +278,21 @@ bool api_query_projects(const struct api_call *call, const char *const **out, si
     return named == NULL || weir_row_scope_sees(&call->rows, named);
 }
 
-/* The experiments that are named by number, of those that the caller sees. */
+/* By its number, or by its name in the project that is asked for. */
+static weir_status find_named(struct api_call *call, struct weir_txn *txn, const char *text,
+                              struct weir_experiment *out, struct weir_error *err)
+{
+    if (*text != '\0' && text[strspn(text, "0123456789")] == '\0') {
+        return weir_txn_get(txn, &weir_experiment_resource, text, call->arena, out, err);
+    }
+    const char *project = weir_http_request_query(call->request, "project");
+    if (project == NULL) {
+        project = call->rows.n_projects == 1 ? call->rows.projects[0] : "default";
+    }
+    return weir_experiment_find(txn, project, text, call->arena, out, err);
+}
+
+/* The experiments that are named, of those that the caller sees. */
 static weir_status read_experiments(struct api_call *call, struct weir_txn *txn,
                                     struct weir_run_search *search, struct weir_error *err)
 {
@@ -292,7 +306,7 @@ static weir_status read_experiments(struct api_call *call, struct weir_txn *txn,
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "query parameter experiment: at most %d times", LIST_MAX);
         }
-        WEIR_TRY(weir_txn_get(txn, &weir_experiment_resource, text, call->arena, &experiment, err));
+        WEIR_TRY(find_named(call, txn, text, &experiment, err));
         ids[search->n_experiments++] = experiment.id;
     }
     return WEIR_OK;

@@ -55,24 +55,65 @@ static void add_row(json_t *rows, const char *what, json_t *const *records, size
     json_decref(row);
 }
 
-/* Every parameter that any of them has, once. */
-static json_t *compare(json_t *const *runs, size_t n, bool shows_all)
+/* What a run was started with: of its job, or as its program says. */
+static json_t *parameters_of(json_t *run)
 {
-    json_t *rows = json_array(), *parameters[RUNS_MAX], *names = json_object(), *value;
+    json_t *own = json_object_get(run, "parameters");
+    return json_object_size(own) > 0 ? own : json_object_get(run, "params");
+}
+
+static bool is_figure(const char *name)
+{
+    for (const char *const *figure = figures; *figure != NULL; figure++) {
+        if (strcmp(*figure, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every member that any of the objects has, once: {"name": true}. */
+static json_t *names_of(json_t *const *objects, size_t n)
+{
+    json_t *names = json_object(), *value;
     const char *name;
+    for (size_t i = 0; i < n; i++) {
+        json_object_foreach(objects[i], name, value)
+        {
+            json_object_set_new(names, name, json_true());
+        }
+    }
+    return names;
+}
+
+static void add_figures(json_t *rows, json_t *const *runs, size_t n)
+{
     for (const char *const *figure = figures; *figure != NULL; figure++) {
         const char *label = strcmp(*figure, "accuracy") == 0 ? "batch accuracy"
                             : strcmp(*figure, "loss") == 0   ? "batch loss"
                                                              : *figure;
         add_row(rows, label, runs, n, *figure, false);
     }
+}
+
+static json_t *compare(json_t *const *runs, size_t n, bool shows_all)
+{
+    json_t *rows = json_array(), *parameters[RUNS_MAX], *metrics[RUNS_MAX], *value;
+    const char *name;
+    add_figures(rows, runs, n);
     for (size_t i = 0; i < n; i++) {
-        parameters[i] = json_object_get(runs[i], "parameters");
-        json_object_foreach(parameters[i], name, value)
-        {
-            json_object_set_new(names, name, json_true());
+        parameters[i] = parameters_of(runs[i]);
+        metrics[i] = json_object_get(runs[i], "metrics");
+    }
+    json_t *names = names_of(metrics, n);
+    json_object_foreach(names, name, value)
+    {
+        if (!is_figure(name) && json_object_get(runs[0], name) == NULL) {
+            add_row(rows, name, metrics, n, name, false);
         }
     }
+    json_decref(names);
+    names = names_of(parameters, n);
     json_object_foreach(names, name, value)
     {
         bool is_shown_above = json_object_get(runs[0], name) != NULL;

@@ -18,6 +18,7 @@
 #include "store/identity.h"
 #include "store/tenant.h"
 #include "sweep/sweep.h"
+#include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/track.h"
 
@@ -35,8 +36,10 @@ const struct cli_noun cli_nouns[] = {
     {"jobs", "job", &weir_job_resource, API "jobs", "newest=1", API "jobs/{}", NULL, "id",
      "state kind ion project name created_by", 1000, NULL},
     {"runs", "run", &weir_run_resource, API "runs", NULL, API "runs/{}", NULL, "id",
-     "ion project status job", 200,
+     "ion project status job experiment filter order view", 200,
      "model epoch loss accuracy validation_accuracy images_per_second"},
+    {"experiments", "experiment", &weir_experiment_resource, API "experiments", NULL,
+     API "experiments/{}", NULL, "id", "project filter order view", 1000, "n_runs"},
     {"models", "model", &weir_model_resource, API "models", NULL, API "models/{}", NULL, "name",
      "project created_by", 1000, NULL},
     {"deployments", "deployment", &weir_deployment_resource, API "deployments", NULL,
