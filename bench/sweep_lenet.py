@@ -1,6 +1,6 @@
 """ASHA beside random search: LeNet on Fashion-MNIST (part of it), the same points by the same seed, on one server.
 
-    python3 bench/sweep_lenet.py [--trials 64] [--epochs 9] [--pictures 2000] [--parallel 2] [--seed 1]
+    python3 bench/sweep_lenet.py [--trials 64] [--epochs 12] [--pictures 1500] [--parallel 2] [--seed 1]
 
 Prints what each method came to, how many epochs its trials computed, and how long it took. WEIR_SHARED_DATA names the folder
 that has fashion-mnist (https://github.com/zalandoresearch/fashion-mnist)."""
@@ -53,15 +53,15 @@ def run(server, sweep):
     epochs = 0
     for trial in trials:
         metrics = server.get(f"/runs/{trial['run']}")["metrics"] if trial["run"] else {}
-        # The epoch that was under way when it ended is counted whole.
-        epochs += metrics.get("epoch") or 0
+        # What was computed until it ended, the part behind its last rung too.
+        epochs += (metrics.get("progress") or 0) * (metrics.get("epochs") or 0)
     best = next(trial for trial in trials if trial["number"] == sweep["best"])
     return sweep, best, epochs, took
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, value in (("trials", 64), ("epochs", 9), ("pictures", 2000), ("validation", 1000), ("parallel", 2), ("seed", 1)):
+    for name, value in (("trials", 64), ("epochs", 12), ("pictures", 1500), ("validation", 1000), ("parallel", 2), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
     asked = parser.parse_args()
     source = pathlib.Path(os.environ.get("WEIR_SHARED_DATA") or ROOT.parent / "shared" / "data") / "fashion-mnist"

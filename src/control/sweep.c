@@ -47,6 +47,36 @@ static void add_environment(struct control *control, const struct weir_sweep_sta
     add_variable(env, "WEIR_RUN", run);
 }
 
+/* A number where a text is wanted: "{{lr}}" among the arguments of a program. */
+static json_t *as_text(struct control *control, json_t *value)
+{
+    return json_is_number(value) || json_is_boolean(value)
+               ? json_string(weir_sweep_value_text(value, control->arena))
+               : json_incref(value);
+}
+
+static void make_texts(struct control *control, const char *job_kind, json_t *spec)
+{
+    const struct weir_kind *kind = weir_registry_get(&weir_job_kinds, job_kind);
+    for (size_t i = 0; kind != NULL && i < kind->n_options; i++) {
+        const struct weir_option *option = &kind->options[i];
+        const char *key = weir_option_key(option, control->arena), *name;
+        json_t *member = json_object_get(spec, key), *value;
+        if (option->type == WEIR_OPTION_TEXT && member != NULL) {
+            json_object_set_new(spec, key, as_text(control, member));
+        } else if (option->type == WEIR_OPTION_TEXTS) {
+            for (size_t k = 0; k < json_array_size(member); k++) {
+                json_array_set_new(member, k, as_text(control, json_array_get(member, k)));
+            }
+        } else if (option->type == WEIR_OPTION_MAP) {
+            json_object_foreach(member, name, value)
+            {
+                json_object_set_new(member, name, as_text(control, value));
+            }
+        }
+    }
+}
+
 static weir_status fill_spec(struct control *control, const struct weir_sweep_state *state,
                              const struct weir_sweep_trial *trial, const char *run, json_t **out,
                              struct weir_error *err)
@@ -56,6 +86,7 @@ static weir_status fill_spec(struct control *control, const struct weir_sweep_st
                                            .max_resource = state->doc.rungs.max_resource};
     WEIR_AUTO(weir_json_auto_free) json_t *values = json_loads(trial->parameters, 0, NULL);
     WEIR_TRY(weir_sweep_fill(state->doc.job_spec, values, &given, control->arena, out, err));
+    make_texts(control, state->doc.job_kind, *out);
     add_environment(control, state, trial, values, run, *out);
     return WEIR_OK;
 }

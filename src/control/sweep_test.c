@@ -11,7 +11,8 @@ static struct sweeper sweeper;
 
 #define SWEEP                                                                                      \
     "{\"name\":\"s\",\"seed\":1,\"job\":{\"kind\":\"command\",\"spec\":{\"argv\":[\"try\","        \
-    "\"--lr={{lr}}\"]}},\"goal\":{\"metric\":\"loss\",\"direction\":\"minimize\"},\"parameters\":" \
+    "\"--lr={{lr}}\",\"{{lr}}\"]}},\"goal\":{\"metric\":\"loss\",\"direction\":\"minimize\"},"     \
+    "\"parameters\":"                                                                              \
     "{\"lr\":[0.1,0.2,0.3,0.4],\"n\":[7]},\"method\":{\"kind\":\"grid\"},\"parallel\":2"
 
 static weir_status create_in(struct control *control, struct weir_txn *txn, void *context,
@@ -100,6 +101,7 @@ START_TEST(a_trial_is_a_job_and_a_run_that_say_what_it_tries)
     const char *lr = json_string_value(json_array_get(json_object_get(spec, "argv"), 1));
     const json_t *env = json_object_get(spec, "env");
     ck_assert_str_eq(lr, "--lr=0.2");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(spec, "argv"), 2)), "0.2");
     ck_assert_str_eq(json_string_value(json_object_get(env, "WEIR_PARAM_LR")), "0.2");
     ck_assert_str_eq(json_string_value(json_object_get(env, "WEIR_PARAM_N")), "7");
     ck_assert_str_eq(json_string_value(json_object_get(env, "WEIR_TRIAL")), "2");

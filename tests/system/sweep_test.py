@@ -13,9 +13,9 @@ import unittest
 import harness
 from harness import HttpError, Server, wait_until
 
-KILLS = int(os.environ.get("WEIR_KILLS", "6"))
+KILLS = int(os.environ.get("WEIR_KILLS", "4"))
 SEED = int(os.environ["WEIR_SEED"]) if "WEIR_SEED" in os.environ else random.SystemRandom().randrange(1 << 31)
-N_TRIALS = int(os.environ.get("WEIR_TRIALS", "24"))
+N_TRIALS = int(os.environ.get("WEIR_TRIALS", "16"))
 
 # A training in small, of shell and curl alone: it falls by a power law to where x says, reports each step to its run, tries again while
 # the server is away, and keeps how far it is in a file of its own, so that a start after a kill goes on. Each start is noted.
@@ -140,8 +140,8 @@ class Swept(unittest.TestCase):
     def test_no_trial_is_lost_or_doubled_when_processes_are_killed(self):
         rng = random.Random(SEED)
         sweep = self.server.post("/sweeps", document(
-            "killed", self.work, steps=27, trials=N_TRIALS, parallel=8, pause=0.15, max_failures=N_TRIALS,
-            method={"kind": "asha", "min_resource": 1, "max_resource": 27, "eta": 3}))
+            "killed", self.work, steps=9, trials=N_TRIALS, parallel=8, pause=0.15, max_failures=N_TRIALS,
+            method={"kind": "asha", "min_resource": 1, "max_resource": 9, "eta": 3}))
         wait_until(lambda: self.sweep(sweep["id"])["best"], 30, "a first value")
         killed = collections.Counter()
         for _ in range(KILLS):
