@@ -272,6 +272,7 @@ API_FN(api_experiment_delete);
 API_FN(api_experiment_restore);
 API_FN(api_run_create);
 API_FN(api_run_list);
+API_FN(api_run_summary);
 API_FN(api_run_get);
 API_FN(api_run_update);
 API_FN(api_metrics_get);
@@ -404,6 +405,11 @@ weir_status api_query_view(const struct api_call *call, enum weir_view *out,
 /** The projects a search looks in: "project" of the query, else all that the call sees; NULL: all there
  *  are. False if the one that is named is not seen. */
 bool api_query_projects(const struct api_call *call, const char *const **out, size_t *out_n);
+
+/** Which runs the query is about: "filter", "view", "experiment", "project", "ion", "status", "job".
+ *  *out_has_any is false where the caller sees none of what it names. */
+weir_status api_query_runs(struct api_call *call, struct weir_txn *txn, struct weir_run_search *out,
+                           bool *out_has_any, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
 struct weir_node;

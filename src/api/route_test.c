@@ -211,6 +211,7 @@ static const struct row {
     {.method = "POST", .pattern = API "/experiments/{id}/restore", .least = ENGINEER},
     {.method = "GET", .pattern = API "/runs", .least = VIEWER},
     {.method = "POST", .pattern = API "/runs", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/runs/summary", .least = VIEWER},
     {.method = "GET",
      .pattern = API "/runs/{id}",
      .least = VIEWER,

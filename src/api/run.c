@@ -312,6 +312,18 @@ static weir_status read_experiments(struct api_call *call, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+weir_status api_query_runs(struct api_call *call, struct weir_txn *txn, struct weir_run_search *out,
+                           bool *out_has_any, struct weir_error *err)
+{
+    struct weir_search_node *filter;
+    WEIR_TRY(read_filter(call, &filter, err));
+    WEIR_TRY(api_query_view(call, &out->view, err));
+    WEIR_TRY(read_experiments(call, txn, out, err));
+    out->filter = filter;
+    *out_has_any = api_query_projects(call, &out->projects, &out->n_projects);
+    return WEIR_OK;
+}
+
 static weir_status answer_views(struct viewing *viewing, const struct weir_run_row *rows, size_t n,
                                 const char *next, struct weir_error *err)
 {
@@ -336,22 +348,19 @@ weir_status api_run_list(struct api_call *call, struct weir_txn *txn, struct wei
                                      .max_bytes = API_ANSWER_MAX_BYTES,
                                      .cursor = weir_http_request_query(call->request, "cursor")};
     struct columns columns;
-    struct weir_search_node *filter;
     struct weir_run_row *rows;
     int64_t limit;
     size_t n;
     char *next;
+    bool has_any;
     WEIR_TRY(api_query_int(call, "limit", 50, 1, LIST_MAX, &limit, err));
     WEIR_TRY(read_columns(call, &columns, err));
-    WEIR_TRY(read_filter(call, &filter, err));
     WEIR_TRY(read_orders(call, &search, err));
-    WEIR_TRY(api_query_view(call, &search.view, err));
-    WEIR_TRY(read_experiments(call, txn, &search, err));
+    WEIR_TRY(api_query_runs(call, txn, &search, &has_any, err));
     WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
     struct viewing viewing = {.call = call, .txn = txn, .reader = reader, .columns = &columns};
-    search.filter = filter;
     search.limit = (size_t)limit;
-    if (!api_query_projects(call, &search.projects, &search.n_projects)) {
+    if (!has_any) {
         return answer_views(&viewing, NULL, 0, NULL, err);
     }
     WEIR_TRY(weir_run_search(txn, &search, call->arena, &rows, &n, &next, err));

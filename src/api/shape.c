@@ -368,6 +368,12 @@ static const struct api_member changed_run_members[] = {
     MAY_MISS("params", "map of any", "Parameters, each of which is written once"),
     MAY_MISS("lifecycle", "text", "active or deleted"),
 };
+static const struct api_member run_summary_members[] = {
+    ALWAYS("n", "integer", "Runs that the filter fits"),
+    ALWAYS("metrics", "list of text", "Names of metrics that the newest 1000 of them have"),
+    ALWAYS("params", "list of text", "Names of their parameters"),
+    ALWAYS("tags", "list of text", "Names of their tags"),
+};
 static const struct api_member run_members[] = {
     ALWAYS("params", "map of text", "Parameters, also those inside of `parameters`, as \"a.b\""),
     ALWAYS("tags", "map of text", "Tags"),
@@ -878,6 +884,7 @@ const struct api_shape api_shapes[] = {
     SHAPE("verdict counts", NULL, NULL, count_members),
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
+    SHAPE("run summary", NULL, "GET /api/v1/runs/summary", run_summary_members),
     SHAPE("decision summary", NULL, "GET /api/v1/decisions/summary", decision_summary_members),
     SHAPE("live accuracy", NULL, NULL, accuracy_members),
     SHAPE("accuracy group", NULL, NULL, accuracy_group_members),

@@ -113,16 +113,9 @@ static void put_experiments(struct weir_search_sql *sql, const int64_t *ids, siz
     weir_search_sql_put(sql, n == 1 ? "" : ")");
 }
 
-/* The values of "?" are bound in the order in which they stand: joins come before conditions. */
-static weir_status make_sql(const struct weir_run_search *search,
-                            const struct weir_search_columns *columns, struct weir_search_sql *sql,
-                            struct weir_error *err)
+/* Which runs, wherever a page begins. */
+static void put_conditions(struct weir_search_sql *sql, const struct weir_run_search *search)
 {
-    weir_search_sql_put(sql, RUN_COLUMNS);
-    weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
-    weir_search_sql_columns(sql, columns);
-    weir_search_sql_put(sql, " FROM main.runs r");
-    weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
     weir_search_sql_put(sql, " WHERE r");
     weir_search_sql_put(sql, view_conditions[search->view]);
     if (search->n_experiments > 0) {
@@ -134,15 +127,33 @@ static weir_status make_sql(const struct weir_run_search *search,
         weir_search_sql_put(sql, " AND ");
         weir_search_sql_filter(sql, &weir_run_noun, search->filter);
     }
+}
+
+static weir_status check_length(const struct weir_search_sql *sql, struct weir_error *err)
+{
+    return sql->text.status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+}
+
+/* The values of "?" are bound in the order in which they stand: joins come before conditions. */
+static weir_status make_sql(const struct weir_run_search *search,
+                            const struct weir_search_columns *columns, struct weir_search_sql *sql,
+                            struct weir_error *err)
+{
+    weir_search_sql_put(sql, RUN_COLUMNS);
+    weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
+    weir_search_sql_columns(sql, columns);
+    weir_search_sql_put(sql, " FROM main.runs r");
+    weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
+    put_conditions(sql, search);
     if (search->cursor != NULL) {
         WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
     }
     weir_search_sql_order(sql, columns);
     weir_search_sql_put(sql, " LIMIT ?");
     weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return sql->text.status == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+    return check_length(sql, err);
 }
 
 static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct weir_run_row *out)
@@ -231,6 +242,33 @@ weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *
     weir_status status = make_sql(search, &columns, &sql, err);
     if (status == WEIR_OK) {
         status = read_page(txn, search, &columns, &sql, arena, out, out_n, out_next, err);
+    }
+    weir_search_sql_fini(&sql);
+    return status;
+}
+
+weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *search,
+                           struct weir_arena *arena, int64_t *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    struct weir_search_sql sql;
+    bool has_row;
+    *out = 0;
+    if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
+        return WEIR_OK;
+    }
+    weir_search_sql_init(&sql, arena);
+    weir_search_sql_put(&sql, "SELECT count(*) FROM main.runs r");
+    put_conditions(&sql, search);
+    weir_status status = check_length(&sql, err);
+    if (status == WEIR_OK) {
+        status = weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err);
+    }
+    if (status == WEIR_OK) {
+        status = weir_stmt_step(stmt, &has_row, err);
+    }
+    if (status == WEIR_OK) {
+        *out = weir_stmt_int(stmt, 0);
     }
     weir_search_sql_fini(&sql);
     return status;

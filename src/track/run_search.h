@@ -44,6 +44,11 @@ weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *
                             struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
                             char **out_next, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** How many runs there are in all pages; orders, cursor and limit do not count. @return INVALID, LIMIT. */
+weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *search,
+                           struct weir_arena *arena, int64_t *out,
+                           struct weir_error *err) WEIR_MUST_CHECK;
+
 struct weir_experiment_search {
     const char *const *projects; /**< NULL: all. */
     size_t n_projects;

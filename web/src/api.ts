@@ -1263,6 +1263,14 @@ export interface Run {
     validation_loss: number | null // Of data that is not trained with
 }
 
+/** GET /runs/summary */
+export interface RunSummary {
+    metrics: string[] // Names of metrics that the newest 1000 of them have
+    n: number // Runs that the filter fits
+    params: string[] // Names of their parameters
+    tags: string[] // Names of their tags
+}
+
 /** GET /projects/{name}/secrets */
 export interface Secret {
     created_by: string // Who has set it last
