@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stand-in for the Weir server, for work on the console and for its tests: serves web/dist and made-up data.
 
-    tests/browser/fake_server.py [--port N] [--empty]     then open the link it prints
+    tests/browser/fake_server.py [--port N] [--runs N] [--empty]     then open the link it prints
 
 The tests import FakeServer and drive its state directly: push a decision, cut the streams, refuse all requests.
 Routes, records and stream messages have the shapes of src/api; keep them so.
@@ -23,6 +23,8 @@ import fake_data as made
 import fake_ion
 import fake_serve
 import fake_share
+import fake_sweep
+import fake_track
 
 DIST = Path(__file__).resolve().parents[2] / "web" / "dist"
 CSP = "default-src 'self'; img-src 'self' blob: data:; style-src 'self' 'unsafe-inline'"
@@ -66,9 +68,11 @@ class State:
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
         self.began = time.time() - 100
-        self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
+        self.served, self.deployments, self.blobs, self.asked = {}, [], {}
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
+        self.sweeps, self.trials = [], {}, []
+        self.many, self.searches, self.experiment_tags = None, [], {}
         self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
         self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
@@ -99,7 +103,7 @@ class State:
                 "job": train_job if is_last else made.make_id(self.rng),
                 "status": "RUNNING" if is_last else "FAILED" if number == 2 else "FINISHED",
                 "model": made.ARCHITECTURE,
-                "registered": None,
+                "registered": None, "params": {}, "tags": {}, "deleted_ms": None, "experiment": 0, "experiment_name": "Default", "user": None, "start_ms": None,
                 "parameters": {"model": made.ARCHITECTURE, "epochs": 20, "batch_size": 32, "learning_rate": 0.001},
                 "dataset": "faces",
                 "dataset_version": number + 2,
@@ -115,6 +119,7 @@ class State:
                 "started_ms": made.rfc3339(now - 86400 * (5 - number) - 160),
                 "finished_ms": None if is_last else made.rfc3339(now - 86400 * (5 - number)),
             }
+            run["metrics"] = {key: run[key] for key in ("loss", "accuracy", "images_per_second", "validation_loss", "validation_accuracy", "epoch", "epochs", "progress")}
             self.runs.append(run)
             if number not in (2, 5):
                 run["registered"] = {"model": made.MODEL, "version": len(self.versions) + 1}
@@ -154,6 +159,7 @@ class State:
         self.audit.append({"seq": 1, "time_ms": made.rfc3339(now - 60), "topic": "audit", "kind": "login", "severity": "info", "subject": "user/admin",
                            "actor": "admin", "message": "admin logged in from 127.0.0.1", "data": None})
         fake_serve.fill(self)
+        fake_sweep.fill(self)
         self.alerts += [
             self.alert("drift", f"ion/{made.ION}", "open", now - 700, DRIFT),
             self.alert("node_lost", "node/rack1-b", "acknowledged", now - 4000, "rack1-b was not heard of for 60 s"),
@@ -418,6 +424,14 @@ class Handler(BaseHTTPRequestHandler):
         if parts[0] == "decisions" and parts[-1] == "image":
             self.image(parts[1])
             return
+        if parts[0] == "runs" and "artifacts" in parts[2:3] and len(parts) > 3:
+            found = fake_track.artifact("/".join(parts[3:]))
+            self.answer(200 if found else 404, found or b"", "application/octet-stream")
+            return
+        wrong = fake_track.problem(path, query)
+        if wrong:
+            self.error(400, "INVALID", wrong)
+            return
         with state.lock:
             found = self.decisions(query) if path == "decisions" else self.find(path, parts, query)
         if found is None:
@@ -452,7 +466,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_share, fake_serve):
+        for part in (fake_share, fake_serve, fake_track, fake_sweep):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
@@ -607,7 +621,13 @@ class Handler(BaseHTTPRequestHandler):
             return
         document = json.loads(body) if body else {}
         with self.state.lock:
-            shared = fake_share.change(self.state, self.command, parts, document)
+            shared = fake_share.change(self.state, self.command, parts, document) or fake_track.change(self.state, self.command, parts, document)
+            wrong = fake_sweep.problem(document) if parts == ["sweeps"] else None
+            if shared is None and wrong is None:
+                shared = fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query)
+        if wrong is not None:
+            self.error(400, "INVALID", wrong)
+            return
         if shared is not None:
             self.answer(200, shared)
             return
@@ -680,9 +700,11 @@ class FakeServer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=8099)
+    parser.add_argument("--runs", type=int, default=0, help="so many runs of a program, to search in")
     parser.add_argument("--empty", action="store_true", help="a fresh installation: nothing in any list")
     arguments = parser.parse_args()
     server = FakeServer(arguments.port, arguments.empty)
+    server.state.many = fake_track.Many(arguments.runs) if arguments.runs else None
     print(f"console: {server.login}", flush=True)
     beat = 0
     while True:

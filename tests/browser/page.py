@@ -132,15 +132,15 @@ class Page:
                 b.ariaLabel === arguments[0]))"""
         return self.until(lambda: self.js(find, label, within), f"a button {label!r}")
 
-    def until(self, condition, what):
+    def until(self, condition, what, seconds=WAIT_S):
         """Polls until the condition gives something true; there is no other way to wait for a page."""
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + seconds
         while True:
             value = condition()
             if value:
                 return value
             if time.monotonic() > deadline:
-                raise Timeout(f"waited {WAIT_S} s in vain for {what}")
+                raise Timeout(f"waited {seconds} s in vain for {what}")
             time.sleep(0.03)
 
     def focused(self):

@@ -4,6 +4,8 @@ export const COMMANDS = {
     applyIon: 'weir apply -f ion.yaml',
     demo: 'weir demo building-security',
     createDataset: 'weir dataset create NAME --path DIR',
+    trackedJob: 'weir job run NAME -- python3 train.py',
+    sweep: 'weir sweep run sweep.yaml',
     train: 'weir job submit -f job.yaml',
     joinNode: 'weir node join URL TOKEN',
     pushModel: 'weir model push NAME FILE',

@@ -2,8 +2,8 @@
  * Rows of one height, scrolled with the page: only those in view, and a few around them, are there, so that 100,000 scroll
  * as one does. Sorted by a head (?sort=key or -key), opened by a click or by j, k and Enter. On a phone a row has two lines.
  */
-import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Component, type ComponentChildren } from 'preact'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, hrefWith, param } from '../state/route'
 import { onKeys } from '../state/keys'
 
@@ -28,16 +28,19 @@ function compare(a: string | number, b: string | number): number {
     return typeof a === 'number' && typeof b === 'number' ? (a || 0) - (b || 0) : String(a).localeCompare(String(b), undefined, { numeric: true })
 }
 
+/** A row that is not here (any more): it is fetched when it comes into view. */
+type Rows<T> = readonly (T | undefined)[]
+
 /** In the order that the address asks for; without one, as they come. */
-function useSorted<T>(rows: readonly T[], columns: readonly Column<T>[]): readonly T[] {
+function useSorted<T>(rows: Rows<T>, columns: readonly Column<T>[], isInOrder: boolean): Rows<T> {
     const wanted = param('sort')
     return useMemo(() => {
         const by = columns.find((column) => column.id === wanted.replace(/^-/, ''))?.sort
-        if (by === undefined) {
+        if (by === undefined || isInOrder) {
             return rows
         }
         const sign = wanted.startsWith('-') ? -1 : 1
-        return [...rows].sort((a, b) => sign * compare(by(a), by(b)))
+        return rows.filter((row) => row !== undefined).sort((a, b) => sign * compare(by(a), by(b)))
     }, [rows, wanted])
 }
 
@@ -64,9 +67,41 @@ function Head<T>({ column }: { column: Column<T> }) {
     )
 }
 
+interface RowProps<T> {
+    row: T
+    id: string
+    columns: readonly Column<T>[]
+    class: string
+    height: number
+    index: number
+    isChosen: boolean
+    onOpen: (row: T, event: MouseEvent) => void
+}
+
+/** Drawn anew when it is another row, or what its cells read has changed: not because the list was scrolled. */
+class Row<T> extends Component<RowProps<T>> {
+    override shouldComponentUpdate(next: RowProps<T>, state: unknown): boolean {
+        return state !== this.state || (Object.keys(next) as (keyof RowProps<T>)[]).some((key) => next[key] !== this.props[key])
+    }
+
+    render({ row, id, columns, height, index, isChosen, onOpen, ...rest }: RowProps<T>) {
+        return (
+            <tr data-row={id} class={rest.class} style={{ height: `${height}px` }} aria-rowindex={index} aria-selected={isChosen ? 'true' : undefined} onClick={(event) => onOpen(row, event)}>
+                {columns.map((column) => (
+                    <td key={column.id} class={`${column.isNumber ? 'num' : ''} phone-${column.phone ?? 'none'}`} data-name={column.name.toLowerCase() || undefined}>
+                        {column.render(row)}
+                    </td>
+                ))}
+            </tr>
+        )
+    }
+}
+
 export function Table<T>(props: {
     label: string
-    rows: readonly T[]
+    rows: Rows<T>
+    /** The server has put them into the order that the address asks for. */
+    isInOrder?: boolean
     columns: readonly Column<T>[]
     keyOf: (row: T) => string
     /** Where a row leads; its name is the link. */
@@ -75,8 +110,14 @@ export function Table<T>(props: {
     rowPx?: number
     isDense?: boolean
     classOf?: (row: T) => string
+    /** Narrower than this it scrolls sideways. */
+    minPx?: number
+    /** Told which rows are in view, or nearly. */
+    onRange?: (first: number, last: number) => void
+    /** A key while the cursor stands on a row; returns whether it took it. */
+    onKey?: (key: string, row: T) => boolean
 }) {
-    const rows = useSorted(props.rows, props.columns)
+    const rows = useSorted(props.rows, props.columns, props.isInOrder ?? false)
     const body = useRef<HTMLTableSectionElement>(null)
     const [isPhone, setPhone] = useState(PHONE.matches)
     const [[first, last], setRange] = useState<[number, number]>([0, 30])
@@ -89,8 +130,9 @@ export function Table<T>(props: {
         const from = Math.max(0, Math.floor(-top / latest.current.height) - AROUND)
         const to = Math.max(from + AT_LEAST, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
         setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
+        latest.current.props.onRange?.(from, to)
     }
-    useLayoutEffect(look, [rows.length, height])
+    useLayoutEffect(look, [rows, height])
     useEffect(() => {
         const onWidth = () => setPhone(PHONE.matches)
         window.addEventListener('scroll', look, { passive: true })
@@ -109,7 +151,7 @@ export function Table<T>(props: {
                 go(props.hrefOf(row))
                 return true
             }
-            return false
+            return row !== undefined && (props.onKey?.(key, row) ?? false)
         })
         return () => {
             window.removeEventListener('scroll', look)
@@ -119,15 +161,16 @@ export function Table<T>(props: {
         }
     }, [])
     const end = Math.min(last, rows.length)
-    const onClick = (row: T) => (event: MouseEvent) => {
+    const onOpen = useCallback((row: T, event: MouseEvent) => {
+        const { hrefOf } = latest.current.props
         const isText = (window.getSelection()?.toString() ?? '') !== ''
-        if (props.hrefOf && !isText && !(event.target as Element).closest('a, button, input, label')) {
-            go(props.hrefOf(row))
+        if (hrefOf && !isText && !(event.target as Element).closest('a, button, input, label')) {
+            go(hrefOf(row))
         }
-    }
+    }, [])
     return (
         <div class="table-wrap" tabIndex={0} role="region" aria-label={props.label}>
-            <table class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
+            <table style={props.minPx && !isPhone ? { minWidth: `${props.minPx}px` } : undefined} class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
                 <thead>
                     <tr>
                         {props.columns.map((column) => (
@@ -138,24 +181,29 @@ export function Table<T>(props: {
                 <tbody ref={body}>
                     {first > 0 && <tr class="gap" style={{ height: `${first * height}px` }} aria-hidden="true" />}
                     {rows.slice(first, end).map((row, i) => {
+                        if (row === undefined) {
+                            return (
+                                <tr key={first + i} style={{ height: `${height}px` }} aria-rowindex={first + i + 2}>
+                                    <td class="phone-name" colSpan={props.columns.length}>
+                                        <span class="skeleton" />
+                                    </td>
+                                </tr>
+                            )
+                        }
                         const key = props.keyOf(row)
                         const isChosen = key === props.chosen
                         return (
-                            <tr
+                            <Row
                                 key={key}
-                                data-row={key}
+                                id={key}
+                                row={row}
+                                columns={props.columns}
                                 class={`${isChosen ? 'sel' : ''} ${first + i === cursor ? 'at' : ''} ${props.classOf?.(row) ?? ''}`}
-                                style={{ height: `${height}px` }}
-                                aria-rowindex={first + i + 2}
-                                aria-selected={isChosen ? 'true' : undefined}
-                                onClick={onClick(row)}
-                            >
-                                {props.columns.map((column) => (
-                                    <td key={column.id} class={`${column.isNumber ? 'num' : ''} phone-${column.phone ?? 'none'}`} data-name={column.name.toLowerCase() || undefined}>
-                                        {column.render(row)}
-                                    </td>
-                                ))}
-                            </tr>
+                                height={height}
+                                index={first + i + 2}
+                                isChosen={isChosen}
+                                onOpen={onOpen as (row: unknown, event: MouseEvent) => void}
+                            />
                         )
                     })}
                     {end < rows.length && <tr class="gap" style={{ height: `${(rows.length - end) * height}px` }} aria-hidden="true" />}

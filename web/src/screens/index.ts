@@ -2,9 +2,11 @@
 import type { Screen } from '../screen'
 import { alertsScreen } from './alerts'
 import { auditScreen } from './audit'
+import { compareScreens } from './compare'
 import { datasetsScreen } from './datasets'
 import { deploymentsScreen } from './deployments'
 import { eventsScreen } from './events'
+import { experimentsScreen } from './experiments'
 import { homeScreen } from './home'
 import { ionBuilderScreen, ionNewScreen } from './ion_builder'
 import { ionDecisionsScreen } from './ion_decisions'
@@ -25,6 +27,7 @@ import { queuesScreen } from './queues'
 import { runScreen } from './run'
 import { runsScreen } from './runs'
 import { storageScreen } from './storage'
+import { sweepScreen, sweepsScreen } from './sweeps'
 import { usageScreen } from './usage'
 
 export const screens: readonly Screen[] = [
@@ -39,8 +42,12 @@ export const screens: readonly Screen[] = [
     ionBuilderScreen,
     ionDocumentScreen,
     ionNewScreen,
+    ...compareScreens,
+    experimentsScreen,
     runsScreen,
     runScreen,
+    sweepsScreen,
+    sweepScreen,
     nodesScreen,
     nodeScreen,
     queuesScreen,

@@ -1,79 +1,27 @@
 /** One run: is it learning, is it fast, what did it make. */
-import { useEffect, useMemo } from 'preact/hooks'
-import type { Metric, Run } from '../api'
-import { Empty, Facts, Loaded, Owner, PageHead, Panel, Progress } from '../components/basics'
-import { Chart } from '../components/chart'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { Job, Run } from '../api'
+import { Empty, Facts, Loaded, Owner, PageHead, Panel, Progress, Tabs } from '../components/basics'
 import { DatasetLink, Id } from '../components/noun'
+import { RunActs } from '../components/run_acts'
+import { Artifacts } from '../components/run_artifacts'
+import { curveKeys, Curves, isSystem } from '../components/run_curves'
+import { CodeAndPlace, Parameters, SystemNow, Tags } from '../components/run_tables'
 import { toneOf } from '../components/state'
-import { dayTime, duration, fixed, millis, NONE, percent, plainValue, short, span, words } from '../format'
+import { dayTime, duration, fixed, millis, NONE, percent, plainValue, short, span } from '../format'
 import type { Args, Screen } from '../screen'
-import { get, getAll, segment } from '../state/http'
+import { devices } from '../state/devices'
+import { get, segment } from '../state/http'
 import { useResource } from '../state/resource'
-import { href } from '../state/route'
-import { freshMetrics, jobs, now, runs } from '../state/store'
-import { connection } from '../state/stream'
+import { href, hrefWith, param } from '../state/route'
+import { jobs, now, runs } from '../state/store'
 import { Tasks } from './jobs'
 import { RunState } from './runs'
 
-const METRIC_PAGES = 20
-const NO_CURVE = new Set(['epoch', 'epochs', 'progress'])
+const DEVICES_EVERY_MS = 5_000
 const LEFT_FROM = 0.02 // of the way: before that, how long it will take is a guess
-
-/** Curves that belong in one picture; every other key gets its own. */
-const GROUPS: { title: string; has: (key: string) => boolean }[] = [
-    { title: 'Loss', has: (key) => key.includes('loss') },
-    { title: 'Accuracy', has: (key) => key.includes('accuracy') },
-    { title: 'Images per second', has: (key) => key.includes('per_second') },
-]
-
-/** New points after the old ones; a step that is measured again takes the new value. */
-function mergePoints(have: Metric[], more: Metric[]): Metric[] {
-    const again = new Set(more.map((point) => `${point.key} ${point.step}`))
-    const first = Math.min(...more.map((point) => point.step))
-    const kept = have.filter((point) => point.step < first || !again.has(`${point.key} ${point.step}`))
-    return [...kept, ...more]
-}
-
-function chartsOf(points: Metric[]): { title: string; keys: string[] }[] {
-    const keys = [...new Set(points.map((point) => point.key))].filter((key) => !NO_CURVE.has(key)).sort()
-    const grouped = GROUPS.map(({ title, has }) => ({ title, keys: keys.filter(has) })).filter((group) => group.keys.length > 0)
-    const taken = new Set(grouped.flatMap((group) => group.keys))
-    const others = keys.filter((key) => !taken.has(key)).map((key) => ({ title: words(key), keys: [key] }))
-    return [...grouped, ...others]
-}
-
-function Curves({ run }: { run: Run }) {
-    const metrics = useResource(`metrics:${run.id}`, () =>
-        getAll<Metric>(`/runs/${segment(run.id)}/metrics`, { limit: 1000 }, METRIC_PAGES),
-    )
-    useEffect(() => {
-        const fresh = freshMetrics.value
-        if (fresh?.run === run.id && metrics.data.value !== undefined) {
-            metrics.data.value = mergePoints(metrics.data.value, fresh.points)
-        }
-    }, [freshMetrics.value])
-    useEffect(() => metrics.loadSoon(), [run.status, connection.value.state === 'live'])
-    const charts = useMemo(() => chartsOf(metrics.data.value ?? []), [metrics.data.value])
-    return (
-        <Loaded resource={metrics} rows={6}>
-            {(points) =>
-                points.length === 0 ? (
-                    <div class="panel">
-                        <Empty icon="runs" title="No metrics yet">
-                            The first points arrive after the first steps of the run.
-                        </Empty>
-                    </div>
-                ) : (
-                    <div class="grid g2">
-                        {charts.map((chart) => (
-                            <Chart key={chart.title} title={chart.title} keys={chart.keys} points={points} />
-                        ))}
-                    </div>
-                )
-            }
-        </Loaded>
-    )
-}
+const OVERVIEW_CHARTS = 4
 
 const OF_LAST_BATCHES = 'Of the last mini-batches of training; validation is measured on data that is not trained with'
 
@@ -95,61 +43,122 @@ function leftText(run: Run): string {
     return toneOf(run.status) === 'busy' && part >= LEFT_FROM && !Number.isNaN(begun) ? `about ${duration(((now.value - begun) * (1 - part)) / part)} left` : ''
 }
 
-/** The run of the same pipeline before this one, whose parameters stand beside. */
-function before(run: Run): Run | undefined {
-    return (runs.data.value ?? []).find((one) => one.ion && one.ion === run.ion && one.pipeline === run.pipeline && millis(one.created_ms) < millis(run.created_ms))
+/** The run with all that was logged of it: the shared list has figures only. */
+function useTracked(run: Run): { run: Run; reload: () => void } {
+    const tracked = useResource(`tracked:${run.id}`, () => get<Run>(`/runs/${segment(run.id)}`))
+    useEffect(() => tracked.loadSoon(), [run.status])
+    const own = tracked.data.value ?? run
+    const reload = () => {
+        void tracked.load()
+        runs.refresh()
+    }
+    return { run: { ...own, ...run, tags: own.tags, params: own.params, deleted_ms: own.deleted_ms, metrics: { ...own.metrics, ...run.metrics } }, reload }
 }
 
-function Parameters({ run }: { run: Run }) {
-    const parameters = Object.entries(run.parameters ?? {})
-    const other = before(run)
-    if (parameters.length === 0) {
-        return null
-    }
+function Overview({ run, job }: { run: Run; job: Job | undefined }) {
     return (
-        <Panel title="Parameters" window={parameters.length}>
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Parameters">
-                <table class="dense parameters">
-                    <thead>
-                        <tr>
-                            <th scope="col">Parameter</th>
-                            <th scope="col">Value</th>
-                            {other && (
-                                <th scope="col" title={other.name}>
-                                    Run before
-                                </th>
-                            )}
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {parameters.map(([key, value]) => {
-                            const theirs = other?.parameters?.[key]
-                            const isSame = JSON.stringify(theirs) === JSON.stringify(value)
-                            return (
-                                <tr key={key}>
-                                    <td>{words(key)}</td>
-                                    <td title={plainValue(value)}>{plainValue(value)}</td>
-                                    {other && <td>{isSame ? <span class="muted">same</span> : <b>{plainValue(theirs)}</b>}</td>}
-                                </tr>
-                            )
-                        })}
-                    </tbody>
-                </table>
+        <div class="grid split-r">
+            <div class="stack">
+                <Curves key={run.id} run={run} keys={curveKeys(run).filter((key) => !isSystem(key))} most={OVERVIEW_CHARTS} />
+                {job && (
+                    <Panel title="Log" window={job.name} aside={<a href={href('jobs', { job: job.id })}>Job</a>}>
+                        <div class="panel-body">
+                            <Tasks key={job.id} job={job} />
+                        </div>
+                    </Panel>
+                )}
             </div>
-        </Panel>
+            <div class="stack">
+                <Panel title="Where and what">
+                    <div class="panel-body">
+                        <Facts
+                            items={[
+                                run.model ? ['Architecture', plainValue(run.model)] : null,
+                                ['Made', <Registered run={run} />],
+                                run.dataset ? ['Dataset', <DatasetLink name={run.dataset} version={run.dataset_version} />] : null,
+                                run.epochs ? ['Epoch', `${run.epoch ?? NONE} of ${run.epochs}`] : null,
+                                ...measured(run),
+                                ['Submitted', dayTime(run.created_ms)],
+                                ['Started', run.started_ms ? dayTime(run.started_ms) : 'waits'],
+                                ['Took', run.started_ms ? span(run.started_ms, run.finished_ms, now.value) : NONE],
+                                run.code_version ? ['Code', <code>{run.code_version.slice(0, 12)}</code>] : null,
+                                run.job ? ['Job', <a href={href('jobs', { job: run.job })}>{job?.name ?? 'its tasks and logs'}</a>] : null,
+                                ['By', run.user && run.user !== run.created_by ? `${run.user}, as ${run.created_by ?? NONE}` : (run.created_by ?? NONE)],
+                                ['Run', <Id id={run.id} />],
+                            ]}
+                        />
+                    </div>
+                </Panel>
+                <Parameters run={run} />
+                <Tags run={run} />
+            </div>
+        </div>
     )
 }
 
-function RunDetail({ run }: { run: Run }) {
-    const job = jobs.data.value?.find((one) => one.id === run.job)
+/** Figures that Weir's own trainings give. */
+function measured(run: Run): ([string, ComponentChildren] | null)[] {
+    return run.kind === 'train'
+        ? [
+              ['Validation accuracy', percent(run.validation_accuracy, 2)],
+              ['Validation loss', fixed(run.validation_loss, 4)],
+              ['Training accuracy', <span title={OF_LAST_BATCHES}>{percent(run.accuracy, 2)}</span>],
+              ['Training loss', <span title={OF_LAST_BATCHES}>{fixed(run.loss, 4)}</span>],
+              ['Images/s', short(run.images_per_second)],
+          ]
+        : []
+}
+
+function System({ run, job }: { run: Run; job: Job | undefined }) {
+    const keys = curveKeys(run).filter(isSystem)
+    useEffect(() => devices.need(), [])
+    useEffect(() => devices.refresh(), [Math.floor(now.value / DEVICES_EVERY_MS)])
+    return (
+        <>
+            <SystemNow job={job} />
+            {keys.length > 0 ? (
+                <Curves run={run} keys={keys} hasSearch />
+            ) : (
+                <div class="panel">
+                    <Empty icon="nodes" title="No curves of the machine" command="mlflow.enable_system_metrics_logging()">
+                        Weir shows what the devices of a run say while it runs. Over time a program logs it through MLflow’s client:
+                    </Empty>
+                </div>
+            )}
+        </>
+    )
+}
+
+const TABS: { id: string; name: string; render: (props: { run: Run; job: Job | undefined }) => ComponentChildren }[] = [
+    { id: '', name: 'Overview', render: Overview },
+    { id: 'metrics', name: 'Metrics', render: ({ run }) => <Curves run={run} keys={curveKeys(run)} hasSearch /> },
+    { id: 'system', name: 'System', render: System },
+    { id: 'artifacts', name: 'Artifacts', render: ({ run }) => <Artifacts run={run.id} isOver={toneOf(run.status) !== 'busy'} /> },
+    { id: 'code', name: 'Code', render: CodeAndPlace },
+    {
+        id: 'log',
+        name: 'Log',
+        render: ({ job }) => <div class="panel panel-body">{job ? <Tasks key={job.id} job={job} /> : <p class="quiet">It has no job here: its program runs elsewhere, and its output is there; or the job was removed with its log.</p>}</div>,
+    },
+]
+
+function RunDetail({ run: listed }: { run: Run }) {
+    const { run, reload } = useTracked(listed)
+    const tab = TABS.find((one) => one.id === param('tab')) ?? TABS[0]!
+    const listedJob = jobs.data.value?.find((one) => one.id === run.job)
+    const wanted = !listedJob && tab.id !== '' ? run.job : null // older than the page's list, or removed
+    const older = useResource(`job ${wanted}`, async () => (wanted ? await get<Job>(`/jobs/${segment(wanted)}`).catch(() => undefined) : undefined))
+    const job = listedJob ?? older.data.value
+    const Body = tab.render
     return (
         <>
             <PageHead
                 title={<span id="run-title">{run.name}</span>}
-                crumbs={[['Runs', href('runs')]]}
+                crumbs={[['Experiments', href('experiments')], ...(run.experiment_name ? [[run.experiment_name, href(['experiments', run.experiment_name])] as [string, string]] : [])]}
                 state={
                     <>
                         <RunState run={run} />
+                        {run.deleted_ms !== null && <span class="chip">deleted</span>}
                         <span class="small muted">{leftText(run)}</span>
                     </>
                 }
@@ -164,47 +173,12 @@ function RunDetail({ run }: { run: Run }) {
                         )}
                     </>
                 }
-            />
-            {toneOf(run.status) === 'busy' && <Progress value={run.progress} label={`Progress of ${run.name}`} />}
-            <div class="grid split-r">
-                <div class="stack">
-                    <Curves key={run.id} run={run} />
-                    {job && (
-                        <Panel title="Log" window={job.name} aside={<a href={href('jobs', { job: job.id })}>Job</a>}>
-                            <div class="panel-body">
-                                <Tasks key={job.id} job={job} />
-                            </div>
-                        </Panel>
-                    )}
-                </div>
-                <div class="stack">
-                    <Panel title="Where and what">
-                        <div class="panel-body">
-                            <Facts
-                                items={[
-                                    ['Architecture', plainValue(run.model)],
-                                    ['Made', <Registered run={run} />],
-                                    ['Dataset', <DatasetLink name={run.dataset} version={run.dataset_version} />],
-                                    ['Epoch', `${run.epoch ?? NONE} of ${run.epochs ?? NONE}`],
-                                    ['Validation accuracy', percent(run.validation_accuracy, 2)],
-                                    ['Validation loss', fixed(run.validation_loss, 4)],
-                                    ['Training accuracy', <span title={OF_LAST_BATCHES}>{percent(run.accuracy, 2)}</span>],
-                                    ['Training loss', <span title={OF_LAST_BATCHES}>{fixed(run.loss, 4)}</span>],
-                                    ['Images/s', short(run.images_per_second)],
-                                    ['Submitted', dayTime(run.created_ms)],
-                                    ['Started', run.started_ms ? dayTime(run.started_ms) : 'waits'],
-                                    ['Took', run.started_ms ? span(run.started_ms, run.finished_ms, now.value) : NONE],
-                                    ['Code', run.code_version ? <code>{run.code_version.slice(0, 12)}</code> : NONE],
-                                    ['Job', run.job ? <a href={href('jobs', { job: run.job })}>{job?.name ?? 'its tasks and logs'}</a> : NONE],
-                                    ['By', run.created_by ?? NONE],
-                                    ['Run', <Id id={run.id} />],
-                                ]}
-                            />
-                        </div>
-                    </Panel>
-                    <Parameters run={run} />
-                </div>
-            </div>
+            >
+                <RunActs runs={[run]} isDeleted={run.deleted_ms !== null} onDone={reload} />
+            </PageHead>
+            <Tabs label="Parts of the run" items={TABS.map((one) => ({ name: one.name, address: hrefWith({ tab: one.id, at: '' }), isCurrent: one === tab }))} />
+            {toneOf(run.status) === 'busy' && run.progress !== null && <Progress value={run.progress} label={`Progress of ${run.name}`} />}
+            <Body run={run} job={job} />
         </>
     )
 }
@@ -215,9 +189,9 @@ function OlderRun({ id }: { id: string }) {
     if (run.error.value?.httpStatus === 404) {
         return (
             <>
-                <PageHead title="No such run" crumbs={[['Runs', href('runs')]]} />
+                <PageHead title="No such run" crumbs={[['Experiments', href('experiments')]]} />
                 <div class="panel">
-                    <Empty icon="question" title="There is no such run" more={<a href={href('runs')}>All runs</a>}>
+                    <Empty icon="question" title="There is no such run" more={<a href={href('experiments')}>All runs</a>}>
                         It may have been removed.
                     </Empty>
                 </div>
@@ -244,8 +218,8 @@ export const runScreen: Screen = {
     title: 'Run',
     icon: 'runs',
     address: 'runs/:run',
-    query: ['task'],
-    under: 'runs',
+    query: ['tab', 'task', 'at'],
+    under: 'experiments',
     load: [runs, jobs],
     render: RunPage,
 }

@@ -132,8 +132,7 @@ export const runsScreen: Screen = {
     icon: 'runs',
     address: 'runs',
     query: ['q', 'state', 'sort'],
-    group: { science: 'Build', operations: 'Build' },
+    under: 'experiments',
     load: [runs, jobs],
-    letter: 'e',
     render: Runs,
 }

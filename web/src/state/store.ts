@@ -11,6 +11,7 @@ import { auth, get, getAll, openSession, segment, send, session } from './http'
 import { RateMeter } from './rate'
 import { Resource } from './resource'
 import { Stream, type Message } from './stream'
+import { sweeps } from './sweeps'
 
 export const KEEP_EVENTS = 200
 const KEEP_ROWS = 200 // of a list, in the page
@@ -107,9 +108,15 @@ const RUN_FIELDS = ['progress', 'epoch', 'epochs', 'loss', 'accuracy', 'images_p
 
 type RunNews = Omit<Partial<Run>, 'id' | 'metrics'> & { id: string; metrics?: Metric[] }
 
+/** Who wants every change of a run, whether the page holds it or not. */
+export const runFeed = new Set<(change: Partial<Run> & { id: string }, points: Metric[]) => void>()
+
 /** Either {id, status} or {id, metrics}: the first may end the run, the second moves its numbers. */
 function onRun(message: RunNews): void {
     const { metrics, ...change } = message
+    for (const take of runFeed) {
+        take(change, metrics ?? [])
+    }
     if (!Array.isArray(metrics)) {
         update(runs, change)
         runs.refresh()
@@ -150,6 +157,7 @@ const topics: Record<string, (record: unknown) => void> = {
     },
     nodes: () => nodes.refresh(),
     deployments: () => deployments.refresh(),
+    sweeps: () => sweeps.refresh(),
 }
 
 function onMessages(messages: Message[]): void {
@@ -172,7 +180,7 @@ function onMessages(messages: Message[]): void {
 
 /** Again what was fetched before: what nobody has looked at yet is fetched when somebody does. */
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, platform]) {
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, sweeps, platform]) {
         if (resource.isWanted) {
             void resource.load()
         }

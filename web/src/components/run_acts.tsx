@@ -1,0 +1,120 @@
+/** What can be done to runs, one or several: tag, stop, delete to the bin, and back from it. */
+import { useState } from 'preact/hooks'
+import type { Run } from '../api'
+import { messageOf, segment, send } from '../state/http'
+import { ask } from './dialog'
+import { Form } from './form'
+import { Act } from './locked'
+import { is } from './state'
+import { toast } from './toast'
+
+const AT_A_TIME = 8
+
+const runWord = (n: number) => (n === 1 ? '1 run' : `${n} runs`)
+
+/** Some at a time; throws the first refusal after the others are done. */
+async function each(runs: readonly Run[], act: (run: Run) => Promise<void>): Promise<void> {
+    const left = [...runs]
+    const refused: string[] = []
+    const work = async () => {
+        for (let run = left.pop(); run !== undefined; run = left.pop()) {
+            try {
+                await act(run)
+            } catch (error) {
+                refused.push(`${run.name}: ${messageOf(error)}`)
+            }
+        }
+    }
+    await Promise.all(Array.from({ length: AT_A_TIME }, work))
+    if (refused.length > 0) {
+        throw new Error(`${refused[0]}${refused.length > 1 ? ` And ${refused.length - 1} more were refused.` : ''}`)
+    }
+}
+
+export const changeRun = (run: Run, change: object) => send('PATCH', `/runs/${segment(run.id)}`, change)
+
+function TagForm({ runs, onClose, onDone }: { runs: readonly Run[]; onClose: () => void; onDone: () => void }) {
+    return (
+        <Form
+            title={`Tag ${runWord(runs.length)}`}
+            confirm="Set the tag"
+            fields={[
+                { name: 'key', label: 'Tag' },
+                { name: 'value', label: 'Value; without one the tag is taken away', isOptional: true },
+            ]}
+            act={async ({ key = '', value = '' }) => {
+                await each(runs, (run) => changeRun(run, { tags: { [key]: value === '' ? null : value } }))
+                toast(`${key} is ${value === '' ? 'gone' : 'set'} on ${runWord(runs.length)}`)
+                onDone()
+            }}
+            onClose={onClose}
+        />
+    )
+}
+
+export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isDeleted: boolean; onDone: () => void }) {
+    const [isTagging, setTagging] = useState(false)
+    const project = runs[0]?.project
+    const running = runs.filter((run) => run.job && is(run.status, 'running'))
+    const n = runWord(runs.length)
+    const restore = () =>
+        void each(runs, (run) => changeRun(run, { lifecycle: 'active' })).then(
+            () => toast(`${n} restored`),
+            (error: unknown) => toast(messageOf(error), 'bad'),
+        ).finally(onDone)
+    return (
+        <>
+            {isDeleted ? (
+                <Act right="change runs" project={project} isSmall onClick={restore}>
+                    Restore
+                </Act>
+            ) : (
+                <>
+                    <Act right="change runs" project={project} isSmall onClick={() => setTagging(true)}>
+                        Tag
+                    </Act>
+                    {running.length > 0 && (
+                        <Act
+                            right="cancel jobs"
+                            project={project}
+                            isSmall
+                            onClick={() =>
+                                ask({
+                                    title: `Stop ${runWord(running.length)}?`,
+                                    text: <p>Their jobs are cancelled: the tasks are asked to stop and write a last checkpoint; what was logged is kept.</p>,
+                                    confirm: `Stop ${runWord(running.length)}`,
+                                    danger: true,
+                                    done: `${runWord(running.length)} will stop`,
+                                    act: () => each(running, (run) => send('POST', `/jobs/${segment(run.job!)}/cancel`)),
+                                })
+                            }
+                        >
+                            Stop
+                        </Act>
+                    )}
+                    <Act
+                        right="change runs"
+                        project={project}
+                        isSmall
+                        tone="danger"
+                        onClick={() =>
+                            ask({
+                                title: `Delete ${n}?`,
+                                text: <p>{runs.length === 1 ? `${runs[0]!.name} goes` : 'They go'} to the bin: nobody can log to a deleted run, and it can be restored from there.</p>,
+                                confirm: `Delete ${n}`,
+                                danger: true,
+                                done: `${n} deleted`,
+                                act: async () => {
+                                    await each(runs, (run) => changeRun(run, { lifecycle: 'deleted' })).finally(onDone)
+                                },
+                            })
+                        }
+                    >
+                        Delete
+                    </Act>
+                </>
+            )}
+            {isTagging && <TagForm runs={runs} onClose={() => setTagging(false)} onDone={onDone} />}
+        </>
+    )
+}
