@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/tree.h"
 
 #include <errno.h>
@@ -46,6 +47,7 @@ struct unpack {
     struct prepare *prepare;
     struct weir_client *client;
     struct code_cache cache;
+    bool has_told; /* that the server is away */
     int work_fd;
     int dir_fd;                       /* the folder of the last entry */
     char dir[WEIR_TREE_PATH_MAX + 1]; /* its path; "" is work_fd */
@@ -61,6 +63,11 @@ static weir_status get(struct unpack *u, const char *sha256, int64_t bytes, int 
         if (status == WEIR_OK || !weir_client_can_retry(status) || prepare_is_stopped(u->prepare) ||
             weir_mono_ms() >= u->prepare->deadline_ms) {
             return status;
+        }
+        if (!u->has_told) {
+            u->has_told = true;
+            weir_log(WEIR_LOG_WARN, "code_not_fetched_yet", WEIR_KV_STR("blob", sha256),
+                     WEIR_KV_STR("error", err->message));
         }
         (void)poll(NULL, 0, (int)weir_backoff_next_ms(&backoff));
     }
