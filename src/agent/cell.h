@@ -11,6 +11,9 @@
  *   - /tmp, /var/tmp and /dev/shm are the job's own, and vanish with it;
  *   - /proc shows only processes of the job.
  *
+ * The user has no account on the machine; in the cell /etc/passwd has a line for it, "weir-task",
+ * because some programs end if they find no name.
+ *
  * On disk those folders stay root's: an id-mapped mount shows root's files to the task as its own,
  * and what the task writes is root's. Where a file system has no such mounts, a folder that the
  * job alone uses is given to its user, and one that others use too to a group of all tasks, which

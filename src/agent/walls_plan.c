@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define ACCOUNTS_MAX_BYTES ((size_t)1 << 20)
+
 weir_status walls_fail(const struct walls *w, const char *what, const char *path)
 {
     return weir_error_set_errno(w->err, errno, "cannot isolate task %s: %s %s", w->task->id, what,
@@ -382,6 +384,33 @@ static weir_status plan_cache(struct walls *w)
     return plan_mount(w, w->own, &w->n_own, fd, path, MAP_SHARED, true);
 }
 
+/* The task's user has no account, and programs exist that end without one (Java's login of Hadoop): in
+ * its cell /etc/passwd has one more line. Not in images, whose own file it is. */
+static weir_status plan_account(struct walls *w, const char *work)
+{
+    static const char path[] = "/etc/passwd";
+    struct stat info;
+    char *text;
+    size_t len;
+    bool is_own = w->cell->user != geteuid();
+    if (!is_own || lstat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        weir_file_read(path, ACCOUNTS_MAX_BYTES, w->arena, &text, &len, NULL) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    char *file = weir_arena_printf(w->arena, "%.*s/passwd", (int)(strrchr(work, '/') - work), work);
+    char *all = weir_arena_printf(w->arena, "%s%sweir-task:x:%u:%u::%s:/bin/sh\n", text,
+                                  len > 0 && text[len - 1] != '\n' ? "\n" : "",
+                                  (unsigned)w->cell->user, (unsigned)w->cell->user, work);
+    WEIR_TRY(weir_file_write_atomic(file, all, strlen(all), 0644, w->err));
+    int fd = open(file, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return walls_fail(w, "cannot open", file);
+    }
+    weir_status status = plan_mount(w, w->shares, &w->n_shares, fd, path, MAP_NONE, false);
+    close(fd);
+    return status;
+}
+
 weir_status walls_plan(struct walls *w, const char *work, const struct walls_view *view)
 {
     int work_fd = open(work, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -394,6 +423,9 @@ weir_status walls_plan(struct walls *w, const char *work, const struct walls_vie
     WEIR_TRY(find_hidden(w));
     WEIR_TRY(plan_programs(w));
     WEIR_TRY(plan_common(w));
+    if (view == NULL) {
+        WEIR_TRY(plan_account(w, work));
+    }
     WEIR_TRY(plan_shares(w));
     return plan_paths(w);
 }

@@ -147,6 +147,8 @@ START_TEST(a_task_is_a_user_of_its_own_at_home_in_its_folder)
 {
     runs_well("a",
               "set -e; [ $(id -u) = 74990 ]; [ $(id -g) = 74990 ]; echo x > file; "
+              "[ $(id -un) = weir-task ]; grep -q ^root: /etc/passwd; "
+              "if echo >> /etc/passwd; then exit 9; fi 2>/dev/null; "
               "[ $(stat -c %u file) = 74990 ]; [ $HOME = $PWD ]; [ -O . ]; "
               "echo t > /tmp/t; cmp /tmp/t /var/tmp/t; echo s > /dev/shm/s; "
               "test $(ls -d /proc/[0-9]* | wc -l) -lt 5; cp file ../../ && exit 1; exit 0",
