@@ -93,6 +93,15 @@ static weir_status check_tag(const struct weir_tag *tag, struct weir_error *err)
     return mlflow_check_length("value", tag->value, TAG_VALUE_MAX_CHARACTERS, err);
 }
 
+/* A program says by an experiment's name where it works before it takes up the run that its job has
+ * made, and MLflow's client refuses a run of another experiment: so that run comes along, as long as
+ * the program has logged nothing. */
+static weir_status take_run_along(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                  int64_t experiment, struct weir_error *err)
+{
+    return call->own_run != NULL ? weir_run_move(txn, call->own_run, experiment, err) : WEIR_OK;
+}
+
 weir_status mlflow_experiment_create(struct weir_mlflow_call *call, struct weir_txn *txn,
                                      struct weir_error *err)
 {
@@ -120,6 +129,7 @@ weir_status mlflow_experiment_create(struct weir_mlflow_call *call, struct weir_
         WEIR_TRY(check_tag(&tags[i], err));
         WEIR_TRY(weir_experiment_tag(txn, id, &tags[i], call->now_ms, err));
     }
+    WEIR_TRY(take_run_along(call, txn, id, err));
     mlflow_answer(call, json_pack("{s:o}", "experiment_id", json_sprintf("%" PRId64, id)));
     return WEIR_OK;
 }
@@ -141,9 +151,9 @@ weir_status mlflow_experiment_get(struct weir_mlflow_call *call, struct weir_txn
     return answer_experiment(call, txn, &experiment, err);
 }
 
-weir_status mlflow_experiment_get_by_name(struct weir_mlflow_call *call, struct weir_txn *txn,
-                                          struct weir_error *err)
+static weir_status get_by_name_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
+    struct weir_mlflow_call *call = context;
     const char *name;
     struct weir_experiment experiment;
     WEIR_TRY(mlflow_text_required(call, "experiment_name", &name, err));
@@ -153,7 +163,17 @@ weir_status mlflow_experiment_get_by_name(struct weir_mlflow_call *call, struct 
         return weir_error_set(err, status, "Could not find experiment with name '%.300s'", name);
     }
     WEIR_TRY(status);
+    if (experiment.deleted_ms == 0) {
+        WEIR_TRY(take_run_along(call, txn, experiment.id, err));
+    }
     return answer_experiment(call, txn, &experiment, err);
+}
+
+weir_status mlflow_experiment_get_by_name(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                          struct weir_error *err)
+{
+    (void)txn;
+    return (call->own_run != NULL ? call->write : call->read)(call, get_by_name_in, call, err);
 }
 
 /* A task works inside of an experiment; it does not delete or rename one. */

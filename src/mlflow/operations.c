@@ -18,7 +18,7 @@ const struct weir_mlflow_operation mlflow_operations[] = {
      mlflow_experiment_create},
     {"GET", "mlflow/experiments/get", "experiments", "experiment_id", R(RUNS_LOOK), READ, 0, 0,
      mlflow_experiment_get},
-    {"GET", "mlflow/experiments/get-by-name", "experiments", "experiment_name", R(RUNS_LOOK), READ,
+    {"GET", "mlflow/experiments/get-by-name", "experiments", "experiment_name", R(RUNS_LOOK), NONE,
      0, 0, mlflow_experiment_get_by_name},
     {"POST", "mlflow/experiments/delete", "experiments", "experiment_id", R(RUNS_CHANGE), WRITE, 0,
      0, mlflow_experiment_delete},

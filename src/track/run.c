@@ -40,6 +40,11 @@ static const struct weir_field run_fields[] = {
 const struct weir_resource weir_run_resource = WEIR_RESOURCE("run", "runs", weir_run, run_fields);
 
 static const char sql_number[] = "SELECT number FROM runs WHERE id = :id";
+static const char sql_move[] =
+    "UPDATE runs SET experiment = :experiment WHERE id = :id AND experiment <> :experiment"
+    " AND project = (SELECT e.project FROM experiments e WHERE e.id = :experiment)"
+    " AND NOT EXISTS (SELECT 1 FROM latest_metrics m JOIN track_keys k ON k.id = m.key"
+    " WHERE m.run = runs.number AND k.name NOT LIKE 'system/%')";
 static const char sql_key[] = "SELECT id FROM track_keys WHERE name = :name";
 static const char sql_key_add[] = "INSERT INTO track_keys (name) VALUES (:name)";
 static const char sql_parameter_add[] =
@@ -66,6 +71,14 @@ weir_status weir_run_number(struct weir_txn *txn, const char *id, int64_t *out,
         weir_txn_query_int(txn, sql_number, WEIR_BINDS(WEIR_BIND_TEXT("id", id)), 0, out, err));
     return *out != 0 ? WEIR_OK
                      : weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no run \"%.256s\"", id);
+}
+
+weir_status weir_run_move(struct weir_txn *txn, const char *id, int64_t experiment,
+                          struct weir_error *err)
+{
+    return weir_txn_exec(
+        txn, sql_move,
+        WEIR_BINDS(WEIR_BIND_TEXT("id", id), WEIR_BIND_INT("experiment", experiment)), NULL, err);
 }
 
 weir_status weir_track_key(struct weir_txn *txn, const char *name, int64_t *out,

@@ -29,6 +29,13 @@ weir_status weir_run_number(struct weir_txn *txn, const char *id, int64_t *out,
 weir_status weir_run_insert(struct weir_txn *txn, const struct weir_run *run, int64_t *out_number,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Move a run to another experiment of its project, unless something was measured in it: "system/…",
+ * which the agent measures, is not counted. Else nothing is done.
+ */
+weir_status weir_run_move(struct weir_txn *txn, const char *id, int64_t experiment,
+                          struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The number of a name, which gets one. INVALID if it is empty or over WEIR_RUN_KEY_MAX. */
 weir_status weir_track_key(struct weir_txn *txn, const char *name, int64_t *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
