@@ -432,6 +432,7 @@ weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *r
     }
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, 3, NULL, err));
+    WEIR_TRY(weir_board_clear(txn, id, err));
     WEIR_TRY(weir_usage_end(txn, id, now_ms, err));
     WEIR_TRY(weir_task_devices_abandon(txn, id, err));
     return append_event(txn, &(struct weir_job){.id = (char *)id}, actor, "job_cancelled", reason,
