@@ -18,7 +18,7 @@
  *   batch    tasks that write a model's answers for the pictures of a dataset version
  *   measure  one task that measures a model, or compares two, on labelled pictures
  *   command  any program: {"argv": [...], "env": {...}, "tasks": n, "cpu_slots": n}
- *   pytorch, tensorflow  a program of that framework, whose ranks find each other
+ *   pytorch, tensorflow, mpi, spark  a program of that framework, whose ranks find each other
  */
 #ifndef WEIR_FRAMEWORK_FRAMEWORK_H
 #define WEIR_FRAMEWORK_FRAMEWORK_H

@@ -175,6 +175,31 @@ START_TEST(the_first_task_of_mpi_launches_and_the_others_serve)
 
 END_TEST
 
+START_TEST(spark_has_a_master_and_a_worker_on_each_task)
+{
+    ck_assert_int_eq(plan("spark", "{\"argv\":[\"app.py\",\"1\"],\"nodes\":2,\"cpu_slots\":3,"
+                                   "\"executor_memory\":\"512m\"}"),
+                     WEIR_OK);
+    ck_assert_uint_eq(n_launches, 2);
+    ck_assert_str_eq(launches[1].role, "server");
+    EXPECT_TOLD(
+        1, "meet.launcher",
+        "[\"./weir-spark\",\"1\",\"{{1|@address}}\",\"{{0|@address}}\",\"{{0|@port}}\",\"3\","
+        "\"512m\"]");
+    EXPECT_TOLD(1, "meet.wait", "2");
+    ck_assert_ptr_nonnull(strstr(told(0, "meet.files"), "spark-submit"));
+    static const char *const bad[] = {"1", "g", "1gb", "-1g", "1 g", "12345678g"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        ck_assert_int_eq(plan("spark", weir_arena_printf(&arena,
+                                                         "{\"argv\":[\"a\"],"
+                                                         "\"executor_memory\":\"%s\"}",
+                                                         bad[i])),
+                         WEIR_ERR_INVALID);
+    }
+}
+
+END_TEST
+
 START_TEST(tasks_of_an_array_are_alone_and_numbered)
 {
     ck_assert_int_eq(plan("command", "{\"argv\":[\"a\"],\"array\":1000,\"parallel\":8}"), WEIR_OK);
@@ -211,4 +236,5 @@ WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_
                     several_processes_and_elastic_gangs_go_through_torchrun,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,
+                    spark_has_a_master_and_a_worker_on_each_task,
                     tasks_of_an_array_are_alone_and_numbered)

@@ -16,6 +16,43 @@ PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
 ARRAY = int(os.environ.get("WEIR_ARRAY", "100"))
 TENSORFLOW = harness.ROOT / "build/venv-tf"
 
+SPARK = harness.ROOT / "build/venv-spark/lib/python3.11/site-packages/pyspark"
+COUNT = """
+import time
+from pyspark.sql import SparkSession
+context = SparkSession.builder.getOrCreate().sparkContext
+peers = lambda: context._jsc.sc().getExecutorMemoryStatus().size() - 1  # without the driver
+deadline = time.monotonic() + 60
+while peers() < 2 and time.monotonic() < deadline:
+    time.sleep(0.1)
+print("sum", context.parallelize(range(1000), 8).sum(), "of", peers(), "executors", flush=True)
+"""
+
+TRACK = """
+import json, os, urllib.error, urllib.request
+
+def ask(method, path, body=None):
+    request = urllib.request.Request(os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/" + path, method=method,
+                                     data=json.dumps(body).encode() if body is not None else None)
+    request.add_header("Authorization", "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"])
+    request.add_header("Content-Type", "application/json")
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+
+run = os.environ["MLFLOW_RUN_ID"]
+place = lambda: ask("GET", "runs/get?run_id=" + run)["run"]["info"]["experiment_id"]
+assert place() == os.environ["MLFLOW_EXPERIMENT_ID"]
+assert ask("GET", "experiments/get-by-name?experiment_name=mine")["error_code"] == "RESOURCE_DOES_NOT_EXIST"
+made = ask("POST", "experiments/create", {"name": "mine"})["experiment_id"]
+found = ask("GET", "experiments/get-by-name?experiment_name=mine")["experiment"]["experiment_id"]
+print("its run is in it:", made == found == place())
+ask("POST", "runs/log-metric", {"run_id": run, "key": "loss", "value": 1, "timestamp": 1})
+ask("POST", "experiments/create", {"name": "other"})
+print("after a metric it stays:", place() == made)
+"""
+
 TORCH = """
 import os, signal, sys
 import torch, torch.distributed as dist
@@ -150,7 +187,7 @@ class Gangs(unittest.TestCase):
         url = f"http://10.79.0.{N_NODES + 1}:{server.url.rsplit(':', 1)[1]}"
         for i in range(N_NODES):
             token = cls.weir("node", "token", "--node", f"n{i}").splitlines()[0].split()[4]
-            share = ["--share", str(TENSORFLOW)] if TENSORFLOW.exists() else []
+            share = [word for folder in (TENSORFLOW, SPARK) if folder.exists() for word in ("--share", str(folder))]
             cls.on(i, "node", "join", url, token, "--node", f"n{i}", "--dir", cls.folder(i), "--cpu-slots", "4", "--share",
                    str(server.root), *share)
         wait_until(lambda: sum(node["state"] == "ready" for node in cls.items("nodes")) == N_NODES, 30, "two nodes")
@@ -187,7 +224,11 @@ class Gangs(unittest.TestCase):
         document.write_text(json.dumps({"name": name, "kind": kind, "spec": spec, **more}))
         self.weir("job", "submit", "-f", str(document))
         job = lambda: next(job for job in self.items("jobs") if job["name"] == name)
-        wait_until(lambda: job()["state"] in ("SUCCEEDED", "FAILED"), seconds, f"the end of {name}: {job()}")
+        logs = lambda: "\n".join(log.read_text(errors="replace") for log in (self.server.state / "logs").glob("*.log"))[-6000:]
+        try:
+            wait_until(lambda: job()["state"] in ("SUCCEEDED", "FAILED"), seconds, f"the end of {name}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {job()}\n{logs()}") from None
         tasks = self.items("tasks", job()["id"], "--limit", "1024")
         logs = [self.server.state / "logs" / f"{task['id']}.{task['attempt']}.log" for task in tasks]
         text = "\n".join(log.read_text(errors="replace") for log in logs if log.exists())
@@ -256,6 +297,21 @@ class Gangs(unittest.TestCase):
     def test_mpich_starts_its_proxies_through_the_server(self):
         self.message("mpicc.mpich", "mpiexec.mpich", {"mpi": "mpich", "nodes": 2, "processes_per_node": 2, "cpu_slots": 3})
 
+    def test_spark_counts_over_two_workers(self):
+        self.needs(SPARK / "bin/spark-submit", "Spark (build/venv-spark)")
+        job, tasks, log = self.run_job("counting", "spark", {
+            "argv": ["count.py"], "files": {"count.py": COUNT}, "nodes": 2, "cpu_slots": 3, "cores": 1, "executor_memory": "512m",
+            "env": {"SPARK_HOME": str(SPARK), "PYSPARK_PYTHON": PYTHON,
+                    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}}, seconds=300)
+        self.assertEqual(job["state"], "SUCCEEDED", log[-3000:])
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        self.assertIn("sum 499500 of 2 executors", log)
+
+    def test_a_node_without_spark_says_so(self):
+        job, _, log = self.run_job("no-spark", "spark", {"argv": ["a.py"], "env": {"SPARK_HOME": "/nowhere"}})
+        self.assertEqual(job["state"], "FAILED")
+        self.assertIn("this node has no Spark", job["reason"])
+
     def test_tasks_of_an_array_are_on_their_own(self):
         job, tasks, log = self.run_job("many", "command", {
             "argv": ["sh", "-c", "echo part $WEIR_ARRAY_INDEX of $WEIR_ARRAY_SIZE; "
@@ -265,6 +321,13 @@ class Gangs(unittest.TestCase):
         self.assertEqual(sorted(line for line in log.splitlines() if line), sorted(f"part {i} of {ARRAY}" for i in range(ARRAY)))
         self.assertEqual([task["attempt"] for task in tasks if task["attempt"] != 1], [2])
         self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+
+    def test_a_run_goes_to_the_experiment_that_its_program_names(self):
+        """What mlflow.set_experiment and then mlflow.start_run ask of the server."""
+        job, _, log = self.run_job("named", "command", {"argv": [PYTHON, "track.py"], "files": {"track.py": TRACK}})
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertIn("its run is in it: True", log)
+        self.assertIn("after a metric it stays: True", log)
 
     def test_a_program_is_told_its_run_and_where_to_track(self):
         job, tasks, log = self.run_job("told", "command", {
