@@ -13,6 +13,24 @@ static const char *folder_at(struct cli_call *call, const char *document, const 
                                        given);
 }
 
+weir_status apply_code_send_one(struct cli_call *call, const char *path, const char *project,
+                                const char *place, json_t *spec, struct weir_error *err)
+{
+    const char *given = json_string_value(json_object_get(spec, "code"));
+    if (given == NULL) {
+        return WEIR_OK;
+    }
+    json_t *code = json_object();
+    weir_status status = code_send_folder(call, folder_at(call, path, given),
+                                          project != NULL ? project : "default", code, err);
+    if (status != WEIR_OK) {
+        json_decref(code);
+        return weir_error_prefix(err, "%s.code: ", place);
+    }
+    json_object_set_new(spec, "code", code);
+    return WEIR_OK;
+}
+
 weir_status apply_code_send(struct cli_call *call, const char *path, json_t *document,
                             struct weir_error *err)
 {
@@ -22,19 +40,9 @@ weir_status apply_code_send(struct cli_call *call, const char *path, json_t *doc
     size_t i;
     json_array_foreach(pipelines, i, pipeline)
     {
-        json_t *parameters = json_object_get(pipeline, "parameters");
-        const char *given = json_string_value(json_object_get(parameters, "code"));
-        if (given == NULL) {
-            continue;
-        }
-        json_t *code = json_object();
-        weir_status status = code_send_folder(call, folder_at(call, path, given),
-                                              project != NULL ? project : "default", code, err);
-        if (status != WEIR_OK) {
-            json_decref(code);
-            return weir_error_prefix(err, "$.pipelines[%zu].parameters.code: ", i);
-        }
-        json_object_set_new(parameters, "code", code);
+        const char *place = weir_arena_printf(call->arena, "$.pipelines[%zu].parameters", i);
+        WEIR_TRY(apply_code_send_one(call, path, project, place,
+                                     json_object_get(pipeline, "parameters"), err));
     }
     return WEIR_OK;
 }

@@ -1,5 +1,5 @@
 /**
- * Folders that an ION's document names: `code: ./src` in the parameters of a program is a folder here,
+ * Folders that a document names: `code: ./src` in what an ION or a sweep says of a program is a folder here,
  * which the server does not see. It is sent, as `weir job run` sends one, and its list stands in the
  * document instead.
  */
@@ -8,6 +8,16 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+
+/**
+ * Send the folder that a program's specification names, if it does, and change the specification.
+ * @param path   The document's file, from whose folder the path is; "-": from this one.
+ * @param place  Where the specification stands, for messages: "$.job.spec".
+ * @return as code_send_folder, with the place of the folder in front.
+ */
+weir_status apply_code_send_one(struct cli_call *call, const char *path, const char *project,
+                                const char *place, json_t *spec,
+                                struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
  * Send what the document's pipelines name, and change the document.

@@ -1,4 +1,5 @@
 /** weir sweep run, list, get, stop, delete: many trials of one job, each with other parameters. */
+#include "cli/apply_code.h"
 #include "cli/find.h"
 #include "cli/noun.h"
 
@@ -102,7 +103,17 @@ static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
     const struct sweep_options *options = call->options;
     json_t *document, *answer;
     WEIR_TRY(read_document(call, call->words[0], &document, err));
-    weir_status status =
+    json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
+    const char *project = json_string_value(json_object_get(document, "project"));
+    weir_status status = cli_connect(call, err);
+    if (status == WEIR_OK) {
+        status = apply_code_send_one(call, call->words[0], project, "$.job.spec", spec, err);
+    }
+    if (status != WEIR_OK) {
+        json_decref(document);
+        return status;
+    }
+    status =
         cli_rest(call, "POST", options->is_dry_run ? "/api/v1/sweeps?dry_run=1" : "/api/v1/sweeps",
                  document, &answer, err);
     json_decref(document);

@@ -111,6 +111,19 @@ class Swept(unittest.TestCase):
         self.assertEqual(self.server.get("/sweeps")["items"], [])
         self.assertEqual(len(self.server.get("/runs")["items"]), 9)
 
+    def test_a_folder_beside_the_document_travels_with_the_sweep(self):
+        folder = self.server.root / "project/src"
+        folder.mkdir(parents=True)
+        (folder / "try.sh").write_text(
+            'curl -s -f -H "Authorization: Bearer $(cat token)" -d "{\\"metrics\\":[{\\"key\\":\\"loss\\",\\"step\\":1,\\"value\\":$1}]}" '
+            "$WEIR_SERVER/api/v1/runs/$WEIR_RUN/metrics\n")
+        document = {"name": "coded", "job": {"kind": "command", "spec": {"code": "./src", "argv": ["sh", "try.sh", "{{x}}"]}},
+                    "parameters": {"x": [3, 1, 2]}, "goal": {"metric": "loss", "direction": "minimize"}, "method": {"kind": "grid"}}
+        (folder.parent / "sweep.json").write_text(json.dumps(document))
+        self.server.weir("sweep", "run", str(folder.parent / "sweep.json"), "--follow")
+        [sweep] = self.server.get("/sweeps")["items"]
+        self.assertEqual((sweep["state"], sweep["best"], sweep["best_value"]), ("SUCCEEDED", 2, 1))
+
     def test_who_stops_a_sweep_gets_what_it_has(self):
         sweep = self.server.post("/sweeps", document("long", self.work, steps=100000, trials=9, parallel=3))
         wait_until(lambda: self.sweep(sweep["id"])["best"], 30, "a first value")
