@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import fake_data as made
 import fake_ion
 import fake_serve
+import fake_service
 import fake_share
 import fake_sweep
 import fake_track
@@ -68,10 +69,10 @@ class State:
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
         self.began = time.time() - 100
-        self.served, self.deployments, self.blobs, self.asked = {}, [], {}
+        self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
-        self.sweeps, self.trials = [], {}, []
+        self.sweeps, self.trials, self.services = [], {}, []
         self.many, self.searches, self.experiment_tags = None, [], {}
         self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
@@ -160,6 +161,7 @@ class State:
                            "actor": "admin", "message": "admin logged in from 127.0.0.1", "data": None})
         fake_serve.fill(self)
         fake_sweep.fill(self)
+        fake_service.fill(self)
         self.alerts += [
             self.alert("drift", f"ion/{made.ION}", "open", now - 700, DRIFT),
             self.alert("node_lost", "node/rack1-b", "acknowledged", now - 4000, "rack1-b was not heard of for 60 s"),
@@ -466,7 +468,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_share, fake_serve, fake_track, fake_sweep):
+        for part in (fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found
@@ -624,7 +626,8 @@ class Handler(BaseHTTPRequestHandler):
             shared = fake_share.change(self.state, self.command, parts, document) or fake_track.change(self.state, self.command, parts, document)
             wrong = fake_sweep.problem(document) if parts == ["sweeps"] else None
             if shared is None and wrong is None:
-                shared = fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query)
+                shared = fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query) or fake_service.change(
+                    self.state, self.command, parts, document, f"http://{self.headers['Host']}")
         if wrong is not None:
             self.error(400, "INVALID", wrong)
             return

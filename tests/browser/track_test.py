@@ -303,4 +303,53 @@ class SweepTest(WithPage):
         self.assertEqual(self.state.requests[-1][:2], ("POST", "/api/v1/sweeps/sweep-of-the-page/stop"))
 
 
-CASES = [SweepTest, ExperimentTest, ManyRunsTest, TrackedRunTest, CompareTest]
+class NotebookTest(WithPage):
+    def row(self, name):
+        return self.page.one(f'[data-row="id-of-{name}"]').text
+
+    def test_notebooks_say_who_has_them_and_how_long_they_were_not_used(self):
+        page = self.page
+        page.go("notebooks")
+        page.has_text(".page-head .sub", "3 run")
+        self.assertIn("in use", self.row("notebook"))
+        self.assertIn("idle 3 h", self.row("explore"))
+        self.assertTrue(page.all('[data-row="id-of-explore"] .tone-warn'), "idle for more than an hour is amber")
+        self.assertNotIn("Open", self.row("explore"), "it is another's, who has not shared it")
+        self.assertIn("Open", self.row("board"))
+        self.assertIn("idle for 8 h", self.row("old"))
+
+    def test_a_notebook_is_opened_by_a_ticket_in_a_tab_of_its_own(self):
+        page = self.page
+        page.go("notebooks")
+        page.one('[data-row="id-of-notebook"]')
+        here = page.driver.current_window_handle
+        page.button("Open notebook").click()
+        page.until(lambda: len(page.driver.window_handles) == 2, "another tab")
+        page.driver.switch_to.window(next(one for one in page.driver.window_handles if one != here))
+        page.until(lambda: "ticket=1" in page.driver.current_url, "the notebook's address")
+        page.driver.close()
+        page.driver.switch_to.window(here)
+        self.assertEqual(self.last_request()[:2], ("POST", "/api/v1/services/id-of-notebook/ticket"))
+
+    def test_a_notebook_is_started_stopped_and_comes_back(self):
+        page = self.page
+        page.go("notebooks")
+        page.button("Start a notebook").click()
+        field = page.one('dialog input[name="name"]')
+        field.clear()
+        field.send_keys("fresh")
+        page.one('dialog input[name="gpus"]').send_keys("1")
+        page.one('dialog input[name="python"]').send_keys("torch matplotlib")
+        page.button("Start the notebook", "dialog").click()
+        page.until(lambda: page.all('[data-row="id-of-fresh"]'), "the notebook")
+        self.assertEqual(json.loads(self.last_request()[3]), {"name": "fresh", "project": "default", "kind": "notebook", "is_shared": False,
+                                                              "spec": {"python": "torch\nmatplotlib\n", "resources": {"accelerators": 1}}})
+        page.button("Stop notebook").click()
+        page.has_text("dialog", "Its folder stays")
+        page.button("Stop the notebook", "dialog").click()
+        page.until(lambda: "stopped" in self.row("notebook"), "it to stop")
+        page.button("Start notebook").click()
+        page.until(lambda: "starting" in self.row("notebook"), "it to come back")
+
+
+CASES = [NotebookTest, SweepTest, ExperimentTest, ManyRunsTest, TrackedRunTest, CompareTest]

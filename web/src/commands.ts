@@ -6,6 +6,7 @@ export const COMMANDS = {
     createDataset: 'weir dataset create NAME --path DIR',
     trackedJob: 'weir job run NAME -- python3 train.py',
     sweep: 'weir sweep run sweep.yaml',
+    notebook: 'weir notebook start',
     train: 'weir job submit -f job.yaml',
     joinNode: 'weir node join URL TOKEN',
     pushModel: 'weir model push NAME FILE',

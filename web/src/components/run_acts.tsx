@@ -1,7 +1,9 @@
 /** What can be done to runs, one or several: tag, stop, delete to the bin, and back from it. */
 import { useState } from 'preact/hooks'
 import type { Run } from '../api'
-import { messageOf, segment, send } from '../state/http'
+import { call, messageOf, segment, send } from '../state/http'
+import { go, href } from '../state/route'
+import { services } from '../state/services'
 import { ask } from './dialog'
 import { Form } from './form'
 import { Act } from './locked'
@@ -32,6 +34,17 @@ async function each(runs: readonly Run[], act: (run: Run) => Promise<void>): Pro
 }
 
 export const changeRun = (run: Run, change: object) => send('PATCH', `/runs/${segment(run.id)}`, change)
+
+/** A service that shows them; it is opened from the list of notebooks once it runs. */
+async function tensorboard(runs: readonly Run[]): Promise<void> {
+    try {
+        await call('POST', '/services', { name: `tensorboard-${runs[0]!.id.slice(-6).toLowerCase()}`, kind: 'tensorboard', project: runs[0]!.project, runs: runs.map((run) => run.id) })
+        await services.load()
+        go(href('notebooks', { kind: 'tensorboard' }))
+    } catch (error) {
+        toast(messageOf(error), 'bad')
+    }
+}
 
 function TagForm({ runs, onClose, onDone }: { runs: readonly Run[]; onClose: () => void; onDone: () => void }) {
     return (
@@ -72,6 +85,9 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
                 <>
                     <Act right="change runs" project={project} isSmall onClick={() => setTagging(true)}>
                         Tag
+                    </Act>
+                    <Act right="change services" project={project} isSmall title="Start TensorBoard on what was logged of them" onClick={() => void tensorboard(runs)}>
+                        TensorBoard
                     </Act>
                     {running.length > 0 && (
                         <Act

@@ -22,6 +22,7 @@ import { jobsScreen } from './jobs'
 import { modelsScreen } from './models'
 import { nodeScreen } from './node'
 import { nodesScreen } from './nodes'
+import { notebooksScreen } from './notebooks'
 import { peopleScreen } from './people'
 import { queuesScreen } from './queues'
 import { runScreen } from './run'
@@ -47,6 +48,7 @@ export const screens: readonly Screen[] = [
     runsScreen,
     runScreen,
     sweepsScreen,
+    notebooksScreen,
     sweepScreen,
     nodesScreen,
     nodeScreen,

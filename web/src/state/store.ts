@@ -11,6 +11,7 @@ import { auth, get, getAll, openSession, segment, send, session } from './http'
 import { RateMeter } from './rate'
 import { Resource } from './resource'
 import { Stream, type Message } from './stream'
+import { services } from './services'
 import { sweeps } from './sweeps'
 
 export const KEEP_EVENTS = 200
@@ -147,6 +148,7 @@ const topics: Record<string, (record: unknown) => void> = {
     runs: (record) => onRun(record as RunNews),
     jobs: (record) => {
         update(jobs, record as Job)
+        services.refresh()
         ions.refresh()
     },
     alerts: (record) => onAlert(record as Alert),
@@ -180,7 +182,7 @@ function onMessages(messages: Message[]): void {
 
 /** Again what was fetched before: what nobody has looked at yet is fetched when somebody does. */
 function loadAll(): void {
-    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, sweeps, platform]) {
+    for (const resource of [ions, runs, jobs, alerts, events, models, nodes, datasets, deployments, sweeps, services, platform]) {
         if (resource.isWanted) {
             void resource.load()
         }
