@@ -152,6 +152,16 @@ static void exchange_destroy(struct http_exchange *x)
     free(x);
 }
 
+void exchange_reap(struct weir_http_server *server)
+{
+    struct http_exchange *x = atomic_exchange(&server->ended, NULL);
+    while (x != NULL) {
+        struct http_exchange *next = x->next;
+        exchange_destroy(x);
+        x = next;
+    }
+}
+
 void exchange_completed(void *context, struct MHD_Connection *connection, void **slot,
                         enum MHD_RequestTerminationCode why)
 {
@@ -163,6 +173,15 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
         return;
     }
     *slot = NULL;
+    if (x->is_upgraded) {
+        /* libmicrohttpd holds a lock of its own here, which is taken under ours elsewhere: nothing may
+         * be waited for. What there was to count, weir_http_upgraded_close has. */
+        struct http_exchange *first = atomic_load(&server->ended);
+        do {
+            x->next = first;
+        } while (!atomic_compare_exchange_weak(&server->ended, &first, x));
+        return;
+    }
     watch_expect(x, true, false);
     pthread_mutex_lock(&server->lock);
     if (x->response.kind == ANSWER_EVENTS) {

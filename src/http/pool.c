@@ -405,6 +405,12 @@ static void *timer_main(void *context)
     int64_t next_watch_ms = weir_mono_ms() + WATCH_INTERVAL_MS;
     pthread_mutex_lock(&server->lock);
     while (!server->is_shutdown) {
+        pthread_mutex_unlock(&server->lock);
+        exchange_reap(server);
+        pthread_mutex_lock(&server->lock);
+        if (server->is_shutdown) {
+            break; /* meanwhile */
+        }
         int64_t now = weir_mono_ms();
         if (now >= next_watch_ms) {
             cut_slow(server, now);

@@ -166,6 +166,7 @@ static void destroy(struct weir_http_server *server)
 {
     pool_stop(server);
     stop_daemons(server);
+    exchange_reap(server);
     peers_free(server);
     free(server->io);
     if (server->acceptor.wake_fd >= 0) {

@@ -106,6 +106,7 @@ struct http_exchange {
     uint64_t n_reserved_bytes;    /* of the bodies in flight: this one's part */
 
     bool is_held;              /* suspended for a pipe, whose lock it is under */
+    bool is_upgraded;          /* the connection is somebody else's */
     bool is_counted_later;     /* in n_later, until a call of the handler ends otherwise */
     bool is_later;             /* a handle is out; lock */
     bool is_resumed;           /* it came back before the handler returned; lock */
@@ -181,6 +182,7 @@ struct weir_http_server {
     pthread_cond_t timer_ready; /* next_deadline_ms became earlier, or is_shutdown */
     pthread_cond_t idle;        /* n_inflight, n_later or n_upgraded became 0 */
     struct http_list queue, waiting;
+    _Atomic(struct http_exchange *) ended; /* upgraded ones that are over: see exchange_completed */
     struct http_watch *watches;
     struct http_peer *peers[PEER_BUCKETS];
     uint64_t n_body_bytes; /* of all bodies in memory */
@@ -235,6 +237,8 @@ enum MHD_Result exchange_access(void *server, struct MHD_Connection *connection,
                                 size_t *upload_len, void **exchange);
 void exchange_completed(void *server, struct MHD_Connection *connection, void **exchange,
                         enum MHD_RequestTerminationCode why);
+/** Free those of `ended`; any thread, one at a time, without the lock. */
+void exchange_reap(struct weir_http_server *server);
 void connection_notify(void *server, struct MHD_Connection *connection, void **watch,
                        enum MHD_ConnectionNotificationCode code);
 /** The watch of a connection expects headers, a body, or (is_reading false) nothing. */

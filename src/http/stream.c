@@ -143,6 +143,7 @@ weir_status weir_http_response_foreign_header(struct weir_http_response *respons
 /* ---- upgrades ---------------------------------------------------------------------------------- */
 
 struct weir_http_upgraded {
+    struct http_exchange *x; /* until it is closed */
     struct weir_http_server *server;
     struct MHD_UpgradeResponseHandle *handle;
 };
@@ -156,10 +157,12 @@ static void on_upgrade(void *context, struct MHD_Connection *connection, void *e
     (void)exchange;
     struct http_exchange *x = context;
     struct weir_http_upgraded *upgraded = weir_xalloc(sizeof *upgraded);
-    *upgraded = (struct weir_http_upgraded){x->server, handle};
+    *upgraded = (struct weir_http_upgraded){x, x->server, handle};
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     pthread_mutex_lock(&x->server->lock);
     x->server->n_upgraded++;
+    x->is_upgraded = true;
+    x->watch = NULL; /* it goes with the connection, which is not ours any more */
     pthread_mutex_unlock(&x->server->lock);
     x->response.upgrade_fn(x->response.stream_state, upgraded, fd, extra, extra_len);
 }
@@ -178,10 +181,23 @@ void weir_http_response_upgrade(struct weir_http_response *response, const char 
 void weir_http_upgraded_close(struct weir_http_upgraded *upgraded)
 {
     struct weir_http_server *server = upgraded->server;
+    struct http_exchange *x = upgraded->x;
+    void (*end_fn)(void *state) = x->request.end_fn;
+    void *state = x->request.state;
+    x->request.end_fn = NULL;
+    pthread_mutex_lock(&server->lock);
+    server->n_inflight -= x->is_accepted;
+    x->is_accepted = false;
+    pthread_mutex_unlock(&server->lock);
+    /* From here on the exchange may be freed: exchange_completed. */
     (void)MHD_upgrade_action(upgraded->handle, MHD_UPGRADE_ACTION_CLOSE);
     free(upgraded);
+    if (end_fn != NULL) {
+        end_fn(state);
+    }
     pthread_mutex_lock(&server->lock);
-    if (--server->n_upgraded == 0) {
+    server->n_upgraded--;
+    if (server->n_upgraded == 0 || server->n_inflight == 0) {
         pthread_cond_broadcast(&server->idle);
     }
     pthread_mutex_unlock(&server->lock);

@@ -37,6 +37,7 @@ struct work {
     struct weir_http_upgraded *upgraded;
     struct weir_relay relay;
     uint64_t n_seen;
+    int epoll_fd; /* watches its descriptors */
     struct work *next;
 };
 
@@ -118,6 +119,8 @@ static void finish(struct work *w, weir_status status, const char *message)
         w->fd = -1;
     }
     if (has_relay) {
+        /* It is closed by another thread, later: no event of it may come until then. */
+        (void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, w->relay.fds[0], NULL);
         weir_relay_fini(&w->relay);
         weir_http_upgraded_close(w->upgraded);
     }
@@ -161,7 +164,8 @@ static void begin(struct websockets *ws, struct exchange *x)
     struct sockaddr_storage address;
     socklen_t len = 0;
     struct work *w = weir_xalloc(sizeof *w);
-    *w = (struct work){.x = x, .fd = -1, .due_ms = weir_mono_ms() + HANDSHAKE_MS};
+    *w = (struct work){
+        .x = x, .fd = -1, .epoll_fd = ws->epoll_fd, .due_ms = weir_mono_ms() + HANDSHAKE_MS};
     weir_buf_init(&w->request, 2 * RULES_HEAD_MAX_BYTES);
     weir_buf_init(&w->got, GOT_MAX_BYTES);
     w->next = ws->works;
