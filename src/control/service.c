@@ -97,8 +97,12 @@ static weir_status start_job(struct control *control, struct weir_txn *txn,
                               service->name);
     }
     char *path = path_of(control, service, has_domain);
-    json_t *port = json_pack("{s:s,s:s,s:I,s:s}", "id", service->id, "secret", service->secret,
-                             "port", (json_int_t)service->port, "path", path);
+    const char *runs =
+        json_string_value(json_object_get(json_object_get(spec, "env"), "WEIR_RUNS"));
+    bool has_runs = strcmp(service->kind, "tensorboard") == 0 && runs != NULL;
+    json_t *port =
+        json_pack("{s:s,s:s,s:I,s:s,s:s*}", "id", service->id, "secret", service->secret, "port",
+                  (json_int_t)service->port, "path", path, "runs", has_runs ? runs : NULL);
     const struct control_job wanted = {.name = service->name,
                                        .project = service->project,
                                        .kind = "command",
@@ -166,6 +170,24 @@ static weir_status make_new(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* Runs whose measurements its task will read (api/scope.c): the project's own, which the caller sees. */
+static weir_status check_runs(struct control *control, struct weir_txn *txn,
+                              const struct control_service *wanted, struct weir_error *err)
+{
+    struct weir_run run;
+    for (size_t i = 0; i < json_array_size(wanted->runs); i++) {
+        const char *id = json_string_value(json_array_get(wanted->runs, i));
+        if (id == NULL ||
+            weir_txn_get(txn, &weir_run_resource, id, control->arena, &run, NULL) != WEIR_OK ||
+            run.project == NULL || strcmp(run.project, wanted->project) != 0) {
+            return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                  "$.runs[%zu]: project %s has no run \"%.60s\"", i,
+                                  wanted->project, id != NULL ? id : "");
+        }
+    }
+    return WEIR_OK;
+}
+
 /* Fill in what is asked for now. */
 static weir_status fill(struct control *control, const struct control_service *wanted,
                         const struct control_service_kind *kind, struct weir_service *service,
@@ -195,6 +217,7 @@ weir_status control_service_put(struct control *control, struct weir_txn *txn,
     struct weir_service_look look = {0};
     char *id;
     WEIR_TRY(check_wanted(wanted, &kind, err));
+    WEIR_TRY(check_runs(control, txn, wanted, err));
     WEIR_TRY(weir_service_find(txn, wanted->project, wanted->name, control->arena, &id, err));
     bool is_new = id == NULL;
     if (is_new) {

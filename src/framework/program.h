@@ -104,7 +104,7 @@ void program_meet_file(json_t *definition, const char *name, const char *text);
 void program_meet_launcher(json_t *definition, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** The service that a specification is of: {"id", "secret", "port", "path", "folder"}. */
+/** The service that a specification is of: {"id", "secret", "port", "path"}, and for TensorBoard "runs". */
 #define PROGRAM_SERVICE "service"
 
 /** Set a variable of a definition's environment, over what the user gave. */

@@ -1,4 +1,4 @@
-/** What tasks leave in the state folder: checkpoints, rendezvous, results, replicas, logs. */
+/** What tasks leave in the state folder: checkpoints, rendezvous, results, replicas, services, logs. */
 #include "retain/retain_private.h"
 
 #include "base/file.h"
@@ -27,6 +27,8 @@ static const char sql_job[] = "SELECT state, finished_ms FROM jobs WHERE id = :i
 static const char sql_log_needed[] =
     "SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :id"
     " AND t.attempt = :attempt AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
+
+static const char sql_service[] = "SELECT count(*) FROM services WHERE id = :id";
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -196,6 +198,18 @@ static weir_status judge_log(struct weir_txn *txn, const struct retain_look *loo
     return WEIR_OK;
 }
 
+/* The folder of a service that runs or may be started again stays. */
+static weir_status judge_service(struct weir_txn *txn, const struct retain_look *look,
+                                 const struct entry *entry, struct weir_error *err)
+{
+    int64_t n;
+    WEIR_TRY(weir_txn_query_int(txn, sql_service,
+                                WEIR_BINDS(WEIR_BIND_TEXT("id", entry->item->name)), 0, &n, err));
+    entry->item->time_ms = entry->mtime_ms;
+    entry->item->is_needed = n > 0 || look->now_ms - entry->mtime_ms < UNKNOWN_KEEP_MS;
+    return WEIR_OK;
+}
+
 /* Whoever sends may be between two parts. */
 static weir_status judge_parts(struct weir_txn *txn, const struct retain_look *look,
                                const struct entry *entry, struct weir_error *err)
@@ -231,6 +245,7 @@ static const struct folder {
     {WEIR_RETAIN_RESULTS, "results", judge_by_job},
     {WEIR_RETAIN_REPLICAS, "replicas", judge_replica},
     {WEIR_RETAIN_SANDBOXES, "sandbox", judge_by_job},
+    {WEIR_RETAIN_SERVICES, "services", judge_service},
     {WEIR_RETAIN_LOGS, "logs", judge_log},
     {WEIR_RETAIN_PICTURES, "pictures", judge_pack},
 };

@@ -51,6 +51,7 @@ const struct retain_ops retain_ops[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_REPLICAS] = FOLDERS,
     [WEIR_RETAIN_PARTS] = FOLDERS,
     [WEIR_RETAIN_SANDBOXES] = FOLDERS,
+    [WEIR_RETAIN_SERVICES] = FOLDERS,
     [WEIR_RETAIN_LOGS] = FOLDERS,
     [WEIR_RETAIN_PICTURES] = FOLDERS,
     [WEIR_RETAIN_BLOBS] = {retain_blobs_sweep, retain_blobs_measure, 60 * MINUTE_MS},
