@@ -86,7 +86,7 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
                     <Act right="change runs" project={project} isSmall onClick={() => setTagging(true)}>
                         Tag
                     </Act>
-                    <Act right="change services" project={project} isSmall title="Start TensorBoard on what was logged of them" onClick={() => void tensorboard(runs)}>
+                    <Act right="submit jobs" project={project} isSmall title="Start TensorBoard on what was logged of them" onClick={() => void tensorboard(runs)}>
                         TensorBoard
                     </Act>
                     {running.length > 0 && (

@@ -323,7 +323,7 @@ function Views({ experiment }: { experiment: Experiment }) {
                     </li>
                 ))}
                 <li>
-                    <Act right="change runs" project={experiment.project} isSmall onClick={() => setOpen(true)}>
+                    <Act right="change experiments" project={experiment.project} isSmall onClick={() => setOpen(true)}>
                         Save this view
                     </Act>
                 </li>
@@ -349,7 +349,7 @@ function NewExperiment() {
     const [isOpen, setOpen] = useState(false)
     return (
         <>
-            <Act right="change runs" project={project.value} isSmall onClick={() => setOpen(true)}>
+            <Act right="change experiments" project={project.value} isSmall onClick={() => setOpen(true)}>
                 New experiment
             </Act>
             {isOpen && (

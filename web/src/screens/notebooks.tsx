@@ -66,13 +66,13 @@ function Acts({ one }: { one: Service }) {
     return (
         <span class="row acts">
             {is(one.state, 'running') && one.is_mine && one.url && (
-                <Act right="open services" project={one.project} isSmall tone="primary" onClick={() => void open(one)}>
+                <Act right="submit jobs" project={one.project} isSmall tone="primary" onClick={() => void open(one)}>
                     Open<span class="hidden"> {one.name}</span>
                 </Act>
             )}
             {runs(one) && (
                 <Act
-                    right="change services"
+                    right="cancel jobs"
                     project={one.project}
                     isSmall
                     onClick={() =>
@@ -93,11 +93,11 @@ function Acts({ one }: { one: Service }) {
             )}
             {is(one.state, 'stopped', 'failed') && (
                 <>
-                    <Act right="change services" project={one.project} isSmall onClick={() => void act(one, 'start', `${one.name} starts`)}>
+                    <Act right="submit jobs" project={one.project} isSmall onClick={() => void act(one, 'start', `${one.name} starts`)}>
                         Start<span class="hidden"> {one.name}</span>
                     </Act>
                     <Act
-                        right="change services"
+                        right="submit jobs"
                         project={one.project}
                         isSmall
                         tone="danger"
@@ -214,10 +214,10 @@ function Notebooks() {
     return (
         <>
             <PageHead title="Notebooks" sub={`${n} ${n === 1 ? 'runs' : 'run'} · each has a folder that stays when it stops`}>
-                <Act right="change services" project={project.value} onClick={() => setStarting('service')}>
+                <Act right="submit jobs" project={project.value} onClick={() => setStarting('service')}>
                     Start a service
                 </Act>
-                <Act right="change services" project={project.value} tone="primary" onClick={() => setStarting('notebook')}>
+                <Act right="submit jobs" project={project.value} tone="primary" onClick={() => setStarting('notebook')}>
                     Start a notebook
                 </Act>
             </PageHead>
