@@ -170,6 +170,12 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
 static weir_status parse(struct translated *translated, struct weir_error *err)
 {
     struct api_call *call = translated->call;
+    if ((translated->mlflow.operation->flags & WEIR_MLFLOW_BATCH) != 0) {
+        translated->mlflow.batch = weir_mlflow_scan_batch(call->request, call->arena);
+        if (translated->mlflow.batch != NULL) {
+            return WEIR_OK;
+        }
+    }
     bool has_body = strcmp(call->request->method, "GET") != 0 &&
                     strcmp(call->request->method, "HEAD") != 0 &&
                     (call->route->flags & API_UPLOAD) == 0;

@@ -172,6 +172,13 @@ weir_status mlflow_read_cursor(const struct weir_mlflow_call *call, const char *
 
 /* ---- what a call may see (find.c) -------------------------------------------------------------- */
 
+/** The usual body of log-batch. */
+struct mlflow_batch {
+    const char *run_id;
+    struct weir_metric *metrics; /**< Checked. */
+    size_t n;
+};
+
 /** A run with its number. */
 struct mlflow_run {
     int64_t number;

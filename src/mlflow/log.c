@@ -279,6 +279,13 @@ weir_status mlflow_log_batch(struct weir_mlflow_call *call, struct weir_txn *txn
                               "request of size %zu.",
                               BATCH_MAX_BYTES, call->request->body_len);
     }
+    if (call->batch != NULL) {
+        log = (struct log){.call = call,
+                           .run_id = call->batch->run_id,
+                           .metrics = call->batch->metrics,
+                           .n_metrics = call->batch->n};
+        return run_log(&log, err);
+    }
     WEIR_TRY(begin(call, &log, err));
     WEIR_TRY(read_metrics(call, &log, err));
     WEIR_TRY(mlflow_tags(call, "params", &log.parameters, &log.n_parameters, err));

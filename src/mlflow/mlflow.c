@@ -158,6 +158,9 @@ const char *weir_mlflow_name(const struct weir_mlflow_call *call)
 {
     const char *name = NULL;
     struct weir_error ignored;
+    if (call->batch != NULL) {
+        return call->batch->run_id;
+    }
     if (call->operation->name == NULL ||
         mlflow_text(call, call->operation->name, &name, &ignored) != WEIR_OK) {
         return NULL;

@@ -37,6 +37,7 @@ enum weir_mlflow_flags {
     WEIR_MLFLOW_ASKS = 1 << 1,   /**< Changes nothing, though its method is POST. */
     WEIR_MLFLOW_UPLOAD = 1 << 2, /**< Its body is bytes, to a file, with their SHA-256. */
     WEIR_MLFLOW_NOTIFY = 1 << 3, /**< The engine should look after it. */
+    WEIR_MLFLOW_BATCH = 1 << 4,  /**< Its body may be a batch (weir_mlflow_scan_batch). */
 };
 
 struct weir_mlflow_call;
@@ -70,7 +71,8 @@ struct weir_mlflow_call {
     struct weir_http_request *request;
     struct weir_http_response *response;
     struct weir_arena *arena;
-    json_t *body; /**< A JSON object; NULL with GET and uploads. */
+    json_t *body;               /**< A JSON object; NULL with GET and uploads. */
+    struct mlflow_batch *batch; /**< Of weir_mlflow_scan_batch; then there is no `body`. */
     const char *rest;
 
     const char *actor;
@@ -116,6 +118,10 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
  *  @return INVALID, LIMIT. */
 weir_status weir_mlflow_parse(const struct weir_http_request *request, struct weir_arena *arena,
                               json_t **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The body as a batch of metrics of one run, in the arena; NULL: it is something else, or wrong: parse it. */
+struct mlflow_batch *weir_mlflow_scan_batch(const struct weir_http_request *request,
+                                            struct weir_arena *arena);
 
 /** Which one the call is about, for the audit: the value of operation->name, or NULL. */
 const char *weir_mlflow_name(const struct weir_mlflow_call *call);

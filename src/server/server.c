@@ -24,6 +24,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STOP_DEADLINE_MS 3000
+#define STOP_DEADLINE_MS     3000
+#define HEAP_PIECE_MAX_BYTES (256 << 10)
 
 /* Everything that is open, in the order it was opened. */
 struct server {
@@ -356,8 +358,17 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
     return local_agent_start(&agent, &server->agent, err);
 }
 
+/* Answers of megabytes go back to the system when they have been sent: left alone, glibc takes the size of
+ * the largest one that was freed for usual, and keeps such pieces in the pool of every thread. */
+static void bound_heap(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, HEAP_PIECE_MAX_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, 4 * HEAP_PIECE_MAX_BYTES);
+}
+
 static weir_status start_all(struct server *server, struct weir_error *err)
 {
+    bound_heap();
     WEIR_TRY(open_state(server, err));
     const struct weir_sender_config sender = {.store = server->store};
     WEIR_TRY(open_gateway(server, err));

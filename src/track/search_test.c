@@ -356,7 +356,7 @@ static weir_status look(struct weir_txn *txn, const char *text, const bool fits[
             expected[n_expected++] = &known[i];
         }
     }
-    qsort(expected, n_expected, sizeof *expected, in_order);
+    qsort(expected, n_expected, sizeof expected[0], in_order); /* NOLINT: pointers are sorted */
     do {
         struct weir_run_row *rows;
         size_t n;
