@@ -31,6 +31,8 @@ OWN = [
     ("name a version", "PUT", "/models/{team}-model/aliases/good", {"version": 1}, ("data-scientist", "ml-engineer", "admin")),
     ("submit a job", "POST", "/jobs", {"name": "mine", "kind": "command", "spec": {"argv": ["true"]}},
      ("data-scientist", "ml-engineer", "admin")),
+    ("set a secret", "PUT", "/projects/{team}/secrets/{role}", {"value": "x"}, ("data-scientist", "ml-engineer", "admin")),
+    ("list secrets", "GET", "/projects/{team}/secrets", None, ("data-scientist", "ml-engineer", "admin")),
     ("cancel a job", "POST", "/jobs/{job}/cancel", {}, ("operator", "data-scientist", "ml-engineer", "admin")),
     ("roll back", "POST", "/ions/{team}-door/rollback", {"version": 1}, ("operator", "ml-engineer", "admin")),
     ("approve", "POST", "/ions/{team}-door/approve", {}, ("approver", "operator", "ml-engineer", "admin")),
@@ -64,7 +66,8 @@ BODIES = {"/jobs": {"name": "x", "kind": "command", "project": "blue", "spec": {
           "/what-if": {"first": "{alive}"}, "/queues/{name}": {"project": "blue"}, "/jobs/{id}": {"priority": 70},
           "/feedback": {"decision": "blue-d", "truth": "ann"}, "/ions/{name}/kpis": {"name": "stolen", "value": 1}, "/ions/{name}/statistics": {"statistics": []}, "/ions/{name}/told": {"about": "data", "title": "stolen", "is_healthy": False},
           "/models/{name}/versions/{version}/baseline": {"features": {}}, "/ions/{name}/pipelines/{pipeline}/windows": {"model": "blue-model", "version": 1, "features": {}},
-          "/snapshots": {"name": "stolen", "ion": "blue-door"},
+          "/snapshots": {"name": "stolen", "ion": "blue-door"}, "/blobs/missing": {"project": "blue", "blobs": ["{sent}"]},
+          "/experiments": {"name": "stolen", "project": "blue"}, "/projects/{name}/secrets/{secret}": {"value": "stolen"},
           "/groups": {"name": "stolen"}, "/users": {"name": "stolen", "kind": "person", "role": "admin"}}
 OPEN = {"/health", "/login", "/login/password", "/api/v1/join", "/api/v1/password-login"}
 
@@ -128,7 +131,18 @@ class Tenants(unittest.TestCase):
         task = server.get(f"/jobs/{job}/tasks")["items"][0]["id"]
         alive = post("/jobs", {"name": f"{team}-alive", "kind": "command", "project": team, "spec": {"argv": ["sleep", "1000"]}})["id"]
         wait_until(lambda: server.get(f"/jobs/{alive}")["state"] == "RUNNING", 60, "a job that lives")
-        return {"job": job, "train": train, "run": run, "blob": blob, "task": task, "version": version, "alive": alive}
+        experiment = str(post("/experiments", {"name": f"{team}-experiment", "project": team})["id"])
+        server.request("PUT", f"/api/v1/runs/{run}/artifacts/deep/left.txt", f"{team}-left".encode())
+        server.request("PUT", f"/api/v1/projects/{team}/secrets/{team}-password", {"value": f"{team}-secret-words"})
+        sweep = post("/sweeps", {"name": f"{team}-sweep", "project": team, "trials": 1, "parameters": {"a": [1]},
+                                 "goal": {"metric": "loss", "direction": "minimize"},
+                                 "job": {"kind": "command", "spec": {"argv": ["true"]}}})["id"]
+        wait_until(lambda: server.get(f"/sweeps/{sweep}")["state"] in ENDED, 60, "the sweep's end")
+        file = f"{team}-file".encode()
+        sent = hashlib.sha256(file).hexdigest()
+        server.request("PUT", f"/api/v1/blobs/{sent}?project={team}", file)
+        return {"job": job, "train": train, "run": run, "blob": blob, "task": task, "version": version, "alive": alive, "sent": sent,
+                "sweep": sweep, "_experiment": experiment}
 
     def ask(self, method, path, token, body=None):
         """(status, text)"""
@@ -143,24 +157,27 @@ class Tenants(unittest.TestCase):
         things, noun = self.things[team], pattern.split("/")[3] if pattern.startswith("/api/v1/") else ""
         values = {"datasets": f"{team}-faces", "models": f"{team}-model", "ions": f"{team}-door", "deployments": f"{team}-served", "snapshots": f"{team}-monday", "alert-rules": f"{team}-rule", "projects": team, "nodes": self.node,
                   "users": f"{team}-viewer", "groups": "all"}
-        ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d"}
+        ids = {"jobs": things["job"], "runs": things["run"], "tasks": things["task"], "decisions": f"{team}-d",
+               "experiments": things["_experiment"], "sweeps": things["sweep"]}
         fills = {"{name}": values.get(noun, "x"), "{id}": ids.get(noun, "x"), "{version}": "1", "{sha256}": things["blob"],
                  "{class}": "ann", "{file}": "1.pgm", "{person}": "ann", "{pipeline}": "entrance", "{replica}": "r", "{kind}": "user", "{alias}": "best",
-                 "{who}": "red-viewer", "{user}": "red-viewer"}
+                 "{who}": "red-viewer", "{user}": "red-viewer", "{path}": "deep/left.txt", "{secret}": f"{team}-password", "{number}": "1"}
         for name, value in fills.items():
             pattern = pattern.replace(name, value)
         return pattern
 
     def marks(self, team):
         """What only this team's things have in them."""
-        return [*self.things[team].values(), f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
+        return [*(value for name, value in self.things[team].items() if name[0] != "_"), f"{team}-left", f"{team}-password",
+                f"{team}-experiment", f"{team}-sweep", f"{team}-faces", f"{team}-door", f"{team}-model", f"{team}-secret-words", f"{team}-d",
                 f"{team}-job", f"{team}-train", f"{team}-alive", f"{team}-served", f"{team}-monday", f"{team}-rule"]
 
     def snapshot(self, team):
         """All that an admin of the platform reads of a team's."""
         paths = (f"/datasets/{team}-faces", f"/datasets/{team}-faces/versions", f"/jobs?project={team}", f"/runs?project={team}",
                  f"/models/{team}-model/versions", f"/models/{team}-model/aliases", f"/ions/{team}-door", f"/ions/{team}-door/members", f"/ions/{team}-door/health?since=2020-01-01T00:00:00Z", f"/feedback?ion={team}-door", f"/ions/{team}-door/drift?since=2020-01-01T00:00:00Z&until=2021-01-01T00:00:00Z", f"/projects/{team}/members",
-                 f"/runs/{self.things[team]['run']}/metrics")
+                 f"/runs/{self.things[team]['run']}/metrics", f"/runs/{self.things[team]['run']}/artifacts?path=deep",
+                 f"/experiments?project={team}", f"/projects/{team}/secrets")
         return [re.sub(r'"(last_seen_ms|health|revision|used_ms)":[^,}]*', "", json.dumps(self.server.get(path))) for path in paths]
 
     def test_1_no_route_shows_or_changes_what_another_team_has(self):
@@ -174,7 +191,7 @@ class Tenants(unittest.TestCase):
                     body = BODIES.get(pattern.removeprefix("/api/v1"), {}) if method != "get" else None
                     if body:
                         body = json.loads(json.dumps(body).replace("{blob}", self.things["blue"]["blob"]).replace("{run}", self.things["blue"]["run"])
-                                          .replace("{alive}", self.things["blue"]["alive"]))
+                                          .replace("{alive}", self.things["blue"]["alive"]).replace("{sent}", self.things["blue"]["sent"]))
                     status, text = self.ask(method.upper(), "!" + self.path_of(pattern, "blue"), token, body)
                     asked += 1
                     where = f"{role}: {method.upper()} {pattern}: {status} {text[:300]}"
