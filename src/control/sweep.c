@@ -21,7 +21,7 @@ static void add_variable(json_t *env, const char *name, const char *value)
 /* WEIR_PARAM_LR=0.1 … for kinds of jobs that have an environment. */
 static void add_environment(struct control *control, const struct weir_sweep_state *state,
                             const struct weir_sweep_trial *trial, const json_t *values,
-                            const char *run, json_t *spec)
+                            json_t *spec)
 {
     const struct weir_kind *kind = weir_registry_get(&weir_job_kinds, state->doc.job_kind);
     const char *name;
@@ -44,7 +44,6 @@ static void add_environment(struct control *control, const struct weir_sweep_sta
     }
     add_variable(env, "WEIR_SWEEP", state->sweep.name);
     add_variable(env, "WEIR_TRIAL", weir_arena_printf(control->arena, "%" PRId64, trial->number));
-    add_variable(env, "WEIR_RUN", run);
 }
 
 /* A number where a text is wanted: "{{lr}}" among the arguments of a program. */
@@ -78,7 +77,7 @@ static void make_texts(struct control *control, const char *job_kind, json_t *sp
 }
 
 static weir_status fill_spec(struct control *control, const struct weir_sweep_state *state,
-                             const struct weir_sweep_trial *trial, const char *run, json_t **out,
+                             const struct weir_sweep_trial *trial, json_t **out,
                              struct weir_error *err)
 {
     const struct weir_sweep_given given = {.sweep = state->sweep.name,
@@ -87,7 +86,7 @@ static weir_status fill_spec(struct control *control, const struct weir_sweep_st
     WEIR_AUTO(weir_json_auto_free) json_t *values = json_loads(trial->parameters, 0, NULL);
     WEIR_TRY(weir_sweep_fill(state->doc.job_spec, values, &given, control->arena, out, err));
     make_texts(control, state->doc.job_kind, *out);
-    add_environment(control, state, trial, values, run, *out);
+    add_environment(control, state, trial, values, *out);
     return WEIR_OK;
 }
 
@@ -102,7 +101,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
     char *run = weir_arena_alloc(control->arena, WEIR_UUID_BYTES);
     weir_sweep_trial_id(trial, "job", id);
     weir_sweep_trial_id(trial, "run", run);
-    WEIR_TRY(fill_spec(control, state, trial, run, &spec, err));
+    WEIR_TRY(fill_spec(control, state, trial, &spec, err));
     struct control own = *control;
     own.actor = state->sweep.created_by != NULL ? state->sweep.created_by : control->actor;
     const struct control_job wanted = {
@@ -262,7 +261,7 @@ static weir_status check_job(struct control *control, const struct weir_sweep_st
     const struct weir_sweep_trial trial = {.number = 1,
                                            .parameters = weir_json_text(values, control->arena)};
     WEIR_AUTO(weir_json_auto_free) json_t *spec = NULL;
-    WEIR_TRY(fill_spec(control, state, &trial, "", &spec, err));
+    WEIR_TRY(fill_spec(control, state, &trial, &spec, err));
     weir_status status = weir_framework_check(kind->name, spec, control->arena, err);
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.job of trial 1: ");
 }
