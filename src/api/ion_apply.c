@@ -96,6 +96,7 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .n_datasets = apply->n_datasets,
                                    .models = apply->models,
                                    .n_models = apply->n_models,
+                                   .aliases = apply->aliases,
                                    .defaults = apply->defaults,
                                    .n_defaults = apply->n_defaults};
     WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));

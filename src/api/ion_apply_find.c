@@ -1,6 +1,8 @@
 /** What an ION document names, in the store. */
 #include "api/ion_apply.h"
 #include "job/code.h"
+#include "store/stmt.h"
+#include "track/registry.h"
 
 #include <string.h>
 
@@ -227,9 +229,10 @@ static weir_status check_signature(const struct ion_apply *apply, const char *pl
                                 place, (long long)version->version, link->model, problem);
 }
 
-static void add_model(struct ion_apply *apply, const char *name,
+static void add_model(struct ion_apply *apply, const char *name, const char *alias,
                       const struct weir_model_version *version)
 {
+    apply->aliases[apply->n_models] = alias;
     apply->models[apply->n_models++] = (struct weir_ion_model){
         name, version->id, version->version, version->blob, version->metrics, version->created_by};
 }
@@ -255,10 +258,19 @@ static weir_status find_measured(struct ion_apply *apply, struct weir_txn *txn,
                                  weir_model_get(txn, name, arena, &model, &ignored), err));
         }
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
-            add_model(apply, name, &version);
+            add_model(apply, name, NULL, &version);
         }
     }
     return WEIR_OK;
+}
+
+/* The version that an alias names now; 0: none, or there is no alias to look for. */
+static weir_status find_alias(struct weir_txn *txn, const char *model, const char *alias,
+                              int64_t *out, struct weir_error *err)
+{
+    return weir_txn_query_int(
+        txn, "SELECT version FROM model_aliases WHERE model = :model AND alias = :alias",
+        WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_TEXT("alias", alias)), 0, out, err);
 }
 
 /** The newest version of each model that a link begins at; one without versions yet has none. */
@@ -268,6 +280,7 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
     const struct weir_ion_doc *doc = &apply->doc;
     struct weir_arena *arena = apply->call->arena;
     apply->models = WEIR_ARENA_ARRAY(arena, doc->n_links + doc->n_feeds + 1, struct weir_ion_model);
+    apply->aliases = WEIR_ARENA_ARRAY(arena, doc->n_links + doc->n_feeds + 1, const char *);
     apply->n_models = 0;
     WEIR_TRY(find_measured(apply, txn, err));
     for (size_t i = 0; i < doc->n_links; i++) {
@@ -281,9 +294,14 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
         char *place = weir_arena_printf(arena, "$.links[%zu].from.model", doc->links[i].i_link);
         WEIR_TRY(check_model(apply, place, name, &model,
                              weir_model_get(txn, name, arena, &model, &ignored), err));
-        if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
+        const char *alias = doc->links[i].alias;
+        int64_t number = 0;
+        WEIR_TRY(find_alias(txn, name, alias, &number, err));
+        if ((alias == NULL || number > 0) &&
+            weir_model_version_get(txn, name, number, arena, &version, &ignored) == WEIR_OK &&
+            weir_version_check_servable(&version, &ignored) == WEIR_OK) {
             WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
-            add_model(apply, name, &version);
+            add_model(apply, name, alias, &version);
         }
     }
     return WEIR_OK;

@@ -319,6 +319,7 @@ static void put_topology(struct moment *moment)
     {
         const json_t *from = json_object_get(item, "from");
         const char *model = json_string_value(json_object_get(from, "model"));
+        const char *alias = json_string_value(json_object_get(from, "alias"));
         const char *name = json_string_value(from);
         const json_t *to = json_object_get(item, "to");
         const char *deployment = json_string_value(json_object_get(to, "deployment"));
@@ -327,10 +328,11 @@ static void put_topology(struct moment *moment)
             continue;
         }
         struct link *link = link_of(
-            moment,
-            weir_arena_printf(moment->arena, "%s%s:%s%s", model != NULL ? WEIR_ION_FROM_MODEL : "",
-                              model != NULL ? model : name,
-                              deployment != NULL ? WEIR_ION_TO_DEPLOYMENT : "", target));
+            moment, weir_arena_printf(moment->arena, "%s%s%s%s:%s%s",
+                                      model != NULL ? WEIR_ION_FROM_MODEL : "",
+                                      model != NULL ? model : name, alias != NULL ? "@" : "",
+                                      alias != NULL ? alias : "",
+                                      deployment != NULL ? WEIR_ION_TO_DEPLOYMENT : "", target));
         json_t *policy = json_object_get(item, "policy");
         if (link != NULL && policy != NULL) {
             json_object_set(link->view, "policy", policy);

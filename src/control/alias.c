@@ -1,8 +1,10 @@
 #include "control/alias.h"
 
 #include "control/deploy.h"
+#include "ion/ion.h"
 #include "store/stmt.h"
 #include "store/table.h"
+#include "track/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,6 +71,48 @@ static weir_status move_followers(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+static bool doc_follows(const struct weir_ion_doc *doc, const char *model, const char *alias)
+{
+    for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_link *link = &doc->links[i];
+        if (link->alias != NULL && strcmp(link->alias, alias) == 0 &&
+            strcmp(link->model, model) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Links of IONs that take what the alias names. One that cannot be read has its alert, and hinders no other. */
+static weir_status offer_to_links(struct control *control, struct weir_txn *txn,
+                                  const struct weir_model_version *version, const char *alias,
+                                  struct weir_error *err)
+{
+    char **ions;
+    size_t n;
+    struct weir_error ignored;
+    if (weir_version_check_servable(version, &ignored) != WEIR_OK) {
+        return WEIR_OK;
+    }
+    const struct weir_ion_model model = {version->model, version->id,      version->version,
+                                         version->blob,  version->metrics, version->created_by};
+    const struct weir_ion_event event = {.type = WEIR_ION_EVENT_MODEL,
+                                         .actor = control->actor,
+                                         .models = &model,
+                                         .n_models = 1,
+                                         .aliases = &alias};
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &ions, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_ion row;
+        struct weir_ion_doc doc;
+        bool follows =
+            weir_ion_load_doc(txn, ions[i], control->arena, &row, &doc, &ignored) == WEIR_OK &&
+            doc_follows(&doc, version->model, alias);
+        WEIR_TRY(follows ? control_ion_event(control, txn, ions[i], &event, err) : WEIR_OK);
+    }
+    return WEIR_OK;
+}
+
 static weir_status put_alias(struct control *control, struct weir_txn *txn, const char *id,
                              const struct weir_share_model *model, const char *alias,
                              int64_t version, struct weir_error *err)
@@ -82,8 +126,11 @@ static weir_status put_alias(struct control *control, struct weir_txn *txn, cons
                                          .version = version,
                                          .actor = (char *)control->actor,
                                          .updated_ms = control->now_ms};
+    struct weir_model_version named;
     WEIR_TRY(weir_txn_upsert(txn, &weir_model_alias_resource, &row, err));
-    return move_followers(control, txn, model->name, alias, version, err);
+    WEIR_TRY(move_followers(control, txn, model->name, alias, version, err));
+    WEIR_TRY(weir_model_version_get(txn, model->name, version, control->arena, &named, err));
+    return offer_to_links(control, txn, &named, alias, err);
 }
 
 weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,

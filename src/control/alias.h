@@ -1,6 +1,8 @@
 /**
  * Aliases: names for versions of models. A deployment may follow one (deploy/deploy.h): where it moves,
- * the deployment's traffic goes, by its ordinary way of changing versions, in the same transaction.
+ * the deployment's traffic goes, by its ordinary way of changing versions, in the same transaction. A link of
+ * an ION may lead from one (ion/ion_doc.h): the version that it comes to name goes through the link's
+ * policies, once.
  */
 #ifndef WEIR_CONTROL_ALIAS_H
 #define WEIR_CONTROL_ALIAS_H

@@ -344,7 +344,8 @@ weir_status control_ion_abandon(struct control *control, struct weir_txn *txn, c
 static bool doc_begins_at(const struct weir_ion_doc *doc, const char *model)
 {
     for (size_t i = 0; i < doc->n_links; i++) {
-        if (doc->links[i].model != NULL && strcmp(doc->links[i].model, model) == 0) {
+        if (doc->links[i].model != NULL && doc->links[i].alias == NULL &&
+            strcmp(doc->links[i].model, model) == 0) {
             return true;
         }
     }

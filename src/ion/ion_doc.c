@@ -40,8 +40,10 @@ struct link {
     char *from, *to, *policy, *by_default;
 };
 
+#define ALIAS_MAX_BYTES 255
+
 struct link_from {
-    char *model;
+    char *model, *alias;
 };
 
 struct link_to {
@@ -100,6 +102,7 @@ static const struct weir_field link_fields[] = {
 };
 static const struct weir_field link_from_fields[] = {
     WEIR_FIELD(link_from, model, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_MODEL, "", "registered model"),
+    WEIR_FIELD(link_from, alias, TEXT, 0, "", "alias: only what it names comes, where it moves"),
 };
 static const struct weir_field link_to_fields[] = {
     WEIR_FIELD(link_to, deployment, TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "deployment"),
@@ -337,8 +340,19 @@ static weir_status read_from(const struct doc_reader *parent, const json_t *json
     }
     struct link_from from = {0};
     WEIR_TRY(doc_read_object(&reader, &link_from_resource, json, &from));
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-";
+    if (from.alias != NULL && (from.alias[0] == '\0' || strlen(from.alias) > ALIAS_MAX_BYTES ||
+                               from.alias[strspn(from.alias, letters)] != '\0')) {
+        return weir_error_set(reader.err, WEIR_ERR_INVALID,
+                              "%s.alias: \"%.60s\" is not the name of an alias", reader.path,
+                              from.alias);
+    }
     out->model = from.model;
-    out->from = weir_arena_printf(reader.arena, WEIR_ION_FROM_MODEL "%s", from.model);
+    out->alias = from.alias;
+    out->from =
+        weir_arena_printf(reader.arena, WEIR_ION_FROM_MODEL "%s%s%s", from.model,
+                          from.alias != NULL ? "@" : "", from.alias != NULL ? from.alias : "");
     return WEIR_OK;
 }
 

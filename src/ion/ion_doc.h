@@ -63,8 +63,10 @@ struct weir_ion_doc_pipeline {
 struct weir_ion_doc_link {
     size_t i_link; /**< Its place in the document's list, where data links are, too. */
     char *id;      /**< "training:entrance", "model/sorter:entrance" */
-    char *from;    /**< A training pipeline's name; of a registered model "model/NAME". */
+    char *from;    /**< A training pipeline's name; of a registered model "model/NAME", or
+                      "model/NAME@ALIAS". */
     char *model;   /**< Registered model whose versions are its candidates; NULL: a training's. */
+    char *alias;   /**< Only the version that this alias of the model names; NULL: each new one. */
     char *to;      /**< A prediction pipeline's name; of a deployment "deployment/NAME". */
     char *deployment; /**< Whose traffic the link decides; NULL: it leads to a pipeline. */
     struct weir_policy_chain policies;

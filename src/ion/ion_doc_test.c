@@ -230,6 +230,8 @@ static const struct {
      "$.links[0].from.model: ", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: {}, to: p}"), "$.links[0].from.model: missing",
      WEIR_ERR_INVALID},
+    {DOC(TRAINING ", " PREDICTION, "{from: {model: a, alias: 'b c'}, to: p}"),
+     "$.links[0].from.alias: \"b c\" is not the name of an alias", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: {model: a, x: 1}, to: p}"),
      "$.links[0].from.x: unknown field", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: 7, to: p}"),

@@ -557,6 +557,16 @@ static void tell_aside(struct engine *engine, const struct weir_ion_pipeline *ma
     }
 }
 
+/** Does the i-th model of the event come to this link from a registered model? A new version, or the one that
+ * the link's alias names now. */
+static bool comes_to(const struct engine *engine, const struct weir_ion_doc_link *link, size_t i)
+{
+    const char *alias = engine->event->aliases != NULL ? engine->event->aliases[i] : NULL;
+    bool is_its_way =
+        link->alias == NULL ? alias == NULL : alias != NULL && strcmp(alias, link->alias) == 0;
+    return is_its_way && strcmp(engine->event->models[i].name, link->model) == 0;
+}
+
 /** A version comes to links from the training that made it, and to those from its model. */
 void engine_on_model(struct engine *engine)
 {
@@ -569,7 +579,7 @@ void engine_on_model(struct engine *engine)
     }
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_link *link = &doc->links[i];
-        if (link->model != NULL ? strcmp(link->model, event->models[0].name) == 0
+        if (link->model != NULL ? comes_to(engine, link, 0)
                                 : maker != NULL && engine_is_made_by(engine, link->from)) {
             consider(engine, link, engine_offer(engine, &event->models[0], made_by));
         }
@@ -579,7 +589,7 @@ void engine_on_model(struct engine *engine)
 void engine_offer_models(struct engine *engine, const struct weir_ion_doc_link *link)
 {
     for (size_t i = 0; link->model != NULL && i < engine->event->n_models; i++) {
-        if (strcmp(engine->event->models[i].name, link->model) == 0) {
+        if (comes_to(engine, link, i)) {
             const struct weir_ion_model *model = &engine->event->models[i];
             consider(engine, link, engine_offer(engine, model, model->made_by));
         }

@@ -300,6 +300,8 @@ struct weir_ion_event {
     size_t n_observed;
     const struct weir_ion_model *models;
     size_t n_models;
+    const char *const
+        *aliases; /**< Of each model: the alias that brings it, NULL: it is new. May be NULL. */
     const struct weir_ion_traffic *traffic;
     size_t n_traffic;
     const struct weir_ion_measured *measured;

@@ -457,6 +457,25 @@ class Registry(unittest.TestCase):
         self.call("POST", "registered-models/alias", {"name": name, "alias": "prod", "version": "2"})
         self.assertEqual(share(), [2])
 
+    def test_a_link_from_an_alias_takes_what_the_alias_comes_to_name(self):
+        name, run = self.make()["name"], self.run_of()
+        for i, label in enumerate("yzx"):
+            self.put(run, f"{i}/model.onnx", small_model("o" + label))
+        self.make_version(name, f"{run['artifact_uri']}/0")
+        self.call("POST", "registered-models/alias", {"name": name, "alias": "ready", "version": "1"})
+        self.server.request("PUT", "/api/v1/deployments/aliased", {"model": name, "replicas": "0..1"})
+        self.server.post("/ions", {"kind": "ion", "name": "aliased", "pipelines": [], "links": [
+            {"from": {"model": name, "alias": "ready"}, "to": {"deployment": "aliased"}, "policy": "manual"}]})
+        came = lambda: sorted(one["version"] for one in self.server.get("/ions/aliased/candidates")["items"])
+        self.assertEqual(came(), [1])
+        self.make_version(name, f"{run['artifact_uri']}/1")
+        self.make_version(name, f"{run['artifact_uri']}/2")
+        self.assertEqual(came(), [1])
+        self.call("POST", "registered-models/alias", {"name": name, "alias": "ready", "version": "3"})
+        self.assertEqual(came(), [1, 3])
+        self.server.request("DELETE", "/api/v1/deployments/aliased")
+        self.refused("INVALID_PARAMETER_VALUE", "ION aliased", "POST", "registered-models/rename", {"name": name, "new_name": "x"})
+
     def test_another_project_is_not_there(self):
         self.server.post("/projects", {"name": "other"})
         self.server.post("/users", {"name": "eve", "kind": "person", "role": "member"})
