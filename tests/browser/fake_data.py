@@ -253,6 +253,10 @@ def usage():
 def blob(name):
     """The list of a dataset's files, a picture of one, or the file of a model."""
     kind, _, rest = name.partition("-")
+    if kind == "tree":
+        return b"weir-tree 1\nf\tphoto-ada\t10318\tpictures/ada.pgm\nl\ttrain.py\tnow.py\nx\tsource-1\t24\ttrain.py\n"
+    if kind == "source":
+        return b"import torch\nprint('hi')\n"
     if kind == "manifest":
         files = [{"class": person, "file": f"{i}.pgm", "sha256": f"photo-{person}", "bytes": 10318} for person in PEOPLE for i in range(50 * int(rest))]
         return json.dumps({"dataset": "faces", "files": files}).encode()

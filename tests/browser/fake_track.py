@@ -39,7 +39,7 @@ class Many:
         run = {
             "id": f"0192{self.n - i:08d}", "name": f"fashion-resnet-{self.n - i}", "project": "default", "experiment": 1, "experiment_name": "fashion", "kind": "external",
             "status": "RUNNING" if i == 0 else "FAILED" if i % 50 == 7 else "FINISHED", "job": None, "ion": None, "pipeline": None, "model": None, "registered": None, "parameters": None,
-            "params": params, "tags": {"stage": "search", "mlflow.source.git.commit": "8b21c0de" + "0" * 32, "mlflow.source.name": "train.py", "mlflow.user": "mara"},
+            "params": params, "tags": {"stage": "search", "mlflow.source.git.commit": "8b21c0de" + "0" * 32, "mlflow.source.name": "train.py", "mlflow.user": "mara", "weir.code.manifest": "tree-1", "weir.code.patch": "source-2", "weir.code.dirty": "true"},
             "metrics": {"val/acc": best, "val/loss": round(0.9 - 0.75 * best, 4), "train/loss": round(0.7 - 0.6 * best, 4)}, "user": ["mara", "lea", "sweep"][i % 3],
             "dataset": None, "dataset_version": 0, "code_version": None, "summary": None, "created_by": "admin", "created_ms": made.rfc3339(started), "start_ms": made.rfc3339(started),
             "started_ms": made.rfc3339(started), "finished_ms": None if i == 0 else made.rfc3339(started + 500), "deleted_ms": None, "lifecycle": "active", "progress": None, "epoch": None, "epochs": None,

@@ -179,7 +179,11 @@ class TrackedRunTest(WithRuns):
         self.assertIn("fashion", page.text(".crumbs"))
         page.one('.tabs a[href*="tab=code"]').click()
         page.has_text("main", "8b21c0de")
-        page.has_text("main", "train.py")
+        page.has_text('[aria-label="Files of the code"]', "pictures/ada.pgm")
+        self.assertNotIn("now.py", page.text('[aria-label="Files of the code"]'), "a link has no bytes of its own")
+        page.one('[aria-label="Files of the code"] a[href*="train.py"]').click()
+        page.has_text("pre.log", "import torch")
+        self.assertTrue(page.one('a[download="changes.patch"]').get_attribute("href").endswith("/api/v1/blobs/source-2"))
         page.one('.tabs a[href*="tab=log"]').click()
         page.has_text("main", "its program runs elsewhere")
 

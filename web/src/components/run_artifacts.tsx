@@ -1,5 +1,6 @@
 /** Files that a run has made: folders to walk through (?at=), a preview of what a page can show, and each to fetch. */
 import { useEffect, useState } from 'preact/hooks'
+import type { Artifact } from '../api'
 import { bytes, NONE } from '../format'
 import { apiUrl, getAll, messageOf, request, segment } from '../state/http'
 import { useResource } from '../state/resource'
@@ -11,18 +12,12 @@ const SHOWN_BYTES = 256 * 1024
 const PICTURE_BYTES = 16 << 20
 const ROWS = 100
 
-export interface Artifact {
-    path: string
-    is_folder: boolean
-    bytes: number
-}
-
 const PICTURE = /\.(png|jpe?g|gif|webp|svg|bmp)$/i
 const TABLE = /\.(csv|tsv)$/i
 const TEXT = /\.(txt|md|json|ya?ml|log|py|sh|toml|cfg|ini|html|xml|patch|diff|sql|js|ts|c|h|rst)$|(^|\/)(MLmodel|requirements|README|LICENSE)[^/]*$/i
 
 const addressOf = (run: string, path: string) => apiUrl(`/runs/${segment(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`)
-const nameOf = (path: string) => path.split('/').at(-1)!
+const nameOf = (path: string | null) => (path ?? '').split('/').at(-1)!
 
 /** Rows of a CSV's beginning; a cell in quotes may hold what divides cells. */
 export function rowsOf(text: string, divider: string): string[][] {
@@ -90,21 +85,22 @@ function pretty(path: string, text: string): string {
     }
 }
 
-function Preview({ run, file }: { run: string; file: Artifact }) {
+/** What a page can show of a file, by its name and size, and a way to fetch it. */
+export function Preview({ address, file }: { address: string; file: { path: string; bytes: number } }) {
     const [shown, setShown] = useState<{ text?: string; picture?: string; why?: string } | null>(null)
     useEffect(() => {
         let isOver = false
         let picture = ''
         const fetchIt = async () => {
             if (PICTURE.test(file.path) && file.bytes <= PICTURE_BYTES) {
-                const body = await (await request(addressOf(run, file.path))).arrayBuffer()
+                const body = await (await request(address)).arrayBuffer()
                 const type = /svg$/i.test(file.path) ? 'image/svg+xml' : undefined
                 picture = URL.createObjectURL(new Blob([body], type ? { type } : {}))
                 return { picture }
             }
             if (TEXT.test(file.path) || TABLE.test(file.path)) {
                 const headers: Record<string, string> = file.bytes > SHOWN_BYTES ? { Range: `bytes=0-${SHOWN_BYTES - 1}` } : {}
-                return { text: await (await request(addressOf(run, file.path), { headers })).text() }
+                return { text: await (await request(address, { headers })).text() }
             }
             return { why: 'A page cannot show this kind of file.' }
         }
@@ -122,7 +118,7 @@ function Preview({ run, file }: { run: string; file: Artifact }) {
             title={nameOf(file.path)}
             window={bytes(file.bytes)}
             aside={
-                <a class="button small" href={addressOf(run, file.path)} download={nameOf(file.path)}>
+                <a class="button small" href={address} download={nameOf(file.path)}>
                     <Icon name="download" /> Download
                 </a>
             }
@@ -156,7 +152,7 @@ export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
     return (
         <Loaded resource={list}>
             {(items) => {
-                const file = items.find((one) => !one.is_folder && one.path === at)
+                const file = items.find((one) => !one.is_folder && one.path === at) as (Artifact & { path: string }) | undefined
                 return items.length === 0 && folder === '' ? (
                     <div class="panel">
                         <Empty icon="data" title="No artifacts" command="mlflow.log_artifact(FILE)">
@@ -181,7 +177,7 @@ export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
                                 {items.map((one) => (
                                     <li key={one.path} class={one.path === at ? 'sel' : ''}>
                                         <Icon name={one.is_folder ? 'data' : 'audit'} />
-                                        <a class="clip" href={hrefWith({ at: one.is_folder ? `${one.path}/` : one.path })} aria-current={one.path === at ? 'true' : undefined}>
+                                        <a class="clip" href={hrefWith({ at: `${one.path}${one.is_folder ? '/' : ''}` })} aria-current={one.path === at ? 'true' : undefined}>
                                             {nameOf(one.path)}
                                             {one.is_folder ? '/' : ''}
                                         </a>
@@ -190,7 +186,7 @@ export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
                                 ))}
                             </ul>
                         </Panel>
-                        {file ? <Preview key={file.path} run={run} file={file} /> : <p class="quiet">Choose a file to see it.</p>}
+                        {file ? <Preview key={file.path} address={addressOf(run, file.path)} file={file} /> : <p class="quiet">Choose a file to see it.</p>}
                     </div>
                 )
             }}

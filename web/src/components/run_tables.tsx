@@ -7,6 +7,7 @@ import { accelerators, holdersOf } from '../state/devices'
 import { specOf } from '../state/job_wants'
 import { runs } from '../state/store'
 import { Empty, Facts, Panel } from './basics'
+import { blobAddress, CodeFiles } from './run_code'
 
 
 const SHOWN = 200
@@ -83,6 +84,9 @@ export function CodeAndPlace({ run, job }: { run: Run; job: Job | undefined }) {
     const spec = job ? specOf(job) : {}
     const code = (typeof spec['code'] === 'object' && spec['code'] !== null ? spec['code'] : {}) as Record<string, unknown>
     const said = (key: string) => (spec[key] === undefined || spec[key] === '' ? null : spec[key])
+    const patch = tags['weir.code.patch'] ?? code['patch']
+    const manifest = tags['weir.code.manifest'] ?? code['manifest']
+    const dirty = tags['weir.code.dirty'] ?? (code['dirty'] === undefined ? undefined : String(code['dirty']))
     const commit = tags['mlflow.source.git.commit'] ?? code['commit'] ?? run.code_version
     const shown: [string, unknown][] = [
         ['Program', tags['mlflow.source.name']],
@@ -90,16 +94,23 @@ export function CodeAndPlace({ run, job }: { run: Run; job: Job | undefined }) {
         ['Repository', tags['mlflow.source.git.repoURL'] ?? code['repository'] ?? code['git']],
         ['Branch', tags['mlflow.source.git.branch']],
         ['Commit', commit],
-        ['Changed since', code['dirty'] === true ? 'yes: the patch is kept with the code' : code['dirty'] === false ? 'no' : null],
-        ['Files', code['manifest']],
+        ['Changed since', patch ? 'yes' : dirty === 'true' ? 'yes, and the changes are not kept' : dirty === 'false' ? 'no' : null],
         ['Image', said('image')],
         ['By', tags['mlflow.user']],
     ]
-    const facts = shown.flatMap(([name, value]): [string, ComponentChildren][] => (value ? [[name, <code class="wrap">{String(value)}</code>]] : []))
+    const facts: [string, ComponentChildren][] = shown.flatMap(([name, value]): [string, ComponentChildren][] => (value ? [[name, <code class="wrap">{String(value)}</code>]] : []))
     const env = Object.entries((said('env') as Record<string, unknown> | null) ?? {})
     const python = said('python')
-    const others = Object.entries(tags).filter(([key]) => isOfClient(key) && !/source\.|user$|runName|log-model/.test(key))
-    if (facts.length === 0 && env.length === 0 && others.length === 0) {
+    const others = Object.entries(tags).filter(([key]) => isOfClient(key) && !/source\.|user$|runName|log-model|weir\.code/.test(key))
+    if (patch) {
+        facts.push([
+            'Changes',
+            <a href={blobAddress(String(patch))} download="changes.patch">
+                changes.patch
+            </a>,
+        ])
+    }
+    if (facts.length === 0 && !manifest && env.length === 0 && others.length === 0) {
         return (
             <div class="panel">
                 <Empty icon="jobs" title="Nothing is known of its code">
@@ -109,21 +120,24 @@ export function CodeAndPlace({ run, job }: { run: Run; job: Job | undefined }) {
         )
     }
     return (
-        <div class="grid g2">
-            <Panel title="Code">
-                <div class="panel-body">{facts.length > 0 ? <Facts items={facts} /> : <p class="muted">Not recorded.</p>}</div>
-            </Panel>
-            <Panel title="Environment">
-                <div class="panel-body stack">
-                    {python ? (
-                        <pre class="log" tabIndex={0} aria-label="Python packages">
-                            {String(python)}
-                        </pre>
-                    ) : null}
-                    {env.length > 0 ? <Facts items={env.map(([key, value]) => [key, <code class="wrap">{String(value)}</code>])} /> : <p class="muted">No variables were set.</p>}
-                </div>
-            </Panel>
-            {others.length > 0 && <Pairs title="What the client says" heads={['Tag', 'Value']} rows={others.map(([key, value]) => [key.replace(/^mlflow\./, ''), value])} />}
+        <div class="stack">
+            <div class="grid g2">
+                <Panel title="Code">
+                    <div class="panel-body">{facts.length > 0 ? <Facts items={facts} /> : <p class="muted">Not recorded.</p>}</div>
+                </Panel>
+                <Panel title="Environment">
+                    <div class="panel-body stack">
+                        {python ? (
+                            <pre class="log" tabIndex={0} aria-label="Python packages">
+                                {String(python)}
+                            </pre>
+                        ) : null}
+                        {env.length > 0 ? <Facts items={env.map(([key, value]) => [key, <code class="wrap">{String(value)}</code>])} /> : <p class="muted">No variables were set.</p>}
+                    </div>
+                </Panel>
+                {others.length > 0 && <Pairs title="What the client says" heads={['Tag', 'Value']} rows={others.map(([key, value]) => [key.replace(/^mlflow\./, ''), value])} />}
+            </div>
+            {manifest ? <CodeFiles manifest={String(manifest)} /> : null}
         </div>
     )
 }

@@ -143,6 +143,7 @@ export function Table<T>(props: {
             if (key === 'j' || key === 'k') {
                 const next = Math.min(rows.length - 1, Math.max(0, cursor + (key === 'j' ? 1 : -1)))
                 setCursor(next)
+                latest.current.cursor = next // before it is drawn: a key that follows is about this row
                 body.current?.querySelector(`[aria-rowindex="${next + 2}"]`)?.scrollIntoView({ block: 'nearest' })
                 return true
             }

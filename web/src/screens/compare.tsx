@@ -242,7 +242,7 @@ function Compare({ args }: { args: Args }) {
     return (
         <>
             <PageHead
-                title={`Compare ${ids.length} runs`}
+                title={`Compare ${ids.length} ${ids.length === 1 ? 'run' : 'runs'}`}
                 crumbs={[['Experiments', href('experiments')], ...(experiment ? [[experiment.name, href(['experiments', experiment.name], { q: param('q'), pick: ids.join() })] as [string, string]] : [])]}
             >
                 <Choices label="Curves by" items={Object.entries(X).map(([id, { name }]) => ({ name, address: hrefWith({ x: id }), isCurrent: id === x }))} />

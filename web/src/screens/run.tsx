@@ -121,7 +121,7 @@ function System({ run, job }: { run: Run; job: Job | undefined }) {
             ) : (
                 <div class="panel">
                     <Empty icon="nodes" title="No curves of the machine" command="mlflow.enable_system_metrics_logging()">
-                        Weir shows what the devices of a run say while it runs. Over time a program logs it through MLflow’s client:
+                        What tasks use of processors, memory and GPUs is measured while they run, by nodes that can tell. A program that runs elsewhere logs it by itself:
                     </Empty>
                 </div>
             )}
