@@ -363,8 +363,9 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         status = resolve_named(control, txn, spec, &datasets, err);
         resolved.datasets = datasets;
     }
-    bool is_tracked = wanted->is_tracked || (ops->is_tracked && wanted->service == NULL);
-    if (status == WEIR_OK && is_tracked) {
+    bool is_tracked =
+        status == WEIR_OK && (wanted->is_tracked || (ops->is_tracked && wanted->service == NULL));
+    if (is_tracked) {
         track(control, wanted, &job, spec, &tracked);
     }
     if (status == WEIR_OK && ops->pins_model) {
