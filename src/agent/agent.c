@@ -270,8 +270,8 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     unsigned char bytes[sizeof(struct in6_addr)];
     if (config->address != NULL && inet_pton(AF_INET, config->address, bytes) != 1 &&
         inet_pton(AF_INET6, config->address, bytes) != 1) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--address %.60s: not a number of IPv4 or IPv6",
-                              config->address);
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--address %.60s: not a number of IPv4 or IPv6", config->address);
     }
     if (config->node == NULL || !weir_name_is_valid(config->node)) {
         return weir_error_set(err, WEIR_ERR_INVALID,

@@ -135,7 +135,8 @@ START_TEST(limits_are_checked)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
         EXPECT_ERROR(400, "query parameter limit: expected an integer from 1 to 1000",
                      "GET " API "/projects?limit=%s", wrong[i]);
-        EXPECT_ERROR(400, "from 1 to 1000", "GET " API "/runs?limit=%s", i == 1 ? "1001" : wrong[i]);
+        EXPECT_ERROR(400, "from 1 to 1000", "GET " API "/runs?limit=%s",
+                     i == 1 ? "1001" : wrong[i]);
     }
     EXPECT(200, "GET " API "/projects?limit=1000");
     EXPECT_ERROR(400, "is not a cursor", "GET " API "/jobs?newest=1&cursor=none-of-ours");

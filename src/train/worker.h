@@ -79,7 +79,7 @@ struct worker_trace {
 struct worker_reporting {
     bool has_begun;
     struct train_progress progress;
-    struct train_report *report; /**< NULL: no server gets reports. */
+    struct train_report *report;     /**< NULL: no server gets reports. */
     struct train_tensorboard *board; /**< NULL: no event file is written. */
 };
 

@@ -113,7 +113,7 @@ FILES = [
     ("job submit", "name: t\n kind: train\n", 2, "line 2"),
     ("job submit", "kind: train\nspec: {}\n", 2, "$.name"),
     ("job submit", "name: t\nspec: {}\n", 2, "$.kind"),
-    ("job submit", TRAIN.replace("train", "spark"), 2, "none of train, predict"),
+    ("job submit", TRAIN.replace("train", "slurm"), 2, "none of train, predict"),
     ("job submit", TRAIN.replace("kind: train", "kind: ray"), 7, 'use a "command" job'),
     ("job submit", TRAIN + "prioritee: 3\n", 2, "prioritee"),
     ("job submit", TRAIN.replace("lenet", "lenett"), 2, 'did you mean "lenet"?'),
