@@ -104,7 +104,8 @@ const char *weir_http_request_query_at(const struct weir_http_request *request, 
 /** Value of a header, name compared without case; NULL if absent. */
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
 
-/** Value of a cookie; NULL if absent. */
+/** Value of a cookie; NULL if absent, or if it came twice with different values: a page of another port of
+ *  this host can have set the second one. */
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name);
 
 /** Decode %XX (and "+" to space if plus_is_space) in `arena`; NULL if malformed or it holds %00. */

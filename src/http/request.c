@@ -264,24 +264,28 @@ const char *weir_http_request_header(const struct weir_http_request *request, co
 
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name)
 {
-    size_t name_len = strlen(name);
+    size_t name_len = strlen(name), value_len = 0;
+    const char *value = NULL;
     for (const struct http_pair *pair = exchange_of(request)->headers.head; pair != NULL;
          pair = pair->next) {
-        if (strcasecmp(pair->name, "Cookie") != 0) {
-            continue;
-        }
-        const char *part = pair->value;
+        const char *part = strcasecmp(pair->name, "Cookie") == 0 ? pair->value : "";
         while (*part != '\0') {
             part += strspn(part, "; \t");
             size_t len = strcspn(part, ";");
             if (len > name_len && strncmp(part, name, name_len) == 0 && part[name_len] == '=') {
-                const char *value = part + name_len + 1;
-                return weir_arena_memdup(request->arena, value, len - name_len - 1);
+                const char *found = part + name_len + 1;
+                size_t found_len = len - name_len - 1;
+                if (value != NULL &&
+                    (found_len != value_len || memcmp(found, value, value_len) != 0)) {
+                    return NULL;
+                }
+                value = found;
+                value_len = found_len;
             }
             part += len;
         }
     }
-    return NULL;
+    return value != NULL ? weir_arena_memdup(request->arena, value, value_len) : NULL;
 }
 
 bool weir_http_request_header_at(const struct weir_http_request *request, size_t i,

@@ -78,6 +78,13 @@ START_TEST(headers_and_cookies_are_found)
     ck_assert_str_eq(text_of(value, "header"), "seven");
     ck_assert_str_eq(text_of(value, "cookie"), "yes=1");
     json_decref(value);
+    /* The same twice is one; two that differ are none: one of them may be somebody else's. */
+    value = ask("/", "Cookie: session=a; b=c\r\nCookie: session=a\r\n");
+    ck_assert_str_eq(text_of(value, "cookie"), "a");
+    json_decref(value);
+    value = ask("/", "Cookie: session=evil; session=mine\r\n");
+    ck_assert(json_is_null(json_object_get(value, "cookie")));
+    json_decref(value);
 }
 
 END_TEST

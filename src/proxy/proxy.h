@@ -21,12 +21,15 @@
  *   a program speaks for the host               HSTS, Clear-Site-Data, Service-Worker-Allowed, … dropped
  *   another site's page uses a login            SameSite=Lax, Origin and Sec-Fetch-Site are checked;
  *                                               WebSockets must show the place's own Origin
+ *   a page sets a second cookie of Weir's name  two that differ count as none (http); with hosts over
+ *                                               TLS the name begins with __Host-
  *   another tenant guesses an id                128 random bits; 404 as if there were none
  *   a request that two read as two different    refused by http (two lengths, odd names); each is made
  *                                               anew here, with one length or chunks
  *   an upgrade to something else                only WebSocket, only after the program's own 101
- *   a ticket is seen by others                  good once, 60 s, for one service, and in the browser
- *                                               alone that asked for it
+ *   a ticket is seen by others                  good once, 60 s, for one service, and only in the browser
+ *                                               that asked; one of the command line or the console's
+ *                                               button, which no browser asked for, in any
  *   slow or endless clients and programs        bounded pipes, both sides cut (http/stream.h, relay.h)
  *   one service takes all connections           bounds by service, by project, and of all
  *   strangers reach the program on its node     the door shows nobody in without the service's secret
@@ -34,8 +37,9 @@
  * What the path form cannot do: to a browser, two services of one listener are one origin. A page of one
  * can act as the person who opened both in the other, if it learns that one's id. Who runs programs of
  * several teams, or lets people run what they did not write, gives --services-domain, best a domain that
- * is used for nothing else. Not promised by either form: that a service's page is honest (it may show a
- * password field), and encryption between server and node.
+ * is used for nothing else. In the path form a page can also fill the browser's store of cookies for the
+ * host until it forgets the console's, which logs the person out. Not promised by either form: that a
+ * service's page is honest (it may show a password field), and encryption between server and node.
  *
  * Bounds: see PROXY_… ; at each of them a request gets 503 and Retry-After.
  */
