@@ -94,6 +94,10 @@ static weir_status add_place(struct weir_buf *buf, const char *text, size_t len,
         (void)weir_buf_puts(buf, known->interface);
         return WEIR_OK;
     }
+    if (is_word(text, len, "address")) {
+        (void)weir_buf_puts(buf, known->address);
+        return WEIR_OK;
+    }
     if (is_word(text, len, "restarts")) {
         (void)weir_buf_printf(buf, "%lld", (long long)known->n_restarts);
         return WEIR_OK;

@@ -40,14 +40,14 @@ struct meeting_member {
 struct meeting_known {
     const struct meeting_member *members;
     size_t n_members;
-    const char *interface;
+    const char *interface, *address; /**< This rank's own. */
     int64_t n_restarts;
 };
 
 /**
  * Fill in a text. {{RANKS|ITEM|SEPARATOR}}: for each of the ranks, "3" or "0-3", the item, in which
  * @address, @port, @rank and @node stand for those of the rank; separators between them.
- * {{interface}}: the network interface that has this rank's own address; {{restarts}}: how often
+ * {{address}}: this rank's own; {{interface}}: the network interface that has this rank's own address; {{restarts}}: how often
  * the task was started before. Pure.
  * @param out  In the arena.
  * @return INVALID for what is no such text, or names a rank that is not among the members; LIMIT

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weir_arena arena;
     struct weir_error err;
     struct meeting_member members[2] = {{"10.0.0.1", 1, "a"}, {"::1", 2, "b"}}, again;
-    const struct meeting_known known = {members, 2, "eth0", 3};
+    const struct meeting_known known = {members, 2, "eth0", "10.0.0.9", 3};
     char *out;
     weir_arena_init(&arena, 0);
     char *text = weir_arena_memdup(&arena, data, size);

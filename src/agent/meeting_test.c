@@ -17,7 +17,7 @@ static const struct meeting_member members[] = {
 static const char *filled(const char *text)
 {
     char *out = NULL;
-    const struct meeting_known known = {members, 3, "eth7", 2};
+    const struct meeting_known known = {members, 3, "eth7", "10.0.0.9", 2};
     weir_status status = meeting_fill(text, &known, &arena, &out, &err);
     ck_assert(status == WEIR_OK || status == WEIR_ERR_INVALID || status == WEIR_ERR_LIMIT);
     return status == WEIR_OK ? out : NULL;
@@ -39,6 +39,7 @@ START_TEST(texts_name_ranks_by_number_and_range)
          "{\"w\":[\"10.0.0.1:20001\",\"10.0.0.2:20002\"]}"},
         {"{{0|@addresses}}", "10.0.0.1es"},
         {"{{restarts}} times", "2 times"},
+        {"{{address}}", "10.0.0.9"},
     };
 
     weir_arena_init(&arena, 0);

@@ -152,6 +152,7 @@ static weir_status fill(const struct meeting *meeting, const char *text, char **
         .members = meeting->members,
         .n_members = (size_t)meeting->n_wait,
         .interface = meeting->interface,
+        .address = meeting->own.address,
         .n_restarts = WEIR_MAX(meeting->prepare->task->attempt - 1, (int64_t)0)};
     return meeting_fill(text != NULL ? text : "", &known, meeting->prepare->arena, out, err);
 }

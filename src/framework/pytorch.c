@@ -63,10 +63,15 @@ static const char *interpreter_of(const struct program *program)
 
 /* torchrun. That of torch 1.13 under Python 3.11, which is what Debian 12 has, does not understand
  * the default of its own flag --redirects: Std's value 0 is no longer among those that it looks
- * through. */
+ * through. And an elastic gang's node tells the others its host's name, which need not lead to it:
+ * in place of that stands the address by which the others have met it. */
 static const char torchrun[] =
+    "import os\n"
+    "import torch.distributed.elastic.agent.server.api as a\n"
     "import torch.distributed.elastic.multiprocessing as m\n"
     "if m.Std.from_str('0') is None: m.Std.from_str = staticmethod(lambda v: m.Std(int(v)))\n"
+    "if 'WEIR_ADDRESS' in os.environ and hasattr(a, '_get_fq_hostname'):\n"
+    "    a._get_fq_hostname = lambda *_: os.environ['WEIR_ADDRESS']\n"
     "from torch.distributed.run import main\n"
     "main()\n";
 
@@ -104,6 +109,7 @@ static json_t *definition_of(const struct job_plan *plan, const struct program *
     program_meet(definition, ranks->n_nodes, 1);
     /* Gloo looks for an address by the host's name, which on many machines leads to loopback. */
     program_meet_env(definition, "GLOO_SOCKET_IFNAME", "{{interface}}");
+    program_meet_env(definition, "WEIR_ADDRESS", "{{address}}");
     if (ranks->n_processes > 1 || ranks->is_elastic) {
         set_launcher(plan, program, ranks, definition);
     } else {

@@ -242,7 +242,7 @@ class Gangs(unittest.TestCase):
         self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
         job, tasks, log = self.run_job("ddp", "pytorch", {
             "argv": [PYTHON, "train.py", "die"], "files": {"train.py": TORCH}, "nodes": 2, "processes_per_node": 2,
-            "cpu_slots": 3}, max_restarts=2, seconds=120)
+            "cpu_slots": 3, "env": {"OMP_NUM_THREADS": "1"}}, max_restarts=2, seconds=240)
         self.assertEqual(job["state"], "SUCCEEDED", log)
         self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
         self.assertEqual(job["n_restarts"], 1)
