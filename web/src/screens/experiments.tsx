@@ -67,10 +67,19 @@ const OF_ATTRIBUTES: Record<string, Column<Run>> = {
     project: { id: 'project', name: 'Project', width: '100px', render: (run) => <Owner project={run.project} /> },
 }
 
-/** Columns of these ids; the one that is sorted by, else the first of a metric, has bars. */
-function columnsOf(ids: readonly string[], rows: readonly (Run | undefined)[], first: Column<Run>[]): Column<Run>[] {
+/** The column that has bars: the one that is sorted by, else the first of a metric. */
+function withBars(ids: readonly string[]): string | undefined {
     const sorted = param('sort').replace(/^-/, '')
-    const withBars = sorted.startsWith('metrics.') ? sorted : ids.find((id) => id.startsWith('metrics.'))
+    return sorted.startsWith('metrics.') ? sorted : ids.find((id) => id.startsWith('metrics.'))
+}
+
+const isNumeric = (run: Run | undefined, id: string) => {
+    const [family, key] = splitColumn(id)
+    return family === 'metrics' || (family === 'params' && !Number.isNaN(Number(run?.params?.[key] ?? NaN)))
+}
+
+/** Columns of these ids, those of `numbers` at the right. */
+function columnsOf(ids: readonly string[], barred: [string, [number, number]] | undefined, numbers: readonly string[], first: Column<Run>[]): Column<Run>[] {
     return [
         ...first,
         ...ids.flatMap((id): Column<Run>[] => {
@@ -78,8 +87,8 @@ function columnsOf(ids: readonly string[], rows: readonly (Run | undefined)[], f
             if (family === '') {
                 return OF_ATTRIBUTES[key] ? [OF_ATTRIBUTES[key]] : []
             }
-            const bounds = id === withBars ? boundsOf(rows, key) : undefined
-            const isNumber = family === 'metrics' || (family === 'params' && !Number.isNaN(Number(rows[0]?.params?.[key] ?? NaN)))
+            const bounds = id === barred?.[0] ? barred[1] : undefined
+            const isNumber = numbers.includes(id)
             return [
                 {
                     id,
@@ -167,7 +176,10 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
     const picked = chosenIds()
     const chosen = rows.filter((run): run is Run => run !== undefined && picked.includes(run.id))
     const last = useRef<string>('')
+    const latest = useRef(rows)
+    latest.current = rows
     const onCheck = (run: Run) => (event: MouseEvent) => {
+        const rows = latest.current
         const from = rows.findIndex((one) => one?.id === last.current)
         const to = rows.findIndex((one) => one?.id === run.id)
         const isOn = !chosenIds().includes(run.id)
@@ -175,7 +187,12 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
         last.current = run.id
         choose(range.flatMap((one) => (one ? [one.id] : [])), isOn)
     }
-    const columns = columnsOf(ids, rows, [
+    const bars = withBars(ids)
+    const barred: [string, [number, number]] | undefined = bars === undefined ? undefined : [bars, boundsOf(rows, splitColumn(bars)[1])]
+    const numbers = ids.filter((id) => isNumeric(rows[0], id))
+    // The same columns as long as they look the same: rows that are there are then not drawn anew when others come.
+    const look = JSON.stringify([ids, barred, numbers, picked, project.value, experiment?.id])
+    const makeColumns = () => columnsOf(ids, barred, numbers, [
         {
             id: 'pick',
             name: '',
@@ -196,6 +213,7 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
         },
         ...(project.value === undefined && !experiment ? [OF_ATTRIBUTES['project']!] : []),
     ])
+    const columns = useMemo(makeColumns, [look])
     const again = () => {
         setQuery({ pick: '' })
         setRound(round + 1)
