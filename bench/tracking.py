@@ -56,7 +56,7 @@ class Server:
         self.headers = {"Content-Type": "application/json"}
 
     def wait(self):
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while time.monotonic() < end:
             try:
                 connection = self.connect()
@@ -271,7 +271,7 @@ def find_peer():
     if not (PEERS / "bin/mlflow").exists():
         PEERS.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "venv", PEERS], check=True)
-        subprocess.run([PEERS / "bin/pip", "install", "--quiet", "mlflow==2.22.*"], check=True)
+        subprocess.run([PEERS / "bin/pip", "install", "--quiet", "mlflow==2.22.*", "sqlalchemy<2.1"], check=True)
 
 
 TARGETS = {"page_p50_ms": ("<=", 15), "create_p50_ms": ("<=", 1), "batch_metrics_per_s": (">=", 300000), "rss_mib": ("<=", 64),

@@ -106,6 +106,7 @@ static const struct reference {
     {&weir_token_resource, "user", "tokens"},
     {&weir_job_resource, "created_by", "jobs"},
     {&weir_run_resource, "created_by", "runs"},
+    {&weir_experiment_resource, "created_by", "experiments"},
     {&weir_dataset_resource, "created_by", "datasets"},
     {&weir_model_version_resource, "created_by", "model versions"},
     {&weir_ion_resource, "created_by", "IONs"},

@@ -561,8 +561,8 @@ found = client.get_run(run.info.run_id)
 assert found.data.params == {"lr": "0.1", "layers": "3"} and found.info.status == "FINISHED", found
 assert math.isnan(found.data.metrics["nan"])
 assert [m.step for m in client.get_metric_history(run.info.run_id, "loss")] == list(range(10))
-pages = mlflow.search_runs(experiment_names=["by the client"], filter_string="metrics.loss < 1", order_by=["metrics.loss ASC"])
-assert list(pages["run_id"]) == [run.info.run_id], pages
+pages = client.search_runs([found.info.experiment_id], "metrics.loss < 1", order_by=["metrics.loss ASC"])
+assert [page.info.run_id for page in pages] == [run.info.run_id], pages
 client.log_batch(run.info.run_id, metrics=[Metric("many", i, i, i) for i in range(2500)])
 assert len(client.get_metric_history(run.info.run_id, "many")) == 2500
 client.delete_run(child.info.run_id)
@@ -587,8 +587,9 @@ class Client(unittest.TestCase):
             made = subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True)
             if made.returncode == 0:
                 made = subprocess.run([folder / "bin/pip", "install", "--quiet", "--timeout", "10", "--retries", "0",
-                                       "mlflow-skinny==2.22.*", "pandas"], capture_output=True)
-        if subprocess.run([cls.python, "-c", "import mlflow, pandas"], capture_output=True).returncode != 0:
+                                       "mlflow-skinny==2.22.*"], capture_output=True)
+        has_client = cls.python.exists() and subprocess.run([cls.python, "-c", "import mlflow"], capture_output=True).returncode == 0
+        if not has_client:
             raise unittest.SkipTest("mlflow's client cannot be had from the Python index")
         cls.server = Server("--no-agent").start()
         cls.addClassCleanup(cls.server.stop)
