@@ -402,7 +402,7 @@ const struct api_route api_routes[] = {
      API_NOTIFY | API_OWN_DEPLOYED, &weir_deployment_replica_resource, NULL, NULL, 256 << 10,
      api_deploy_report},
     {"POST", API "/blobs/missing",
-     "Which of these files a project has not sent yet: {\"project\", \"blobs\"}", R(BLOBS_WRITE),
+     "Which of these files a project has not sent yet: {\"project\", \"blobs\"}", R(JOBS_SUBMIT),
      API_NONE, API_ASKS, NULL, NULL, NULL, 0, api_blobs_missing},
     {"PUT", API "/blobs/{sha256}",
      "Store bytes under their SHA-256; project: for its jobs; as=model refuses by the first bytes "

@@ -30,8 +30,8 @@ START_TEST(a_route_for_tasks_or_agents_says_what_must_be_their_own)
         n_tasks += is_for_tasks;
         n_agents += is_for_agents;
     }
-    ck_assert_uint_eq(n_tasks, 25);
-    ck_assert_uint_eq(n_agents, 5);
+    ck_assert_uint_eq(n_tasks, 36);
+    ck_assert_uint_eq(n_agents, 6);
 }
 
 END_TEST
