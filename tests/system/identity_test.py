@@ -477,7 +477,7 @@ class Secrets(IdentityCase):
         """All that GET routes and the command line show of jobs, runs, IONs, events and nodes."""
         shown = []
         for path, operations in self.server.get("/openapi.json")["paths"].items():
-            if "get" in operations and "{" not in path and path not in ("/login", "/api/v1/stream", "/api/v1/decisions/summary"):
+            if "get" in operations and "{" not in path and path not in ("/login", "/services/enter", "/api/v1/stream", "/api/v1/decisions/summary"):
                 shown.append(self.server.request("GET", path, raw=True).decode())
         for job in self.server.get("/jobs")["items"]:
             shown += [json.dumps(self.server.get("/jobs/" + job["id"])), json.dumps(self.server.get(f"/jobs/{job['id']}/tasks")),
