@@ -205,7 +205,8 @@ class Gangs(unittest.TestCase):
 
     @classmethod
     def on(cls, i, *arguments):
-        done = subprocess.run([*inside(host(i)), WEIR, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        command = [*inside(host(i)), "unshare", "-u", "sh", "-c", f"hostname n{i}; exec \"$@\"", "sh", WEIR, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
             raise AssertionError(f"weir {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return done.stdout
@@ -250,6 +251,16 @@ class Gangs(unittest.TestCase):
             self.assertIn(f"rank {rank} of 4 local {rank % 2} began at 3 sum 6", log)
         run = next(run for run in self.items("runs") if run["job"] == job["id"])
         self.assertEqual((run["id"], run["status"], run["kind"]), (job["run"], "FINISHED", "pytorch"))
+
+    def test_torchrun_of_an_elastic_gang_meets_over_two_nodes(self):
+        self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
+        job, tasks, log = self.run_job("elastic", "pytorch", {
+            "argv": ["sh", "-c", "echo rank $RANK of $WORLD_SIZE at $MASTER_ADDR"], "nodes": {"min": 1, "max": 2}, "cpu_slots": 3,
+            "env": {"PATH": "/usr/bin:/bin"}}, seconds=180)
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        for rank in range(2):
+            self.assertRegex(log, rf"rank {rank} of 2 at 10\.79\.0\.[12]\n")
 
     def test_torch_of_one_process_a_task(self):
         self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
