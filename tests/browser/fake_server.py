@@ -623,11 +623,12 @@ class Handler(BaseHTTPRequestHandler):
             return
         document = json.loads(body) if body else {}
         with self.state.lock:
-            shared = fake_share.change(self.state, self.command, parts, document) or fake_track.change(self.state, self.command, parts, document)
             wrong = fake_sweep.problem(document) if parts == ["sweeps"] else None
-            if shared is None and wrong is None:
-                shared = fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query) or fake_service.change(
-                    self.state, self.command, parts, document, f"http://{self.headers['Host']}")
+            changes = [] if wrong else [
+                lambda: fake_share.change(self.state, self.command, parts, document), lambda: fake_track.change(self.state, self.command, parts, document),
+                lambda: fake_sweep.change(self.state, self.command, parts, document, "dry_run" in urlsplit(self.path).query),
+                lambda: fake_service.change(self.state, self.command, parts, document, f"http://{self.headers['Host']}")]
+            shared = next((answer for answer in (change() for change in changes) if answer is not None), None)
         if wrong is not None:
             self.error(400, "INVALID", wrong)
             return
