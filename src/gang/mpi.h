@@ -63,9 +63,9 @@ weir_status mpi_agent_parse(int argc, char *const *argv, struct weir_arena *aren
                             char **out_command, struct weir_error *err) WEIR_MUST_CHECK;
 
 /**
- * Set variables for daemons that are started in this process's task: processes of each share memory
- * by segments in a folder of the task's own, because two daemons of one host would give theirs the
- * same names; and where the folder in which mpirun was started is not on this node, the program
+ * Set variables for daemons that are started in this process's task. Each has folders of its own for
+ * its session and for the segments by which its processes share memory: two daemons of one host would
+ * make them under the same names. And where the folder in which mpirun was started is not on this node, the program
  * begins in the task's.
  */
 void mpi_settle(int64_t rank);

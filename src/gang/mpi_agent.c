@@ -92,13 +92,24 @@ void mpi_add_to_path(struct weir_arena *arena)
     }
 }
 
+/* A folder below `base` that no other task has, as a variable. */
+static void set_own_folder(const char *variable, const char *base, int64_t rank)
+{
+    char folder[128];
+    const char *job = getenv("WEIR_JOB");
+    size_t len = job != NULL ? strlen(job) : 0;
+    (void)snprintf(folder, sizeof folder, "%s/weir-mpi-%s-%lld", base,
+                   len > 12 ? job + len - 12 : "", (long long)rank);
+    if (weir_dir_make(folder, 0700, NULL) == WEIR_OK) {
+        (void)setenv(variable, folder, 0);
+    }
+}
+
 void mpi_settle(int64_t rank)
 {
-    char folder[64], work[PATH_MAX];
-    (void)snprintf(folder, sizeof folder, "/dev/shm/weir-mpi-%lld", (long long)rank);
-    if (weir_dir_make(folder, 0700, NULL) == WEIR_OK) {
-        (void)setenv("OMPI_MCA_btl_vader_backing_directory", folder, 0);
-    }
+    char work[PATH_MAX];
+    set_own_folder("OMPI_MCA_btl_vader_backing_directory", "/dev/shm", rank);
+    set_own_folder("OMPI_MCA_orte_tmpdir_base", "/tmp", rank);
     if (getcwd(work, sizeof work) != NULL) {
         (void)setenv("HOME", work, 1); /* where orted begins a program whose folder is not there */
     }
