@@ -14,6 +14,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/store_fixture.h"
+#include "sweep/sweep.h"
 #include "track/forgotten.h"
 #include "track/track.h"
 
@@ -52,7 +53,10 @@ static const struct weir_resource *const records[] = {&weir_user_resource,
                                                       &weir_alert_firing_resource,
                                                       &weir_alert_delivery_resource,
                                                       &weir_forgotten_resource,
-                                                      &weir_ion_trigger_resource};
+                                                      &weir_ion_trigger_resource,
+                                                      &weir_sweep_resource,
+                                                      &weir_sweep_trial_resource,
+                                                      &weir_model_version_resource};
 
 /* Columns of which the record tells more or nothing: what only the answer has, and tables that are
  * no records. */
@@ -64,6 +68,7 @@ static const struct {
      "ROLLED_BACK DEPLOYING DEPLOY_FAILED"},
     {"outbox.state", "pending done failed"},
     {"alert_rules.group_by", "none subject rule"},
+    {"model_versions.stage", "None Staging Production Archived"}, /* it says more */
 };
 
 static const struct weir_field *field_of(const char *table, const char *column)
