@@ -1,5 +1,6 @@
 #include "base/relay.h"
 
+#include "base/macros.h"
 #include "base/test_main.h"
 
 #include <fcntl.h>
@@ -110,5 +111,5 @@ int main(void)
                             a_side_that_takes_nothing_ends_it, silence_ends_it,
                             a_broken_side_ends_it};
     return weir_test_run(
-        weir_test_suite_with("relay", set_up, tear_down, tests, sizeof tests / sizeof *tests));
+        weir_test_suite_with("relay", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }

@@ -135,10 +135,32 @@ static bool names_a_file(char **words, size_t n, struct weir_arena *arena)
     return false;
 }
 
+/* A program given by its place in the folder must be there, and may be run there as it may be here. */
+static weir_status check_program(struct cli_call *call, const char *dir, const char *program,
+                                 struct weir_error *err)
+{
+    struct stat info;
+    if (program[0] == '/' || strchr(program, '/') == NULL || strstr(program, "..") != NULL) {
+        return WEIR_OK; /* a matter of the node */
+    }
+    if (stat(weir_arena_printf(call->arena, "%s/%s", dir, program), &info) != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "\"%.60s\" is none of the job's files: it is not in %.60s", program,
+                              dir);
+    }
+    return (info.st_mode & S_IXUSR) != 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "\"%.60s\" may not be run: chmod +x it, or name its program in "
+                                "front of it",
+                                program);
+}
+
 static weir_status add_code(struct cli_call *call, char **words, size_t n, json_t *spec,
                             struct weir_error *err)
 {
     const struct run_options *options = call->options;
+    const char *dir = options->dir != NULL ? options->dir : ".";
     bool has_folder =
         options->has_files &&
         (options->dir != NULL || (options->git == NULL && names_a_file(words, n, call->arena)));
@@ -148,10 +170,12 @@ static weir_status add_code(struct cli_call *call, char **words, size_t n, json_
     if (!has_folder && options->git == NULL) {
         return WEIR_OK;
     }
+    if (has_folder && options->image == NULL) {
+        WEIR_TRY(check_program(call, dir, words[0], err));
+    }
     json_t *code = json_object();
     json_object_set_new(spec, "code", code);
-    return has_folder ? code_send_folder(call, options->dir != NULL ? options->dir : ".",
-                                         options->project, code, err)
+    return has_folder ? code_send_folder(call, dir, options->project, code, err)
                       : code_read_git(call, options->git, code, err);
 }
 

@@ -61,7 +61,7 @@ static const struct {
     {DOC(PROGRAM(", model: lenet")), "$.pipelines[0].model: unknown field"},
     {DOC(PROGRAM(", triggers: [new-data]")),
      "$.pipelines[0].triggers[0]: new-data needs a dataset"},
-    {DOC(PROGRAM(", registers: \"a b\"")), "$.pipelines[0].registers: "},
+    {DOC(PROGRAM(", registers: \"a/b\"")), "$.pipelines[0].registers: "},
 };
 
 START_TEST(what_is_wrong_in_a_program_is_named_by_its_place)

@@ -322,5 +322,5 @@ int main(void)
                             a_head_is_read_whole_or_not_at_all,
                             a_websocket_key_is_16_bytes};
     return weir_test_run(
-        weir_test_suite_with("rules", set_up, tear_down, tests, sizeof tests / sizeof *tests));
+        weir_test_suite_with("rules", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }

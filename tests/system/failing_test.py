@@ -64,13 +64,14 @@ class Commands(Case):
     def test_what_cannot_be_run_is_refused_or_ends_at_once(self):
         here = self.server.root / "here"
         here.mkdir()
-        (here / "go").write_text("echo went\n")
+        (here / "go").write_text("#!/bin/sh\necho went\n")
         status, _, err = self.run_words("--dir", str(here), "--", "./go")
         self.assertEqual(status, 2, err)
-        self.assertIn('does not begin with "#!"', err)
+        self.assertIn("chmod +x", err)
         status, _, err = self.run_words("--dir", str(here), "--", "./gone")
+        self.assertEqual(status, 2, err)
         self.assertIn("none of the job's files", err)
-        (here / "go").write_text("#!/bin/sh\necho went\n")
+        (here / "go").chmod(0o755)
         self.assertIn("went", self.run_words("-f", "--dir", str(here), "--", "./go")[1])
         locked = here / "locked"
         locked.write_text("#!/bin/sh\n")
