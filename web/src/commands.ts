@@ -5,7 +5,7 @@ export const COMMANDS = {
     demo: 'weir demo building-security',
     createDataset: 'weir dataset create NAME --path DIR',
     trackedJob: 'weir job run NAME -- python3 train.py',
-    sweep: 'weir sweep run sweep.yaml',
+    sweep: 'weir sweep run FILE',
     notebook: 'weir notebook start',
     train: 'weir job submit -f job.yaml',
     joinNode: 'weir node join URL TOKEN',
