@@ -213,11 +213,10 @@ START_TEST(a_command_takes_the_files_of_its_folder_along)
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "tasks")), 2);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpu_slots")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "memory_max_bytes")), 1 << 30);
-    const json_t *files = json_object_get(spec, "files"), *env = json_object_get(spec, "env");
-    ck_assert(json_object_get(files, "Train_v2.py") != NULL);
-    ck_assert(json_object_get(files, "notes.txt") != NULL);
-    ck_assert(json_object_get(files, "big.tmp") == NULL);
+    const json_t *code = json_object_get(spec, "code"), *env = json_object_get(spec, "env");
     ck_assert_str_eq(json_string_value(json_object_get(env, "A")), "***"); /* a secret, to all */
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(code, "manifest")));
+    ck_assert_ptr_nonnull(strstr(cli.err, "sent 3 of 3 files")); /* what .gitignore names stays */
 }
 
 END_TEST
@@ -227,12 +226,12 @@ START_TEST(a_command_without_files_takes_none)
     write_file("notes.txt", "text\n");
     EXPECT_EXIT(0, "job", "run", "-ojson", "--", "echo", "hello");
     ck_assert_str_eq(printed("name"), "echo");
-    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "code"));
     EXPECT_EXIT(0, "job", "run", "mine", "-ojson", "--", "cat", "notes.txt");
     ck_assert_str_eq(printed("name"), "mine");
-    ck_assert_ptr_nonnull(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    ck_assert_ptr_nonnull(json_object_get(json_object_get(cli.json, "spec"), "code"));
     EXPECT_EXIT(0, "job", "run", "-ojson", "--no-files", "--", "cat", "notes.txt");
-    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "files"));
+    ck_assert_ptr_null(json_object_get(json_object_get(cli.json, "spec"), "code"));
     EXPECT_REFUSED(2, "--memory", "job", "run", "--memory", "lots", "--", "true");
     EXPECT_REFUSED(2, "Give one", "job", "run", "one", "--name", "two", "--", "true");
     EXPECT_REFUSED(2, "--follow or --detach", "job", "run", "-f", "-d", "--", "true");
