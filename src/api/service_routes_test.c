@@ -176,6 +176,13 @@ START_TEST(a_visitor_is_asked_who_it_is_each_time)
 
 END_TEST
 
+/** A page's bytes do not end with a NUL. */
+static bool body_has(const char *text)
+{
+    return memmem(callers.x->response.body, callers.x->response.body_len, text, strlen(text)) !=
+           NULL;
+}
+
 START_TEST(the_consoles_side_sends_a_browser_on_or_asks_who_it_is)
 {
     char *id = made("");
@@ -187,11 +194,10 @@ START_TEST(the_consoles_side_sends_a_browser_on_or_asks_who_it_is)
     ck_assert_ptr_nonnull(strstr(said_header("Refresh"), "0;url=/services/enter?service="));
     ck_assert_ptr_nonnull(strstr(said_header("Refresh"), "&again=1"));
     EXPECT(401, "GET /services/enter?service=%s&nonce=%s&again=1\n" HOST "\n", id, nonce);
-    ck_assert_ptr_nonnull(strstr(callers.x->response.body,
-                                 "<input type=hidden name=next value=\"/services/enter?service="));
+    ck_assert(body_has("<input type=hidden name=next value=\"/services/enter?service="));
     EXPECT(401, "GET /services/enter?service=%s&nonce=%s&again=1&next=\"><b>\n" HOST "\n", id,
            nonce);
-    ck_assert_ptr_null(strstr(callers.x->response.body, "<b>"));
+    ck_assert(!body_has("<b>"));
 }
 
 END_TEST
