@@ -91,8 +91,8 @@ for name in ("admin.token", "worker.token", "weir.db", "weir.db-wal", "server.js
              "agent/lock"):
     attempt(f"read {name} of the state folder")(reads(f"{STATE}/{name}"))
 for name in ("blobs", "datasets", "checkpoints", "rendezvous", "replicas", "pictures", "logs"):
-    attempt(f"list {name} of the state folder")(lists(f"{STATE}/{name}"))
-attempt("list the state folder")(lists(STATE, ["agent"]))
+    attempt(f"list {name} of the state folder")(lists(f"{STATE}/{name}", [os.environ.get("WEIR_JOB", "")]))
+attempt("list the state folder")(lists(STATE, ["agent", "checkpoints"]))  # of which it sees its own alone
 attempt("list the agent's folder")(lists(AGENT, ["tasks", "given"]))
 attempt("list the tasks of others")(lists(f"{AGENT}/tasks", [pathlib.Path.cwd().parent.name]))
 attempt("list the jobs' folders")(lists(f"{AGENT}/jobs"))
