@@ -34,6 +34,7 @@ node=$(pwd | sed 's,.*/agent-\([a-z]*\)/.*,\1,')
 case ${WEIR_DEVICE_SHARE:-1} in 1) units=4 ;; 0.5) units=2 ;; 0.25) units=1 ;; esac
 fd=10
 for device in $(echo "$WEIR_DEVICES" | tr , ' '); do
+    until test -r LOCKS/$node.$device.4; do :; done  # a node that has just come is given tasks before it has its files
     exec 9<LOCKS/$node.$device.door
     flock 9
     left=$units
