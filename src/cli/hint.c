@@ -15,18 +15,29 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+bool cli_is_of_group(const char *command, const char *group)
+{
+    size_t len = strlen(group);
+    return strncmp(command, group, len) == 0 && command[len] == ' ';
+}
+
 /* Is there a command "first second"? With second NULL: any whose first word is that. */
 static bool has_command(const char *first, const char *second)
 {
     size_t len = strlen(first);
     for (size_t i = 0; i < cli_n_commands; i++) {
         const char *name = cli_commands[i]->name;
-        if (strncmp(name, first, len) == 0 && name[len] == ' ' &&
+        if (cli_is_of_group(name, first) &&
             (second == NULL || strcmp(name + len + 1, second) == 0)) {
             return true;
         }
     }
     return false;
+}
+
+bool cli_is_group(const char *group)
+{
+    return has_command(group, NULL);
 }
 
 static bool is_command(const char *word)
@@ -108,7 +119,7 @@ static void see_seconds(const char *first, const char *word, struct weir_names *
     size_t len = strlen(first);
     for (size_t i = 0; i < cli_n_commands; i++) {
         const char *name = cli_commands[i]->name;
-        if (strncmp(name, first, len) == 0 && name[len] == ' ') {
+        if (cli_is_of_group(name, first)) {
             weir_names_add(names, name + len + 1, strlen(name + len + 1));
             if (word != NULL) {
                 weir_nearest_see(nearest, word, strlen(word), name + len + 1);
@@ -139,7 +150,7 @@ weir_status cli_unknown_command(int argc, char **argv, struct weir_error *err)
 {
     struct weir_nearest nearest = {0};
     const char *word = argv[0];
-    if (has_command(word, NULL)) {
+    if (cli_is_group(word)) {
         return unknown_second(word, argc > 1 ? argv[1] : NULL, err);
     }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(synonyms); i++) {

@@ -6,12 +6,20 @@
 #include "base/arena.h"
 #include "base/status.h"
 
+#include <stdbool.h>
+
 /**
  * Words with the noun in front, as the command that they mean: "jobs", "dataset list", "model show
  * X" become get and describe. *out_argc words in *out_argv (in the arena), or those that were
  * given.
  */
 void cli_reword(int argc, char **argv, struct weir_arena *arena, int *out_argc, char ***out_argv);
+
+/** Is it a command of two words whose first is `group`: "job run" of "job"? */
+bool cli_is_of_group(const char *command, const char *group);
+
+/** Is there such a command? */
+bool cli_is_group(const char *group);
 
 /** The error for words that begin with no command: names the one that was probably meant. INVALID.
  */

@@ -41,13 +41,18 @@ START_TEST(help_lists_the_commands_that_are_not_hidden)
 {
     static const char *const some[] = {"apply", "get",   "job run", "dataset", "server",
                                        "logs",  "login", "backup",  "doctor",  "explain"};
+    int width = 0;
+    for (size_t i = 0; i < cli_n_commands; i++) {
+        int len = (int)strlen(cli_commands[i]->name);
+        width = (cli_commands[i]->flags & CLI_HIDDEN) == 0 ? WEIR_MAX(width, len) : width;
+    }
     EXPECT_EXIT(0, "help");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(some); i++) {
         EXPECT_OUT(some[i]);
     }
     for (size_t i = 0; i < cli_n_commands; i++) {
         char line[80];
-        (void)snprintf(line, sizeof line, "\n  %-12s  ", cli_commands[i]->name);
+        (void)snprintf(line, sizeof line, "\n  %-*s  ", width, cli_commands[i]->name);
         ck_assert_int_eq(strstr(cli.out, line) == NULL, (cli_commands[i]->flags & CLI_HIDDEN) != 0);
     }
     EXPECT_EXIT(0, "help", "get");
@@ -58,6 +63,26 @@ START_TEST(help_lists_the_commands_that_are_not_hidden)
     EXPECT_EXIT(2, NULL);
     ck_assert_str_eq(cli.out, "");
     ck_assert_ptr_nonnull(strstr(cli.err, "Usage: weir COMMAND"));
+}
+
+END_TEST
+
+START_TEST(help_on_a_first_word_lists_the_commands_that_begin_with_it)
+{
+    static const char *const asked[][2] = {{"job", "--help"}, {"job", "-h"}, {"help", "job"}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(asked); i++) {
+        EXPECT_EXIT(0, asked[i][0], asked[i][1]);
+        for (size_t k = 0; k < cli_n_commands; k++) {
+            const struct cli_command *command = cli_commands[k];
+            bool is_of_job = strncmp(command->name, "job ", 4) == 0;
+            ck_assert_msg((strstr(cli.out, command->summary) != NULL) == is_of_job, "%s",
+                          command->name);
+        }
+        ck_assert_str_eq(cli.err, "");
+    }
+    /* A word that is a command too has its own help. */
+    EXPECT_EXIT(0, "server", "--help");
+    EXPECT_OUT("Usage: weir server [");
 }
 
 END_TEST
@@ -174,6 +199,8 @@ START_TEST(a_server_that_is_not_there_is_named)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("usage", cli_open, cli_close, every_commands_help_names_its_usage_and_options,
-                    help_lists_the_commands_that_are_not_hidden, what_was_meant_is_named,
-                    a_noun_in_front_is_the_same_as_behind, each_failure_has_its_exit_status,
-                    an_answer_that_is_none_is_an_error, a_server_that_is_not_there_is_named)
+                    help_lists_the_commands_that_are_not_hidden,
+                    help_on_a_first_word_lists_the_commands_that_begin_with_it,
+                    what_was_meant_is_named, a_noun_in_front_is_the_same_as_behind,
+                    each_failure_has_its_exit_status, an_answer_that_is_none_is_an_error,
+                    a_server_that_is_not_there_is_named)
