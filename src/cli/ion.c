@@ -1,6 +1,6 @@
 /** weir apply, approve, reject, rollback, ion set-model, trigger, delete, member: change IONs. */
-#include "cli/apply_code.h"
 #include "cli/command.h"
+#include "cli/program_files.h"
 
 #include "base/file.h"
 #include "cli/find.h"
@@ -76,7 +76,7 @@ static weir_status apply_one(struct cli_call *call, const char *path, json_t *do
                         : options->dry_run                   ? "/api/v1/ions?dry_run=1"
                         : options->sandbox                   ? "/api/v1/ions?mode=sandbox"
                                                              : "/api/v1/ions";
-    weir_status status = apply_code_send(call, path, document, err);
+    weir_status status = program_files_send_ion(call, path, document, err);
     if (status == WEIR_OK) {
         status = cli_rest(call, "POST", where, document, &answer, err);
     }

@@ -1,6 +1,7 @@
 /** weir job submit, cancel, restart, resume. */
 #include "cli/find.h"
 #include "cli/job_ask.h"
+#include "cli/program_files.h"
 
 #include "base/file.h"
 
@@ -64,7 +65,14 @@ static weir_status run_submit(struct cli_call *call, struct weir_error *err)
         json_object_set_new(body, "project", json_string(options->project));
     }
     json_t *spec = json_object_get(body, "spec");
+    const char *project = json_string_value(json_object_get(body, "project"));
     weir_status status = json_is_object(spec) ? job_ask_add(&options->ask, spec, err) : WEIR_OK;
+    if (status == WEIR_OK) {
+        status = cli_connect(call, err);
+    }
+    if (status == WEIR_OK) {
+        status = program_files_send(call, options->file, project, "$.spec", spec, err);
+    }
     if (status == WEIR_OK) {
         status = cli_job_post(call, "/api/v1/jobs", body, "is submitted", NULL, err);
     }

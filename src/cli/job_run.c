@@ -3,6 +3,7 @@
 #include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
+#include "cli/program_files.h"
 
 #include "base/file.h"
 #include "base/quantity.h"
@@ -16,8 +17,6 @@
 
 #define NAME_MAX_BYTES 40
 #define SIGNAL_EXIT    128 /* as a shell: 128 + signal */
-
-#define REQUIREMENTS_MAX_BYTES ((size_t)64 << 10)
 
 struct run_options {
     struct cli_common common;
@@ -182,18 +181,11 @@ static weir_status add_code(struct cli_call *call, char **words, size_t n, json_
 weir_status job_run_add_python(struct cli_call *call, const char *path, json_t *spec,
                                struct weir_error *err)
 {
-    char *text;
-    size_t len;
     if (path == NULL) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_file_read(path, REQUIREMENTS_MAX_BYTES, call->arena, &text, &len, err));
-    json_t *value = strlen(text) == len ? json_stringn(text, len) : NULL;
-    if (value == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "--python %s: it is no text", path);
-    }
-    json_object_set_new(spec, "python", value);
-    return WEIR_OK;
+    weir_status status = program_files_read_python(call, path, spec, err);
+    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "--python: ");
 }
 
 void job_run_add_secrets(const char *lines, json_t *spec)

@@ -1,7 +1,7 @@
 /** weir sweep run, list, get, stop, delete: many trials of one job, each with other parameters. */
-#include "cli/apply_code.h"
 #include "cli/find.h"
 #include "cli/noun.h"
+#include "cli/program_files.h"
 
 #include "base/file.h"
 
@@ -107,7 +107,7 @@ static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
     const char *project = json_string_value(json_object_get(document, "project"));
     weir_status status = cli_connect(call, err);
     if (status == WEIR_OK) {
-        status = apply_code_send_one(call, call->words[0], project, "$.job.spec", spec, err);
+        status = program_files_send(call, call->words[0], project, "$.job.spec", spec, err);
     }
     if (status != WEIR_OK) {
         json_decref(document);

@@ -102,6 +102,20 @@ class Code(unittest.TestCase):
         self.assertIn("sent 0 of 7 files", err)
         self.run_job("--", "python3", "-m", "pkg.words")
 
+    def test_a_jobs_file_names_the_folder_and_the_packages_beside_it(self):
+        self.write("sub/src/main.py", "print('from', 'beside the file')\n")
+        self.write("sub/requirements.txt", "# nothing but this line\n")
+        self.write("sub/job.yaml", "name: beside\nkind: command\nspec:\n  argv: [python3, main.py]\n  code: ./src\n"
+                   "  python: requirements.txt\n")
+        self.weir("job", "submit", "-f", "sub/job.yaml")
+        wait_until(lambda: self.newest("beside")["state"] in ("SUCCEEDED", "FAILED"), 60, "its end")
+        self.assertIn("from beside the file", self.weir("logs", "beside")[0])
+        self.assertEqual(self.newest("beside")["spec"]["python"], "# nothing but this line\n")
+        self.write("sub/job.yaml", "name: beside\nkind: command\nspec: {argv: [echo], python: other.txt}\n")
+        _, err = self.weir("job", "submit", "-f", "sub/job.yaml", status=4)
+        self.assertIn("sub/job.yaml: $.spec.python: ", err)
+        self.assertIn("sub/other.txt", err)
+
     def test_the_state_of_git_is_recorded_without_a_password(self):
         self.write("train.py", "print(1)\n")
         self.git("init", "-q", "-b", "topic", ".")
