@@ -264,37 +264,70 @@ static bool is_text(const json_t *object, const char *member, const char *text)
     return value != NULL && strcmp(value, text) == 0;
 }
 
-/* The kinds of a noun ("source", "sources"), or one of them. */
-static weir_status explain_kinds(struct cli_call *call, const char *noun, const char *name,
-                                 struct weir_error *err)
+/* Adds the kinds of a noun ("source", "sources"; NULL: of any) that have this name (NULL: all). */
+static void find_kinds(const json_t *all, const char *noun, const char *name, json_t *found)
 {
-    json_t *all, *kind, *found = json_array();
     size_t i;
-    weir_status status = cli_rest(call, "GET", "/api/v1/kinds", NULL, &all, err);
-    if (status != WEIR_OK) {
-        json_decref(found);
-        return status;
-    }
-    json_t *answer = json_pack("{s:o}", "items", found);
+    json_t *kind;
     json_array_foreach(json_object_get(all, "items"), i, kind)
     {
-        if ((is_text(kind, "noun", noun) || is_text(kind, "plural", noun)) &&
-            (name == NULL || is_text(kind, "name", name))) {
+        bool is_of_noun =
+            noun == NULL || is_text(kind, "noun", noun) || is_text(kind, "plural", noun);
+        if (is_of_noun && (name == NULL || is_text(kind, "name", name))) {
             json_array_append(found, kind);
         }
     }
-    if (json_array_size(found) == 0) {
-        status = name == NULL ? cli_noun_unknown(noun, err)
-                              : weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                                               "there is no %.40s \"%.40s\"; `weir explain "
-                                               "%.40s` lists them",
-                                               noun, name, noun);
-    } else if (name != NULL) {
-        print_kind(call, json_array_get(found, 0));
-    } else {
-        cli_print_table(call, answer, kind_columns, WEIR_ARRAY_LEN(kind_columns));
+}
+
+static weir_status no_kind(const char *noun, const char *name, struct weir_error *err)
+{
+    return name == NULL ? cli_noun_unknown(noun, err)
+                        : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                         "there is no %.40s \"%.40s\"; `weir explain "
+                                         "%.40s` lists them",
+                                         noun, name, noun);
+}
+
+/* What of a noun's kinds is asked for, or what of several things with one name is meant. */
+static weir_status print_kinds(struct cli_call *call, const char *noun, const char *name,
+                               json_t *found, struct weir_error *err)
+{
+    size_t n = json_array_size(found);
+    const json_t *first = json_array_get(found, 0);
+    if (n == 0) {
+        return no_kind(noun, name, err);
     }
+    if (n == 1 && name != NULL) {
+        print_kind(call, first);
+        return WEIR_OK;
+    }
+    if (name != NULL) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID, "\"%.40s\" is a %s and a %s: say `weir explain %s %s`", name,
+            cli_text(call, first, "noun"), cli_text(call, json_array_get(found, 1), "noun"),
+            cli_text(call, first, "noun"), name);
+    }
+    json_t *answer = json_pack("{s:O}", "items", found);
+    cli_print_table(call, answer, kind_columns, WEIR_ARRAY_LEN(kind_columns));
     json_decref(answer);
+    return WEIR_OK;
+}
+
+/* The kinds of a noun, or one of them; "command" alone is the kind of that name, whatever its noun. */
+static weir_status explain_kinds(struct cli_call *call, const char *noun, const char *name,
+                                 struct weir_error *err)
+{
+    json_t *all;
+    WEIR_TRY(cli_rest(call, "GET", "/api/v1/kinds", NULL, &all, err));
+    json_t *found = json_array();
+    find_kinds(all, noun, name, found);
+    bool is_bare = name == NULL && json_array_size(found) == 0;
+    if (is_bare) {
+        find_kinds(all, NULL, noun, found);
+    }
+    bool is_known = json_array_size(found) > 0;
+    weir_status status = print_kinds(call, noun, is_bare && is_known ? noun : name, found, err);
+    json_decref(found);
     json_decref(all);
     return status;
 }

@@ -191,6 +191,21 @@ START_TEST(explain_says_what_members_mean_and_why_a_job_waits)
 
 END_TEST
 
+START_TEST(a_kind_is_explained_by_its_noun_or_alone_if_only_one_has_the_name)
+{
+    EXPECT_EXIT(0, "explain", "job-kinds");
+    EXPECT_OUT("pytorch");
+    EXPECT_EXIT(0, "explain", "job-kind", "mpi");
+    EXPECT_OUT("argv");
+    EXPECT_REFUSED(4, "`weir explain job-kind` lists them", "explain", "job-kind", "frob");
+    EXPECT_EXIT(0, "explain", "mpi");
+    EXPECT_OUT("argv");
+    /* A policy and a trigger. */
+    EXPECT_REFUSED(2, "say `weir explain ", "explain", "manual");
+}
+
+END_TEST
+
 START_TEST(runs_are_compared)
 {
     place_job(&(struct placed_job){.id = JOB2,
@@ -227,5 +242,6 @@ WEIR_TEST_MAIN_WITH("get", set_up, cli_close, every_noun_is_listed_in_every_form
                     filters_and_limits_are_the_lists,
                     one_is_found_by_name_and_by_a_part_of_its_identifier,
                     describe_shows_the_state_first_and_what_belongs_to_it,
-                    explain_says_what_members_mean_and_why_a_job_waits, runs_are_compared,
-                    logs_are_what_the_tasks_wrote)
+                    explain_says_what_members_mean_and_why_a_job_waits,
+                    a_kind_is_explained_by_its_noun_or_alone_if_only_one_has_the_name,
+                    runs_are_compared, logs_are_what_the_tasks_wrote)
