@@ -6,8 +6,8 @@
 #include "backend.h"
 
 #include "context.h"
+#include "nn/gpu_given.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 weir_status cuda_launch(const struct op *op, enum gpu_kernel kernel, enum gpu_type type,
@@ -35,20 +35,11 @@ static void cuda_close(void *context)
 static weir_status memory_limit(const struct weir_net_config *config, size_t *out,
                                 struct weir_error *err)
 {
-    const char *text = getenv("WEIR_DEVICE_MEMORY");
-    char *end = NULL;
-    *out = config->gpu_memory_bytes;
-    if (*out > 0 || text == NULL || text[0] == '\0') {
+    if (config->gpu_memory_bytes > 0) {
+        *out = config->gpu_memory_bytes;
         return WEIR_OK;
     }
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || text[0] == '-' || n == 0) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$WEIR_DEVICE_MEMORY must be a number of bytes, not \"%s\"", text);
-    }
-    *out = (size_t)n;
-    return WEIR_OK;
+    return weir_gpu_memory_given(out, err);
 }
 
 static weir_status make(struct cuda_context *self, const struct gpu_ops *ops,

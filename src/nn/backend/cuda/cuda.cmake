@@ -10,6 +10,13 @@ foreach(name common elementwise norm pool conv loss update)
   weir_embed(weir_nn ${cuda_folder}/kernels/${name}.cu gpu_kernels_${name})
 endforeach()
 
+# The emulated GPU as a back-end, for tests of other domains (TEST_DEPENDS nn_emulated).
+add_library(weir_nn_emulated STATIC EXCLUDE_FROM_ALL
+  backend/cuda/emulated/emulated.c backend/cuda/emulated/emulated_f32.c backend/cuda/emulated/emulated_bf16.c
+  backend/cuda/emulated/emulated_backend.c)
+target_include_directories(weir_nn_emulated PRIVATE ${CMAKE_BINARY_DIR}/include/nn INTERFACE backend/cuda/emulated)
+target_link_libraries(weir_nn_emulated PRIVATE weir_nn weir_base Threads::Threads m)
+
 weir_test_programs(nn "backend/cuda/library_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
   "weir_nn;weir_base;weir_dep_dnnl" "")
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct emulated_place emulated_place;
-bool emulated_has_failed;
+_Thread_local struct emulated_place emulated_place;
+_Atomic bool emulated_has_failed;
 
 #define ARENA_BYTES   ((size_t)1 << 32)
 #define ARGS_MAX      256

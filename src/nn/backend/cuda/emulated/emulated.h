@@ -19,13 +19,14 @@ extern const struct gpu_ops gpu_emulated_ops;
 extern const struct gpu_ops gpu_emulated_bare_ops;
 
 /** While it is set, copies and waits fail, as those of a GPU that has failed do. */
-extern bool emulated_has_failed;
+extern _Atomic bool emulated_has_failed;
 
-/** The place of a block, and its grid; the kernels read it. */
+/** The place of a block, and its grid; the kernels read it. Of the thread that runs them: several may use
+ *  a GPU each. */
 struct emulated_place {
     unsigned thread, block, block_y, blocks;
 };
-extern struct emulated_place emulated_place;
+extern _Thread_local struct emulated_place emulated_place;
 
 /** A kernel's block of all threads. `args_bytes` is checked. */
 typedef void (*emulated_kernel)(const void *args, size_t args_bytes);

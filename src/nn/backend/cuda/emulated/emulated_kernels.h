@@ -20,7 +20,7 @@
     }                                                                                              \
     static void name##_block(const type a)
 #define INLINE      static inline
-#define SHARED      static
+#define SHARED      static _Thread_local
 #define EACH_THREAD for (THREAD = 0; THREAD < BLOCK_THREADS; THREAD++)
 #define BARRIER
 #define THREAD        emulated_place.thread
