@@ -1,5 +1,7 @@
 #include "executor_private.h"
 
+#include "nn/gpu_given.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -82,6 +84,60 @@ static weir_status sniff(const char *path, enum weir_model_format *out, struct w
     return WEIR_OK;
 }
 
+/* ---- options ---------------------------------------------------------------------------------- */
+
+const char *const executor_device_words[] = {
+    [EXECUTOR_AUTO] = "auto", [EXECUTOR_PROCESSOR] = "processor", [EXECUTOR_GPU] = "gpu", NULL};
+
+weir_status executor_device_parse(const char *text, enum executor_device *out,
+                                  struct weir_error *err)
+{
+    for (int i = 0; executor_device_words[i] != NULL; i++) {
+        if (strcmp(text, executor_device_words[i]) == 0) {
+            *out = (enum executor_device)i;
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "there is no device \"%.40s\": expected auto, processor or gpu", text);
+}
+
+bool executor_wants_gpu(const struct executor_options *options)
+{
+    enum executor_device device = options != NULL ? options->device : EXECUTOR_AUTO;
+    return device == EXECUTOR_GPU || (device == EXECUTOR_AUTO && weir_gpu_is_given());
+}
+
+weir_status executor_precision(const struct executor_options *options, enum weir_precision *out,
+                               struct weir_error *err)
+{
+    *out = WEIR_PRECISION_F32;
+    return options->precision != NULL ? weir_precision_parse(options->precision, out, err)
+                                      : WEIR_OK;
+}
+
+/* What an executor cannot do is refused, not left out. */
+static weir_status check_options(const struct weir_kind *kind,
+                                 const struct executor_options *options, struct weir_error *err)
+{
+    const struct executor_ops *ops = ops_of(kind);
+    enum weir_precision precision;
+    WEIR_TRY(executor_precision(options, &precision, err));
+    if (options->device == EXECUTOR_GPU && !ops->can_use_gpu) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "the executor %s computes on the processor, not on a GPU: leave out "
+                              "device gpu",
+                              kind->name);
+    }
+    if (precision != WEIR_PRECISION_F32 && !ops->has_precisions) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "the executor %s computes in the types of the file, not in %s: leave "
+                              "out the precision",
+                              kind->name, options->precision);
+    }
+    return WEIR_OK;
+}
+
 /* ---- load ------------------------------------------------------------------------------------- */
 
 int32_t executor_threads(const struct executor_options *options)
@@ -114,8 +170,11 @@ weir_status executor_load(const char *name, const char *path,
     const struct weir_kind *kind;
     WEIR_TRY(weir_registry_find(&weir_executors, name, "executor", &kind, err));
     struct serve_model *model;
-    WEIR_TRY(ops_of(kind)->load(path, options != NULL ? options : &defaults, &model, err));
+    options = options != NULL ? options : &defaults;
+    WEIR_TRY(check_options(kind, options, err));
+    WEIR_TRY(ops_of(kind)->load(path, options, &model, err));
     model->kind = kind;
+    model->place = model->place != NULL ? model->place : EXECUTOR_ON_PROCESSOR;
     weir_status status = check_ports(model, path, err);
     if (status != WEIR_OK) {
         serve_model_unload(model);
@@ -134,8 +193,8 @@ static weir_status choose_other(const char *path, const struct executor_options 
     weir_status status = executor_load("onnxruntime", path, options, out, &other);
     if (status == WEIR_OK) {
         (void)snprintf(why, EXECUTOR_WHY_BYTES,
-                       "onnxruntime %s runs it on %s, because Weir cannot: %.500s", (*out)->version,
-                       (*out)->place, lacks->message);
+                       "onnxruntime %s runs it, because Weir cannot: %.500s", (*out)->version,
+                       lacks->message);
         return WEIR_OK;
     }
     return weir_error_set(err, lacks->status, "%.260s; onnxruntime: %s", lacks->message,
@@ -205,6 +264,11 @@ weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const
         WEIR_TRY(serve_port_check(&model->inputs[i], in[i], err));
     }
     return ops_of(model->kind)->run(model, in, out, err);
+}
+
+bool serve_model_is_on_gpu(const struct serve_model *model)
+{
+    return strcmp(model->place, EXECUTOR_ON_GPU) == 0;
 }
 
 void serve_model_unload(struct serve_model *model)

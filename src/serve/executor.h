@@ -18,7 +18,12 @@
  *
  * A model file is treated as hostile: its form and sizes are checked, and a run's memory is bounded.
  *
- * Threads: one thread at a time uses a serve_model. Models are independent of each other.
+ * GPUs: "weir" and "onnxruntime" compute on one if the process was given one (nn/gpu_given.h), or if
+ * the options say so. On a GPU that has failed nothing is computed any more: the run says so, and
+ * sets is_broken; what has to be done is to start the process anew.
+ *
+ * Threads: one thread at a time uses a serve_model; it may be another than the one that loaded it.
+ * Models are independent of each other.
  */
 #ifndef WEIR_SERVE_EXECUTOR_H
 #define WEIR_SERVE_EXECUTOR_H
@@ -37,12 +42,34 @@
 #define SERVE_MODEL_MAX_BYTES ((size_t)16 << 30)
 #define EXECUTOR_WHY_BYTES    1024
 
+/** Where a model is computed. */
+enum executor_device {
+    EXECUTOR_AUTO, /**< On a GPU if the process was given one and the executor can; a GPU whose
+                        libraries do not load is left alone, and the log says why. */
+    EXECUTOR_PROCESSOR,
+    EXECUTOR_GPU, /**< On a GPU, or not at all. */
+};
+
+/** The words for it, "auto", "processor" and "gpu", with NULL at the end. */
+extern const char *const executor_device_words[];
+
+/** @return INVALID, naming the words there are. */
+weir_status executor_device_parse(const char *text, enum executor_device *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+struct weir_backend; /* nn/nn.h */
+
 struct executor_options {
-    int32_t n_threads;            /**< Computing threads; 0: one per CPU. */
-    size_t memory_max_bytes;      /**< What a run may take; 0: 8 GiB. */
-    const char *onnxruntime_path; /**< The library, file or folder; NULL: the system's
+    int32_t n_threads;       /**< Computing threads; 0: one per CPU. A GPU needs none. */
+    size_t memory_max_bytes; /**< What a run may take; 0: 8 GiB. On a GPU what one planned batch
+                                  may take there. */
+    enum executor_device device;
+    const char *precision;          /**< Of net files: "f32", "bf16", or on a GPU "tf32" (nn/nn.h);
+                                           NULL: f32. Others take no other than f32. */
+    const struct weir_backend *gpu; /**< What runs nets on a GPU; NULL: weir_cuda_backend. */
+    const char *onnxruntime_path;   /**< The library, file or folder; NULL: the system's
                                        (executor/ort_library.h). */
-    int32_t batch_max;            /**< The largest batch to plan for; 0: 1. A larger one is run in
+    int32_t batch_max;              /**< The largest batch to plan for; 0: 1. A larger one is run in
                                        parts by executors that plan. */
 };
 
@@ -60,10 +87,11 @@ struct executor_ops;
 struct serve_model {
     const struct weir_kind *kind; /**< Of its executor. */
     const char *version;          /**< Of a library that runs it; NULL: Weir itself. */
-    const char *place;            /**< "the GPU"; NULL: the processor. */
+    const char *place;            /**< "the GPU" or "the processor". */
     const struct serve_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
     bool mixes_rows; /**< A row's answer depends on the other rows: requests are not joined. */
+    bool is_broken;  /**< Its GPU has failed: every run fails. Set by a run, on its thread. */
 };
 
 /** What a kind of executor does. Others call serve_model_… below. */
@@ -74,6 +102,7 @@ struct executor_ops {
                        struct weir_tensor **out, struct weir_error *err);
     void (*unload)(struct serve_model *model);
     const char *(*metadata)(struct serve_model *model, const char *key); /**< NULL: has none. */
+    bool can_use_gpu, has_precisions; /**< Else it computes on the processor, in f32. */
 };
 
 extern const struct weir_registry weir_executors;
@@ -84,8 +113,9 @@ extern const struct weir_registry weir_executors;
  * @param options  NULL: the defaults. Borrowed until the call returns.
  * @param out      The caller owns the model: serve_model_unload.
  * @return INVALID (no such executor; the file is not what it runs), NOT_FOUND, DENIED, IO, CORRUPT,
- *         UNSUPPORTED (names operator, opset and node; or says how to install onnxruntime), LIMIT,
- *         NOMEM.
+ *         UNSUPPORTED (names operator, opset and node; says how to install onnxruntime; says what a
+ *         GPU that was asked for lacks), LIMIT (also if the GPU has no room), NOMEM. INTERNAL: the GPU
+ *         has failed.
  */
 weir_status executor_load(const char *kind, const char *path,
                           const struct executor_options *options, struct serve_model **out,
@@ -109,10 +139,17 @@ weir_status executor_choose(const char *path, const struct executor_options *opt
  * @param out  A reference for each output, which the caller releases. Outputs may refer to inputs.
  *             Written only on success.
  * @return INVALID: an input does not fit its port, or the model cannot have this shape. LIMIT,
- *         NOMEM. INTERNAL: the executor failed. The model can be used again after each.
+ *         NOMEM. INTERNAL: the executor failed. The model can be used again after each, unless
+ *         is_broken is set.
  */
 weir_status serve_model_run(struct serve_model *model, struct weir_tensor *const *in,
                             struct weir_tensor **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** May a model of these options be computed on a GPU? NULL: the defaults. */
+bool executor_wants_gpu(const struct executor_options *options);
+
+/** Is it computed on a GPU? There a batch costs little more than one row. */
+bool serve_model_is_on_gpu(const struct serve_model *model);
 
 /** NULL is accepted. */
 void serve_model_unload(struct serve_model *model);

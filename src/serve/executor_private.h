@@ -4,11 +4,17 @@
 
 #include "executor.h"
 
+#include "nn/nn.h"
+
 #define WEIR_KIND(name) extern const struct weir_kind weir_executor_##name##_kind;
 #include "executors.def"
 #undef WEIR_KIND
 
 #define EXECUTOR_MEMORY_BYTES ((size_t)8 << 30)
+
+/** Places of a model. */
+#define EXECUTOR_ON_PROCESSOR "the processor"
+#define EXECUTOR_ON_GPU       "the GPU"
 
 /** A file's bytes, as long as it is mapped. */
 struct model_bytes {
@@ -21,6 +27,10 @@ struct model_bytes {
 weir_status model_bytes_map(const char *path, struct model_bytes *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 void model_bytes_unmap(struct model_bytes *bytes);
+
+/** The precision that options ask for. @return INVALID, naming the words there are. */
+weir_status executor_precision(const struct executor_options *options, enum weir_precision *out,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Threads that options ask for: at least 1. */
 int32_t executor_threads(const struct executor_options *options);

@@ -165,9 +165,8 @@ static weir_status describe_by_other(struct inspection *it, struct weir_arena *a
         return weir_error_set(err, lacks.status, "%.260s; onnxruntime: %s", lacks.message,
                               other.message);
     }
-    (void)snprintf(it->why, sizeof it->why,
-                   "onnxruntime %s runs it on %s, because Weir cannot: %.500s", it->model->version,
-                   it->model->place, lacks.message);
+    (void)snprintf(it->why, sizeof it->why, "onnxruntime %s runs it, because Weir cannot: %.500s",
+                   it->model->version, lacks.message);
     return describe(it, arena, &status, err);
 }
 
@@ -188,7 +187,8 @@ static weir_status inspect(const struct options *chosen, const char *path, struc
                            struct weir_error *err)
 {
     struct inspection it = {.path = path,
-                            .executor = {.n_threads = (int32_t)chosen->threads,
+                            .executor = {.device = EXECUTOR_PROCESSOR,
+                                         .n_threads = (int32_t)chosen->threads,
                                          .memory_max_bytes = (size_t)chosen->memory_mb << 20,
                                          .onnxruntime_path = chosen->onnxruntime}};
     struct signature_extras *extras = &it.extras;

@@ -15,8 +15,8 @@ struct serve_replica {
     const struct serve_options *options;
     struct versions *versions;
     struct host *host;
-    struct reporter *reporter; /**< NULL: there is no server. */
-    struct follower *follower; /**< NULL: there is no deployment. */
+    _Atomic(struct reporter *) reporter; /**< NULL: there is no server. */
+    struct follower *follower;           /**< NULL: there is no deployment. */
     struct protocol_host ops;
 };
 
@@ -121,11 +121,23 @@ static weir_status start_following(struct serve_replica *replica, struct weir_er
     if (spec->server != NULL) {
         const struct reporter_config reporter = {
             .spec = spec, .versions = replica->versions, .host = replica->host};
-        WEIR_TRY(reporter_start(&reporter, &replica->reporter, err));
+        struct reporter *started;
+        WEIR_TRY(reporter_start(&reporter, &started, err));
+        replica->reporter = started;
     }
     const struct follower_config follower = {
         .spec = spec, .versions = replica->versions, .reporter = replica->reporter};
     return follower_start(&follower, &replica->follower, err);
+}
+
+/* The server hears first that nothing is to be sent here any more. */
+static void on_broken(void *context, const char *reason)
+{
+    struct serve_replica *replica = context;
+    reporter_notify(replica->reporter);
+    if (replica->options->on_broken != NULL) {
+        replica->options->on_broken(replica->options->context, reason);
+    }
 }
 
 static weir_status start(struct serve_replica *replica, struct weir_error *err)
@@ -133,7 +145,12 @@ static weir_status start(struct serve_replica *replica, struct weir_error *err)
     const struct serve_options *options = replica->options;
     const struct versions_config config = {.memory_max_bytes = options->memory_max_bytes,
                                            .n_threads = options->n_threads,
-                                           .onnxruntime_path = options->onnxruntime_path};
+                                           .onnxruntime_path = options->onnxruntime_path,
+                                           .device = options->device,
+                                           .precision = options->precision,
+                                           .gpu = options->gpu,
+                                           .on_broken = on_broken,
+                                           .context = replica};
     WEIR_TRY(versions_create(&config, &replica->versions, err));
     for (size_t i = 0; i < options->n_given; i++) {
         WEIR_TRY(load_given(replica, &options->given[i], err));

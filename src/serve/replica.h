@@ -22,6 +22,12 @@ struct serve_options {
     int32_t n_threads;
     size_t memory_max_bytes;
     const char *onnxruntime_path;
+    enum executor_device device;
+    const char *precision;          /**< NULL: f32. Borrowed. */
+    const struct weir_backend *gpu; /**< NULL: the executor's own. */
+    /** A GPU has failed, and only a new process can use it again. As in versions.h. */
+    void (*on_broken)(void *context, const char *reason);
+    void *context;
     int64_t timeout_ms;
     uint64_t body_max_bytes;
 };

@@ -127,9 +127,10 @@ static void add_stats(struct batch_stats *sum, const struct batch_stats *stats)
 static json_t *version_json(const struct version_row *row)
 {
     const struct version *version = row->version;
-    return json_pack("{s:I,s:s,s:s,s:s?,s:f}", "version", (json_int_t)row->number, "state",
+    return json_pack("{s:I,s:s,s:s,s:s?,s:s?,s:f}", "version", (json_int_t)row->number, "state",
                      version_state_text(row->state), "reason", row->reason, "executor",
-                     version != NULL ? version->signature.executor : NULL, "load_ms",
+                     version != NULL ? version->signature.executor : NULL, "place",
+                     version != NULL ? version->executor->place : NULL, "load_ms",
                      version != NULL ? version->load_ms : 0.0);
 }
 

@@ -4,8 +4,8 @@
  *
  *     PUT /api/v1/deployments/{deployment}/replicas/{replica}
  *     {"url": "http://10.0.0.7:41234", "revision": 7, "n_running": 2,
- *      "versions": [{"version": 3, "state": "READY", "reason": "", "executor": "onnx",
- *                    "load_ms": 210.5}],
+ *      "versions": [{"version": 3, "state": "READY", "reason": "", "executor": "weir",
+ *                    "place": "the GPU", "load_ms": 210.5}],
  *      "stats": {"success": 1200, "failure": 3, "rows": 2400, "batches": 800, "p50_ms": 1.2,
  *                "p99_ms": 4.5, "memory_bytes": 104857600,
  *                "versions": [{"version": 3, …the same…}]}}

@@ -2,19 +2,23 @@
 
 #include "base/log.h"
 #include "base/options.h"
+#include "nn/nn.h"
 #include "serve/replica.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STOP_DEADLINE_MS 10000
 #define GIVEN_MAX        64
 
 struct options {
-    char *spec, *server, *ca_file, *models, *labels, *preprocess, *golden, *listen, *onnxruntime;
+    char *spec, *server, *ca_file, *models, *labels, *preprocess, *golden, *listen, *onnxruntime,
+        *device, *precision;
     int64_t batch_max, max_delay_us, queue_max, threads, memory_max_mb, timeout_ms, body_max_mb;
     bool help;
 };
@@ -37,6 +41,8 @@ static const struct weir_option options[] = {
     WEIR_OPT(options, timeout_ms, "timeout-ms", 0, INT, "30000", 1, 3600000, "N", "Time of a request that says none"),
     WEIR_OPT(options, body_max_mb, "body-max-mb", 0, INT, "64", 1, 1024, "N", "Longest body of a request"),
     WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "FILE", "Library of onnxruntime"),
+    WEIR_OPT(options, device, "device", 0, TEXT, "auto", 0, 0, "WORD", "Where models are computed: processor, gpu, or auto: on the GPU that the process was given, if any"),
+    WEIR_OPT(options, precision, "precision", 0, TEXT, "f32", 0, 0, "WORD", "What models that Weir trained are computed in: f32, bf16, or on a GPU tf32"),
     WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
 };
 
@@ -148,6 +154,30 @@ static weir_status load_spec(const struct options *chosen, struct weir_arena *ar
     return WEIR_OK;
 }
 
+/** What main has to know of a GPU that has failed. */
+struct failure {
+    atomic_bool is_there;
+    struct weir_error err; /**< Written before is_there is set. */
+};
+
+/* The replica ends as it does when it is told to: requests under way are answered first. */
+static void on_broken(void *context, const char *reason)
+{
+    struct failure *failure = context;
+    (void)weir_error_set(&failure->err, WEIR_ERR_INTERNAL, "%s", reason);
+    atomic_store(&failure->is_there, true);
+    (void)kill(getpid(), SIGTERM);
+}
+
+static weir_status read_device(const struct options *chosen, struct serve_options *out,
+                               struct weir_error *err)
+{
+    enum weir_precision checked;
+    out->precision = chosen->precision;
+    WEIR_TRY(executor_device_parse(chosen->device, &out->device, err));
+    return weir_precision_parse(chosen->precision, &checked, err);
+}
+
 static struct serve_options serve_options_of(const struct options *chosen)
 {
     return (struct serve_options){.listen = chosen->listen,
@@ -164,6 +194,7 @@ static struct serve_options serve_options_of(const struct options *chosen)
 static int run(const struct options *chosen, struct weir_arena *arena)
 {
     struct serve_options serve = serve_options_of(chosen);
+    struct failure failure = {.is_there = false};
     struct serve_given given[GIVEN_MAX];
     struct serve_spec spec;
     struct serve_replica *replica;
@@ -178,6 +209,11 @@ static int run(const struct options *chosen, struct weir_arena *arena)
     weir_status status = chosen->spec != NULL
                              ? load_spec(chosen, arena, &spec, &err)
                              : read_given(chosen, arena, given, &serve.n_given, &err);
+    if (status == WEIR_OK) {
+        status = read_device(chosen, &serve, &err);
+    }
+    serve.on_broken = on_broken;
+    serve.context = &failure;
     serve.given = given;
     serve.spec = chosen->spec != NULL ? &spec : NULL;
     if (status != WEIR_OK || serve_replica_start(&serve, &replica, &err) != WEIR_OK) {
@@ -190,7 +226,7 @@ static int run(const struct options *chosen, struct weir_arena *arena)
     weir_log(WEIR_LOG_INFO, "serve_stopping", WEIR_KV_INT("signal", signal_number));
     serve_replica_stop(replica, STOP_DEADLINE_MS);
     weir_log_event(WEIR_LOG_INFO, "serve_stopped");
-    return EXIT_SUCCESS;
+    return atomic_load(&failure.is_there) ? fail(&failure.err) : EXIT_SUCCESS;
 }
 
 int weir_serve_main(int argc, char **argv)

@@ -35,6 +35,7 @@ struct versions {
     struct version *retired;
     size_t n_versions, memory_bytes; /**< Loaded, whether published, in flight or being freed. */
     bool is_stopping;
+    bool is_broken; /**< A GPU has failed, and it was said. */
 };
 
 const char *version_state_text(enum version_state state)
@@ -238,6 +239,9 @@ static weir_status load_executor(struct versions *versions, const struct version
     const struct executor_options options = {
         .n_threads = versions->config.n_threads,
         .onnxruntime_path = versions->config.onnxruntime_path,
+        .device = versions->config.device,
+        .precision = versions->config.precision,
+        .gpu = versions->config.gpu,
         .batch_max = (int32_t)WEIR_MIN(wanted->rules.batch_max, (int64_t)BATCHER_ROWS_MAX)};
     char why[EXECUTOR_WHY_BYTES];
     if (wanted->signature != NULL) {
@@ -265,10 +269,42 @@ static weir_status load_executor(struct versions *versions, const struct version
     return WEIR_OK;
 }
 
+/* Not FAILED, which says of the file that it cannot be loaded anywhere: the next process serves it. */
+static void take_out_broken(struct version *version, const char *reason)
+{
+    struct versions *versions = version->owner;
+    pthread_mutex_lock(&versions->lock);
+    struct entry *entry = find(versions, version->model, version->number);
+    bool was_current = entry != NULL && entry->current == version;
+    bool is_first = !versions->is_broken;
+    versions->is_broken = true;
+    if (was_current) {
+        entry->current = NULL;
+        entry->state = VERSION_LOADING;
+        (void)snprintf(entry->reason, sizeof entry->reason, "%s", reason);
+    }
+    pthread_mutex_unlock(&versions->lock);
+    if (was_current) {
+        weir_log(WEIR_LOG_ERROR, "version_broken", WEIR_KV_STR("model", version->model),
+                 WEIR_KV_INT("version", version->number), WEIR_KV_STR("reason", reason));
+        version_unref(version);
+    }
+    if (is_first && versions->config.on_broken != NULL) {
+        versions->config.on_broken(versions->config.context, reason);
+    }
+}
+
 static weir_status run_model(void *context, struct weir_tensor *const *in, struct weir_tensor **out,
                              struct weir_error *err)
 {
-    return serve_model_run(context, in, out, err);
+    struct version *version = context;
+    struct weir_error own;
+    err = err != NULL ? err : &own;
+    weir_status status = serve_model_run(version->executor, in, out, err);
+    if (status != WEIR_OK && version->executor->is_broken) {
+        take_out_broken(version, err->message);
+    }
+    return status;
 }
 
 static weir_status build(struct versions *versions, const struct version_wanted *wanted,
@@ -291,7 +327,7 @@ static weir_status build(struct versions *versions, const struct version_wanted 
                                           .is_batched = version->signature.is_batched,
                                           .rules = wanted->rules,
                                           .run = run_model,
-                                          .context = version->executor};
+                                          .context = version};
     return batcher_start(&config, &version->batcher, err);
 }
 
@@ -365,6 +401,7 @@ weir_status versions_load(struct versions *versions, const struct version_wanted
         weir_log(WEIR_LOG_INFO, "version_ready", WEIR_KV_STR("model", wanted->model),
                  WEIR_KV_INT("version", wanted->number),
                  WEIR_KV_STR("executor", version->signature.executor),
+                 WEIR_KV_STR("place", version->executor->place),
                  WEIR_KV_F64("load_ms", version->load_ms),
                  WEIR_KV_INT("memory_bytes", (int64_t)version->memory_bytes));
         publish(versions, version);

@@ -11,6 +11,9 @@
  * flight end with the version they began with, which is freed after the last one, on a thread of its
  * own. Loading does not hold any request up.
  *
+ * A version whose GPU has failed is taken out of service, and whoever made the versions is told: only a
+ * new process can use the GPU again.
+ *
  * The memory bound counts each version with the bytes of its file, or with what the process grew by
  * while it was loaded and warmed up, if that is more.
  *
@@ -21,6 +24,7 @@
 
 #include "base/json.h"
 #include "serve/batcher.h"
+#include "serve/executor.h"
 #include "serve/signature.h"
 
 #include <stdatomic.h>
@@ -65,6 +69,14 @@ struct versions_config {
     size_t memory_max_bytes;      /**< Of all versions together; 0: no bound. */
     int32_t n_threads;            /**< Of a model; 0: one per CPU. */
     const char *onnxruntime_path; /**< NULL: found by the executor. Borrowed. */
+    enum executor_device device;
+    const char *precision;          /**< NULL: f32. Borrowed. */
+    const struct weir_backend *gpu; /**< NULL: the executor's own. */
+    /** A GPU has failed: called once, on a batcher's thread, which it must not hold up. The versions
+     *  that ran there fail every request; the one that met it is LOADING, with the reason. NULL: nobody
+     *  is told. */
+    void (*on_broken)(void *context, const char *reason);
+    void *context;
 };
 
 struct versions;

@@ -63,18 +63,36 @@ static bool has_cuda(const struct ort_library *library)
 }
 
 /* Without a GPU the library has CUDA all the same, and says so when it is asked for. */
-static bool append_cuda(const struct ort_library *library, ort_options *to)
+static weir_status append_cuda(const struct ort_library *library, ort_options *to,
+                               struct weir_error *err)
 {
-    struct weir_error err;
-    if (!has_cuda(library)) {
-        return false;
+    return has_cuda(library)
+               ? ort_check(library, library->append_cuda(to, 0), WEIR_ERR_UNSUPPORTED, err)
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "this onnxruntime (%s) is built without CUDA", library->version);
+}
+
+/* *out_place: where it will compute. */
+static weir_status set_device(const struct ort_library *library,
+                              const struct executor_options *options, ort_options *to,
+                              const char **out_place, struct weir_error *err)
+{
+    struct weir_error lacks;
+    *out_place = EXECUTOR_ON_PROCESSOR;
+    if (!executor_wants_gpu(options)) {
+        return WEIR_OK;
     }
-    weir_status status =
-        ort_check(library, library->append_cuda(to, 0), WEIR_ERR_UNAVAILABLE, &err);
-    if (status != WEIR_OK) {
-        weir_log(WEIR_LOG_DEBUG, "cuda_unavailable", WEIR_KV_STR("reason", err.message));
+    if (append_cuda(library, to, &lacks) == WEIR_OK) {
+        *out_place = EXECUTOR_ON_GPU;
+        return WEIR_OK;
     }
-    return status == WEIR_OK;
+    if (options->device == EXECUTOR_GPU) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "onnxruntime on the GPU: %s",
+                              lacks.message);
+    }
+    weir_log(WEIR_LOG_WARN, "gpu_not_used", WEIR_KV_STR("executor", "onnxruntime"),
+             WEIR_KV_STR("reason", lacks.message));
+    return WEIR_OK;
 }
 
 static weir_status create_session(struct ort_serve_model *self, const struct model_bytes *bytes,
@@ -86,8 +104,9 @@ static weir_status create_session(struct ort_serve_model *self, const struct mod
         ort_check(library, library->api->create_options(&session_options), WEIR_ERR_INTERNAL, err));
     weir_status status = set_options(library, options, session_options, err);
     if (status == WEIR_OK) {
-        bool is_on_gpu = append_cuda(library, session_options);
-        self->model.place = is_on_gpu ? "the GPU" : "the processor";
+        status = set_device(library, options, session_options, &self->model.place, err);
+    }
+    if (status == WEIR_OK) {
         status = ort_check(library,
                            library->api->create_session(library->env, bytes->at, bytes->n,
                                                         session_options, &self->session),
@@ -425,7 +444,7 @@ static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
 }
 
 static const struct executor_ops ops = {
-    .load = load, .run = run, .unload = unload, .metadata = metadata};
+    .load = load, .run = run, .unload = unload, .metadata = metadata, .can_use_gpu = true};
 
 const struct weir_kind weir_executor_onnxruntime_kind = {
     .name = "onnxruntime",

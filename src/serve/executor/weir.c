@@ -1,21 +1,35 @@
 /*
- * Net files. A net is planned for a batch; a run of n images costs n images' time, rounded up to
- * whole slices of the plan. So two plans do: one whose threads share one image, for single requests,
- * and one of batch_max images. Larger batches are run in parts.
+ * Net files. A net is planned for a batch, so several are planned, and a run takes the smallest that
+ * holds it; larger batches are run in parts.
+ *
+ * On the processor n images cost n images' time, rounded up to whole slices of the plan. So two
+ * plans do: one whose threads share one image, for single requests, and one of batch_max images. A GPU
+ * computes the whole batch of its plan, so there are plans in between, each four times the last.
  */
 #include "../executor_private.h"
 #include "../net_texts.h"
 
+#include "gpu_share.h"
+
+#include "base/log.h"
 #include "nn/net_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define NETS_MAX   8
+#define STEP_FIRST 8
+#define STEP       4
+
 struct weir_serve_model {
     struct serve_model model;
     struct weir_net_file *file;
-    struct weir_net *single, *many; /**< many: NULL if batch_max is 1. */
-    size_t in_elems, out_elems;     /**< Of one image. */
+    struct weir_net *nets[NETS_MAX]; /**< By batch; the first is of 1. */
+    size_t n_nets;
+    bool is_on_gpu;
+    enum weir_precision precision;
+    void *weights;              /**< On a GPU: the processor's copy, of all nets. */
+    size_t in_elems, out_elems; /**< Of one image. */
     struct serve_port input, output;
     struct weir_arena arena;
     struct net_texts texts; /**< In the arena. */
@@ -26,18 +40,40 @@ static struct weir_serve_model *own(struct serve_model *model)
     return WEIR_CONTAINER_OF(model, struct weir_serve_model, model);
 }
 
-static weir_status make_net(struct weir_serve_model *self, int32_t batch,
-                            const struct executor_options *options, struct weir_net **out,
-                            struct weir_error *err)
+/* ---- planning --------------------------------------------------------------------------------- */
+
+/* Batches to plan for, the smallest first; returns how many. */
+static size_t choose_batches(int32_t batch_max, bool is_on_gpu, int32_t out[NETS_MAX])
+{
+    size_t n = 0;
+    out[n++] = 1;
+    for (int32_t batch = STEP_FIRST; is_on_gpu && batch < batch_max && n < NETS_MAX - 1;
+         batch *= STEP) {
+        out[n++] = batch;
+    }
+    if (batch_max > 1) {
+        out[n++] = batch_max;
+    }
+    return n;
+}
+
+static size_t memory_max(const struct executor_options *options)
+{
+    return options->memory_max_bytes > 0 ? options->memory_max_bytes : EXECUTOR_MEMORY_BYTES;
+}
+
+static weir_status plan_on_processor(struct weir_serve_model *self, int32_t batch,
+                                     const struct executor_options *options, struct weir_net **out,
+                                     struct weir_error *err)
 {
     int32_t n_threads = executor_threads(options);
-    struct weir_net_config config = {.batch = batch, .n_threads = n_threads};
+    struct weir_net_config config = {
+        .batch = batch, .n_threads = n_threads, .precision = self->precision};
     if (batch == 1 && n_threads > 1) {
         config.n_row_tiles = WEIR_MIN(n_threads, WEIR_NET_ROW_TILES_MAX);
     }
     WEIR_TRY(weir_net_file_create_net(self->file, &config, out, err));
-    size_t most = options->memory_max_bytes > 0 ? options->memory_max_bytes : EXECUTOR_MEMORY_BYTES;
-    size_t bytes = weir_net_memory_bytes(*out);
+    size_t most = memory_max(options), bytes = weir_net_memory_bytes(*out);
     if (bytes > most) {
         weir_net_destroy(*out);
         *out = NULL;
@@ -47,6 +83,91 @@ static weir_status make_net(struct weir_serve_model *self, int32_t batch,
     }
     return WEIR_OK;
 }
+
+/* The nets of a graph have the same weights at the same places. */
+static void *share_weights(void *context, size_t size_bytes)
+{
+    struct weir_serve_model *self = context;
+    if (self->weights == NULL) {
+        size_t whole = (size_bytes + 63) / 64 * 64;
+        self->weights = aligned_alloc(64, whole);
+        if (self->weights != NULL) {
+            memset(self->weights, 0, whole);
+        }
+    }
+    return self->weights;
+}
+
+/* A first run compiles and records what later ones play. It is nobody's request. */
+static weir_status plan_on_gpu(struct weir_serve_model *self, int32_t batch,
+                               const struct executor_options *options, struct weir_net **out,
+                               struct weir_error *err)
+{
+    const struct weir_net_config config = {.batch = batch,
+                                           .precision = self->precision,
+                                           .backend = options->gpu != NULL ? options->gpu
+                                                                           : &weir_cuda_backend,
+                                           .alloc_weights = share_weights,
+                                           .alloc_context = self};
+    weir_status status = gpu_share_create_net(self->file, config, memory_max(options), out, err);
+    if (status != WEIR_OK) {
+        return weir_error_prefix(err, "a batch of %d on the GPU: ", batch);
+    }
+    status = weir_net_forward(*out, batch, NULL);
+    return status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, status, "a first run of %d on the GPU failed", batch);
+}
+
+static void free_nets(struct weir_serve_model *self)
+{
+    for (size_t i = 0; i < NETS_MAX; i++) {
+        if (self->is_on_gpu) {
+            gpu_share_destroy_net(self->nets[i]);
+        } else {
+            weir_net_destroy(self->nets[i]);
+        }
+        self->nets[i] = NULL;
+    }
+    free(self->weights);
+    self->weights = NULL;
+    self->n_nets = 0;
+}
+
+/* What is made stays for free_nets, also on an error. */
+static weir_status make_nets(struct weir_serve_model *self, bool is_on_gpu,
+                             const struct executor_options *options, struct weir_error *err)
+{
+    int32_t batches[NETS_MAX];
+    size_t n = choose_batches(options->batch_max, is_on_gpu, batches);
+    self->is_on_gpu = is_on_gpu;
+    for (size_t i = 0; i < n; i++) {
+        WEIR_TRY((is_on_gpu ? plan_on_gpu : plan_on_processor)(self, batches[i], options,
+                                                               &self->nets[i], err));
+    }
+    self->n_nets = n;
+    return WEIR_OK;
+}
+
+static weir_status place_nets(struct weir_serve_model *self, const struct executor_options *options,
+                              struct weir_error *err)
+{
+    struct weir_error lacks;
+    WEIR_TRY(executor_precision(options, &self->precision, err));
+    if (!executor_wants_gpu(options)) {
+        return make_nets(self, false, options, err);
+    }
+    weir_status status = make_nets(self, true, options, &lacks);
+    if (status == WEIR_ERR_UNSUPPORTED && options->device == EXECUTOR_AUTO) {
+        weir_log(WEIR_LOG_WARN, "gpu_not_used", WEIR_KV_STR("executor", "weir"),
+                 WEIR_KV_STR("reason", lacks.message));
+        free_nets(self);
+        return make_nets(self, false, options, err);
+    }
+    return status == WEIR_OK ? WEIR_OK : weir_error_set(err, status, "%s", lacks.message);
+}
+
+/* ---- loading ---------------------------------------------------------------------------------- */
 
 /* Ports "input" [-1, C, H, W] and "output" [-1, C]. */
 static void describe(struct weir_serve_model *self)
@@ -62,8 +183,12 @@ static void describe(struct weir_serve_model *self)
                                        .dtype = WEIR_DTYPE_FLOAT,
                                        .rank = 2,
                                        .dims = {-1, (int64_t)self->out_elems}};
-    self->model = (struct serve_model){
-        .inputs = &self->input, .n_inputs = 1, .outputs = &self->output, .n_outputs = 1};
+    self->model =
+        (struct serve_model){.inputs = &self->input,
+                             .n_inputs = 1,
+                             .outputs = &self->output,
+                             .n_outputs = 1,
+                             .place = self->is_on_gpu ? EXECUTOR_ON_GPU : EXECUTOR_ON_PROCESSOR};
 }
 
 static const char *metadata(struct serve_model *model, const char *key)
@@ -78,19 +203,10 @@ static const char *metadata(struct serve_model *model, const char *key)
 static void unload(struct serve_model *model)
 {
     struct weir_serve_model *self = own(model);
-    weir_net_destroy(self->many);
-    weir_net_destroy(self->single);
+    free_nets(self);
     weir_net_file_close(self->file);
     weir_arena_fini(&self->arena);
     free(self);
-}
-
-static weir_status make_nets(struct weir_serve_model *self, const struct executor_options *options,
-                             struct weir_error *err)
-{
-    WEIR_TRY(make_net(self, 1, options, &self->single, err));
-    return options->batch_max > 1 ? make_net(self, options->batch_max, options, &self->many, err)
-                                  : WEIR_OK;
 }
 
 static weir_status load(const char *path, const struct executor_options *options,
@@ -103,7 +219,7 @@ static weir_status load(const char *path, const struct executor_options *options
     weir_arena_init(&self->arena, 0);
     weir_status status = weir_net_file_open(path, &self->file, err);
     if (status == WEIR_OK) {
-        status = make_nets(self, options, err);
+        status = place_nets(self, options, err);
     }
     if (status != WEIR_OK) {
         unload(&self->model);
@@ -115,12 +231,29 @@ static weir_status load(const char *path, const struct executor_options *options
     return WEIR_OK;
 }
 
+/* ---- running ---------------------------------------------------------------------------------- */
+
+static weir_status broken(struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_INTERNAL,
+                          "the GPU failed, and this process computes nothing on it any more: send "
+                          "the request again when the replica has been started anew");
+}
+
 static weir_status run_part(struct weir_serve_model *self, const float *from, size_t n, float *to,
                             struct weir_error *err)
 {
-    struct weir_net *net = n == 1 ? self->single : self->many;
+    size_t i = 0;
+    while ((size_t)weir_net_batch(self->nets[i]) < n) {
+        i++;
+    }
+    struct weir_net *net = self->nets[i];
     memcpy(weir_net_input(net), from, n * self->in_elems * sizeof *from);
     weir_status status = weir_net_forward(net, (int32_t)n, NULL);
+    if (status == WEIR_ERR_INTERNAL && self->is_on_gpu) {
+        self->model.is_broken = true;
+        return broken(err);
+    }
     if (status != WEIR_OK) {
         return weir_error_set(err, status, "the net failed: %s", weir_status_text(status));
     }
@@ -134,10 +267,13 @@ static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
     struct weir_serve_model *self = own(model);
     struct weir_tensor *made;
     int64_t dims[] = {in[0]->dims[0], (int64_t)self->out_elems};
+    if (self->model.is_broken) {
+        return broken(err);
+    }
     WEIR_TRY(weir_tensor_create(WEIR_DTYPE_FLOAT, 2, dims, &made, err));
     const float *from = in[0]->data;
     float *to = made->data;
-    size_t most = self->many != NULL ? (size_t)weir_net_batch(self->many) : 1;
+    size_t most = (size_t)weir_net_batch(self->nets[self->n_nets - 1]);
     for (size_t n_left = (size_t)dims[0]; n_left > 0;) {
         size_t n = WEIR_MIN(n_left, most);
         weir_status status = run_part(self, from, n, to, err);
@@ -153,11 +289,15 @@ static weir_status run(struct serve_model *model, struct weir_tensor *const *in,
     return WEIR_OK;
 }
 
-static const struct executor_ops ops = {
-    .load = load, .run = run, .unload = unload, .metadata = metadata};
+static const struct executor_ops ops = {.load = load,
+                                        .run = run,
+                                        .unload = unload,
+                                        .metadata = metadata,
+                                        .can_use_gpu = true,
+                                        .has_precisions = true};
 
 const struct weir_kind weir_executor_weir_kind = {
     .name = "weir",
-    .doc = "Weir's own: models that Weir trained, on the processor.",
+    .doc = "Weir's own: models that Weir trained, on the processor or a GPU.",
     .ops = &ops,
 };
