@@ -136,13 +136,22 @@ static weir_status get_manifest(struct deployer *deployer, const char *what, con
     return WEIR_OK;
 }
 
+/* Vectors of one precision are not compared with those of another. */
+static const char *embeddings_kind(const struct deployer *deployer)
+{
+    const char *precision = deployer->config.spec->executor.precision;
+    return precision == NULL || strcmp(precision, "f32") == 0 ? "embeddings"
+           : strcmp(precision, "bf16") == 0                   ? "embeddings-bf16"
+                                                              : "embeddings-tf32";
+}
+
 static weir_status build_gallery(struct deployer *deployer, const struct deployment *wanted,
                                  struct gallery **out, struct weir_error *err)
 {
     char model[PATH_BYTES], store[PATH_BYTES];
     json_t *people = NULL, *impostors = NULL;
     cache_path(deployer, model, "model", wanted->model.blob);
-    cache_path(deployer, store, "embeddings", wanted->model.blob);
+    cache_path(deployer, store, embeddings_kind(deployer), wanted->model.blob);
     weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
     if (status == WEIR_OK && wanted->impostors_blob != NULL) {
         status = get_manifest(deployer, "impostors", wanted->impostors_blob, &impostors, err);
@@ -199,6 +208,7 @@ static void log_classifier_ready(const struct serving *serving, const struct tim
     weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
              WEIR_KV_STR("model", serving->model->name),
              WEIR_KV_INT("model_version", serving->model->version),
+             WEIR_KV_STR("place", serving->model->serve->place),
              WEIR_KV_INT("labels", (int64_t)serving->model->dim),
              WEIR_KV_F64("threshold", serving_threshold(serving)),
              WEIR_KV_F64("fetch_ms", (double)timing->fetch_ns / 1e6),
@@ -216,6 +226,7 @@ static void log_ready(const struct serving *serving, const struct timing *timing
     weir_log(WEIR_LOG_INFO, "deployment_ready", WEIR_KV_INT("revision", serving->revision),
              WEIR_KV_STR("model", serving->model->name),
              WEIR_KV_INT("model_version", serving->model->version),
+             WEIR_KV_STR("place", serving->model->serve->place),
              WEIR_KV_INT("gallery_version", gallery->version),
              WEIR_KV_INT("people", (int64_t)gallery->n_persons),
              WEIR_KV_INT("photos", (int64_t)gallery->templates.n),
@@ -390,7 +401,7 @@ static weir_status apply(struct deployer *deployer, const json_t *json, struct w
     struct deployment wanted;
     weir_arena_init(&arena, 0);
     weir_status status = deployment_parse(json, &arena, &wanted, err);
-    wanted.model.onnxruntime = deployer->config.spec->onnxruntime;
+    wanted.model.executor = &deployer->config.spec->executor;
     if (status == WEIR_OK) {
         status = apply_parsed(deployer, &wanted, err);
     }

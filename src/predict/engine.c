@@ -84,6 +84,9 @@ static void process(struct engine *engine, struct frame *frame, struct serving *
     };
     struct stage_frame at = {.frame = frame, .serving = serving, .decision = &decision};
     if (stages_run(serving->stages, &at, &err) != WEIR_OK) {
+        if (model_is_broken(serving->model)) {
+            engine->config.on_broken(err.message);
+        }
         decision.verdict = VERDICT_ERROR;
         decision.error = err.message;
         complain(engine, frame, err.message);

@@ -5,7 +5,8 @@
  *
  * Each frame is decided by the serving of the moment it was taken, from the first stage to the
  * last. A frame that cannot be decoded
- * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. A
+ * gets the verdict "error" and a sentence: it is a decision like any other, and nothing is lost. One
+ * that meets a GPU which fails is left to its source, as if the process had been killed. A
  * frame whose decision is remembered is acknowledged again and not decided again.
  */
 #ifndef WEIR_PREDICT_ENGINE_H
@@ -26,6 +27,9 @@ struct engine_config {
     struct serving_slot *slot;
     struct outbox *outbox;
     struct health *health; /**< May be NULL. */
+    /** The model's GPU has failed: no frame can be decided until the process is started anew. Called on
+     *  the engine's thread, with the frame neither decided nor acknowledged; it does not return. */
+    void (*on_broken)(const char *reason);
 };
 
 weir_status engine_start(const struct engine_config *config, struct engine **out,

@@ -189,6 +189,7 @@ static void mirror_rows(char *rows, size_t n_rows, size_t width, size_t bytes)
     }
 }
 
+/* Picture i, in its place, or at the mirror images behind the batch. */
 static void mirror(struct model *model, size_t n)
 {
     const struct signature_picture *picture = &model->signature.picture;
@@ -196,6 +197,11 @@ static void mirror(struct model *model, size_t n)
     size_t channels = (size_t)picture->channels, bytes = weir_dtype_bytes(picture->dtype);
     for (size_t i = 0; i < n; i++) {
         char *one = (char *)model->input->data + i * model->picture_bytes;
+        if (model->has_mirrors) {
+            char *other = one + model->batch * model->picture_bytes;
+            memcpy(other, one, model->picture_bytes);
+            one = other;
+        }
         if (picture->is_nhwc) {
             mirror_rows(one, height, width, channels * bytes);
         } else {
@@ -216,7 +222,7 @@ static double element(enum weir_dtype dtype, const char *at)
     return value;
 }
 
-/* The first output of the pictures in the input, as floats: batch × dim. */
+/* The first output of the pictures in the input, as floats: n_rows × dim. */
 static weir_status run_once(struct model *model, float *out, struct weir_error *err)
 {
     struct weir_tensor *outputs[SERVE_PORTS_MAX] = {0};
@@ -225,7 +231,7 @@ static weir_status run_once(struct model *model, float *out, struct weir_error *
         return weir_error_prefix(err, "the model failed: ");
     }
     const struct weir_tensor *first = outputs[0];
-    size_t n = model->batch * model->dim;
+    size_t n = model->n_rows * model->dim;
     if (first->n_elems != n) {
         status =
             weir_error_set(err, WEIR_ERR_UNSUPPORTED,
@@ -243,14 +249,26 @@ static weir_status run_once(struct model *model, float *out, struct weir_error *
     return status;
 }
 
+/* The vectors of the mirror images, one run later. */
+static weir_status run_mirrored(struct model *model, size_t n, float *out, struct weir_error *err)
+{
+    WEIR_TRY(run_once(model, model->output, err));
+    mirror(model, n);
+    return run_once(model, out, err);
+}
+
 static weir_status run_embedding(struct model *model, size_t n, struct weir_error *err)
 {
     size_t n_values = model->batch * model->dim;
-    float *mirrored = weir_xalloc(n_values * sizeof *mirrored);
-    weir_status status = run_once(model, model->output, err);
-    if (status == WEIR_OK) {
+    float *own = NULL;
+    const float *mirrored = model->output + n_values;
+    weir_status status;
+    if (model->has_mirrors) {
         mirror(model, n);
-        status = run_once(model, mirrored, err);
+        status = run_once(model, model->output, err);
+    } else {
+        mirrored = own = weir_xalloc(n_values * sizeof *own);
+        status = run_mirrored(model, n, own, err);
     }
     for (size_t i = 0; status == WEIR_OK && i < n_values; i++) {
         model->output[i] += mirrored[i];
@@ -258,7 +276,7 @@ static weir_status run_embedding(struct model *model, size_t n, struct weir_erro
     for (size_t i = 0; status == WEIR_OK && i < n; i++) {
         to_unit_length(model->output + i * model->dim, model->dim);
     }
-    free(mirrored);
+    free(own);
     return status;
 }
 
@@ -349,8 +367,13 @@ static weir_status sniff(const char *path, enum weir_model_format *out, struct w
 static weir_status load_file(struct model *model, const char *path, const struct model_name *name,
                              struct weir_error *err)
 {
-    const struct executor_options options = {
-        .n_threads = 1, .onnxruntime_path = name->onnxruntime, .batch_max = (int32_t)model->batch};
+    struct executor_options options =
+        name->executor != NULL ? *name->executor : (struct executor_options){0};
+    options.n_threads = 1;
+    options.batch_max = (int32_t)model->batch;
+    if (executor_wants_gpu(&options)) {
+        options.batch_max *= 2; /* for the mirror images */
+    }
     const char *kind = json_string_value(json_object_get(name->signature, "executor"));
     char why[EXECUTOR_WHY_BYTES];
     enum weir_model_format format = WEIR_MODEL_FORMAT_UNKNOWN;
@@ -376,7 +399,10 @@ static weir_status make_tensors(struct model *model, struct weir_error *err)
     if (!model->signature.is_batched) {
         model->batch = 1; /* It cannot take more. */
     }
-    dims[0] = (int64_t)model->batch;
+    model->has_mirrors = model->signature.is_batched && model->gives == WEIR_STAGE_MODEL_EMBEDS &&
+                         serve_model_is_on_gpu(model->serve);
+    model->n_rows = model->batch * (model->has_mirrors ? 2 : 1);
+    dims[0] = (int64_t)model->n_rows;
     dims[at] = picture->is_nhwc ? picture->height : picture->channels;
     dims[at + 1] = picture->is_nhwc ? picture->width : picture->height;
     dims[at + 2] = picture->is_nhwc ? picture->channels : picture->width;
@@ -412,7 +438,7 @@ static weir_status prepare(struct model *model, const char *path, const struct m
     WEIR_TRY(load_file(model, path, name, err));
     WEIR_TRY(find_what_it_gives(model, err));
     WEIR_TRY(make_tensors(model, err));
-    model->output = weir_xalloc(model->batch * model->dim * sizeof *model->output);
+    model->output = weir_xalloc(model->n_rows * model->dim * sizeof *model->output);
     model->grey = weir_xalloc(
         WEIR_MAX((size_t)model->signature.picture.width * (size_t)model->signature.picture.height,
                  (size_t)1) *
@@ -444,6 +470,11 @@ weir_status model_load(const char *path, const struct model_name *name, size_t b
     }
     *out = model;
     return WEIR_OK;
+}
+
+bool model_is_broken(const struct model *model)
+{
+    return model->serve->is_broken;
 }
 
 struct model *model_ref(struct model *model)

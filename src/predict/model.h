@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "data/image.h"
 #include "endpoint/stage.h"
+#include "serve/executor.h"
 #include "serve/signature.h"
 #include "stats/embedding.h"
 #include "stats/histogram.h"
@@ -54,28 +55,34 @@ struct model {
     struct serve_model *serve;
     struct weir_signature signature;
     struct weir_arena arena;   /**< Of the signature. */
-    struct weir_tensor *input; /**< Of `batch` pictures. */
-    size_t batch, picture_bytes;
-    float *output; /**< batch × dim. */
-    float *grey;   /**< One picture, for model_look. */
+    struct weir_tensor *input; /**< Of `n_rows` pictures. */
+    size_t batch, n_rows, picture_bytes;
+    bool
+        has_mirrors; /**< Behind the batch lie its mirror images: a GPU computes both in one run. */
+    float *output;   /**< n_rows × dim. */
+    float *grey;     /**< One picture, for model_look. */
 };
 
 /** What is known of a version before its file is read. */
 struct model_name {
     const char *name, *id, *blob;
     int64_t version;
-    const char *onnxruntime; /**< Library; NULL: found. */
+    const struct executor_options *executor; /**< Device, precision, library; NULL: the defaults. */
     const json_t *signature; /**< As it stands with the version; NULL: what the file says. */
 };
 
 /**
  * Load a model and run it twice, so that the first frame meets warm code and memory.
  * @param batch  Pictures of one run, at most.
+ * What a GPU that has failed computed is lost, and so is the model: model_is_broken.
  * @return As executor_load and weir_signature_make; UNSUPPORTED, naming the version: it takes no
  *         picture, its numbers are neither embedding nor classes, or it has no usable labels.
  */
 weir_status model_load(const char *path, const struct model_name *name, size_t batch,
                        struct model **out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Has its GPU failed, so that every run fails until the process is started anew? */
+bool model_is_broken(const struct model *model);
 
 struct model *model_ref(struct model *model);
 void model_unref(struct model *model);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "nn/nn.h"
 #include "predict/deployment.h"
 #include "predict/engine.h"
 #include "predict/heartbeat.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FLUSH_PATIENCE_MS 1500
 #define SHIP_GRACE_MS     2000
@@ -36,6 +38,15 @@ struct replica {
     const struct source_ops *source_ops;
     struct source *source;
 };
+
+/* Nothing that was acknowledged is lost, and what was not is its source's: as after any kill. The agent
+ * starts the replica anew, and with it the GPU. */
+static void end_process(const char *reason)
+{
+    weir_log(WEIR_LOG_ERROR, "replica_broken", WEIR_KV_STR("reason", reason));
+    (void)fprintf(stderr, "weir-worker predict: %s\n", reason);
+    _exit(weir_status_exit(WEIR_ERR_INTERNAL));
+}
 
 static void on_durable(void *context, void *const *tickets, size_t n)
 {
@@ -81,7 +92,8 @@ static weir_status start_stages(struct replica *replica, struct weir_error *err)
                                          .intake = replica->intake,
                                          .slot = &replica->slot,
                                          .outbox = replica->outbox,
-                                         .health = replica->health};
+                                         .health = replica->health,
+                                         .on_broken = end_process};
     const struct deployer_config deployer = {.spec = spec,
                                              .slot = &replica->slot,
                                              .intake = replica->intake,
@@ -174,7 +186,7 @@ void replica_stop(struct replica *replica)
 /* ---- the program ----------------------------------------------------------------------------- */
 
 struct options {
-    char *spec, *server, *ca_file, *onnxruntime;
+    char *spec, *server, *ca_file, *onnxruntime, *device, *precision;
     bool help;
 };
 
@@ -186,6 +198,11 @@ static const struct weir_option options[] = {
              "Authorities to trust if the server's address is https"),
     WEIR_OPT(options, onnxruntime, "onnxruntime", 0, TEXT, NULL, 0, 0, "PATH",
              "The library onnxruntime, or its folder; default: the system's"),
+    WEIR_OPT(options, device, "device", 0, TEXT, "auto", 0, 0, "WORD",
+             "Where models are computed: processor, gpu, or auto: on the GPU that the process was "
+             "given, if any"),
+    WEIR_OPT(options, precision, "precision", 0, TEXT, "f32", 0, 0, "WORD",
+             "What models that Weir trained are computed in: f32, bf16, or on a GPU tf32"),
     WEIR_OPT(options, help, "help", 'h', BOOL, NULL, 0, 0, NULL, "Show this"),
 };
 
@@ -203,8 +220,11 @@ static weir_status load_spec(const struct options *chosen, struct weir_arena *ar
     WEIR_TRY(predict_spec_load(chosen->spec, arena, out, err));
     out->server = chosen->server != NULL ? chosen->server : out->server;
     out->ca_file = chosen->ca_file != NULL ? chosen->ca_file : out->ca_file;
-    out->onnxruntime = chosen->onnxruntime;
-    return WEIR_OK;
+    enum weir_precision checked;
+    out->executor = (struct executor_options){.onnxruntime_path = chosen->onnxruntime,
+                                              .precision = chosen->precision};
+    WEIR_TRY(weir_precision_parse(chosen->precision, &checked, err));
+    return executor_device_parse(chosen->device, &out->executor.device, err);
 }
 
 static int run(const struct options *chosen, struct weir_arena *arena)

@@ -20,13 +20,14 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "endpoint/endpoint.h"
+#include "serve/executor.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
-    char *onnxruntime; /**< Library; NULL: found. Not of the file: of flag or environment. */
+    struct executor_options executor; /**< Not of the file: of flags, or the environment. */
     /** The ION is tried: this folder is its own, and what frames and ports belong to is left alone.
      *  NULL: it is in production. */
     char *sandbox_dir;
