@@ -324,8 +324,10 @@ static inline weir_status apply_in(struct control *control, struct weir_txn *txn
     return weir_ion_save(txn, &state, &actions, control->now_ms, err);
 }
 
-/** Apply the ION "x": training t of a lenet on "faces" → prediction p over "people". */
-static inline void apply(struct control_fixture *fixture, const char *policy, int replicas)
+/** Apply the ION "x": training t of a lenet on "faces" → prediction p over "people". Replicas as
+ *  YAML. */
+static inline void apply_as(struct control_fixture *fixture, const char *policy,
+                            const char *replicas)
 {
     static const struct weir_ion_dataset datasets[] = {
         {.name = "faces", .version = 1, .path = "/data/faces", .digest = "d1", .blob = "b1"},
@@ -334,7 +336,7 @@ static inline void apply(struct control_fixture *fixture, const char *policy, in
     char *text, *yaml = weir_arena_printf(
                     arena,
                     "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: lenet},"
-                    " {name: p, type: prediction, replicas: %d, source: {kind: http},"
+                    " {name: p, type: prediction, replicas: %s, source: {kind: http},"
                     " gallery: {dataset: people, default: allow}}],"
                     " links: [{from: t, to: p, policy: %s}]}",
                     replicas, policy);
@@ -344,6 +346,11 @@ static inline void apply(struct control_fixture *fixture, const char *policy, in
     event.datasets = datasets;
     event.n_datasets = 2;
     turn(fixture, apply_in, &event);
+}
+
+static inline void apply(struct control_fixture *fixture, const char *policy, int replicas)
+{
+    apply_as(fixture, policy, weir_arena_printf(&fixture->store.arena, "%d", replicas));
 }
 
 static inline void trigger(struct control_fixture *fixture)

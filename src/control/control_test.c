@@ -265,6 +265,32 @@ static weir_status remove_dataset_in(struct control *control, struct weir_txn *t
     return weir_txn_delete(txn, &weir_dataset_resource, context, err);
 }
 
+START_TEST(replicas_ask_for_the_gpus_of_their_ion)
+{
+    static const struct {
+        const char *replicas;
+        int64_t n_accelerators;
+    } cases[] = {{"1", 0}, {"2, gpus: 3", 3}};
+
+    apply_as(&fixture, "always-update", cases[_i].replicas);
+    trigger(&fixture);
+    carry_out(&fixture, 0);
+    char *training = pipeline_record(&fixture, "t").job;
+    place(&fixture, training);
+    runs(&fixture, training, 0);
+    (void)register_model(&fixture, "m1", job_record(&fixture, training).run);
+    carry_out(&fixture, 0);
+    struct weir_job job = job_record(&fixture, pipeline_record(&fixture, "p").job);
+    json_t *spec = json_loads(job.spec, 0, NULL);
+    ck_assert_str_eq(job.kind, "predict");
+    const json_t *resources = json_object_get(spec, "resources");
+    ck_assert_int_eq(json_integer_value(json_object_get(resources, "accelerators")),
+                     cases[_i].n_accelerators);
+    json_decref(spec);
+}
+
+END_TEST
+
 START_TEST(a_training_that_cannot_be_made_has_failed)
 {
     apply(&fixture, "manual", 1);
@@ -417,6 +443,7 @@ int main(void)
         {a_model_without_a_run_is_nobodys_candidate, 0},
         {a_model_without_a_run_comes_to_links_that_begin_at_it, 0},
         {a_training_that_fails_is_told_by_its_ion, 0},
+        {replicas_ask_for_the_gpus_of_their_ion, 2},
         {a_training_that_cannot_be_made_has_failed, 0},
         {an_action_that_became_pointless_does_nothing, 6},
         {an_action_that_nobody_knows_is_an_error, 4},

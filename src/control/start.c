@@ -282,6 +282,10 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     if (strcmp(state->ion.mode, WEIR_ION_SANDBOX) == 0) {
         json_object_set_new(spec, "sandbox", json_true());
     }
+    if (doc->gpus > 0) {
+        json_object_set_new(spec, "resources",
+                            json_pack("{s:I}", "accelerators", (json_int_t)doc->gpus));
+    }
     if (doc->sinks != NULL) {
         json_object_set_new(spec, "sinks", json_loads(doc->sinks, JSON_DECODE_ANY, NULL));
     }

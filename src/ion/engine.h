@@ -333,7 +333,7 @@ void engine_deploy(struct engine *engine, struct weir_ion_pipeline *pipeline);
 /** Its replicas, if there are any, are wanted no more: their job is stopped. */
 void engine_stop_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
-/** The replicas must start anew (their number, source or sinks changed). */
+/** The replicas must start anew (their number, GPUs, source or sinks changed). */
 void engine_restart_replicas(struct engine *engine, struct weir_ion_pipeline *pipeline);
 
 /** A version of the impostors' dataset: take it if it is newer. */

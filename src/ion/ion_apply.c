@@ -153,9 +153,9 @@ static void apply_prediction(struct engine *engine, struct weir_ion_pipeline *pi
     if (impostors != NULL) {
         engine_see_impostors(engine, pipeline, impostors);
     }
-    bool must_restart =
-        old != NULL && (old->replicas != doc->replicas || !is_same_text(old->source, doc->source) ||
-                        !is_same_text(old->sinks, doc->sinks));
+    bool must_restart = old != NULL && (old->replicas != doc->replicas || old->gpus != doc->gpus ||
+                                        !is_same_text(old->source, doc->source) ||
+                                        !is_same_text(old->sinks, doc->sinks));
     if (must_restart) {
         engine_restart_replicas(engine, pipeline);
     } else {

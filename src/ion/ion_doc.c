@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TASKS_MAX         1024
+#define GPUS_MAX          64 /* as of a deployment's replica */
 #define NO_FRAMES_AFTER_S 300
 #define NO_FRAMES_MAX_S   (30 * 24 * 3600)
 
@@ -27,7 +28,7 @@ struct training {
 
 struct prediction {
     char *name, *type, *source, *gallery, *stages, *sinks, *restart;
-    int64_t replicas, no_frames_after_s;
+    int64_t replicas, gpus, no_frames_after_s;
     bool critical;
 };
 
@@ -77,6 +78,7 @@ static const struct weir_field prediction_fields[] = {
     WEIR_FIELD(prediction, name,     TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME, "", "name within the ION"),
     WEIR_FIELD(prediction, type,     TEXT, WEIR_FIELD_REQUIRED, "", "training or prediction"),
     WEIR_FIELD(prediction, replicas, INT,  0, "", "processes"),
+    WEIR_FIELD(prediction, gpus,     INT,  0, "", "accelerators of each of them"),
     WEIR_FIELD(prediction, source,   JSON, WEIR_FIELD_REQUIRED, "", "where frames come from"),
     WEIR_FIELD(prediction, gallery,  JSON, 0, "", "known people"),
     WEIR_FIELD(prediction, stages,   JSON, 0, "", "what is made of a frame: a list of stages"),
@@ -227,6 +229,7 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
         .replicas = 1, .no_frames_after_s = NO_FRAMES_AFTER_S, .critical = true};
     WEIR_TRY(doc_read_object(reader, &prediction_resource, json, &prediction));
     WEIR_TRY(doc_check_range(reader, "replicas", prediction.replicas, 1, TASKS_MAX));
+    WEIR_TRY(doc_check_range(reader, "gpus", prediction.gpus, 0, GPUS_MAX));
     WEIR_TRY(doc_check_range(reader, "no_frames_after_s", prediction.no_frames_after_s, 0,
                              NO_FRAMES_MAX_S));
     WEIR_TRY(check_endpoints(reader, json));
@@ -235,6 +238,7 @@ static weir_status read_prediction(const struct doc_reader *reader, const json_t
         .type = WEIR_PIPELINE_PREDICTION,
         .is_critical = prediction.critical,
         .replicas = prediction.replicas,
+        .gpus = prediction.gpus,
         .no_frames_after_s = prediction.no_frames_after_s,
         .source = prediction.source,
         .sinks = prediction.sinks != NULL ? prediction.sinks : "[]",

@@ -49,6 +49,7 @@ struct weir_ion_doc_pipeline {
     struct weir_trigger_list triggers;
     /* Prediction. */
     int64_t replicas;
+    int64_t gpus;          /**< Accelerators of each replica. */
     char *source;          /**< JSON object with "kind". */
     char *sinks;           /**< JSON array of objects with "kind". */
     char *stages;          /**< JSON array; what is written, or what stands for none. */

@@ -75,6 +75,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
               "  - name: entrance\n"
               "    type: prediction\n"
               "    replicas: 2\n"
+              "    gpus: 1\n"
               "    source: {kind: directory, path: /frames}\n"
               "    gallery: {dataset: people, impostors: passers-by, false_accept_rate: 0.001,"
               " default: allow}\n"
@@ -101,6 +102,7 @@ START_TEST(the_reference_document_is_read_as_it_is_written)
     ck_assert_int_eq(next_ms, 3 * 3600000);
     const struct weir_ion_doc_pipeline *entrance = weir_ion_doc_pipeline(&doc, "entrance");
     ck_assert_int_eq(entrance->replicas, 2);
+    ck_assert_int_eq(entrance->gpus, 1);
     ck_assert_str_eq(entrance->gallery_dataset, "people");
     ck_assert_str_eq(entrance->impostors, "passers-by");
     ck_assert_double_eq(entrance->false_accept_rate, 0.001);
@@ -127,6 +129,7 @@ START_TEST(what_is_left_out_has_its_default)
     ck_assert_uint_eq(doc.pipelines[0].triggers.n, 1);
     ck_assert_str_eq(doc.pipelines[0].triggers.items[0].text, "{\"kind\":\"manual\"}");
     ck_assert_int_eq(doc.pipelines[1].replicas, 1);
+    ck_assert_int_eq(doc.pipelines[1].gpus, 0);
     ck_assert_str_eq(doc.pipelines[1].sinks, "[]");
     ck_assert_ptr_null(doc.pipelines[1].gallery_dataset);
     ck_assert_str_eq(doc.links[0].policies.names, "manual"); /* Nothing goes live unasked. */
@@ -167,6 +170,8 @@ static const struct {
      "$.pipelines[0].triggers.schedule: schedule \"0 61 * * * ?\": minute 61", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " TRAINING, ""), "$.pipelines[1].name: there are two pipelines \"t\"",
      WEIR_ERR_INVALID},
+    {DOC(TRAINING ", {name: p, type: prediction, source: {kind: http}, gpus: 65}", LINK),
+     "$.pipelines[1].gpus: 65 is not in 0 to 64", WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction}", LINK), "$.pipelines[1].source: missing",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", {name: p, type: prediction, source: {kind: rtsp}}", LINK),

@@ -62,21 +62,27 @@ static inline struct weir_ion_candidate *require_candidate(const struct weir_ion
     return NULL;
 }
 
-/** Training "t" → prediction "p" under the policy; triggers and gallery as given (YAML flow). */
-static inline struct weir_ion_event applied(struct weir_arena *arena, const char *policy,
-                                            const char *triggers, int replicas)
+/** Training "t" → prediction "p" under the policy; triggers and replicas as given (YAML flow). */
+static inline struct weir_ion_event applied_as(struct weir_arena *arena, const char *policy,
+                                               const char *triggers, const char *replicas)
 {
     char *text;
     char *yaml = weir_arena_printf(
         arena,
         "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m, triggers: %s},"
-        " {name: p, type: prediction, replicas: %d, source: {kind: http},"
+        " {name: p, type: prediction, replicas: %s, source: {kind: http},"
         " gallery: {dataset: people, default: allow}}], links: [{from: t, to: p, policy: %s}]}",
         triggers, replicas, policy);
     struct weir_ion_event event = {.type = WEIR_ION_EVENT_APPLIED, .actor = "ann"};
     event.doc = doc_from_yaml(arena, yaml, &text);
     event.document = text;
     return event;
+}
+
+static inline struct weir_ion_event applied(struct weir_arena *arena, const char *policy,
+                                            const char *triggers, int replicas)
+{
+    return applied_as(arena, policy, triggers, weir_arena_printf(arena, "%d", replicas));
 }
 
 /** A version of a model; pipeline: NULL if no training made it. */

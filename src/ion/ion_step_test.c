@@ -441,6 +441,21 @@ START_TEST(replicas_start_anew_when_their_number_changes)
 
 END_TEST
 
+START_TEST(replicas_start_anew_when_their_gpus_change)
+{
+    must_apply("always-update", "{}");
+    must(model(&arena, "t", 1));
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "j1"});
+    must(applied_as(&arena, "always-update", "{}", "1, gpus: 2"));
+    ck_assert_str_eq(find_action(WEIR_ION_ACTION_STOP_PREDICTION)->job, "j1");
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 1);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_STARTED, .pipeline = "p", .job = "j2"});
+    must(applied_as(&arena, "always-update", "{}", "1, gpus: 2"));
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_START_PREDICTION), 0);
+}
+
+END_TEST
+
 START_TEST(deleting_stops_everything_and_applying_again_brings_back_what_served)
 {
     must_apply("manual", "{}");
@@ -572,22 +587,20 @@ START_TEST(a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("ion_step", set_up, tear_down, always_update_takes_each_new_model_and_says_so,
-                    a_model_that_comes_late_does_not_replace_a_newer_one,
-                    a_manual_link_waits_for_a_person,
-                    a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken,
-                    triggers_while_training_are_folded_into_one_more,
-                    a_training_that_a_person_cancels_is_no_failure,
-                    who_may_not_be_triggered_says_why,
-                    a_schedule_fires_and_missed_times_are_one_trigger,
-                    a_schedule_keeps_its_times_when_the_clock_is_set_back,
-                    a_schedule_that_seemed_over_comes_back_with_the_clock,
-                    a_time_that_passed_before_triggers_had_rows_still_fires,
-                    data_that_is_there_when_the_document_is_applied_starts_the_first_training,
-                    a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
-                    a_new_version_of_the_impostors_is_a_new_deployment,
-                    replicas_start_anew_when_their_number_changes,
-                    deleting_stops_everything_and_applying_again_brings_back_what_served,
-                    a_registered_models_versions_come_to_its_link,
-                    a_model_without_a_version_is_waited_for,
-                    a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)
+WEIR_TEST_MAIN_WITH(
+    "ion_step", set_up, tear_down, always_update_takes_each_new_model_and_says_so,
+    a_model_that_comes_late_does_not_replace_a_newer_one, a_manual_link_waits_for_a_person,
+    a_rollback_goes_to_what_served_before_and_newer_models_are_still_taken,
+    triggers_while_training_are_folded_into_one_more,
+    a_training_that_a_person_cancels_is_no_failure, who_may_not_be_triggered_says_why,
+    a_schedule_fires_and_missed_times_are_one_trigger,
+    a_schedule_keeps_its_times_when_the_clock_is_set_back,
+    a_schedule_that_seemed_over_comes_back_with_the_clock,
+    a_time_that_passed_before_triggers_had_rows_still_fires,
+    data_that_is_there_when_the_document_is_applied_starts_the_first_training,
+    a_deployment_says_all_that_a_replica_needs_and_counts_its_changes,
+    a_new_version_of_the_impostors_is_a_new_deployment,
+    replicas_start_anew_when_their_number_changes, replicas_start_anew_when_their_gpus_change,
+    deleting_stops_everything_and_applying_again_brings_back_what_served,
+    a_registered_models_versions_come_to_its_link, a_model_without_a_version_is_waited_for,
+    a_pipeline_that_is_added_later_gets_the_newest_model_under_its_policy)
