@@ -60,7 +60,7 @@ static const struct weir_field replica_fields[] = {
     WEIR_FIELD(weir_deployment_replica, state,      TEXT, WEIR_FIELD_READ_ONLY, "", "WANTED, STARTING, READY, SILENT or STOPPING"),
     WEIR_FIELD(weir_deployment_replica, url,        TEXT, 0, "", "Where it answers"),
     WEIR_FIELD(weir_deployment_replica, revision,   INT,  0, "", "Revision of the deployment that it knows"),
-    WEIR_FIELD_SIZED(weir_deployment_replica, versions, JSON, 0, WEIR_DEPLOY_REPORT_BYTES, "", "What it has loaded: [{version, state, reason, executor, load_ms}]"),
+    WEIR_FIELD_SIZED(weir_deployment_replica, versions, JSON, 0, WEIR_DEPLOY_REPORT_BYTES, "", "What it has loaded: [{version, state, reason, executor, place, load_ms}]"),
     WEIR_FIELD(weir_deployment_replica, n_running,  INT,  0, "", "Requests that it works at"),
     WEIR_FIELD_SIZED(weir_deployment_replica, stats, JSON, 0, WEIR_DEPLOY_REPORT_BYTES, "", "Its figures"),
     WEIR_FIELD(weir_deployment_replica, time_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When it reported last"),

@@ -95,7 +95,7 @@ struct weir_deployment_replica {
     char *state; /**< WEIR_DEPLOYED_… */
     char *url;
     int64_t revision; /**< That it knows. */
-    char *versions;   /**< JSON: [{"version","state","reason","executor","load_ms"}] */
+    char *versions;   /**< JSON: [{"version","state","reason","executor","place","load_ms"}] */
     int64_t n_running;
     char *stats; /**< JSON, as it reports them. */
     int64_t time_ms;
