@@ -12,6 +12,7 @@ interface Loaded {
     state: string
     reason: string | null
     executor: string | null
+    place?: string | null // "the GPU" or "the processor"; a replica of an older version does not say it
     load_ms: number
 }
 
@@ -25,6 +26,7 @@ interface Stats {
 }
 
 const TONES: Record<string, 'good' | 'busy' | 'warn' | 'plain'> = { ready: 'good', starting: 'busy', wanted: 'busy', silent: 'warn', stopping: 'plain' }
+const ranBy = (one: Loaded) => (one.place ? `${one.executor} on ${one.place}` : one.executor)
 const ms = (value: number | undefined) => (value ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : NONE)
 
 function LoadedText({ replica }: { replica: DeploymentReplica }) {
@@ -32,9 +34,9 @@ function LoadedText({ replica }: { replica: DeploymentReplica }) {
     return (
         <>
             {loaded.map((one) => (
-                <span key={one.version} class="loaded" title={one.reason ?? (one.executor ? `by ${one.executor}, loaded in ${Math.round(one.load_ms)} ms` : undefined)}>
+                <span key={one.version} class="loaded" title={one.reason ?? (one.executor ? `by ${ranBy(one)}, loaded in ${Math.round(one.load_ms)} ms` : undefined)}>
                     <State tone={toneOf(one.state === 'LOADING' ? 'starting' : one.state)}>v{one.version}</State>
-                    <small class="muted"> {one.state === 'READY' ? `${one.executor}, ${Math.round(one.load_ms)} ms` : one.state.toLowerCase()}</small>
+                    <small class="muted"> {one.state === 'READY' ? `${ranBy(one)}, ${Math.round(one.load_ms)} ms` : one.state.toLowerCase()}</small>
                 </span>
             ))}
             {loaded.length === 0 && NONE}

@@ -287,6 +287,7 @@ export const criticalField = (fallback: boolean): Option => ({ name: 'critical',
 
 export const PREDICTION_FIELDS: Option[] = [
     { name: 'replicas', type: 'integer', default: 1, minimum: 1, maximum: 1024, doc: 'Processes' },
+    { name: 'gpus', type: 'integer', default: 0, minimum: 0, maximum: 64, doc: 'Accelerators of each process: it computes on the first' },
     { name: 'no_frames_after_s', type: 'integer', default: 300, minimum: 0, maximum: 2592000, doc: 'Seconds without a frame until there is an alert; 0 is never' },
 ]
 
