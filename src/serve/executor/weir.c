@@ -4,7 +4,8 @@
  *
  * On the processor n images cost n images' time, rounded up to whole slices of the plan. So two
  * plans do: one whose threads share one image, for single requests, and one of batch_max images. A GPU
- * computes the whole batch of its plan, so there are plans in between, each four times the last.
+ * computes the whole batch of its plan, so there are plans in between: of 8, 32, 128 …, below half of the
+ * largest.
  */
 #include "../executor_private.h"
 #include "../net_texts.h"
@@ -47,7 +48,7 @@ static size_t choose_batches(int32_t batch_max, bool is_on_gpu, int32_t out[NETS
 {
     size_t n = 0;
     out[n++] = 1;
-    for (int32_t batch = STEP_FIRST; is_on_gpu && batch < batch_max && n < NETS_MAX - 1;
+    for (int32_t batch = STEP_FIRST; is_on_gpu && 2 * batch < batch_max && n < NETS_MAX - 1;
          batch *= STEP) {
         out[n++] = batch;
     }

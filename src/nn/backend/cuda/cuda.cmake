@@ -1,5 +1,5 @@
 # The GPU's library layer, added to weir_nn; src/nn/CMakeLists.txt includes this behind weir_library(nn).
-set(cuda_library library.c gpu_modules.c gpu_cuda.c gpu_conv.c conv_graph.c)
+set(cuda_library library.c gpu_modules.c gpu_cuda.c gpu_conv.c conv_choices.c conv_graph.c)
 list(TRANSFORM cuda_library PREPEND backend/cuda/)
 target_sources(weir_nn PRIVATE ${cuda_library})
 
@@ -17,7 +17,7 @@ add_library(weir_nn_emulated STATIC EXCLUDE_FROM_ALL
 target_include_directories(weir_nn_emulated PRIVATE ${CMAKE_BINARY_DIR}/include/nn INTERFACE backend/cuda/emulated)
 target_link_libraries(weir_nn_emulated PRIVATE weir_nn weir_base Threads::Threads m)
 
-weir_test_programs(nn "backend/cuda/library_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
+weir_test_programs(nn "backend/cuda/library_test.c;backend/cuda/conv_choices_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
   "weir_nn;weir_base;weir_dep_dnnl" "")
 
 # Only where NVIDIA's headers are: is cuda_abi.h as they are?

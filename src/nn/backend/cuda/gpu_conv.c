@@ -1,4 +1,5 @@
 /* Convolutions by cuDNN: which of its engines is the fastest for a shape is found by measuring. */
+#include "conv_choices.h"
 #include "conv_graph.h"
 #include "gpu_private.h"
 
@@ -244,13 +245,14 @@ static int fastest(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shap
 
 /* ---- planning -------------------------------------------------------------------------------- */
 
-/* Plans of the first configurations that can be planned and are content with little memory. */
-static int make_candidates(const struct conv_graph *graph, struct conv_configs *configs,
+/* Plans of the first configurations that can be planned and are content with little memory.
+ * only: of this one alone; -1: of all. */
+static int make_candidates(const struct conv_graph *graph, struct conv_configs *configs, int only,
                            struct candidate out[CANDIDATES_MAX])
 {
     uint64_t begin_ns = weir_mono_ns();
-    int n = 0;
-    for (int i = 0; i < configs->n && n < CANDIDATES_MAX; i++) {
+    int n = 0, end = only >= 0 ? WEIR_MIN(only + 1, configs->n) : configs->n;
+    for (int i = WEIR_MAX(only, 0); i < end && n < CANDIDATES_MAX; i++) {
         struct candidate candidate = {.config = &configs->items[i], .ms = -1.0F};
         if (n > 0 && weir_mono_ns() - begin_ns > PLANNING_NS_MAX) {
             break;
@@ -276,8 +278,17 @@ static bool plan_in_mode(const struct cuda_gpu *gpu, unsigned mode, struct gpu_p
     if (conv_graph_configs(&plan->graph, mode, plan->shape.type, &configs) != WEIR_OK) {
         return false;
     }
-    int n = make_candidates(&plan->graph, &configs, candidates);
-    int best = fastest(gpu, &plan->shape, &plan->graph, candidates, n);
+    int known = conv_choices_find((int)gpu->device, &plan->shape, mode);
+    int n = make_candidates(&plan->graph, &configs, known, candidates);
+    if (known >= 0 && n == 0) { /* not any more: as if nobody had measured */
+        known = -1;
+        n = make_candidates(&plan->graph, &configs, known, candidates);
+    }
+    int best = known >= 0 ? 0 : fastest(gpu, &plan->shape, &plan->graph, candidates, n);
+    if (best >= 0 && candidates[best].ms >= 0) { /* measured */
+        conv_choices_keep((int)gpu->device, &plan->shape, mode,
+                          (int)(candidates[best].config - configs.items));
+    }
     for (int i = 0; i < n; i++) {
         if (i != best) {
             (void)gpu->dnn.descriptor_destroy(candidates[i].plan);
