@@ -51,8 +51,8 @@ static void stop(void)
 {
     emulated_set_failed(false);
     versions_destroy(versions);
-    ck_assert_uint_eq(gpu_share_taken(), 0);
     test_replica_stop(&t);
+    ck_assert_uint_eq(gpu_share_taken(), 0);
 }
 
 static weir_status load(const char *model, int64_t number, const char *blob)
@@ -205,6 +205,49 @@ START_TEST(a_gpu_that_fails_takes_its_versions_out_of_service_and_is_said_once)
 
 END_TEST
 
+/* The program ends when it is told; until then nothing is sent here, and what is gets a sentence. */
+START_TEST(a_replica_answers_over_http_until_its_gpu_fails)
+{
+    static const float zeros[3 * 8 * 6];
+    struct weir_buf body;
+    t.options.n_given = 1;
+    t.options.device = EXECUTOR_GPU;
+    t.options.gpu = emulated_backend();
+    t.options.on_broken = on_broken;
+    t.options.context = &said;
+    test_replica_start(&t);
+    weir_buf_init(&body, 1 << 20);
+    (void)weir_buf_puts(&body, "{\"inputs\":[{\"name\":\"input\",\"datatype\":\"FP32\","
+                               "\"shape\":[1,3,8,6],\"data\":[0");
+    for (size_t i = 1; i < WEIR_ARRAY_LEN(zeros); i++) {
+        (void)weir_buf_puts(&body, ",0");
+    }
+    (void)weir_buf_puts(&body, "]}]}");
+    ck_assert_int_eq(test_replica_get(&t, "/v2/health/ready"), 200);
+    ck_assert_int_eq(test_replica_post(&t, "/v2/models/net/infer", body.data), 200);
+    struct weir_tensor *expected =
+        test_replica_oracle(t.net_path, 4, (int64_t[]){1, 3, 8, 6}, zeros);
+    const json_t *data =
+        json_object_get(json_array_get(json_object_get(t.json, "outputs"), 0), "data");
+    ck_assert_uint_eq(json_array_size(data), expected->n_elems);
+    for (size_t i = 0; i < expected->n_elems; i++) {
+        ck_assert_double_eq_tol(json_number_value(json_array_get(data, i)),
+                                (double)((const float *)expected->data)[i], 1e-5);
+    }
+    weir_tensor_release(expected);
+    emulated_set_failed(true);
+    ck_assert_int_eq(test_replica_post(&t, "/v2/models/net/infer", body.data), 500);
+    ck_assert_ptr_nonnull(strstr(t.reply.body.data, "the GPU failed"));
+    ck_assert_int_eq(n_said(), 1);
+    ck_assert_int_eq(test_replica_get(&t, "/v2/models/net/ready"), 503);
+    ck_assert_int_eq(test_replica_get(&t, "/v2/health/ready"), 503);
+    ck_assert_int_eq(test_replica_post(&t, "/v2/models/net/infer", body.data), 503);
+    weir_buf_fini(&body);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("versions on a GPU", start, stop, versions_are_replaced_under_load,
                     a_version_that_does_not_fit_beside_another_waits_for_room,
-                    a_gpu_that_fails_takes_its_versions_out_of_service_and_is_said_once)
+                    a_gpu_that_fails_takes_its_versions_out_of_service_and_is_said_once,
+                    a_replica_answers_over_http_until_its_gpu_fails)
