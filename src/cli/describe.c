@@ -61,6 +61,10 @@ static const struct cli_column replica_columns[] = {
     {"id", "REPLICA"}, {"state", "STATE"},         {"url", "URL"},   {"n_running", "RUNNING"},
     {"job", "JOB"},    {"job_state", "JOB STATE"}, {"reason", "WHY"}};
 
+static const struct cli_column loaded_columns[] = {{"replica", "REPLICA"}, {"version", "VERSION"},
+                                                   {"state", "STATE"},     {"executor", "BY"},
+                                                   {"place", "ON"},        {"reason", "WHY"}};
+
 static void print_members(struct cli_call *call, const json_t *record, const char *members)
 {
     char name[64];
@@ -179,12 +183,32 @@ static void print_ion(struct cli_call *call, const json_t *record)
     print_live(call, record);
 }
 
+/* Which replica has loaded which version, and where it computes it. */
+static void print_loaded(struct cli_call *call, const json_t *replicas)
+{
+    json_t *rows = json_array();
+    size_t i, k;
+    json_t *replica, *version;
+    json_array_foreach(replicas, i, replica)
+    {
+        json_array_foreach(json_object_get(replica, "versions"), k, version)
+        {
+            json_t *row = json_copy(version);
+            json_object_set(row, "replica", json_object_get(replica, "id"));
+            json_array_append_new(rows, row);
+        }
+    }
+    print_part(call, "loaded", rows, loaded_columns, WEIR_ARRAY_LEN(loaded_columns));
+    json_decref(rows);
+}
+
 static void print_deployment(struct cli_call *call, const json_t *record)
 {
     print_part(call, "versions", json_object_get(record, "versions"), version_columns,
                WEIR_ARRAY_LEN(version_columns));
     print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
                WEIR_ARRAY_LEN(replica_columns));
+    print_loaded(call, json_object_get(record, "replicas"));
 }
 
 static void print_node(struct cli_call *call, const json_t *record)

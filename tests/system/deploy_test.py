@@ -109,6 +109,7 @@ class Deployments(unittest.TestCase):
         self.assertIn("run by onnx", said)
         self.assertIn("x FP32[-1,4]", said)
         self.assertIn("sums is SERVING: traffic v1=100", self.weir("deploy", "adder@stable", "--as", "sums"))
+        self.assertIn("the processor", self.weir("describe", "deployment", "sums"))
         answer = self.infer("sums")
         self.assertEqual(answer["outputs"][0]["data"], [2, 3, 4, 5])
         self.assertEqual(answer["model_version"], "1")
