@@ -55,6 +55,9 @@ static weir_status take_apart(struct worker *worker, struct weir_error *err)
     }
     weir_profile_destroy(worker->trace.profile); /* a record of the old net's steps: it ends here */
     worker->trace.profile = NULL;
+    if (worker->has_state) {
+        worker_keep_scale(worker);
+    }
     weir_net_destroy(worker->net);
     worker->net = NULL;
     worker->gradients = worker->run_gradients = worker->statistics = NULL;
@@ -76,6 +79,7 @@ static weir_status plan(struct worker *worker, struct weir_error *err)
         weir_net_weights_changed(worker->net);
         free(worker->kept_weights);
         worker->kept_weights = NULL;
+        WEIR_TRY(worker_set_scale(worker));
     }
     worker_exchange_choose(worker);
     return WEIR_OK;

@@ -18,6 +18,7 @@ static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
             train_saver_create(worker->task->config->checkpoint.dir, &worker->saving.saver, err));
     }
     const struct checkpoint_parts parts = worker_parts(worker);
+    worker_keep_scale(worker);
     WEIR_TRY(train_saver_save(worker->saving.saver, &parts, &worker->state, err));
     worker->saving.step = worker->state.step;
     return WEIR_OK;

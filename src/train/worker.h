@@ -153,6 +153,10 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err) WEI
 /** All take over root's state, weights, optimiser and average. Collective. */
 weir_status worker_share_state(struct worker *worker, int root) WEIR_MUST_CHECK;
 
+/** The net's loss scale to the state, and back: before the net is saved, shared or freed, and after. */
+void worker_keep_scale(struct worker *worker);
+weir_status worker_set_scale(struct worker *worker) WEIR_MUST_CHECK;
+
 /** A step is done: its running statistics are final. */
 void worker_keep_statistics(struct worker *worker);
 weir_status worker_start_loader(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;

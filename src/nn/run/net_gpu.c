@@ -3,6 +3,7 @@
 
 #include "nn/optimizer/optimizer_private.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- memory ----------------------------------------------------------------------------------- */
@@ -136,13 +137,23 @@ static weir_status run_program(struct weir_net *net, const struct program *progr
     return status;
 }
 
+/* In fp16 the gradients of a step lose the loss scale when all are there. */
+static weir_status run_whole(struct weir_net *net, const struct program *program)
+{
+    WEIR_TRY(run_program(net, program));
+    return program == &net->training && net->is_scaled
+               ? net->backend->unscale(net->backend_context, net->op_gradients,
+                                       net->n_trainable_elems)
+               : WEIR_OK;
+}
+
 /* ---- recorded programs ------------------------------------------------------------------------ */
 
 static weir_status record(struct weir_net *net, enum net_record slot, const struct program *program)
 {
     struct gpu *gpu = net->on_gpu.gpu;
     WEIR_TRY(gpu->ops->begin_record(gpu));
-    weir_status status = run_program(net, program);
+    weir_status status = run_whole(net, program);
     weir_status ended = gpu->ops->end_record(gpu, (int)slot);
     WEIR_TRY(status);
     WEIR_TRY(ended);
@@ -157,7 +168,7 @@ static weir_status run_recorded(struct weir_net *net, enum net_record slot,
 {
     struct gpu *gpu = net->on_gpu.gpu;
     if (net->profile) {
-        return run_program(net, program);
+        return run_whole(net, program);
     }
     if (!net->on_gpu.has_record[slot]) {
         WEIR_TRY(record(net, slot, program));
@@ -327,4 +338,43 @@ weir_status net_gpu_forward(struct weir_net *net, bool waits)
     WEIR_TRY(
         run_recorded(net, has_loss ? NET_INFERENCE_WITH_LOSS : NET_INFERENCE, &net->inference));
     return end(net, waits);
+}
+
+/* ---- the loss scale --------------------------------------------------------------------------- */
+
+struct weir_loss_scale weir_net_loss_scale(struct weir_net *net)
+{
+    struct weir_loss_scale scale = {.scale = 1};
+    if (net->is_scaled) {
+        net_enter(net);
+        weir_status status = net->backend->get_scale(net->backend_context, &scale);
+        (void)status; /* a GPU that fails stays so: the next wait tells */
+    }
+    return scale;
+}
+
+weir_status weir_net_set_loss_scale(struct weir_net *net, const struct weir_loss_scale *scale)
+{
+    if (!net->is_scaled) {
+        return WEIR_OK;
+    }
+    if (!isfinite(scale->scale) || scale->scale <= 0) {
+        return WEIR_ERR_INVALID;
+    }
+    net_enter(net);
+    return net->backend->set_scale(net->backend_context, scale);
+}
+
+bool net_note_gradients(struct weir_net *net, const float *gradients)
+{
+    bool is_finite = true;
+    for (size_t i = 0; net->is_scaled && is_finite && i < net->n_trainable_elems; i++) {
+        is_finite = isfinite(gradients[i]);
+    }
+    if (net->is_scaled) {
+        net_enter(net);
+        weir_status status = net->backend->note_update(net->backend_context, is_finite);
+        (void)status; /* as above */
+    }
+    return is_finite;
 }

@@ -14,8 +14,11 @@
 struct cuda_context {
     struct gpu *gpu;
     bool allows_tf32;
+    enum gpu_type half;         /**< Of a net with halves, which. */
     struct gpu_step *step;      /**< On the GPU. */
     struct gpu_step *host_step; /**< Pinned. */
+    struct gpu_scale *scale;    /**< On the GPU; NULL: the net does not train in fp16. */
+    int32_t n_scale_steps;      /**< weir_net_config.loss_scale_steps. */
 };
 
 /** op->state of every op; other states begin with it. */
@@ -33,18 +36,20 @@ static inline const struct cuda_op *cuda_op_of(const struct op *op)
 /** Type that the op's kernels are compiled for. */
 static inline enum gpu_type cuda_type(const struct op *op)
 {
-    return op->type == WEIR_PRECISION_BF16 ? GPU_BF16 : GPU_F32;
+    return op->type == WEIR_PRECISION_F16    ? GPU_F16
+           : op->type == WEIR_PRECISION_BF16 ? GPU_BF16
+                                             : GPU_F32;
 }
 
 /** Elements that a thread of such kernels takes at once. */
 static inline int32_t cuda_vec(enum gpu_type type)
 {
-    return type == GPU_BF16 ? 8 : 4;
+    return gpu_is_half(type) ? 8 : 4;
 }
 
 static inline size_t cuda_elem_bytes(enum gpu_type type)
 {
-    return type == GPU_BF16 ? 2 : 4;
+    return gpu_is_half(type) ? 2 : 4;
 }
 
 static inline size_t cuda_align(size_t size_bytes)
@@ -151,6 +156,19 @@ weir_status cuda_conv_refresh(const struct op *op, int32_t i_thread, void *scrat
 /* update.c: weir_backend.has_rule and .update. */
 bool cuda_has_rule(const char *name);
 weir_status cuda_update(void *context, const struct backend_update *update);
+
+/* loss_scale.c: the same of weir_backend's loss scale. */
+/** Training in fp16: memory for it, with the config's scale. */
+weir_status cuda_scale_make(struct cuda_context *context, const struct weir_net_config *config,
+                            struct weir_error *err);
+void cuda_scale_free(struct cuda_context *context);
+weir_status cuda_unscale(void *context, float *gradients, size_t n_elems);
+weir_status cuda_note_update(void *context, bool is_finite);
+weir_status cuda_get_scale(void *context, struct weir_loss_scale *out);
+weir_status cuda_set_scale(void *context, const struct weir_loss_scale *scale);
+/** Before and after an update: looks whether all gradients are finite; the scale of the next step. */
+weir_status cuda_scale_check(struct cuda_context *context, const float *gradients, size_t n_elems);
+weir_status cuda_scale_move(struct cuda_context *context);
 
 /* op_loss.c */
 weir_status cuda_softmax_loss_forward(const struct op *op, const struct op_tile *tile);

@@ -114,6 +114,7 @@ typedef void *cudnn_descriptor;
     X(CUDNN_STATUS_SUCCESS, 0)                                                                     \
     /* Types of elements. */                                                                       \
     X(CUDNN_DATA_FLOAT, 0)                                                                         \
+    X(CUDNN_DATA_HALF, 2)                                                                          \
     X(CUDNN_DATA_BFLOAT16, 9)                                                                      \
     X(CUDNN_CROSS_CORRELATION, 1)                                                                  \
     X(CUDNN_POINTWISE_ADD, 0)                                                                      \

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Kernels of kernels.cu, each compiled for both types. */
+/** Kernels of kernels.cu, each compiled for f32, bf16 and fp16. */
 enum gpu_kernel {
 
 #define GPU_KERNEL(name) GPU_KERNEL_##name,
@@ -37,8 +37,15 @@ enum gpu_type {
     GPU_F32,  /**< Products in f32. */
     GPU_TF32, /**< f32 in memory; factors of products are rounded to 10 bits of fraction. */
     GPU_BF16,
+    GPU_F16, /**< IEEE half. */
     GPU_TYPE_COUNT
 };
+
+/** Is it one of two bytes? */
+static inline bool gpu_is_half(enum gpu_type type)
+{
+    return type == GPU_BF16 || type == GPU_F16;
+}
 
 /** Threads of a block: all kernels are written for it. */
 #define GPU_BLOCK 256
@@ -53,7 +60,7 @@ enum gpu_conv_direction {
 struct gpu_conv_shape {
     enum gpu_conv_direction direction;
     enum gpu_type type;      /**< Of x, w, y and the bias. */
-    int32_t n, c, h, w;      /**< x. c is a multiple of 8 for bf16, of 4 otherwise. */
+    int32_t n, c, h, w;      /**< x. c is a multiple of 8 for halves, of 4 otherwise. */
     int32_t k, out_h, out_w; /**< y. k as c. */
     int32_t kernel_h, kernel_w;
     int32_t stride, pad_h, pad_w, dilation;

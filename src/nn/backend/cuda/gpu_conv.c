@@ -152,7 +152,7 @@ static void scratch_free(const struct cuda_gpu *gpu, struct scratch *scratch)
 static bool scratch_alloc(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shape,
                           size_t workspace_bytes, struct scratch *out)
 {
-    size_t elem_bytes = shape->type == GPU_BF16 ? 2 : 4;
+    size_t elem_bytes = gpu_is_half(shape->type) ? 2 : 4;
     size_t n = (size_t)shape->n, c = (size_t)shape->c, k = (size_t)shape->k;
     size_t x_bytes = n * c * (size_t)shape->h * (size_t)shape->w * elem_bytes;
     size_t y_bytes = n * k * (size_t)shape->out_h * (size_t)shape->out_w * elem_bytes;

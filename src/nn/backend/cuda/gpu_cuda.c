@@ -89,17 +89,25 @@ static weir_status open_stream(struct cuda_gpu *gpu, struct weir_error *err)
     return check_open(gpu, result, "cuEventCreate", err);
 }
 
+/* By module. */
+static const char *const module_options[GPU_MODULES] = {NULL, "-DWEIR_GPU_BF16", "-DWEIR_GPU_F16"};
+
+static int module_of(enum gpu_type type)
+{
+    return type == GPU_BF16 ? 1 : type == GPU_F16 ? 2 : 0;
+}
+
 /* An image that another driver cannot load, or a damaged one, is made anew, once. */
 static weir_status load_module(struct cuda_gpu *gpu, const struct nvrtc *nvrtc, int arch,
-                               bool is_bf16, struct weir_error *err)
+                               int i_module, struct weir_error *err)
 {
-    struct module_source source = module_source_of_kernels(arch, is_bf16);
+    struct module_source source = module_source_of_kernels(arch, module_options[i_module]);
     cu_result result = CUDA_SUCCESS;
     for (int is_anew = 0; is_anew < 2; is_anew++) {
         void *image = NULL;
         size_t n_bytes = 0;
         WEIR_TRY(module_image(nvrtc, &source, is_anew == 0, &image, &n_bytes, err));
-        result = gpu->cu.module_load(&gpu->modules[is_bf16], image);
+        result = gpu->cu.module_load(&gpu->modules[i_module], image);
         free(image);
         if (result == CUDA_SUCCESS || nvrtc == NULL) {
             break;
@@ -113,7 +121,7 @@ static weir_status load_kernels(struct cuda_gpu *gpu, const struct nvrtc *nvrtc,
                                 struct weir_error *err)
 {
     for (int m = 0; m < GPU_MODULES; m++) {
-        WEIR_TRY(load_module(gpu, nvrtc, arch, m == 1, err));
+        WEIR_TRY(load_module(gpu, nvrtc, arch, m, err));
         for (int k = 0; k < GPU_KERNEL_COUNT; k++) {
             cu_result result =
                 gpu->cu.module_function(&gpu->functions[m][k], gpu->modules[m], kernel_names[k]);
@@ -408,7 +416,7 @@ static weir_status gpu_launch(struct gpu *base, enum gpu_kernel kernel, enum gpu
     if (grid_x == 0 || grid_y == 0) {
         return WEIR_OK;
     }
-    cu_result result = gpu->cu.launch(gpu->functions[type == GPU_BF16][kernel], grid_x, grid_y, 1,
+    cu_result result = gpu->cu.launch(gpu->functions[module_of(type)][kernel], grid_x, grid_y, 1,
                                       GPU_BLOCK, 1, 1, 0, gpu->stream, parameters, NULL);
     return cuda_check(gpu, result, kernel_names[kernel]);
 }

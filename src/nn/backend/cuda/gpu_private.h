@@ -8,7 +8,7 @@
 #include "gpu.h"
 #include "library.h"
 
-#define GPU_MODULES 2 /* f32, bf16 */
+#define GPU_MODULES 3 /* f32, bf16, fp16 */
 
 /** What `alloc` gave out: the driver does not say how large it was. */
 struct gpu_allocation {

@@ -35,6 +35,15 @@ struct gpu_step {
     int unused;
 };
 
+/** The loss scale (weir_loss_scale). A recorded step reads it here. */
+struct gpu_scale {
+    float scale;
+    unsigned n_good;
+    gpu_u64 n_skipped;
+    int is_spoilt; /**< A gradient of this step is not finite. */
+    int unused;
+};
+
 /** As op_loss. */
 struct gpu_loss {
     double loss;
@@ -144,7 +153,8 @@ struct gpu_loss_args {
     const int *labels;
     float *dx;
     const struct gpu_step *step;
-    struct gpu_loss *losses; /**< One an image. */
+    const struct gpu_scale *scale_of_loss; /**< NULL: 1. */
+    struct gpu_loss *losses;               /**< One an image. */
     struct gpu_loss *sum;
     int n, n_classes, dim;
     int is_training, adds;
@@ -160,11 +170,21 @@ struct gpu_update_args {
     const float *gradients;
     float *state1, *state2;
     const unsigned char *is_decayed; /**< One byte for each 16 elements. */
+    const struct gpu_scale *scale;   /**< Spoilt: nothing is updated. NULL: there is none. */
     gpu_u64 n;
     int rule, is_nesterov;
     float lr, decay, momentum, alpha, beta1, beta2, epsilon;
     float rest_alpha, rest1, rest2; /**< 1 - alpha, 1 - beta1, 1 - beta2, rounded once. */
     float correction1, correction2; /**< adam: lr/(1-b1^t), sqrt(1-b2^t). */
+};
+
+/** Of gradients, and of the loss scale behind an update. */
+struct gpu_scale_args {
+    float *gradients;
+    struct gpu_scale *scale;
+    gpu_u64 n;
+    int n_steps;   /**< Good ones until the scale doubles. */
+    int is_spoilt; /**< The processor has found a gradient that is not finite. */
 };
 
 #endif

@@ -86,7 +86,7 @@ static const char *const header_name = "kernels.h";
 
 static struct module_source source_of(const char *code)
 {
-    return (struct module_source){code, &header, &header_name, 1, 90, false};
+    return (struct module_source){code, &header, &header_name, 1, 90, NULL};
 }
 
 static const char good[] = "#include \"kernels.h\"\n"
@@ -124,7 +124,7 @@ START_TEST(a_module_is_compiled_once)
     ck_assert_int_eq(module_image(NULL, &source, true, &again, &n_again, NULL), WEIR_OK);
     ck_assert_uint_eq(n, n_again);
     ck_assert_int_eq(memcmp(image, again, n), 0);
-    bf16.is_bf16 = true;
+    bf16.option = "-DWEIR_GPU_BF16";
     free(again);
     ck_assert_int_eq(module_image(NULL, &bf16, true, &again, &n_again, NULL), WEIR_ERR_NOT_FOUND);
     free(image);
@@ -161,8 +161,10 @@ START_TEST(all_kernels_are_in_the_modules_of_this_program)
     if (!has_nvrtc(&nvrtc)) {
         return;
     }
-    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
-        struct module_source source = module_source_of_kernels(90, is_bf16 == 1);
+    static const char *const options[] = {NULL, "-DWEIR_GPU_BF16", "-DWEIR_GPU_F16"};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(options); i++) {
+        struct module_source source = module_source_of_kernels(90, options[i]);
         struct weir_error err = {.status = WEIR_OK};
         void *image = NULL;
         size_t n = 0;

@@ -145,8 +145,9 @@ static weir_status copy(struct gpu *gpu, void *to, const void *from, size_t size
 
 static float get(const struct gpu_conv_shape *s, const void *from, size_t at)
 {
-    return s->type == GPU_BF16 ? bf16_to_f32(((const uint16_t *)from)[at])
-                               : ((const float *)from)[at];
+    return s->type == GPU_BF16  ? bf16_to_f32(((const uint16_t *)from)[at])
+           : s->type == GPU_F16 ? half_to_f32(((const uint16_t *)from)[at])
+                                : ((const float *)from)[at];
 }
 
 static void set(const struct gpu_conv_shape *s, const void *to, size_t at, double value)
@@ -154,6 +155,8 @@ static void set(const struct gpu_conv_shape *s, const void *to, size_t at, doubl
     void *writable = (void *)(uintptr_t)to;
     if (s->type == GPU_BF16) {
         ((uint16_t *)writable)[at] = bf16_from_f32((float)value);
+    } else if (s->type == GPU_F16) {
+        ((uint16_t *)writable)[at] = half_from_f32((float)value);
     } else {
         ((float *)writable)[at] = (float)value;
     }
@@ -233,9 +236,9 @@ static weir_status emulated_plan_conv(struct gpu *gpu, const struct gpu_conv_sha
                                       struct weir_error *err)
 {
     struct emulated_gpu *self = of(gpu);
-    int32_t vec = shape->type == GPU_BF16 ? 8 : 4;
+    int32_t vec = gpu_is_half(shape->type) ? 8 : 4;
     if (shape->c % vec != 0 || shape->k % vec != 0 || self->n_plans == PLANS_MAX ||
-        (shape->adds && shape->type == GPU_BF16)) {
+        (shape->adds && gpu_is_half(shape->type))) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "no such convolution");
     }
     self->plans[self->n_plans].shape = *shape;
@@ -259,8 +262,9 @@ static weir_status bare_plan_conv(struct gpu *gpu, const struct gpu_conv_shape *
 
 static void run_kernel(const struct call *call)
 {
-    const emulated_kernel *table =
-        call->type == GPU_BF16 ? emulated_kernels_bf16 : emulated_kernels_f32;
+    const emulated_kernel *table = call->type == GPU_BF16  ? emulated_kernels_bf16
+                                   : call->type == GPU_F16 ? emulated_kernels_f16
+                                                           : emulated_kernels_f32;
     for (uint32_t y = 0; y < call->grid_y; y++) {
         for (uint32_t x = 0; x < call->grid_x; x++) {
             emulated_place = (struct emulated_place){0, x, y, call->grid_x};

@@ -31,5 +31,6 @@ extern struct emulated_place emulated_place;
 typedef void (*emulated_kernel)(const void *args, size_t args_bytes);
 extern const emulated_kernel emulated_kernels_f32[GPU_KERNEL_COUNT];
 extern const emulated_kernel emulated_kernels_bf16[GPU_KERNEL_COUNT];
+extern const emulated_kernel emulated_kernels_f16[GPU_KERNEL_COUNT];
 
 #endif

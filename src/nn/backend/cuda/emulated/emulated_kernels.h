@@ -39,6 +39,7 @@
 #include "nn/backend/cuda/kernels/pool.cu"
 #include "nn/backend/cuda/kernels/conv.cu"
 #include "nn/backend/cuda/kernels/loss.cu"
+#include "nn/backend/cuda/kernels/scale.cu"
 #include "nn/backend/cuda/kernels/update.cu"
 // clang-format on
 

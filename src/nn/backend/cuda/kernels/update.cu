@@ -46,8 +46,8 @@ KERNEL(update, struct gpu_update_args)
 {
     EACH_THREAD
     {
-        u64 step = (u64)BLOCKS * BLOCK_THREADS;
-        for (u64 i = (u64)BLOCK * BLOCK_THREADS + THREAD; i < a.n; i += step) {
+        u64 step = (u64)BLOCKS * BLOCK_THREADS, n = a.scale && a.scale->is_spoilt ? 0 : a.n;
+        for (u64 i = (u64)BLOCK * BLOCK_THREADS + THREAD; i < n; i += step) {
             update_one(&a, i);
         }
     }

@@ -1,0 +1,26 @@
+/** What the tests of this back-end share: the GPUs that they go through, and nets on them. */
+#ifndef WEIR_NN_CUDA_FIXTURE_H
+#define WEIR_NN_CUDA_FIXTURE_H
+
+#include "emulated/emulated.h"
+#include "nn/backend/compare_nets.h"
+#include "nn/optimizer.h"
+
+#include "base/test_main.h"
+
+/** Two emulated GPUs, with and without a library's convolutions, and a real one where there is one. */
+#define N_GPUS 3
+extern struct weir_backend gpus[N_GPUS];
+int n_gpus(void);
+
+/** compared_net with one thread. */
+struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config);
+/** Of "adam:epsilon=1e-7" or the like, with a weight decay of 0.01. */
+struct weir_optimizer *make_optimizer(const char *rule, struct weir_net *net);
+/** A convolution, a batch norm with its ReLU, and a linear. */
+struct weir_graph *small_graph(void);
+
+/** The tests of cuda_fp16_test.c. @return Their number. */
+size_t cuda_fp16_tests(const TTest **out);
+
+#endif
