@@ -342,6 +342,18 @@ struct weir_step_result {
     int32_t n_labelled;
 };
 
+/** Fills weir_net_input and weir_net_labels with the next batch. @return false: it has none yet. It must
+ *  not call the net otherwise. */
+typedef bool (*weir_net_fill_fn)(void *context);
+
+/**
+ * On a GPU, weir_net_step calls fn from now on, in the caller's thread, when the step is queued and
+ * before it waits for it: so the next batch is filled and copied to the GPU while the step computes. The
+ * next step takes it, unless weir_net_input was called since. NULL: nothing is called. A net without a
+ * GPU never calls it. Call it between steps.
+ */
+void weir_net_set_fill_ahead(struct weir_net *net, weir_net_fill_fn fn, void *context);
+
 /**
  * A gradient bucket is complete: elements [first_elem, first_elem + n_elems) of the gradient slab.
  * Start reducing it now.

@@ -36,6 +36,7 @@ bool worker_can_regroup(const struct worker *worker, weir_status status)
 /** Free the net before the communicator's memory, in which its gradients lie. */
 static weir_status take_apart(struct worker *worker, struct weir_error *err)
 {
+    worker_forget_ahead(worker);
     weir_loader_destroy(worker->loader);
     worker->loader = NULL;
     if (worker->net == NULL) {

@@ -62,6 +62,7 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
         return worker_comm_error(worker, source.status, err);
     }
     WEIR_TRY(status);
+    weir_net_set_fill_ahead(worker->net, worker_fill_ahead, worker);
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
     worker->n_gradients = weir_net_n_trainable_elems(worker->net);

@@ -189,7 +189,7 @@ static weir_status advance(struct worker *worker, struct weir_error *err)
     if (worker->has_pending_epoch_end) {
         return end_epoch(worker, err);
     }
-    WEIR_TRY(weir_loader_next(worker->loader, &batch, err));
+    WEIR_TRY(worker_next_batch(worker, &batch, err));
     if (worker_is_meeting(worker, worker->state.step, worker->state.place.position == 0)) {
         WEIR_TRY(vote(worker, &batch, &verdict, err));
     } else {

@@ -342,6 +342,12 @@ float *weir_net_input(struct weir_net *net)
     return net->caller.input;
 }
 
+void weir_net_set_fill_ahead(struct weir_net *net, weir_net_fill_fn fn, void *context)
+{
+    net->on_gpu.fill = fn;
+    net->on_gpu.fill_context = context;
+}
+
 int32_t *weir_net_labels(struct weir_net *net)
 {
     return net->caller.labels;

@@ -65,7 +65,11 @@ struct net_on_gpu {
     int32_t i_stage;                   /**< Of the tasks that are being queued. */
     bool has_mark[GPU_MARKS];          /**< Since the program began. */
     bool has_record[NET_RECORDS];
-    bool is_input_new; /**< The caller has asked for it since the last run. */
+    bool is_input_new;     /**< The caller has asked for it since the last run. */
+    struct slab ahead;     /**< Training: where a step's input comes to while another computes. */
+    bool has_ahead;        /**< It has the next step's. */
+    weir_net_fill_fn fill; /**< NULL: nobody fills ahead. */
+    void *fill_context;
     bool are_weights_behind, are_gradients_behind; /**< The caller's copies. */
     struct weir_optimizer *optimizer; /**< Its state lies on the GPU; NULL: none does. */
 };

@@ -20,7 +20,8 @@ struct weir_optimizer *make_optimizer(const char *rule, struct weir_net *net);
 /** A convolution, a batch norm with its ReLU, and a linear. */
 struct weir_graph *small_graph(void);
 
-/** The tests of cuda_fp16_test.c. @return Their number. */
+/** The tests of cuda_fp16_test.c and of the others. @return Their number. */
 size_t cuda_fp16_tests(const TTest **out);
+size_t cuda_ahead_tests(const TTest **out);
 
 #endif

@@ -539,5 +539,6 @@ int main(void)
     size_t n = WEIR_ARRAY_LEN(tests);
     memcpy(all, tests, sizeof tests);
     n += cuda_fp16_tests(all + n);
+    n += cuda_ahead_tests(all + n);
     return weir_test_run(weir_test_suite("cuda", all, n));
 }

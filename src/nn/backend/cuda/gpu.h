@@ -103,13 +103,18 @@ struct gpu_ops {
                                 struct weir_error *err);
     void (*free_pinned)(struct gpu *gpu, void *at);
 
-    /** Queues a copy. Memory of the processor is in use until `wait`, or, for an upload,
+    /** Queues a copy in lane 0. Memory of the processor is in use until `wait`, or, for an upload,
      *  `wait_uploads`. */
     weir_status (*upload)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
     weir_status (*download)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    /** Queues an upload in a lane of its own, beside all others: behind the last `take_ahead`, and at any
+     *  time before the next. Not in a record. */
+    weir_status (*upload_ahead)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    /** Queues a copy within the GPU in lane 0, behind the last `upload_ahead`. Not in a record. */
+    weir_status (*take_ahead)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
     /** Returns when all that is queued, in any lane, is done. @return INTERNAL: what was queued has failed. */
     weir_status (*wait)(struct gpu *gpu);
-    /** Returns when all queued uploads are done. */
+    /** Returns when all queued uploads are done, those ahead too. */
     weir_status (*wait_uploads)(struct gpu *gpu);
 
     /** Queues a kernel: grid_x × grid_y blocks of GPU_BLOCK threads. `args` is its argument

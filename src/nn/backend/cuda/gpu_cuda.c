@@ -81,8 +81,13 @@ static weir_status open_stream(struct cuda_gpu *gpu, struct weir_error *err)
         result = cu->event_create(&gpu->marks[i], CU_EVENT_DISABLE_TIMING);
         WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
     }
-    result = cu->event_create(&gpu->uploaded, CU_EVENT_DISABLE_TIMING);
-    WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
+    result = cu->stream_create(&gpu->ahead, CU_STREAM_NON_BLOCKING);
+    WEIR_TRY(check_open(gpu, result, "cuStreamCreate", err));
+    cu_event *const plain[] = {&gpu->uploaded, &gpu->arrived, &gpu->taken};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(plain); i++) {
+        result = cu->event_create(plain[i], CU_EVENT_DISABLE_TIMING);
+        WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
+    }
     result = cu->event_create(&gpu->begin, CU_EVENT_DEFAULT);
     WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
     result = cu->event_create(&gpu->end, CU_EVENT_DEFAULT);
@@ -188,8 +193,9 @@ static void forget_record(struct cuda_gpu *gpu, int slot)
 
 static void close_events(struct cuda_gpu *gpu)
 {
-    cu_event events[3 + GPU_MARKS] = {gpu->uploaded, gpu->begin, gpu->end};
-    memcpy(events + 3, gpu->marks, sizeof gpu->marks);
+    cu_event events[5 + GPU_MARKS] = {gpu->uploaded, gpu->arrived, gpu->taken, gpu->begin,
+                                      gpu->end};
+    memcpy(events + 5, gpu->marks, sizeof gpu->marks);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(events); i++) {
         if (events[i] != NULL) {
             (void)cuda_check(gpu, gpu->cu.event_destroy(events[i]), "cuEventDestroy");
@@ -226,6 +232,9 @@ static void gpu_close(struct gpu *base)
             if (gpu->lanes[i] != NULL) {
                 (void)cuda_check(gpu, gpu->cu.stream_destroy(gpu->lanes[i]), "cuStreamDestroy");
             }
+        }
+        if (gpu->ahead != NULL) {
+            (void)cuda_check(gpu, gpu->cu.stream_destroy(gpu->ahead), "cuStreamDestroy");
         }
         (void)gpu->cu.context_set(NULL);
         (void)cuda_check(gpu, gpu->cu.context_release(gpu->device), "cuDevicePrimaryCtxRelease");
@@ -396,12 +405,37 @@ static weir_status gpu_wait(struct gpu *base)
     for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
         status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
     }
-    return status;
+    return status == WEIR_OK
+               ? cuda_check(gpu, gpu->cu.stream_wait(gpu->ahead), "cuStreamSynchronize")
+               : status;
+}
+
+/* An event that was never recorded counts as past. */
+static weir_status gpu_upload_ahead(struct gpu *base, void *to, const void *from, size_t size_bytes)
+{
+    struct cuda_gpu *gpu = cuda_gpu_of(base);
+    WEIR_TRY(
+        cuda_check(gpu, gpu->cu.stream_wait_event(gpu->ahead, gpu->taken, 0), "cuStreamWaitEvent"));
+    WEIR_TRY(cuda_check(gpu, gpu->cu.upload(cuda_address(to), from, size_bytes, gpu->ahead),
+                        "cuMemcpyHtoDAsync"));
+    return cuda_check(gpu, gpu->cu.event_record(gpu->arrived, gpu->ahead), "cuEventRecord");
+}
+
+static weir_status gpu_take_ahead(struct gpu *base, void *to, const void *from, size_t size_bytes)
+{
+    struct cuda_gpu *gpu = cuda_gpu_of(base);
+    cu_stream stream = gpu->lanes[0];
+    WEIR_TRY(
+        cuda_check(gpu, gpu->cu.stream_wait_event(stream, gpu->arrived, 0), "cuStreamWaitEvent"));
+    WEIR_TRY(cuda_check(gpu, gpu->cu.copy(cuda_address(to), cuda_address(from), size_bytes, stream),
+                        "cuMemcpyDtoDAsync"));
+    return cuda_check(gpu, gpu->cu.event_record(gpu->taken, stream), "cuEventRecord");
 }
 
 static weir_status gpu_wait_uploads(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
+    WEIR_TRY(cuda_check(gpu, gpu->cu.event_wait(gpu->arrived), "cuEventSynchronize"));
     return cuda_check(gpu, gpu->cu.event_wait(gpu->uploaded), "cuEventSynchronize");
 }
 
@@ -535,6 +569,8 @@ const struct gpu_ops gpu_cuda_ops = {
     .free_pinned = gpu_free_pinned,
     .upload = gpu_upload,
     .download = gpu_download,
+    .upload_ahead = gpu_upload_ahead,
+    .take_ahead = gpu_take_ahead,
     .wait = gpu_wait,
     .wait_uploads = gpu_wait_uploads,
     .launch = gpu_launch,

@@ -1,5 +1,6 @@
 #include "emulated.h"
 
+#include "base/hash.h"
 #include "nn/backend/op.h"
 
 #include <stdlib.h>
@@ -51,6 +52,16 @@ struct emulated_gpu {
         int lane;
         size_t n_late; /* calls of lane 1 in front of it */
     } marks[GPU_MARKS];
+
+    /* The upload ahead: it runs when it must have. Its memory of the processor is lent until a wait, and
+     * may not change. */
+    struct {
+        void *to;
+        const void *from;
+        size_t size_bytes;
+        bool is_due, is_lent;
+        uint64_t hash;
+    } ahead;
     struct gpu_plan plans[PLANS_MAX];
     size_t n_plans;
 };
@@ -135,6 +146,57 @@ static weir_status copy(struct gpu *gpu, void *to, const void *from, size_t size
     if (self->is_recording || self->n_late_done < self->late.n || emulated_has_failed) {
         return WEIR_ERR_INTERNAL;
     }
+    set_access(self, PROT_READ | PROT_WRITE);
+    memcpy(to, from, size_bytes);
+    set_access(self, PROT_NONE);
+    return WEIR_OK;
+}
+
+static void run_ahead(struct emulated_gpu *self)
+{
+    set_access(self, PROT_READ | PROT_WRITE);
+    if (self->ahead.is_due) {
+        memcpy(self->ahead.to, self->ahead.from, self->ahead.size_bytes);
+    }
+    self->ahead.is_due = false;
+    set_access(self, PROT_NONE);
+}
+
+/* @return INTERNAL: the caller has written what a copy was still to read. */
+static weir_status end_loan(struct emulated_gpu *self)
+{
+    bool is_broken = self->ahead.is_lent &&
+                     self->ahead.hash !=
+                         weir_hash_bytes(WEIR_HASH_BEGIN, self->ahead.from, self->ahead.size_bytes);
+    self->ahead.is_lent = false;
+    return is_broken ? WEIR_ERR_INTERNAL : WEIR_OK;
+}
+
+static weir_status emulated_upload_ahead(struct gpu *gpu, void *to, const void *from,
+                                         size_t size_bytes)
+{
+    struct emulated_gpu *self = of(gpu);
+    if (self->is_recording || emulated_has_failed) {
+        return WEIR_ERR_INTERNAL;
+    }
+    run_ahead(self); /* in order */
+    WEIR_TRY(end_loan(self));
+    self->ahead.to = to;
+    self->ahead.from = from;
+    self->ahead.size_bytes = size_bytes;
+    self->ahead.is_due = self->ahead.is_lent = true;
+    self->ahead.hash = weir_hash_bytes(WEIR_HASH_BEGIN, from, size_bytes);
+    return WEIR_OK;
+}
+
+static weir_status emulated_take_ahead(struct gpu *gpu, void *to, const void *from,
+                                       size_t size_bytes)
+{
+    struct emulated_gpu *self = of(gpu);
+    if (self->is_recording || emulated_has_failed) {
+        return WEIR_ERR_INTERNAL;
+    }
+    run_ahead(self);
     set_access(self, PROT_READ | PROT_WRITE);
     memcpy(to, from, size_bytes);
     set_access(self, PROT_NONE);
@@ -353,7 +415,8 @@ static weir_status emulated_wait(struct gpu *gpu)
     while (self->n_late_done < self->late.n) {
         compute(self, &self->late.calls[self->n_late_done++]);
     }
-    return WEIR_OK;
+    run_ahead(self);
+    return end_loan(self);
 }
 
 static void emulated_set_lane(struct gpu *gpu, int lane)
@@ -489,6 +552,7 @@ static void emulated_describe(struct gpu *gpu, char *out, size_t size)
         .name = "emulated", .open = (open_fn), .close = emulated_close, .enter = emulated_enter,   \
         .alloc = emulated_alloc, .free = emulated_free, .alloc_pinned = emulated_alloc_pinned,     \
         .free_pinned = emulated_free_pinned, .upload = copy, .download = copy,                     \
+        .upload_ahead = emulated_upload_ahead, .take_ahead = emulated_take_ahead,                  \
         .wait = emulated_wait, .wait_uploads = emulated_wait, .set_lane = emulated_set_lane,       \
         .mark = emulated_mark, .wait_mark = emulated_wait_mark, .launch = emulated_launch,         \
         .plan_conv = (plan_fn), .run_conv = emulated_run_conv,                                     \
