@@ -144,7 +144,7 @@ weir_status cuda_norm_refresh(const struct op *op, int32_t i_thread, void *scrat
 /** The sums were combined where they were made. */
 weir_status cuda_combine_nothing(const struct op *op);
 
-/* op_conv.c: convolutions and linears. */
+/* op_conv.c, op_conv_plan.c: convolutions and linears. */
 weir_status cuda_conv_prepare(struct cuda_context *context, struct op *op, bool is_training,
                               size_t *out_scratch_bytes, struct weir_error *err);
 void cuda_conv_release(struct op *op);
@@ -152,6 +152,16 @@ weir_status cuda_conv_forward(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_weight_gradient(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
+
+/* op_depthwise.c: convolutions with as many groups as channels, for op_conv.c. Weights are R×S×C. */
+/** Whole vectors of channels, and not more of them than kernels count. */
+bool cuda_is_depthwise(const struct gpu_direct_args *args, enum gpu_type type);
+weir_status cuda_depthwise_forward(const struct op *op, const struct gpu_direct_args *args);
+weir_status cuda_depthwise_backward(const struct op *op, const struct gpu_direct_args *args);
+/** To the slab's order in args->out. @param scratch  cuda_depthwise_scratch_bytes. */
+weir_status cuda_depthwise_gradient(const struct op *op, const struct gpu_direct_args *args,
+                                    void *scratch);
+size_t cuda_depthwise_scratch_bytes(const struct gpu_direct_args *args, enum gpu_type type);
 
 /* update.c: weir_backend.has_rule and .update. */
 bool cuda_has_rule(const char *name);

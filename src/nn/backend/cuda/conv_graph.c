@@ -254,7 +254,8 @@ static void add_forward(struct builder *b, const struct gpu_conv_shape *shape, c
 static void add_all(struct builder *b, const struct gpu_conv_shape *shape)
 {
     struct dims x_dims = {{shape->n, shape->c, shape->h, shape->w}};
-    struct dims w_dims = {{shape->k, shape->c, shape->kernel_h, shape->kernel_w}};
+    /* How many groups there are follows from the shapes. */
+    struct dims w_dims = {{shape->k, shape->c / shape->groups, shape->kernel_h, shape->kernel_w}};
     struct dims y_dims = {{shape->n, shape->k, shape->out_h, shape->out_w}};
     cudnn_descriptor x = tensor_in_memory(b, x_dims, CONV_TENSOR_X);
     cudnn_descriptor w = tensor_in_memory(b, w_dims, CONV_TENSOR_W);

@@ -6,7 +6,7 @@ target_sources(weir_nn PRIVATE ${cuda_library})
 # The kernels as texts, which NVRTC compiles where the GPU is (gpu_modules.c has the same list).
 set(cuda_folder ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda)
 weir_embed(weir_nn ${cuda_folder}/kernels.h gpu_kernels_h)
-foreach(name common elementwise norm pool conv loss scale update)
+foreach(name common elementwise norm pool conv depthwise loss scale update)
   weir_embed(weir_nn ${cuda_folder}/kernels/${name}.cu gpu_kernels_${name})
 endforeach()
 

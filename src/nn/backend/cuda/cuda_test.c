@@ -101,7 +101,7 @@ static void compare_step(const struct weir_graph *graph, const struct net_pair *
 }
 
 /* Two steps: the first is recorded, the second played. Then inference of all images and of some. */
-static void compare(const struct weir_graph *graph, int i_gpu, int32_t batch, double tolerance,
+void compare_on_gpu(const struct weir_graph *graph, int i_gpu, int32_t batch, double tolerance,
                     bool keeps_all, const char *what)
 {
     char name[128];
@@ -139,7 +139,7 @@ START_TEST(convolutions_of_odd_shapes)
                  forms[i].kernel, p.stride, p.groups);
         struct weir_graph *graph = conv_graph(forms[i].c, &p);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare(graph, i_gpu, 5, TOLERANCE, false, what);
+            compare_on_gpu(graph, i_gpu, 5, TOLERANCE, false, what);
         }
         weir_graph_destroy(graph);
     }
@@ -172,7 +172,7 @@ START_TEST(first_layers)
         x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);
         weir_graph_softmax_loss(graph, "loss", x);
         snprintf(what, sizeof what, "form %d", form);
-        compare(graph, i / (int)WEIR_ARRAY_LEN(forms), 5, TOLERANCE, true, what);
+        compare_on_gpu(graph, i / (int)WEIR_ARRAY_LEN(forms), 5, TOLERANCE, true, what);
         weir_graph_destroy(graph);
     }
 }
@@ -186,7 +186,7 @@ START_TEST(whole_networks_of_every_layer)
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
         snprintf(what, sizeof what, "seed %d", (int)seed);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare(graph, i_gpu, 5, RANDOM_TOLERANCE, seed % 2 == 0, what);
+            compare_on_gpu(graph, i_gpu, 5, RANDOM_TOLERANCE, seed % 2 == 0, what);
         }
         weir_graph_destroy(graph);
     }
@@ -540,5 +540,6 @@ int main(void)
     memcpy(all, tests, sizeof tests);
     n += cuda_fp16_tests(all + n);
     n += cuda_ahead_tests(all + n);
+    n += cuda_groups_tests(all + n);
     return weir_test_run(weir_test_suite("cuda", all, n));
 }

@@ -23,6 +23,7 @@
     X(norm)                                                                                        \
     X(pool)                                                                                        \
     X(conv)                                                                                        \
+    X(depthwise)                                                                                   \
     X(loss)                                                                                        \
     X(scale)                                                                                       \
     X(update)

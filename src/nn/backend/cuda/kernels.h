@@ -114,6 +114,10 @@ struct gpu_direct_args {
     void *out;
     int n, c, h, w, k, out_h, out_w, kernel_h, kernel_w, stride, pad_h, pad_w, dilation, groups;
     int adds;
+    /* Depthwise: weights are R×S×C. */
+    const float *bias; /**< Forward; NULL: none. */
+    float *partials;   /**< Weight gradients: n_blocks × R×S × C. */
+    int has_relu, n_blocks;
 };
 
 /** Weights: f32 K×C×R×S in the slab; packed K×R×S×C with more channels, of the kernel's type. */

@@ -243,12 +243,12 @@ static void must_have_engines_in_all_forms(const struct conv_device *device,
 START_TEST(every_form_of_a_convolution_has_engines)
 {
     static const struct {
-        int n, c, size, k, kernel, stride, pad, dilation;
+        int n, c, size, k, kernel, stride, pad, dilation, groups;
     } cases[] = {
-        {64, 64, 56, 64, 3, 1, 1, 1},   {64, 256, 56, 64, 1, 1, 0, 1},
-        {64, 8, 224, 64, 7, 2, 3, 1},   {64, 256, 56, 512, 1, 2, 0, 1},
-        {64, 128, 28, 128, 3, 2, 1, 1}, {64, 512, 1, 1000, 1, 1, 0, 1},
-        {8, 32, 17, 40, 3, 1, 2, 2},
+        {64, 64, 56, 64, 3, 1, 1, 1, 1},   {64, 256, 56, 64, 1, 1, 0, 1, 1},
+        {64, 8, 224, 64, 7, 2, 3, 1, 1},   {64, 256, 56, 512, 1, 2, 0, 1, 1},
+        {64, 128, 28, 128, 3, 2, 1, 1, 1}, {64, 512, 1, 1000, 1, 1, 0, 1, 1},
+        {8, 32, 17, 40, 3, 1, 2, 2, 1},    {64, 128, 56, 128, 3, 1, 1, 1, 32},
     };
     struct cudnn dnn;
     struct conv_device device;
@@ -273,7 +273,10 @@ START_TEST(every_form_of_a_convolution_has_engines)
             .stride = cases[i].stride,
             .pad_h = cases[i].pad,
             .pad_w = cases[i].pad,
+            .pad_end_h = cases[i].pad,
+            .pad_end_w = cases[i].pad,
             .dilation = cases[i].dilation,
+            .groups = cases[i].groups,
         };
         for (int type = 0; type < GPU_TYPE_COUNT; type++) {
             shape.type = (enum gpu_type)type;

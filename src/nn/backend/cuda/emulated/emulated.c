@@ -236,9 +236,10 @@ static void add_tap(const struct gpu_conv_shape *s, const struct gpu_conv_tensor
     int32_t h = y[1] * s->stride - s->pad_h + r * s->dilation;
     int32_t w = y[2] * s->stride - s->pad_w + q * s->dilation;
     size_t at_y = at4(y[0], y[1], s->out_h, y[2], s->out_w, y[3], s->k);
-    for (int32_t c = 0; h >= 0 && h < s->h && w >= 0 && w < s->w && c < s->c; c++) {
-        size_t at_x = at4(y[0], h, s->h, w, s->w, c, s->c);
-        size_t at_w = at4(y[3], r, s->kernel_h, q, s->kernel_w, c, s->c);
+    int32_t n_c = s->c / s->groups, first_c = y[3] / (s->k / s->groups) * n_c;
+    for (int32_t c = 0; h >= 0 && h < s->h && w >= 0 && w < s->w && c < n_c; c++) {
+        size_t at_x = at4(y[0], h, s->h, w, s->w, first_c + c, s->c);
+        size_t at_w = at4(y[3], r, s->kernel_h, q, s->kernel_w, c, n_c);
         switch (s->direction) {
         case GPU_CONV_FORWARD:
             sums[at_y] += (double)get(s, t->x, at_x) * (double)get(s, t->w, at_w);
@@ -271,7 +272,8 @@ static void convolve(const struct gpu_conv_shape *s, const struct gpu_conv_tenso
 {
     size_t n_x = (size_t)s->n * (size_t)s->h * (size_t)s->w * (size_t)s->c;
     size_t n_y = (size_t)s->n * (size_t)s->out_h * (size_t)s->out_w * (size_t)s->k;
-    size_t n_w = (size_t)s->k * (size_t)s->kernel_h * (size_t)s->kernel_w * (size_t)s->c;
+    size_t n_w =
+        (size_t)s->k * (size_t)s->kernel_h * (size_t)s->kernel_w * (size_t)(s->c / s->groups);
     size_t n = s->direction == GPU_CONV_FORWARD          ? n_y
                : s->direction == GPU_CONV_INPUT_GRADIENT ? n_x
                                                          : n_w;
