@@ -32,7 +32,8 @@ WEIR_SHARE = 0.4  # of a case's time, at most
 
 
 def default_cases():
-    first = ["resnet50:bf16:64", "resnet50:bf16:256", "resnet50:bf16:infer1", "resnet50:bf16:infer128", "resnet50:tf32:64"]
+    first = ["resnet50:bf16:64", "resnet50:bf16:256", "resnet50:bf16:infer1", "resnet50:bf16:infer128", "resnet50:tf32:64",
+             "resnet50:fp16:64", "mobilenet_v2:bf16:64"]
     rest = [f"{model}:{precision}:{batch}" for precision in ("bf16", "tf32") for model in MODELS for batch in (64, 256)]
     return first + [case for case in rest if case not in first]
 

@@ -18,6 +18,9 @@
 #define TIMINGS             3
 /* Times that differ by less than this factor count as equal. */
 #define AS_FAST 1.02F
+/* A workspace above this, which two lanes have each, must gain more than this factor. */
+#define WORKSPACE_LARGE_BYTES ((size_t)256 << 20)
+#define GAIN_OF_LARGE         1.1F
 
 /* Queued before each timing: the GPU is busy until the processor has queued what is timed, and its
  * cache holds none of the tensors. */
@@ -219,20 +222,31 @@ static void log_candidate(const struct gpu_conv_shape *s, int i, const struct ca
              WEIR_KV_INT("workspace_bytes", (int64_t)candidate->workspace_bytes));
 }
 
-/* The one that wants the least memory of those that are as fast as the fastest, within what a
- * measurement is off by. -1: all of them fail. */
-static int cheapest(const struct candidate *candidates, int n)
+/* The fastest of those that want no more than so much workspace. -1: there is none. */
+static int fastest(const struct candidate *candidates, int n, size_t workspace_max)
 {
     int best = -1;
-    float least_ms = 0;
     for (int i = 0; i < n; i++) {
-        if (candidates[i].ms >= 0 && (best < 0 || candidates[i].ms < least_ms)) {
+        if (candidates[i].ms >= 0 && candidates[i].workspace_bytes <= workspace_max &&
+            (best < 0 || candidates[i].ms < candidates[best].ms)) {
             best = i;
-            least_ms = candidates[i].ms;
         }
     }
+    return best;
+}
+
+/* A large workspace only where it pays; then the one that wants the least of those that are as fast as
+ * the fastest, within what a measurement is off by. -1: all of them fail. */
+static int cheapest(const struct candidate *candidates, int n)
+{
+    int best = fastest(candidates, n, SIZE_MAX);
+    int small = fastest(candidates, n, WORKSPACE_LARGE_BYTES);
+    if (small >= 0 && candidates[small].ms <= candidates[best].ms * GAIN_OF_LARGE) {
+        best = small;
+    }
+    float most_ms = best >= 0 ? candidates[best].ms * AS_FAST : 0;
     for (int i = 0; i < n; i++) {
-        if (candidates[i].ms >= 0 && candidates[i].ms <= least_ms * AS_FAST &&
+        if (candidates[i].ms >= 0 && candidates[i].ms <= most_ms &&
             candidates[i].workspace_bytes < candidates[best].workspace_bytes) {
             best = i;
         }
