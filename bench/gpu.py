@@ -151,6 +151,7 @@ class Results:
         return [r for r in self.records if r.get("case") == text and r["program"] == program and "images_per_s" in r]
 
     def peak(self, precision):
+        precision = {"fp16": "bf16"}.get(precision, precision)  # the same units
         return next((r[f"{precision}_flop_per_s"] for r in self.records if f"{precision}_flop_per_s" in r), None)
 
 

@@ -439,7 +439,7 @@ weir_status weir_net_check_copies(struct weir_net *net, struct weir_error *err) 
 
 /**
  * The loss scale of a training in fp16. Gradients below 2^-24 would be 0 in fp16: so the loss's gradient
- * is multiplied by `scale`, a power of two, and the weights' gradients are divided by it (Micikevicius
+ * is multiplied by `scale`, a power of two, and the weights' gradients are divided by it again (Micikevicius
  * et al., ICLR 2018). An update whose gradients are not all finite is left out, and the scale halves;
  * after weir_net_config.loss_scale_steps good updates in a row it doubles. These are the rules of
  * PyTorch's GradScaler, but that the scale stays within 2^-24 and 2^40.

@@ -194,6 +194,7 @@ struct backend_update {
     const float *gradients;
     float *states[2]; /**< In the optimiser's order; NULL: the rule has fewer. */
     const unsigned char *is_decayed;
+    bool is_scaled; /**< fp16: the gradients have the loss scale. */
     size_t n_elems;
     double learning_rate;
     uint64_t step; /**< From 0. */
@@ -241,7 +242,7 @@ struct weir_backend {
     bool (*has_rule)(const char *name);
     weir_status (*update)(void *context, const struct backend_update *update);
     /* The loss scale, of a net that trains in fp16 (weir_loss_scale): its rule is kept by `update`. */
-    /** Queues the division of n gradients by the scale. */
+    /** Queues the division of n gradients by the scale, for somebody else than `update`. */
     weir_status (*unscale)(void *context, float *gradients, size_t n_elems);
     /** Queues the end of a step whose update was made, or left out, elsewhere. */
     weir_status (*note_update)(void *context, bool is_finite);

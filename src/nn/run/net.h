@@ -71,6 +71,7 @@ struct net_on_gpu {
     weir_net_fill_fn fill; /**< NULL: nobody fills ahead. */
     void *fill_context;
     bool are_weights_behind, are_gradients_behind; /**< The caller's copies. */
+    bool are_gradients_scaled;                     /**< Those on the GPU, by fp16's loss scale. */
     struct weir_optimizer *optimizer; /**< Its state lies on the GPU; NULL: none does. */
 };
 

@@ -142,23 +142,13 @@ static weir_status run_program(struct weir_net *net, const struct program *progr
     return status;
 }
 
-/* In fp16 the gradients of a step lose the loss scale when all are there. */
-static weir_status run_whole(struct weir_net *net, const struct program *program)
-{
-    WEIR_TRY(run_program(net, program));
-    return program == &net->training && net->is_scaled
-               ? net->backend->unscale(net->backend_context, net->op_gradients,
-                                       net->n_trainable_elems)
-               : WEIR_OK;
-}
-
 /* ---- recorded programs ------------------------------------------------------------------------ */
 
 static weir_status record(struct weir_net *net, enum net_record slot, const struct program *program)
 {
     struct gpu *gpu = net->on_gpu.gpu;
     WEIR_TRY(gpu->ops->begin_record(gpu));
-    weir_status status = run_whole(net, program);
+    weir_status status = run_program(net, program);
     weir_status ended = gpu->ops->end_record(gpu, (int)slot);
     WEIR_TRY(status);
     WEIR_TRY(ended);
@@ -173,7 +163,7 @@ static weir_status run_recorded(struct weir_net *net, enum net_record slot,
 {
     struct gpu *gpu = net->on_gpu.gpu;
     if (net->profile) {
-        return run_whole(net, program);
+        return run_program(net, program);
     }
     if (!net->on_gpu.has_record[slot]) {
         WEIR_TRY(record(net, slot, program));
@@ -223,6 +213,18 @@ void net_gpu_fetch_weights(struct weir_net *net)
     (void)status;
 }
 
+/* In fp16 a step leaves gradients with the loss scale; an update on the GPU takes them so. */
+static void unscale(struct weir_net *net)
+{
+    if (net->on_gpu.are_gradients_scaled) {
+        net->on_gpu.are_gradients_scaled = false;
+        net_enter(net);
+        weir_status status =
+            net->backend->unscale(net->backend_context, net->op_gradients, net->n_trainable_elems);
+        (void)status; /* a GPU that fails stays so: the next wait tells */
+    }
+}
+
 void net_gpu_fetch_gradients(struct weir_net *net)
 {
     if (!net->gradients) {
@@ -233,6 +235,7 @@ void net_gpu_fetch_gradients(struct weir_net *net)
     }
     if (net->on_gpu.are_gradients_behind) {
         net->on_gpu.are_gradients_behind = false;
+        unscale(net);
         weir_status status = fetch(net, net->gradients, net->op_gradients, net->gradient_bytes);
         (void)status;
     }
@@ -366,6 +369,7 @@ weir_status net_gpu_step(struct weir_net *net, weir_net_bucket_fn on_bucket, voi
     WEIR_TRY(begin(net));
     WEIR_TRY(run_recorded(net, NET_TRAINING, &net->training));
     net->on_gpu.are_gradients_behind = true;
+    net->on_gpu.are_gradients_scaled = net->is_scaled;
     WEIR_TRY(fetch_statistics(net, has_to_wait));
     WEIR_TRY(end(net, has_to_wait));
     if (on_bucket) {

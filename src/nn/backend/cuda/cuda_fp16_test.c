@@ -66,6 +66,9 @@ START_TEST(whole_networks_in_fp16)
         char what[32];
         snprintf(what, sizeof what, "seed %d", (int)seed);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
+            if (is_passed_over(i_gpu, seed)) {
+                continue;
+            }
             double d = compare_in_halves(graph, i_gpu, WEIR_PRECISION_F16, TOLERANCE, what);
             n_far += d > 4e-3;
             n_nets++;

@@ -79,7 +79,9 @@ START_TEST(groups_of_random_shapes)
         char what[128];
         describe(&form, seed, what);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare_on_gpu(graph, i_gpu, 5, 2e-5, seed % 2 == 0, what);
+            if (!is_passed_over(i_gpu, seed)) {
+                compare_on_gpu(graph, i_gpu, 5, 2e-5, seed % 2 == 0, what);
+            }
         }
         weir_graph_destroy(graph);
     }
@@ -94,12 +96,14 @@ START_TEST(groups_of_random_shapes_in_halves)
     for (uint64_t seed = 100; seed < 100 + WEIR_TEST_TIMES(30, 6); seed++) {
         const struct form form = form_of(seed);
         struct weir_graph *graph = graph_of(&form);
-        bool is_fp16 = seed % 2 == 0;
+        bool is_fp16 = seed / 2 % 2 == 0;
         char what[128];
         describe(&form, seed, what);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare_in_halves(graph, i_gpu, is_fp16 ? WEIR_PRECISION_F16 : WEIR_PRECISION_BF16,
-                              tolerances[is_fp16], what);
+            if (!is_passed_over(i_gpu, seed)) {
+                compare_in_halves(graph, i_gpu, is_fp16 ? WEIR_PRECISION_F16 : WEIR_PRECISION_BF16,
+                                  tolerances[is_fp16], what);
+            }
         }
         weir_graph_destroy(graph);
     }

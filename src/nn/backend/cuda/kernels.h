@@ -177,6 +177,7 @@ struct gpu_update_args {
     const struct gpu_scale *scale;   /**< Spoilt: nothing is updated. NULL: there is none. */
     gpu_u64 n;
     int rule, is_nesterov;
+    int is_scaled; /**< The gradients are to be divided by the scale. */
     float lr, decay, momentum, alpha, beta1, beta2, epsilon;
     float rest_alpha, rest1, rest2; /**< 1 - alpha, 1 - beta1, 1 - beta2, rounded once. */
     float correction1, correction2; /**< adam: lr/(1-b1^t), sqrt(1-b2^t). */

@@ -46,6 +46,7 @@ weir_status cuda_update(void *context, const struct backend_update *update)
         .state2 = update->states[1],
         .is_decayed = update->is_decayed,
         .scale = self->scale,
+        .is_scaled = update->is_scaled,
         .n = update->n_elems,
         .rule = find_rule(config->name),
         .is_nesterov = config->is_nesterov,
