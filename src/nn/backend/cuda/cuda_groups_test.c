@@ -73,7 +73,7 @@ static void describe(const struct form *f, uint64_t seed, char out[128])
 
 START_TEST(groups_of_random_shapes)
 {
-    for (uint64_t seed = 0; seed < WEIR_TEST_TIMES(48, 12); seed++) {
+    for (uint64_t seed = 0; seed < WEIR_TEST_TIMES(36, 9); seed++) {
         const struct form form = form_of(seed);
         struct weir_graph *graph = graph_of(&form);
         char what[128];
@@ -93,7 +93,7 @@ START_TEST(groups_of_random_shapes_in_halves)
 {
     static const double tolerances[] = {2e-2, 5e-3};
 
-    for (uint64_t seed = 100; seed < 100 + WEIR_TEST_TIMES(30, 6); seed++) {
+    for (uint64_t seed = 100; seed < 100 + WEIR_TEST_TIMES(24, 6); seed++) {
         const struct form form = form_of(seed);
         struct weir_graph *graph = graph_of(&form);
         bool is_fp16 = seed / 2 % 2 == 0;
