@@ -191,8 +191,8 @@ static weir_status check_fp16(const struct weir_train_config *config, struct wei
             "precision fp16 needs --backend cuda (an NVIDIA GPU); use bf16 or f32");
     }
     return is_shared ? weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                      "precision fp16: not with %s, which update parts of the "
-                                      "weights before all gradients are there; use bf16",
+                                      "precision fp16: not with %s, where parts of the weights "
+                                      "change before all gradients are there; use bf16",
                                       config->exchange.shard_update ? "--shard-update"
                                                                     : "--parameter-servers")
                      : WEIR_OK;
