@@ -32,7 +32,8 @@ WEIR_SHARE = 0.4  # of a case's time, at most
 
 
 def default_cases():
-    first = ["resnet50:bf16:64", "resnet50:bf16:256", "resnet50:bf16:infer1", "resnet50:bf16:infer128", "resnet50:tf32:64"]
+    first = ["resnet50:bf16:64", "resnet50:bf16:256", "resnet50:bf16:infer1", "resnet50:bf16:infer128", "resnet50:tf32:64",
+             "resnet50:fp16:64", "mobilenet_v2:bf16:64"]
     rest = [f"{model}:{precision}:{batch}" for precision in ("bf16", "tf32") for model in MODELS for batch in (64, 256)]
     return first + [case for case in rest if case not in first]
 
@@ -150,6 +151,7 @@ class Results:
         return [r for r in self.records if r.get("case") == text and r["program"] == program and "images_per_s" in r]
 
     def peak(self, precision):
+        precision = {"fp16": "bf16"}.get(precision, precision)  # the same units
         return next((r[f"{precision}_flop_per_s"] for r in self.records if f"{precision}_flop_per_s" in r), None)
 
 

@@ -5,7 +5,8 @@
 
 A case is MODEL:PRECISION:BATCH, a training (resnet50:bf16:64), MODEL:PRECISION:inferBATCH, passes queued one after the
 other, infer1 for one picture whose answer is awaited (resnet50:bf16:infer1), or "peak": matrix products and a copy, what
-the GPU can do at all. Precisions: bf16 is autocast, for inference weights in bfloat16; tf32 and f32 are tensors in f32.
+the GPU can do at all. Precisions: bf16 and fp16 are autocast, fp16 with a GradScaler, for inference weights of that type; tf32 and
+f32 are tensors in f32.
 
 Training: channels last, cuDNN's benchmark, fused SGD with momentum, one batch that stays on the GPU. Variants:
 
@@ -101,6 +102,10 @@ def batch_of(torch, name, batch, device="cuda"):
     return x.contiguous(memory_format=torch.channels_last), torch.randint(N_CLASSES, (batch,), device=device)
 
 
+def dtype_of(torch, precision):
+    return {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision, torch.float32)
+
+
 def set_precision(torch, precision):
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = precision != "f32"
@@ -173,14 +178,17 @@ def training_body(torch, case, is_compiled):
     x, y = batch_of(torch, name, batch)
     run = torch.compile(net) if is_compiled else net
     loss_of = torch.nn.CrossEntropyLoss()
+    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+    dtype = dtype_of(torch, precision)
 
     def body():
         optimizer.zero_grad(set_to_none=True)
         # A graph may not read casts that were made before it; each weight is cast once a step anyway.
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16", cache_enabled=False):
+        with torch.autocast("cuda", dtype, enabled=dtype != torch.float32, cache_enabled=False):
             loss = loss_of(run(x), y)
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.detach()
 
     return body, lambda: optimizer.zero_grad(set_to_none=True)
@@ -203,7 +211,7 @@ def jit_model(torch, net, x):
 
 def inference_model(torch, name, precision, variant, x):
     net = model_of(torch, name).eval()
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    dtype = dtype_of(torch, precision)
     if variant == "graph":
         import torch.fx.experimental.optimization as fx
         return fx.fuse(net).to(dtype).to(memory_format=torch.channels_last)
@@ -220,8 +228,7 @@ def inference_body(torch, case, variant):
     name, precision, batch = case
     torch.manual_seed(1)
     x, _ = batch_of(torch, name, batch)
-    if precision == "bf16":
-        x = x.to(torch.bfloat16)
+    x = x.to(dtype_of(torch, precision))
     net = inference_model(torch, name, precision, variant, x)
 
     def body():
@@ -237,7 +244,7 @@ def latency_body(torch, case, variant, has_copies):
     picture = batch_of(torch, name, 1, "cpu")[0].pin_memory()
     answer = torch.empty(1, N_CLASSES).pin_memory()
     staged = batch_of(torch, name, 1)[0]
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    dtype = dtype_of(torch, precision)
     net = inference_model(torch, name, precision, variant, staged.to(dtype))
 
     def upload():
@@ -344,8 +351,8 @@ def number(tensor):
 def case_of(text):
     """(model, precision, batch), and whether it is inference."""
     name, precision, batch = text.split(":")
-    if precision not in ("bf16", "tf32", "f32"):
-        raise ValueError(f"{text}: the precision is bf16, tf32 or f32")
+    if precision not in ("bf16", "fp16", "tf32", "f32"):
+        raise ValueError(f"{text}: the precision is bf16, fp16, tf32 or f32")
     return (name, precision, int(batch.removeprefix("infer"))), batch.startswith("infer")
 
 

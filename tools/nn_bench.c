@@ -40,7 +40,7 @@ struct options {
 
 static const struct weir_option options_table[] = {
     OPT(backend,       "backend",       TEXT, "onednn", 0, 0, "NAME", "Back-end: cuda, onednn or reference"),
-    OPT(precision,     "precision",     TEXT, "f32",    0, 0, "TYPE", "f32, tf32 or bf16"),
+    OPT(precision,     "precision",     TEXT, "f32",    0, 0, "TYPE", "f32, tf32, bf16 or fp16"),
     OPT(batch,         "batch",         INT,  "64",     1, 65536, "N", "Images of a step"),
     OPT(is_inference,  "inference",     BOOL, NULL,     0, 0, NULL, "Forward passes in inference form instead of training steps"),
     OPT(is_latency,    "latency",       BOOL, NULL,     0, 0, NULL, "Inference: await each forward pass, with the upload of its pictures"),

@@ -96,7 +96,7 @@ static weir_status next_batch(struct training_worker *bench, struct weir_batch *
                               struct weir_error *err)
 {
     if (bench->worker.loader != NULL) {
-        return weir_loader_next(bench->worker.loader, out, err);
+        return worker_next_batch(&bench->worker, out, err);
     }
     uint32_t n = (uint32_t)weir_net_batch(bench->worker.net);
     *out = (struct weir_batch){

@@ -57,7 +57,7 @@ const struct weir_option weir_training_table[] = {
     OPT(exchange.shard_update, "shard-update",       BOOL, NULL,       0, 0, NULL, "Each worker is the parameter server of a part of the weights, with the optimiser's state of that part alone"),
     OPT(group.threads,      "threads",            INT,  "0",        0, 1024, "N", "Computing threads of a worker; 0: the CPUs divided by the workers"),
     OPT_WORDS(WEIR_WORDS("onednn", "cuda", "reference"), 0, model.backend, "backend", TEXT, "onednn",   0, 0, "NAME", "onednn (processors), cuda (an NVIDIA GPU) or reference (slow, for comparison)"),
-    OPT_WORDS(WEIR_WORDS("f32", "bf16", "tf32"), 0, model.precision, "precision", TEXT, "f32",      0, 0, "NAME", "f32; bf16: activations of half the size, about twice as fast, where the processor or GPU has bfloat16; tf32: f32 whose factors a GPU rounds"),
+    OPT_WORDS(WEIR_WORDS("f32", "bf16", "tf32", "fp16"), 0, model.precision, "precision", TEXT, "f32",      0, 0, "NAME", "f32; bf16: activations of half the size, about twice as fast, where the processor or GPU has bfloat16; tf32: f32 whose factors a GPU rounds; fp16: halves with a loss scale, on a GPU"),
     OPT_WORDS(WEIR_WORDS("auto", "direct", "winograd"), 0, model.convolution, "convolution", TEXT, "auto",     0, 0, "NAME", "3x3 convolutions in f32: direct, winograd (a quarter of the products, several times the rounding error), or auto: winograd where it is faster"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.rank, "rank", INT, "-1",       -1, WEIR_TRAINING_RANKS_MAX - 1, "N", "Be this rank of a group started by someone else"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.role, "role", TEXT, NULL,       0, 0, "ROLE", "With --rank: worker or parameter_server"),

@@ -31,7 +31,7 @@
  * multiply bfloat16 copies of the weights and add up in f32. Parameters and their gradients,
  * statistics of norms, losses, and what l2_normalise and layer_norm compute stay f32. A step moves
  * half the memory and is about twice as fast. The loss differs from f32's by some tenths of a
- * percent.
+ * percent. WEIR_PRECISION_F16 does the same with IEEE halves, on GPUs; see weir_loss_scale.
  *
  * Determinism: the result has the same bits for any number of threads. Work is cut into image
  * slices that depend on the batch alone, and every sum is taken in slice order.
@@ -193,10 +193,11 @@ int64_t weir_graph_n_step_macs(const struct weir_graph *graph);
 enum weir_precision {
     WEIR_PRECISION_F32,
     WEIR_PRECISION_BF16,
-    WEIR_PRECISION_TF32 /**< f32 in memory; GPUs round factors of products to 10 bits of fraction. */
+    WEIR_PRECISION_TF32, /**< f32 in memory; GPUs round factors of products to 10 bits of fraction. */
+    WEIR_PRECISION_F16   /**< IEEE half, on GPUs; gradients are scaled, see weir_loss_scale. */
 };
 
-/** "f32", "bf16", "tf32". Static. */
+/** "f32", "bf16", "tf32", "fp16". Static. */
 const char *weir_precision_text(enum weir_precision precision);
 /** @return INVALID, naming the words there are. */
 weir_status weir_precision_parse(const char *text, enum weir_precision *out,
@@ -266,6 +267,10 @@ struct weir_net_config {
     uint32_t first_image;
     /** bf16 with oneDNN needs a processor with AVX-512 and its bfloat16 instructions. */
     enum weir_precision precision;
+    /** Training in fp16: the loss scale of the first step, 0 is 65536; and after how many good steps it
+     *  doubles, 0 is 2000 (see weir_loss_scale). */
+    float loss_scale;
+    int32_t loss_scale_steps;
     /** For oneDNN in f32; everything else is direct. The bits of the result depend on it. */
     enum weir_convolution convolution;
     const struct weir_backend *backend; /**< NULL = oneDNN. */
@@ -299,7 +304,7 @@ struct weir_net;
  * @return INVALID: a broken graph (the layer is named), an output that is an image, training
  *             without a loss, a field of config out of range.
  *         UNSUPPORTED: cuda without a GPU or its libraries (named); updates_in_backward on a GPU;
- *             tf32 without one; label_smoothing with a loss other than softmax; n_row_tiles in training or
+ *             tf32 or fp16 without one; label_smoothing with a loss other than softmax; n_row_tiles in training or
  *             with the reference; bf16 on a processor without it, or with a layer that has no fast
  *             kernel for it; WEIR_CONVOLUTION_WINOGRAD with bf16, with the reference, or on a
  *             processor without AVX-512.
@@ -336,6 +341,18 @@ struct weir_step_result {
     int32_t n_correct; /**< Images whose largest logit is their label's. */
     int32_t n_labelled;
 };
+
+/** Fills weir_net_input and weir_net_labels with the next batch. @return false: it has none yet. It must
+ *  not call the net otherwise. */
+typedef bool (*weir_net_fill_fn)(void *context);
+
+/**
+ * On a GPU, weir_net_step calls fn from now on, in the caller's thread, when the step is queued and
+ * before it waits for it: so the next batch is filled and copied to the GPU while the step computes. The
+ * next step takes it, unless weir_net_input was called since. NULL: nothing is called. A net without a
+ * GPU never calls it. Call it between steps.
+ */
+void weir_net_set_fill_ahead(struct weir_net *net, weir_net_fill_fn fn, void *context);
 
 /**
  * A gradient bucket is complete: elements [first_elem, first_elem + n_elems) of the gradient slab.
@@ -419,6 +436,30 @@ weir_status weir_net_wait(struct weir_net *net) WEIR_MUST_CHECK;
 /** Are the weights, gradients and optimiser's state that were fetched from a GPU the newest? For whoever
  *  saves them. Without a GPU they are. @return INTERNAL: the GPU has failed, and they may be old. */
 weir_status weir_net_check_copies(struct weir_net *net, struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * The loss scale of a training in fp16. Gradients below 2^-24 would be 0 in fp16: so the loss's gradient
+ * is multiplied by `scale`, a power of two, and the weights' gradients are divided by it again (Micikevicius
+ * et al., ICLR 2018). An update whose gradients are not all finite is left out, and the scale halves;
+ * after weir_net_config.loss_scale_steps good updates in a row it doubles. These are the rules of
+ * PyTorch's GradScaler, but that the scale stays within 2^-24 and 2^40.
+ *
+ * weir_optimizer_update_net keeps the rule. On the GPU it decides and updates without the processor.
+ * Whoever updates weights by other means looks for gradients that are not finite by himself.
+ */
+struct weir_loss_scale {
+    float scale;
+    uint32_t n_good;    /**< Updates since the scale changed. */
+    uint64_t n_skipped; /**< Updates that were left out. */
+};
+
+/** Waits for what is queued, and tells the loss scale of the next step. A net that does not train in
+ *  fp16 has {1, 0, 0}. */
+struct weir_loss_scale weir_net_loss_scale(struct weir_net *net);
+/** Goes on with a saved one. It does nothing to a net that does not train in fp16. Call it between steps.
+ *  @return INVALID: the scale is not a number > 0. */
+weir_status weir_net_set_loss_scale(struct weir_net *net,
+                                    const struct weir_loss_scale *scale) WEIR_MUST_CHECK;
 
 /** Sets config.first_image for the steps from now on: for a batch that is computed in several runs.
  *  Call it between steps. */

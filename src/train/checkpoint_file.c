@@ -164,11 +164,13 @@ char *checkpoint_state_text(const struct train_state *state, int n_servers,
 {
     const struct weir_shape shape = state->input.shape;
     json_t *object = json_pack(
-        "{s:I,s:I,s:I,s:f,s:f,s:f,s:[i,i,i],s:o,s:o,s:i}", "step", (json_int_t)state->step, "epoch",
-        (json_int_t)state->place.epoch, "position", (json_int_t)state->place.position, "epoch_loss",
-        state->epoch_loss, "epoch_correct", state->epoch_correct, "epoch_seen", state->epoch_seen,
-        "input", shape.c, shape.h, shape.w, "mean", channels(state->input.mean), "std",
-        channels(state->input.std), "servers", n_servers);
+        "{s:I,s:I,s:I,s:f,s:f,s:f,s:[i,i,i],s:o,s:o,s:i,s:[f,I,I]}", "step",
+        (json_int_t)state->step, "epoch", (json_int_t)state->place.epoch, "position",
+        (json_int_t)state->place.position, "epoch_loss", state->epoch_loss, "epoch_correct",
+        state->epoch_correct, "epoch_seen", state->epoch_seen, "input", shape.c, shape.h, shape.w,
+        "mean", channels(state->input.mean), "std", channels(state->input.std), "servers",
+        n_servers, "loss_scale", (double)state->loss_scale.scale,
+        (json_int_t)state->loss_scale.n_good, (json_int_t)state->loss_scale.n_skipped);
     char *text = weir_json_text(object, arena);
     json_decref(object);
     return text;
@@ -180,22 +182,26 @@ weir_status checkpoint_state_parse(const struct weir_safetensors *file, const ch
 {
     const char *text = weir_safetensors_metadata(file, "weir.state");
     json_t *object = NULL;
-    json_int_t step = 0, epoch = 0, position = 0;
-    double mean[3], std[3];
+    json_int_t step = 0, epoch = 0, position = 0, n_good = 0, n_skipped = 0;
+    double mean[3], std[3], scale = 0;
     struct train_state state = {0};
     WEIR_TRY(weir_json_parse(text, strlen(text), path, &object, err));
-    int code = json_unpack(object, "{s:I,s:I,s:I,s:F,s:F,s:F,s:[i,i,i],s:[F,F,F],s:[F,F,F],s:i}",
-                           "step", &step, "epoch", &epoch, "position", &position, "epoch_loss",
-                           &state.epoch_loss, "epoch_correct", &state.epoch_correct, "epoch_seen",
-                           &state.epoch_seen, "input", &state.input.shape.c, &state.input.shape.h,
-                           &state.input.shape.w, "mean", &mean[0], &mean[1], &mean[2], "std",
-                           &std[0], &std[1], &std[2], "servers", out_n_servers);
+    int code = json_unpack(
+        object, "{s:I,s:I,s:I,s:F,s:F,s:F,s:[i,i,i],s:[F,F,F],s:[F,F,F],s:i,s?:[F,I,I]}", "step",
+        &step, "epoch", &epoch, "position", &position, "epoch_loss", &state.epoch_loss,
+        "epoch_correct", &state.epoch_correct, "epoch_seen", &state.epoch_seen, "input",
+        &state.input.shape.c, &state.input.shape.h, &state.input.shape.w, "mean", &mean[0],
+        &mean[1], &mean[2], "std", &std[0], &std[1], &std[2], "servers", out_n_servers,
+        "loss_scale", &scale, &n_good, &n_skipped);
     json_decref(object);
-    if (code != 0 || step < 0 || epoch < 0 || position < 0) {
+    if (code != 0 || step < 0 || epoch < 0 || position < 0 || !(scale >= 0) || n_good < 0 ||
+        n_skipped < 0) {
         return weir_error_set(err, WEIR_ERR_CORRUPT, "%s: its state cannot be read", path);
     }
     state.step = (uint64_t)step;
     state.place = (struct weir_place){(uint64_t)epoch, (uint64_t)position};
+    state.loss_scale =
+        (struct weir_loss_scale){(float)scale, (uint32_t)n_good, (uint64_t)n_skipped};
     for (int c = 0; c < 3; c++) {
         state.input.mean[c] = (float)mean[c];
         state.input.std[c] = (float)std[c];

@@ -80,6 +80,7 @@ static struct checkpoint_parts parts(bool has_optimizer, int n_servers)
 static struct train_state state_of(uint64_t step)
 {
     return (struct train_state){.step = step,
+                                .loss_scale = {32768, (uint32_t)step % 2000, step / 2},
                                 .place = {3, step * 7},
                                 .epoch_loss = 1.0 / 3,
                                 .epoch_correct = 12,

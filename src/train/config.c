@@ -178,6 +178,26 @@ static weir_status check_rank(const struct weir_train_config *config, struct wei
     return WEIR_OK;
 }
 
+/* What is decided by all gradients of a step together needs them in one place. */
+static weir_status check_fp16(const struct weir_train_config *config, struct weir_error *err)
+{
+    bool is_shared = config->group.parameter_servers > 0 || config->exchange.shard_update;
+    if (strcmp(config->model.precision, "fp16") != 0) {
+        return WEIR_OK;
+    }
+    if (strcmp(config->model.backend, "cuda") != 0) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "precision fp16 needs --backend cuda (an NVIDIA GPU); use bf16 or f32");
+    }
+    return is_shared ? weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                      "precision fp16: not with %s, where parts of the weights "
+                                      "change before all gradients are there; use bf16",
+                                      config->exchange.shard_update ? "--shard-update"
+                                                                    : "--parameter-servers")
+                     : WEIR_OK;
+}
+
 static weir_status check_keep(const struct weir_train_config *config, struct weir_error *err)
 {
     return !train_keeps_best(config) || train_is_launcher(config) || config->checkpoint.dir != NULL
@@ -220,6 +240,7 @@ weir_status weir_train_config_check(const struct weir_train_config *config, stru
     WEIR_TRY(check_keep(config, err));
     WEIR_TRY(weir_precision_parse(config->model.precision, &precision, err));
     WEIR_TRY(weir_convolution_parse(config->model.convolution, &convolution, err));
+    WEIR_TRY(check_fp16(config, err));
     if (config->report.model_name != NULL && config->report.server == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "model_name: registering a model needs a server");

@@ -111,6 +111,13 @@ static const struct refused {
     {"{\"model\":\"mlp\",\"data\":\"d\",\"on_damage\":\"cry\"}", "cry"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"backend\":\"abacus\"}", "abacus"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"precision\":\"f16\"}", "f16"},
+    {"{\"model\":\"mlp\",\"data\":\"d\",\"precision\":\"fp16\"}", "needs --backend cuda"},
+    {"{\"model\":\"mlp\",\"data\":\"d\",\"precision\":\"fp16\",\"backend\":\"cuda\",\"shard_"
+     "update\":true,\"workers\":2}",
+     "--shard-update"},
+    {"{\"model\":\"mlp\",\"data\":\"d\",\"precision\":\"fp16\",\"backend\":\"cuda\",\"parameter_"
+     "servers\":1}",
+     "--parameter-servers"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"convolution\":\"fft\"}", "fft"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"workers\":4,\"batch_size\":3}", "batch_size"},
     {"{\"model\":\"mlp\",\"data\":\"d\",\"workers\":200,\"parameter_servers\":100}", "256"},

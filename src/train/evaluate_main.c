@@ -27,7 +27,7 @@ static const struct weir_option options[] = {
     OPT(batch_size, "batch-size", 0,   INT,  "64",     1, 65536,  "N",      "Pictures at a time"),
     OPT(threads,    "threads",    0,   INT,  "0",      0, 1024,   "N",      "Computing threads; 0: one per CPU"),
     OPT(backend,    "backend",    0,   TEXT, "onednn", 0, 0,      "NAME",   "onednn, cuda (an NVIDIA GPU) or reference"),
-    OPT(precision,  "precision",  0,   TEXT, "f32",    0, 0,      "NAME",   "f32, or bf16 with --weights, where the processor has bfloat16"),
+    OPT(precision,  "precision",  0,   TEXT, "f32",    0, 0,      "NAME",   "f32, or with --weights bf16, where the processor or GPU has bfloat16, or on a GPU tf32 or fp16"),
     OPT(format,     "format",     'o', TEXT, "text",   0, 0,      "FORMAT", "text or json"),
     OPT(is_help,    "help",       'h', BOOL, NULL,     0, 0,      NULL,     "Show this list"),
 };

@@ -36,6 +36,7 @@ bool worker_can_regroup(const struct worker *worker, weir_status status)
 /** Free the net before the communicator's memory, in which its gradients lie. */
 static weir_status take_apart(struct worker *worker, struct weir_error *err)
 {
+    worker_forget_ahead(worker);
     weir_loader_destroy(worker->loader);
     worker->loader = NULL;
     if (worker->net == NULL) {
@@ -55,6 +56,9 @@ static weir_status take_apart(struct worker *worker, struct weir_error *err)
     }
     weir_profile_destroy(worker->trace.profile); /* a record of the old net's steps: it ends here */
     worker->trace.profile = NULL;
+    if (worker->has_state) {
+        worker_keep_scale(worker);
+    }
     weir_net_destroy(worker->net);
     worker->net = NULL;
     worker->gradients = worker->run_gradients = worker->statistics = NULL;
@@ -76,6 +80,7 @@ static weir_status plan(struct worker *worker, struct weir_error *err)
         weir_net_weights_changed(worker->net);
         free(worker->kept_weights);
         worker->kept_weights = NULL;
+        WEIR_TRY(worker_set_scale(worker));
     }
     worker_exchange_choose(worker);
     return WEIR_OK;

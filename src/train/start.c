@@ -25,13 +25,14 @@ static void *alloc_shared(void *context, size_t size_bytes)
     return source->status == WEIR_OK ? memory : NULL;
 }
 
-/** An elastic group's weights must outlive any worker, and norms need a step's last gradient before
- *  the first weight is updated. */
+/** An elastic group's weights must outlive any worker; norms, and fp16's look for gradients that are not
+ *  finite, need a step's last gradient before the first weight is updated. */
 static bool can_be_joint(const struct worker *worker)
 {
     return worker->n_workers > 1 && worker->task->config->group.parameter_servers == 0 &&
            !train_is_elastic(worker->task->config) &&
            !weir_optimizer_needs_all(&worker->task->optimizer) &&
+           strcmp(worker->task->config->model.precision, "fp16") != 0 &&
            weir_ps_sees_workers(worker->comm);
 }
 
@@ -61,6 +62,7 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
         return worker_comm_error(worker, source.status, err);
     }
     WEIR_TRY(status);
+    weir_net_set_fill_ahead(worker->net, worker_fill_ahead, worker);
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
     worker->n_gradients = weir_net_n_trainable_elems(worker->net);
@@ -137,6 +139,7 @@ static weir_status find_start(struct worker *worker, struct weir_error *err)
         dir == NULL ? WEIR_ERR_NOT_FOUND : checkpoint_load(dir, &parts, &worker->state, err);
     if (status == WEIR_OK) {
         worker->saving.step = worker->state.step;
+        status = worker_set_scale(worker);
     }
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;
@@ -144,6 +147,17 @@ static weir_status find_start(struct worker *worker, struct weir_error *err)
     worker->state = (struct train_state){0};
     WEIR_TRY(import_weights(worker, err));
     return train_measure_input(worker->task, &worker->state.input, err);
+}
+
+void worker_keep_scale(struct worker *worker)
+{
+    worker->state.loss_scale = weir_net_loss_scale(worker->net);
+}
+
+weir_status worker_set_scale(struct worker *worker)
+{
+    const struct weir_loss_scale *scale = &worker->state.loss_scale;
+    return scale->scale > 0 ? weir_net_set_loss_scale(worker->net, scale) : WEIR_OK;
 }
 
 void worker_keep_statistics(struct worker *worker)
@@ -157,7 +171,9 @@ weir_status worker_share_state(struct worker *worker, int root)
     size_t n_weights = 0, n_states = 0;
     struct weir_comm *comm = worker->comm;
     float *weights = weir_net_weights(worker->net, &n_weights);
+    worker_keep_scale(worker);
     WEIR_TRY(weir_comm_broadcast(comm, &worker->state, sizeof worker->state, root));
+    WEIR_TRY(worker_set_scale(worker));
     WEIR_TRY(weir_comm_broadcast(comm, weights, n_weights * sizeof *weights, root));
     if (worker->optimizer == NULL) {
         const struct weir_ps_step begin = {.step = worker->state.step,

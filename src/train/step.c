@@ -1,6 +1,5 @@
 #include "base/clock.h"
 #include "train/exchange/fused.h"
-#include "train/fill.h"
 #include "train/worker.h"
 
 #include <math.h>
@@ -61,7 +60,7 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
 {
     struct weir_step_result result = {0};
     uint32_t size = (uint32_t)weir_net_batch(worker->net);
-    (void)train_fill(worker->net, batch, worker->state.input.shape, first);
+    worker_bring_run(worker, batch, first);
     weir_net_set_n_labelled(worker->net, n_labelled);
     worker->is_first_run = first == 0;
     worker->is_last_run = first + size >= batch->n_slots;

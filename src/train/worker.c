@@ -18,6 +18,7 @@ static weir_status hand_to_saver(struct worker *worker, struct weir_error *err)
             train_saver_create(worker->task->config->checkpoint.dir, &worker->saving.saver, err));
     }
     const struct checkpoint_parts parts = worker_parts(worker);
+    worker_keep_scale(worker);
     WEIR_TRY(train_saver_save(worker->saving.saver, &parts, &worker->state, err));
     worker->saving.step = worker->state.step;
     return WEIR_OK;
@@ -188,7 +189,7 @@ static weir_status advance(struct worker *worker, struct weir_error *err)
     if (worker->has_pending_epoch_end) {
         return end_epoch(worker, err);
     }
-    WEIR_TRY(weir_loader_next(worker->loader, &batch, err));
+    WEIR_TRY(worker_next_batch(worker, &batch, err));
     if (worker_is_meeting(worker, worker->state.step, worker->state.place.position == 0)) {
         WEIR_TRY(vote(worker, &batch, &verdict, err));
     } else {

@@ -55,6 +55,17 @@ struct worker_exchange {
     uint64_t pending_step; /**< The step of the pending weights, if any are. */
 };
 
+/** The next batch, taken and copied to a GPU while a step computes. */
+struct worker_ahead {
+    const struct weir_batch *batch; /**< Of the step; NULL: none has begun. */
+    uint32_t first;                 /**< Slot that the current run begins with. */
+    bool has_next;                  /**< The loader was asked for the next batch: */
+    weir_status status;             /**< what it answered, */
+    struct weir_error error;
+    struct weir_batch next; /**< and gave. */
+    bool is_filled;         /**< The net has the pictures of the next run. */
+};
+
 /** Checkpoints. */
 struct worker_saving {
     struct train_saver *saver; /**< Worker 0's, from the first checkpoint on. */
@@ -111,6 +122,7 @@ struct worker {
     bool is_first_run, is_last_run;
     _Atomic int post_status; /**< First failure of posting, set by the net's threads. */
 
+    struct worker_ahead ahead;
     struct worker_exchange exchange;
     struct worker_saving saving;
     struct worker_validation validation;
@@ -153,6 +165,10 @@ weir_status worker_make_state(struct worker *worker, struct weir_error *err) WEI
 /** All take over root's state, weights, optimiser and average. Collective. */
 weir_status worker_share_state(struct worker *worker, int root) WEIR_MUST_CHECK;
 
+/** The net's loss scale to the state, and back: before the net is saved, shared or freed, and after. */
+void worker_keep_scale(struct worker *worker);
+weir_status worker_set_scale(struct worker *worker) WEIR_MUST_CHECK;
+
 /** A step is done: its running statistics are final. */
 void worker_keep_statistics(struct worker *worker);
 weir_status worker_start_loader(struct worker *worker, struct weir_error *err) WEIR_MUST_CHECK;
@@ -181,6 +197,18 @@ weir_status worker_sync_group(struct worker *worker, struct weir_error *err) WEI
 
 /** After this failure of a step, is it worth going on in another group? */
 bool worker_can_regroup(const struct worker *worker, weir_status status);
+
+/* ---- ahead.c -------------------------------------------------------------------------------- */
+
+/** weir_loader_next, or what was taken ahead. */
+weir_status worker_next_batch(struct worker *worker, struct weir_batch *out,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/** Before a run: fill the net with slots of the batch from `first` on, unless they are there. */
+void worker_bring_run(struct worker *worker, const struct weir_batch *batch, uint32_t first);
+/** A weir_net_fill_fn: the next run of the step, or the first of the next step. */
+bool worker_fill_ahead(void *context);
+/** Before the net or the loader goes: what was taken ahead is dropped. */
+void worker_forget_ahead(struct worker *worker);
 
 /* ---- step.c --------------------------------------------------------------------------------- */
 

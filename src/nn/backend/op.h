@@ -3,7 +3,7 @@
  *
  * A tile is a run of images of one op. All pointers in a tile point at its first image, in the
  * back-end's layout (NCHW or NHWC; the same for vectors). Elements have the op's type. They are
- * uint16_t where the type is bf16 and the back-end keeps bf16 as such.
+ * uint16_t where the type is bf16 or fp16 and the back-end keeps it as such.
  *
  * Threads: tiles of different slices run at the same time. A kernel writes only to its tile and to
  * what belongs to the tile's slice (row i_slice of `partials`). The combine kernels take sums over
@@ -14,6 +14,7 @@
 #ifndef WEIR_NN_OP_H
 #define WEIR_NN_OP_H
 
+#include "nn/backend/half.h"
 #include "nn/graph/graph.h"
 
 #include <string.h>
@@ -179,6 +180,10 @@ struct backend_step {
     int32_t n_images;
 };
 
+/** Defaults of weir_net_config.loss_scale and loss_scale_steps: PyTorch's. */
+#define BACKEND_LOSS_SCALE       65536.0F
+#define BACKEND_LOSS_SCALE_STEPS 2000
+
 /** Elements that have one byte in backend_update.is_decayed. Parameters start at a multiple of it. */
 #define BACKEND_DECAY_ELEMS 16
 
@@ -189,6 +194,7 @@ struct backend_update {
     const float *gradients;
     float *states[2]; /**< In the optimiser's order; NULL: the rule has fewer. */
     const unsigned char *is_decayed;
+    bool is_scaled; /**< fp16: the gradients have the loss scale. */
     size_t n_elems;
     double learning_rate;
     uint64_t step; /**< From 0. */
@@ -202,11 +208,12 @@ struct weir_backend {
     bool has_winograd; /**< Its kernels know `convolution`. */
     bool knows_signs;  /**< It sets op.knows_sign: its batch norms remember where their ReLU cut. */
     bool has_tf32;     /**< It can round factors of products in f32 (WEIR_PRECISION_TF32). */
+    bool has_fp16;     /**< Its tensors can be IEEE halves, with a loss scale. */
     /** Should the linear or convolution take several slices at a time (op.n_batched_slices),
      *  because reading its weights is much of its work? NULL: none should. */
     bool (*batches_slices)(const struct op *op);
-    /** Tensors of bf16 lie in memory as f32. Kernels need not know bf16; the net rounds what they
-     *  have written. */
+    /** Tensors of bf16 and fp16 lie in memory as f32. Kernels need not know these; the net rounds what
+     *  they have written. */
     bool keeps_f32;
     const struct op_kernels *kernels; /**< By layer_kind. */
     /** Rows of a linear's gradient that one call of weight_gradient should make if they are used at
@@ -234,6 +241,14 @@ struct weir_backend {
     /** Can `update` do this rule? Queues the update. */
     bool (*has_rule)(const char *name);
     weir_status (*update)(void *context, const struct backend_update *update);
+    /* The loss scale, of a net that trains in fp16 (weir_loss_scale): its rule is kept by `update`. */
+    /** Queues the division of n gradients by the scale, for somebody else than `update`. */
+    weir_status (*unscale)(void *context, float *gradients, size_t n_elems);
+    /** Queues the end of a step whose update was made, or left out, elsewhere. */
+    weir_status (*note_update)(void *context, bool is_finite);
+    /** Copies it from or to the GPU, and waits. */
+    weir_status (*get_scale)(void *context, struct weir_loss_scale *out);
+    weir_status (*set_scale)(void *context, const struct weir_loss_scale *scale);
     /**
      * Makes op->state for these sizes of tiles (one to three, each > 0) and tells how much scratch
      * the kernels want. Scratch is aligned to 64 bytes. NULL: no op has a state. After a failure
@@ -304,6 +319,14 @@ static inline float bf16_to_f32(uint16_t value)
     float wide;
     memcpy(&wide, &bits, sizeof(wide));
     return wide;
+}
+
+/** As the type keeps it. */
+static inline float op_rounded(enum weir_precision type, float value)
+{
+    return type == WEIR_PRECISION_BF16  ? bf16_to_f32(bf16_from_f32(value))
+           : type == WEIR_PRECISION_F16 ? half_to_f32(half_from_f32(value))
+                                        : value;
 }
 
 static inline size_t op_elems(struct weir_shape s)

@@ -132,6 +132,7 @@ weir_status optimizer_gpu_update(struct weir_optimizer *optimizer, struct weir_n
         .gradients = net->op_gradients,
         .states = {optimizer->on_gpu->states[0], optimizer->on_gpu->states[1]},
         .is_decayed = optimizer->on_gpu->is_decayed,
+        .is_scaled = net->on_gpu.are_gradients_scaled,
         .n_elems = n_elems_of(optimizer),
         .learning_rate = lr,
         .step = step};

@@ -1,6 +1,8 @@
 /* Updates: rules applied to ranges, after the norms that some of them need. */
 #include "optimizer_private.h"
 
+#include "nn/run/net.h"
+
 #include <assert.h>
 #include <math.h>
 
@@ -246,6 +248,9 @@ void weir_optimizer_update_net(struct weir_optimizer *optimizer, struct weir_net
                              .gradients = gradients ? gradients : own,
                              .lr = lr,
                              .step = step};
+    if (!net_note_gradients(net, job.gradients)) {
+        return;
+    }
     measure_all(optimizer, job.weights, job.gradients, 0, n_elems, lr, step);
     weir_net_update(net, update_range, &job);
 }

@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include <math.h>
+
 int32_t plan_slice_first(const struct net_plan *plan, int32_t i_slice)
 {
     return (int32_t)((int64_t)i_slice * plan->batch / plan->n_slices);
@@ -22,7 +24,7 @@ int32_t plan_tile_images(const struct net_plan *plan, const struct op *op, int32
 
 size_t plan_image_bytes(const struct net_plan *plan, weir_value_t value)
 {
-    bool is_short = plan->types[value] == WEIR_PRECISION_BF16 && !plan->keeps_f32;
+    bool is_short = plan->types[value] != WEIR_PRECISION_F32 && !plan->keeps_f32;
     return op_elems(plan->shapes[value]) * (is_short ? sizeof(uint16_t) : sizeof(float));
 }
 
@@ -83,6 +85,16 @@ static weir_status check_config(const struct weir_graph *graph,
     if (config->precision == WEIR_PRECISION_TF32 && !config->backend->has_tf32) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "precision tf32: on GPUs only (back-end cuda); use f32 or bf16");
+    }
+    if (config->precision == WEIR_PRECISION_F16 && !config->backend->has_fp16) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "precision fp16: on GPUs only (needs the back-end cuda); use bf16 or f32");
+    }
+    if (config->precision == WEIR_PRECISION_F16 &&
+        (config->loss_scale < 0 || !isfinite(config->loss_scale) || config->loss_scale_steps < 0)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "loss_scale must be a number > 0, and loss_scale_steps not below 0");
     }
     if (config->updates_in_backward && config->backend->gpu) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,

@@ -26,8 +26,10 @@ bool weir_backend_is_on_gpu(const struct weir_backend *backend)
     return backend && backend->gpu;
 }
 
-static const char *const precisions[] = {
-    [WEIR_PRECISION_F32] = "f32", [WEIR_PRECISION_BF16] = "bf16", [WEIR_PRECISION_TF32] = "tf32"};
+static const char *const precisions[] = {[WEIR_PRECISION_F32] = "f32",
+                                         [WEIR_PRECISION_BF16] = "bf16",
+                                         [WEIR_PRECISION_TF32] = "tf32",
+                                         [WEIR_PRECISION_F16] = "fp16"};
 
 const char *weir_precision_text(enum weir_precision precision)
 {
@@ -59,8 +61,8 @@ weir_status weir_precision_parse(const char *text, enum weir_precision *out, str
             return WEIR_OK;
         }
     }
-    return weir_error_set(err, WEIR_ERR_INVALID, "precision must be f32, bf16 or tf32, not \"%s\"",
-                          text);
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "precision must be f32, bf16, tf32 or fp16, not \"%s\"", text);
 }
 
 static int32_t n_usable_cpus(void)
@@ -283,6 +285,11 @@ weir_status weir_net_create(const struct weir_graph *graph, const struct weir_ne
     net->seed = config.seed;
     net->first_image = config.first_image;
     net->label_smoothing = config.label_smoothing;
+    net->loss_scale = config.precision != WEIR_PRECISION_F16 ? 1
+                      : config.loss_scale > 0                ? config.loss_scale
+                                                             : BACKEND_LOSS_SCALE;
+    net->is_scaled =
+        config.precision == WEIR_PRECISION_F16 && config.is_training && net->backend->unscale;
     net->buckets.bucket_bytes = DEFAULT_BUCKET_BYTES;
     net->are_statistics_stale = true;
     weir_status status = build(net, &config, err);
@@ -333,6 +340,12 @@ float *weir_net_input(struct weir_net *net)
 {
     net->on_gpu.is_input_new = true;
     return net->caller.input;
+}
+
+void weir_net_set_fill_ahead(struct weir_net *net, weir_net_fill_fn fn, void *context)
+{
+    net->on_gpu.fill = fn;
+    net->on_gpu.fill_context = context;
 }
 
 int32_t *weir_net_labels(struct weir_net *net)

@@ -65,8 +65,13 @@ struct net_on_gpu {
     int32_t i_stage;                   /**< Of the tasks that are being queued. */
     bool has_mark[GPU_MARKS];          /**< Since the program began. */
     bool has_record[NET_RECORDS];
-    bool is_input_new; /**< The caller has asked for it since the last run. */
+    bool is_input_new;     /**< The caller has asked for it since the last run. */
+    struct slab ahead;     /**< Training: where a step's input comes to while another computes. */
+    bool has_ahead;        /**< It has the next step's. */
+    weir_net_fill_fn fill; /**< NULL: nobody fills ahead. */
+    void *fill_context;
     bool are_weights_behind, are_gradients_behind; /**< The caller's copies. */
+    bool are_gradients_scaled;                     /**< Those on the GPU, by fp16's loss scale. */
     struct weir_optimizer *optimizer; /**< Its state lies on the GPU; NULL: none does. */
 };
 
@@ -80,6 +85,8 @@ struct weir_net {
     uint32_t first_image;
     int64_t n_labelled; /**< Images that gradients are a mean over; 0: the batch's own. */
     double label_smoothing;
+    float loss_scale; /**< fp16: of the first step; else 1. */
+    bool is_scaled;   /**< It trains in fp16 on a GPU. */
 
     struct weir_param *params;
     char (*param_names)[LAYER_NAME_MAX_BYTES + 16];
@@ -160,6 +167,10 @@ weir_status net_gpu_leave_lane(struct weir_net *net) WEIR_MUST_CHECK;
 /** Fetches what the caller's copies lack. A failure shows in the next wait. */
 void net_gpu_fetch_weights(struct weir_net *net);
 void net_gpu_fetch_gradients(struct weir_net *net);
+
+/** fp16: before an update that the processor makes of these gradients, all of the slab's. Are all finite?
+ *  If not, it is to be left out. The loss scale moves on. Always true for other nets. */
+bool net_note_gradients(struct weir_net *net, const float *gradients) WEIR_MUST_CHECK;
 
 /* net_run.c and net_step.c, for each other, net_update.c and net_gpu.c. */
 

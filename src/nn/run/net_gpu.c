@@ -3,6 +3,7 @@
 
 #include "nn/optimizer/optimizer_private.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- memory ----------------------------------------------------------------------------------- */
@@ -42,6 +43,10 @@ static weir_status map_pinned(struct gpu *gpu, struct slab *slab, size_t size_by
 
 weir_status net_gpu_map_io(struct weir_net *net, size_t io_bytes, struct weir_error *err)
 {
+    size_t n_elems = (size_t)net->plan->batch * op_elems(net->plan->shapes[net->plan->input]);
+    if (net->plan->is_training) {
+        WEIR_TRY(net_map(net, &net->on_gpu.ahead, n_elems * sizeof(float), err));
+    }
     return map_pinned(net->on_gpu.gpu, &net->on_gpu.host_io, io_bytes, err);
 }
 
@@ -73,6 +78,7 @@ void net_gpu_unmap(struct weir_net *net)
     net_unmap(net, &net->on_gpu.weights);
     net_unmap(net, &net->on_gpu.gradients);
     net_unmap(net, &net->on_gpu.lane_scratch);
+    net_unmap(net, &net->on_gpu.ahead);
     gpu->ops->free_pinned(gpu, net->on_gpu.host_io.base);
     gpu->ops->free_pinned(gpu, net->on_gpu.host_weights.base);
 }
@@ -207,6 +213,18 @@ void net_gpu_fetch_weights(struct weir_net *net)
     (void)status;
 }
 
+/* In fp16 a step leaves gradients with the loss scale; an update on the GPU takes them so. */
+static void unscale(struct weir_net *net)
+{
+    if (net->on_gpu.are_gradients_scaled) {
+        net->on_gpu.are_gradients_scaled = false;
+        net_enter(net);
+        weir_status status =
+            net->backend->unscale(net->backend_context, net->op_gradients, net->n_trainable_elems);
+        (void)status; /* a GPU that fails stays so: the next wait tells */
+    }
+}
+
 void net_gpu_fetch_gradients(struct weir_net *net)
 {
     if (!net->gradients) {
@@ -217,6 +235,7 @@ void net_gpu_fetch_gradients(struct weir_net *net)
     }
     if (net->on_gpu.are_gradients_behind) {
         net->on_gpu.are_gradients_behind = false;
+        unscale(net);
         weir_status status = fetch(net, net->gradients, net->op_gradients, net->gradient_bytes);
         (void)status;
     }
@@ -224,27 +243,67 @@ void net_gpu_fetch_gradients(struct weir_net *net)
 
 /* ---- runs ------------------------------------------------------------------------------------- */
 
-/* Weights that others have sent, the batch, and what the step is. */
+static size_t input_bytes(const struct weir_net *net)
+{
+    return (size_t)net->run.n_images * op_elems(net->plan->shapes[net->plan->input]) *
+           sizeof(float);
+}
+
+/* Beside what computes. The memory of a step that computes is not touched: its kernels read a copy. */
+static weir_status upload_ahead(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    net->on_gpu.is_input_new = false;
+    net->on_gpu.has_ahead = true;
+    return gpu->ops->upload_ahead(gpu, net->on_gpu.ahead.base, net->caller.input, input_bytes(net));
+}
+
+static weir_status bring_input(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (!net->run.is_training) {
+        bool is_new = net->on_gpu.is_input_new;
+        net->on_gpu.is_input_new = false;
+        return is_new ? gpu->ops->upload(gpu, net->io.input, net->caller.input, input_bytes(net))
+                      : WEIR_OK;
+    }
+    if (net->on_gpu.is_input_new) {
+        WEIR_TRY(upload_ahead(net));
+    }
+    if (!net->on_gpu.has_ahead) {
+        return WEIR_OK;
+    }
+    net->on_gpu.has_ahead = false;
+    return gpu->ops->take_ahead(gpu, net->io.input, net->on_gpu.ahead.base, input_bytes(net));
+}
+
+/* The batch, and what the step is. */
 static weir_status begin(struct weir_net *net)
 {
     struct gpu *gpu = net->on_gpu.gpu;
     const struct net_run *run = &net->run;
-    size_t n = (size_t)run->n_images;
     net_enter(net);
-    if (net->on_gpu.is_input_new) {
-        net->on_gpu.is_input_new = false;
-        WEIR_TRY(
-            gpu->ops->upload(gpu, net->io.input, net->caller.input,
-                             n * op_elems(net->plan->shapes[net->plan->input]) * sizeof(float)));
-    }
+    WEIR_TRY(bring_input(net));
     if (run->has_loss) {
-        WEIR_TRY(gpu->ops->upload(gpu, net->io.labels, net->caller.labels, n * sizeof(int32_t)));
+        WEIR_TRY(gpu->ops->upload(gpu, net->io.labels, net->caller.labels,
+                                  (size_t)run->n_images * sizeof(int32_t)));
     }
     const struct backend_step step = {.step = run->step,
                                       .first_image = net->first_image,
                                       .inv_n_labelled = run->inv_n_labelled,
                                       .n_images = run->n_images};
     return net->backend->set_step(net->backend_context, &step);
+}
+
+/* All is queued: the caller's memory of this batch is free when its uploads are done. */
+static weir_status fill_ahead(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    if (!net->run.is_training || !net->on_gpu.fill) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(gpu->ops->wait_uploads(gpu));
+    return net->on_gpu.fill(net->on_gpu.fill_context) ? upload_ahead(net) : WEIR_OK;
 }
 
 /* @param waits  Else the caller may write the next batch, and no more. */
@@ -260,6 +319,7 @@ static weir_status end(struct weir_net *net, bool waits)
         WEIR_TRY(gpu->ops->download(gpu, net->caller.output, net->io.output,
                                     (size_t)net->run.n_images * out_bytes));
     }
+    WEIR_TRY(fill_ahead(net));
     return waits ? gpu->ops->wait(gpu) : gpu->ops->wait_uploads(gpu);
 }
 
@@ -309,6 +369,7 @@ weir_status net_gpu_step(struct weir_net *net, weir_net_bucket_fn on_bucket, voi
     WEIR_TRY(begin(net));
     WEIR_TRY(run_recorded(net, NET_TRAINING, &net->training));
     net->on_gpu.are_gradients_behind = true;
+    net->on_gpu.are_gradients_scaled = net->is_scaled;
     WEIR_TRY(fetch_statistics(net, has_to_wait));
     WEIR_TRY(end(net, has_to_wait));
     if (on_bucket) {
@@ -327,4 +388,43 @@ weir_status net_gpu_forward(struct weir_net *net, bool waits)
     WEIR_TRY(
         run_recorded(net, has_loss ? NET_INFERENCE_WITH_LOSS : NET_INFERENCE, &net->inference));
     return end(net, waits);
+}
+
+/* ---- the loss scale --------------------------------------------------------------------------- */
+
+struct weir_loss_scale weir_net_loss_scale(struct weir_net *net)
+{
+    struct weir_loss_scale scale = {.scale = 1};
+    if (net->is_scaled) {
+        net_enter(net);
+        weir_status status = net->backend->get_scale(net->backend_context, &scale);
+        (void)status; /* a GPU that fails stays so: the next wait tells */
+    }
+    return scale;
+}
+
+weir_status weir_net_set_loss_scale(struct weir_net *net, const struct weir_loss_scale *scale)
+{
+    if (!net->is_scaled) {
+        return WEIR_OK;
+    }
+    if (!isfinite(scale->scale) || scale->scale <= 0) {
+        return WEIR_ERR_INVALID;
+    }
+    net_enter(net);
+    return net->backend->set_scale(net->backend_context, scale);
+}
+
+bool net_note_gradients(struct weir_net *net, const float *gradients)
+{
+    bool is_finite = true;
+    for (size_t i = 0; net->is_scaled && is_finite && i < net->n_trainable_elems; i++) {
+        is_finite = isfinite(gradients[i]);
+    }
+    if (net->is_scaled) {
+        net_enter(net);
+        weir_status status = net->backend->note_update(net->backend_context, is_finite);
+        (void)status; /* as above */
+    }
+    return is_finite;
 }

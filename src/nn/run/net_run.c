@@ -83,24 +83,27 @@ static void end_record(const struct weir_net *net, int32_t i_thread, int32_t i_o
     profile_end(net->profile, i_thread, i_op, what, n_images, begin_ns);
 }
 
-static void round_values(const struct net_plan *plan, weir_value_t value, real *at, int32_t n)
+/* @param scale  A power of two that the values are multiplied by while they are rounded. */
+static void round_values(const struct net_plan *plan, weir_value_t value, real *at, int32_t n,
+                         float scale)
 {
-    size_t n_elems =
-        plan->types[value] == WEIR_PRECISION_F32 ? 0 : (size_t)n * op_elems(plan->shapes[value]);
+    enum weir_precision type = plan->types[value];
+    size_t n_elems = type == WEIR_PRECISION_F32 ? 0 : (size_t)n * op_elems(plan->shapes[value]);
     for (size_t i = 0; at && i < n_elems; i++) {
-        at[i] = bf16_to_f32(bf16_from_f32(at[i]));
+        at[i] = op_rounded(type, at[i] * scale) / scale;
     }
 }
 
-/* Rounds what a kernel for f32 wrote to what one for bf16 would have stored. */
-static void round_written(const struct net_plan *plan, const struct plan_op *o,
+/* Rounds what a kernel for f32 wrote to what one for bf16 or fp16 would have stored. */
+static void round_written(const struct weir_net *net, const struct plan_op *o,
                           enum task_phase phase, const struct op_tile *tile)
 {
+    const struct net_plan *plan = net->plan;
     if (phase == TASK_FORWARD || phase == TASK_RECOMPUTE) {
-        round_values(plan, o->out, tile->y, tile->n);
+        round_values(plan, o->out, tile->y, tile->n, 1);
     }
     for (int32_t j = 0; phase == TASK_BACKWARD && j < o->op.n_in; j++) {
-        round_values(plan, o->in[j], tile->dx[j], tile->n);
+        round_values(plan, o->in[j], tile->dx[j], tile->n, net->loss_scale);
     }
 }
 
@@ -176,7 +179,7 @@ static weir_status run_task(const struct weir_net *net, struct plan_task task, i
     }
     WEIR_TRY(fn(&o->op, &tile));
     if (net->backend->keeps_f32) {
-        round_written(net->plan, o, task.phase, &tile);
+        round_written(net, o, task.phase, &tile);
     }
     return WEIR_OK;
 }

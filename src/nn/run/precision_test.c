@@ -128,7 +128,7 @@ START_TEST(precisions_have_names)
     ck_assert_int_eq(weir_precision_parse("f32", &precision, &err), WEIR_OK);
     ck_assert_int_eq(precision, WEIR_PRECISION_F32);
     ck_assert_int_eq(weir_precision_parse("f16", &precision, &err), WEIR_ERR_INVALID);
-    ck_assert_str_eq(err.message, "precision must be f32, bf16 or tf32, not \"f16\"");
+    ck_assert_str_eq(err.message, "precision must be f32, bf16, tf32 or fp16, not \"f16\"");
     ck_assert_str_eq(weir_precision_text(WEIR_PRECISION_BF16), "bf16");
 }
 

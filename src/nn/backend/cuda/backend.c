@@ -24,6 +24,7 @@ static void cuda_close(void *context)
     struct cuda_context *self = context;
     struct gpu *gpu = self->gpu;
     if (gpu) {
+        cuda_scale_free(self);
         gpu->ops->free(gpu, self->step);
         gpu->ops->free_pinned(gpu, self->host_step);
         gpu->ops->close(gpu);
@@ -53,7 +54,7 @@ static weir_status make(struct cuda_context *self, const struct gpu_ops *ops,
     self->step = step;
     WEIR_TRY(ops->alloc_pinned(self->gpu, sizeof *self->host_step, &host_step, err));
     self->host_step = host_step;
-    return WEIR_OK;
+    return cuda_scale_make(self, config, err);
 }
 
 weir_status cuda_open_on(const struct gpu_ops *ops, const struct weir_net_config *config,
@@ -64,6 +65,7 @@ weir_status cuda_open_on(const struct gpu_ops *ops, const struct weir_net_config
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory for a GPU");
     }
     self->allows_tf32 = config->precision == WEIR_PRECISION_TF32;
+    self->half = config->precision == WEIR_PRECISION_F16 ? GPU_F16 : GPU_BF16;
     weir_status status = make(self, ops, config, err);
     if (status != WEIR_OK) {
         cuda_close(self);
@@ -206,6 +208,7 @@ const struct weir_backend weir_cuda_backend = {
     .is_channels_last = true,
     .can_fuse = true,
     .has_tf32 = true,
+    .has_fp16 = true,
     .knows_signs = true,
     .kernels = kernels,
     .open = cuda_open,
@@ -214,6 +217,10 @@ const struct weir_backend weir_cuda_backend = {
     .set_step = cuda_set_step,
     .has_rule = cuda_has_rule,
     .update = cuda_update,
+    .unscale = cuda_unscale,
+    .note_update = cuda_note_update,
+    .get_scale = cuda_get_scale,
+    .set_scale = cuda_set_scale,
     .prepare = cuda_prepare,
     .release = cuda_release,
 };

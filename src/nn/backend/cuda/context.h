@@ -14,8 +14,11 @@
 struct cuda_context {
     struct gpu *gpu;
     bool allows_tf32;
+    enum gpu_type half;         /**< Of a net with halves, which. */
     struct gpu_step *step;      /**< On the GPU. */
     struct gpu_step *host_step; /**< Pinned. */
+    struct gpu_scale *scale;    /**< On the GPU; NULL: the net does not train in fp16. */
+    int32_t n_scale_steps;      /**< weir_net_config.loss_scale_steps. */
 };
 
 /** op->state of every op; other states begin with it. */
@@ -33,18 +36,20 @@ static inline const struct cuda_op *cuda_op_of(const struct op *op)
 /** Type that the op's kernels are compiled for. */
 static inline enum gpu_type cuda_type(const struct op *op)
 {
-    return op->type == WEIR_PRECISION_BF16 ? GPU_BF16 : GPU_F32;
+    return op->type == WEIR_PRECISION_F16    ? GPU_F16
+           : op->type == WEIR_PRECISION_BF16 ? GPU_BF16
+                                             : GPU_F32;
 }
 
 /** Elements that a thread of such kernels takes at once. */
 static inline int32_t cuda_vec(enum gpu_type type)
 {
-    return type == GPU_BF16 ? 8 : 4;
+    return gpu_is_half(type) ? 8 : 4;
 }
 
 static inline size_t cuda_elem_bytes(enum gpu_type type)
 {
-    return type == GPU_BF16 ? 2 : 4;
+    return gpu_is_half(type) ? 2 : 4;
 }
 
 static inline size_t cuda_align(size_t size_bytes)
@@ -139,7 +144,7 @@ weir_status cuda_norm_refresh(const struct op *op, int32_t i_thread, void *scrat
 /** The sums were combined where they were made. */
 weir_status cuda_combine_nothing(const struct op *op);
 
-/* op_conv.c: convolutions and linears. */
+/* op_conv.c, op_conv_plan.c: convolutions and linears. */
 weir_status cuda_conv_prepare(struct cuda_context *context, struct op *op, bool is_training,
                               size_t *out_scratch_bytes, struct weir_error *err);
 void cuda_conv_release(struct op *op);
@@ -148,9 +153,32 @@ weir_status cuda_conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_weight_gradient(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
 
+/* op_depthwise.c: convolutions with as many groups as channels, for op_conv.c. Weights are R×S×C. */
+/** Whole vectors of channels, and not more of them than kernels count. */
+bool cuda_is_depthwise(const struct gpu_direct_args *args, enum gpu_type type);
+weir_status cuda_depthwise_forward(const struct op *op, const struct gpu_direct_args *args);
+weir_status cuda_depthwise_backward(const struct op *op, const struct gpu_direct_args *args);
+/** To the slab's order in args->out. @param scratch  cuda_depthwise_scratch_bytes. */
+weir_status cuda_depthwise_gradient(const struct op *op, const struct gpu_direct_args *args,
+                                    void *scratch);
+size_t cuda_depthwise_scratch_bytes(const struct gpu_direct_args *args, enum gpu_type type);
+
 /* update.c: weir_backend.has_rule and .update. */
 bool cuda_has_rule(const char *name);
 weir_status cuda_update(void *context, const struct backend_update *update);
+
+/* loss_scale.c: the same of weir_backend's loss scale. */
+/** Training in fp16: memory for it, with the config's scale. */
+weir_status cuda_scale_make(struct cuda_context *context, const struct weir_net_config *config,
+                            struct weir_error *err);
+void cuda_scale_free(struct cuda_context *context);
+weir_status cuda_unscale(void *context, float *gradients, size_t n_elems);
+weir_status cuda_note_update(void *context, bool is_finite);
+weir_status cuda_get_scale(void *context, struct weir_loss_scale *out);
+weir_status cuda_set_scale(void *context, const struct weir_loss_scale *scale);
+/** Before and after an update: looks whether all gradients are finite; the scale of the next step. */
+weir_status cuda_scale_check(struct cuda_context *context, const float *gradients, size_t n_elems);
+weir_status cuda_scale_move(struct cuda_context *context);
 
 /* op_loss.c */
 weir_status cuda_softmax_loss_forward(const struct op *op, const struct op_tile *tile);

@@ -254,7 +254,8 @@ static void add_forward(struct builder *b, const struct gpu_conv_shape *shape, c
 static void add_all(struct builder *b, const struct gpu_conv_shape *shape)
 {
     struct dims x_dims = {{shape->n, shape->c, shape->h, shape->w}};
-    struct dims w_dims = {{shape->k, shape->c, shape->kernel_h, shape->kernel_w}};
+    /* How many groups there are follows from the shapes. */
+    struct dims w_dims = {{shape->k, shape->c / shape->groups, shape->kernel_h, shape->kernel_w}};
     struct dims y_dims = {{shape->n, shape->k, shape->out_h, shape->out_w}};
     cudnn_descriptor x = tensor_in_memory(b, x_dims, CONV_TENSOR_X);
     cudnn_descriptor w = tensor_in_memory(b, w_dims, CONV_TENSOR_W);
@@ -275,7 +276,9 @@ weir_status conv_graph_build(const struct conv_device *device, const struct gpu_
         .graph = out,
         .status = CUDNN_STATUS_SUCCESS,
         .next_virtual_id = FIRST_VIRTUAL_ID,
-        .io_type = shape->type == GPU_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT,
+        .io_type = shape->type == GPU_BF16  ? CUDNN_DATA_BFLOAT16
+                   : shape->type == GPU_F16 ? CUDNN_DATA_HALF
+                                            : CUDNN_DATA_FLOAT,
     };
     *out = (struct conv_graph){.device = *device};
     add_all(&b, shape);
@@ -308,7 +311,7 @@ void conv_graph_free(struct conv_graph *graph)
 static unsigned banned_notes(enum gpu_type type)
 {
     unsigned banned = NOTE_BIT(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
-    if (type != GPU_BF16) {
+    if (!gpu_is_half(type)) {
         banned |= NOTE_BIT(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
     }
     if (type == GPU_F32) {

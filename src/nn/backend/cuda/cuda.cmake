@@ -6,14 +6,14 @@ target_sources(weir_nn PRIVATE ${cuda_library})
 # The kernels as texts, which NVRTC compiles where the GPU is (gpu_modules.c has the same list).
 set(cuda_folder ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda)
 weir_embed(weir_nn ${cuda_folder}/kernels.h gpu_kernels_h)
-foreach(name common elementwise norm pool conv loss update)
+foreach(name common elementwise norm pool conv depthwise loss scale update)
   weir_embed(weir_nn ${cuda_folder}/kernels/${name}.cu gpu_kernels_${name})
 endforeach()
 
 # The emulated GPU as a back-end, for tests of other domains (TEST_DEPENDS nn_emulated).
 add_library(weir_nn_emulated STATIC EXCLUDE_FROM_ALL
   backend/cuda/emulated/emulated.c backend/cuda/emulated/emulated_f32.c backend/cuda/emulated/emulated_bf16.c
-  backend/cuda/emulated/emulated_backend.c)
+  backend/cuda/emulated/emulated_f16.c backend/cuda/emulated/emulated_backend.c)
 target_include_directories(weir_nn_emulated PRIVATE ${CMAKE_BINARY_DIR}/include/nn INTERFACE backend/cuda/emulated)
 target_link_libraries(weir_nn_emulated PRIVATE weir_nn weir_base Threads::Threads m)
 

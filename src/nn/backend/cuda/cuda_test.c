@@ -5,10 +5,8 @@
  * Tolerances are those of compare_test.c; in bf16, where every tensor is rounded, and in TF32, losses
  * are compared along a training.
  */
-#include "emulated/emulated.h"
-#include "nn/backend/compare_nets.h"
+#include "cuda_fixture.h"
 #include "nn/net_file.h"
-#include "nn/optimizer.h"
 
 #include <unistd.h>
 
@@ -29,10 +27,7 @@ static weir_status open_bare(const struct weir_net_config *config, int32_t n_thr
     return cuda_open_on(&gpu_emulated_bare_ops, config, out, err);
 }
 
-/* The GPUs that tests go through: two emulated ones, and a real one. */
-#define N_GPUS 3
-
-static struct weir_backend gpus[N_GPUS];
+struct weir_backend gpus[N_GPUS];
 static bool has_real;
 
 static struct weir_graph *probe_graph(void)
@@ -67,12 +62,12 @@ static void find_gpus(void)
     }
 }
 
-static int n_gpus(void)
+int n_gpus(void)
 {
     return has_real ? N_GPUS : N_GPUS - 1;
 }
 
-static struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config)
+struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config)
 {
     config.n_threads = 1;
     return compared_net(graph, config);
@@ -106,7 +101,7 @@ static void compare_step(const struct weir_graph *graph, const struct net_pair *
 }
 
 /* Two steps: the first is recorded, the second played. Then inference of all images and of some. */
-static void compare(const struct weir_graph *graph, int i_gpu, int32_t batch, double tolerance,
+void compare_on_gpu(const struct weir_graph *graph, int i_gpu, int32_t batch, double tolerance,
                     bool keeps_all, const char *what)
 {
     char name[128];
@@ -144,7 +139,7 @@ START_TEST(convolutions_of_odd_shapes)
                  forms[i].kernel, p.stride, p.groups);
         struct weir_graph *graph = conv_graph(forms[i].c, &p);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare(graph, i_gpu, 5, TOLERANCE, false, what);
+            compare_on_gpu(graph, i_gpu, 5, TOLERANCE, false, what);
         }
         weir_graph_destroy(graph);
     }
@@ -177,7 +172,7 @@ START_TEST(first_layers)
         x = weir_graph_linear(graph, "fc", x, RANDOM_GRAPH_CLASSES, true);
         weir_graph_softmax_loss(graph, "loss", x);
         snprintf(what, sizeof what, "form %d", form);
-        compare(graph, i / (int)WEIR_ARRAY_LEN(forms), 5, TOLERANCE, true, what);
+        compare_on_gpu(graph, i / (int)WEIR_ARRAY_LEN(forms), 5, TOLERANCE, true, what);
         weir_graph_destroy(graph);
     }
 }
@@ -191,7 +186,7 @@ START_TEST(whole_networks_of_every_layer)
         struct weir_graph *graph = random_graph(seed, 1 + (int)(seed % 5), NULL);
         snprintf(what, sizeof what, "seed %d", (int)seed);
         for (int i_gpu = 0; i_gpu < n_gpus(); i_gpu++) {
-            compare(graph, i_gpu, 5, RANDOM_TOLERANCE, seed % 2 == 0, what);
+            compare_on_gpu(graph, i_gpu, 5, RANDOM_TOLERANCE, seed % 2 == 0, what);
         }
         weir_graph_destroy(graph);
     }
@@ -224,7 +219,7 @@ END_TEST
 
 static const char *const rules[] = {"sgd", "sgd:nesterov=1", "rmsprop", "adam", "adamw", "lamb"};
 
-static struct weir_optimizer *make_optimizer(const char *rule, struct weir_net *net)
+struct weir_optimizer *make_optimizer(const char *rule, struct weir_net *net)
 {
     struct weir_optimizer_config config;
     struct weir_optimizer *optimizer = NULL;
@@ -238,7 +233,7 @@ static struct weir_optimizer *make_optimizer(const char *rule, struct weir_net *
     return optimizer;
 }
 
-static struct weir_graph *small_graph(void)
+struct weir_graph *small_graph(void)
 {
     struct weir_conv_params conv = {
         .k = 8, .kernel_h = 3, .kernel_w = 3, .stride = 1, .pad_h = 1, .pad_w = 1};
@@ -524,6 +519,8 @@ START_TEST(a_batch_is_kept_until_a_new_one_comes)
 
 END_TEST
 
+#define TESTS_MAX 64
+
 int main(void)
 {
     find_gpus();
@@ -538,5 +535,11 @@ int main(void)
                                   pending_weights_are_fetched_before_a_step,
                                   weights_of_a_failed_gpu_are_not_saved,
                                   a_batch_is_kept_until_a_new_one_comes};
-    return weir_test_run(weir_test_suite("cuda", tests, WEIR_ARRAY_LEN(tests)));
+    const TTest *all[TESTS_MAX];
+    size_t n = WEIR_ARRAY_LEN(tests);
+    memcpy(all, tests, sizeof tests);
+    n += cuda_fp16_tests(all + n);
+    n += cuda_ahead_tests(all + n);
+    n += cuda_groups_tests(all + n);
+    return weir_test_run(weir_test_suite("cuda", all, n));
 }

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Kernels of kernels.cu, each compiled for both types. */
+/** Kernels of kernels.cu, each compiled for f32, bf16 and fp16. */
 enum gpu_kernel {
 
 #define GPU_KERNEL(name) GPU_KERNEL_##name,
@@ -37,13 +37,20 @@ enum gpu_type {
     GPU_F32,  /**< Products in f32. */
     GPU_TF32, /**< f32 in memory; factors of products are rounded to 10 bits of fraction. */
     GPU_BF16,
+    GPU_F16, /**< IEEE half. */
     GPU_TYPE_COUNT
 };
+
+/** Is it one of two bytes? */
+static inline bool gpu_is_half(enum gpu_type type)
+{
+    return type == GPU_BF16 || type == GPU_F16;
+}
 
 /** Threads of a block: all kernels are written for it. */
 #define GPU_BLOCK 256
 
-/** What a convolution computes. Layouts: x, y N×H×W×C; w K×R×S×C. */
+/** What a convolution computes. Layouts: x, y N×H×W×C; w K×R×S×(C / groups). */
 enum gpu_conv_direction {
     GPU_CONV_FORWARD,        /**< y from x and w. */
     GPU_CONV_INPUT_GRADIENT, /**< x from y and w. */
@@ -53,10 +60,11 @@ enum gpu_conv_direction {
 struct gpu_conv_shape {
     enum gpu_conv_direction direction;
     enum gpu_type type;      /**< Of x, w, y and the bias. */
-    int32_t n, c, h, w;      /**< x. c is a multiple of 8 for bf16, of 4 otherwise. */
+    int32_t n, c, h, w;      /**< x. c is a multiple of 8 for halves, of 4 otherwise. */
     int32_t k, out_h, out_w; /**< y. k as c. */
     int32_t kernel_h, kernel_w;
     int32_t stride, pad_h, pad_w, dilation;
+    int32_t groups; /**< 1, or a divisor of c and k. */
     int32_t pad_end_h, pad_end_w; /**< Behind the last row and column; pad_h, pad_w: in front. */
     bool adds;                    /**< INPUT_GRADIENT: x += instead of x =. */
     bool has_bias;                /**< FORWARD: k values of the same type. */
@@ -96,13 +104,18 @@ struct gpu_ops {
                                 struct weir_error *err);
     void (*free_pinned)(struct gpu *gpu, void *at);
 
-    /** Queues a copy. Memory of the processor is in use until `wait`, or, for an upload,
+    /** Queues a copy in lane 0. Memory of the processor is in use until `wait`, or, for an upload,
      *  `wait_uploads`. */
     weir_status (*upload)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
     weir_status (*download)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    /** Queues an upload in a lane of its own, beside all others: behind the last `take_ahead`, and at any
+     *  time before the next. Not in a record. */
+    weir_status (*upload_ahead)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
+    /** Queues a copy within the GPU in lane 0, behind the last `upload_ahead`. Not in a record. */
+    weir_status (*take_ahead)(struct gpu *gpu, void *to, const void *from, size_t size_bytes);
     /** Returns when all that is queued, in any lane, is done. @return INTERNAL: what was queued has failed. */
     weir_status (*wait)(struct gpu *gpu);
-    /** Returns when all queued uploads are done. */
+    /** Returns when all queued uploads are done, those ahead too. */
     weir_status (*wait_uploads)(struct gpu *gpu);
 
     /** Queues a kernel: grid_x × grid_y blocks of GPU_BLOCK threads. `args` is its argument

@@ -17,12 +17,17 @@
 #define PLANNING_NS_MAX     1500000000U
 #define WORKSPACE_MAX_BYTES ((size_t)1 << 30)
 #define TIMINGS             3
+/* Times that differ by less than this factor count as equal. */
+#define AS_FAST 1.02F
+/* A workspace above this, which two lanes have each, must gain more than this factor. */
+#define WORKSPACE_LARGE_BYTES ((size_t)256 << 20)
+#define GAIN_OF_LARGE         1.1F
 
 /* Queued before each timing: the GPU is busy until the processor has queued what is timed, and its
  * cache holds none of the tensors. */
 #define FLUSH_BYTES ((size_t)128 << 20)
 
-/* 0x3c00 is 2^-7 in bf16; in f32 the pair is 0.0078. */
+/* 0x3c00 is 2^-7 in bf16 and 1 in fp16; in f32 the pair is 0.0078. */
 #define FILL_PATTERN 0x3c003c00U
 
 struct gpu_plan {
@@ -153,11 +158,12 @@ static void scratch_free(const struct cuda_gpu *gpu, struct scratch *scratch)
 static bool scratch_alloc(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shape,
                           size_t workspace_bytes, struct scratch *out)
 {
-    size_t elem_bytes = shape->type == GPU_BF16 ? 2 : 4;
+    size_t elem_bytes = gpu_is_half(shape->type) ? 2 : 4;
     size_t n = (size_t)shape->n, c = (size_t)shape->c, k = (size_t)shape->k;
     size_t x_bytes = n * c * (size_t)shape->h * (size_t)shape->w * elem_bytes;
     size_t y_bytes = n * k * (size_t)shape->out_h * (size_t)shape->out_w * elem_bytes;
-    size_t w_bytes = k * c * (size_t)shape->kernel_h * (size_t)shape->kernel_w * elem_bytes;
+    size_t w_bytes = k * (c / (size_t)shape->groups) * (size_t)shape->kernel_h *
+                     (size_t)shape->kernel_w * elem_bytes;
     struct gpu_conv_tensors *t = &out->tensors;
     const void *workspace = NULL, *flush = NULL;
     *out = (struct scratch){.n = 0};
@@ -208,19 +214,51 @@ static float time_least(const struct cuda_gpu *gpu, const struct conv_graph *gra
 static void log_candidate(const struct gpu_conv_shape *s, int i, const struct candidate *candidate)
 {
     char shape[96];
-    (void)snprintf(shape, sizeof shape, "%d:%dx%dx%dx%d>%d,k%dx%d,s%d,d%d", (int)s->direction,
+    (void)snprintf(shape, sizeof shape, "%d:%dx%dx%dx%d>%d,k%dx%d,s%d,d%d,g%d", (int)s->direction,
                    (int)s->n, (int)s->c, (int)s->h, (int)s->w, (int)s->k, (int)s->kernel_h,
-                   (int)s->kernel_w, (int)s->stride, (int)s->dilation);
+                   (int)s->kernel_w, (int)s->stride, (int)s->dilation, (int)s->groups);
     weir_log(WEIR_LOG_DEBUG, "gpu_conv_measured", WEIR_KV_STR("shape", shape),
              WEIR_KV_INT("type", s->type), WEIR_KV_INT("candidate", i),
              WEIR_KV_F64("ms", (double)candidate->ms),
              WEIR_KV_INT("workspace_bytes", (int64_t)candidate->workspace_bytes));
 }
 
-/* Which is the fastest; without memory to measure on, the first: the library's best guess. -1: all
- * of them fail. */
-static int fastest(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shape,
-                   const struct conv_graph *graph, struct candidate *candidates, int n)
+/* The fastest of those that want no more than so much workspace. -1: there is none. */
+static int fastest(const struct candidate *candidates, int n, size_t workspace_max)
+{
+    int best = -1;
+    for (int i = 0; i < n; i++) {
+        if (candidates[i].ms >= 0 && candidates[i].workspace_bytes <= workspace_max &&
+            (best < 0 || candidates[i].ms < candidates[best].ms)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* A large workspace only where it pays; then the one that wants the least of those that are as fast as
+ * the fastest, within what a measurement is off by. -1: all of them fail. */
+static int cheapest(const struct candidate *candidates, int n)
+{
+    int best = fastest(candidates, n, SIZE_MAX);
+    int small = fastest(candidates, n, WORKSPACE_LARGE_BYTES);
+    if (small >= 0 && candidates[small].ms <= candidates[best].ms * GAIN_OF_LARGE) {
+        best = small;
+    }
+    float most_ms = best >= 0 ? candidates[best].ms * AS_FAST : 0;
+    for (int i = 0; i < n; i++) {
+        if (candidates[i].ms >= 0 && candidates[i].ms <= most_ms &&
+            candidates[i].workspace_bytes < candidates[best].workspace_bytes) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Which to take; without memory to measure on, the first: the library's best guess. -1: all of them
+ * fail. */
+static int choose(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shape,
+                  const struct conv_graph *graph, struct candidate *candidates, int n)
 {
     struct scratch scratch;
     size_t workspace_bytes = 0;
@@ -230,14 +268,11 @@ static int fastest(const struct cuda_gpu *gpu, const struct gpu_conv_shape *shap
     if (!scratch_alloc(gpu, shape, workspace_bytes, &scratch)) {
         return n > 0 ? 0 : -1;
     }
-    int best = -1;
     for (int i = 0; i < n; i++) {
         candidates[i].ms = time_least(gpu, graph, candidates[i].plan, &scratch);
         log_candidate(shape, i, &candidates[i]);
-        if (candidates[i].ms >= 0 && (best < 0 || candidates[i].ms < candidates[best].ms)) {
-            best = i;
-        }
     }
+    int best = cheapest(candidates, n);
     (void)cuda_check(gpu, gpu->cu.stream_wait(gpu->stream), "cuStreamSynchronize");
     scratch_free(gpu, &scratch);
     return best;
@@ -284,7 +319,7 @@ static bool plan_in_mode(const struct cuda_gpu *gpu, unsigned mode, struct gpu_p
         known = -1;
         n = make_candidates(&plan->graph, &configs, known, candidates);
     }
-    int best = known >= 0 ? 0 : fastest(gpu, &plan->shape, &plan->graph, candidates, n);
+    int best = known >= 0 ? 0 : choose(gpu, &plan->shape, &plan->graph, candidates, n);
     if (best >= 0 && candidates[best].ms >= 0) { /* measured */
         conv_choices_keep((int)gpu->device, &plan->shape, mode,
                           (int)(candidates[best].config - configs.items));
@@ -336,6 +371,7 @@ static void shape_copy(struct gpu_conv_shape *to, const struct gpu_conv_shape *f
     to->pad_h = from->pad_h;
     to->pad_w = from->pad_w;
     to->dilation = from->dilation;
+    to->groups = from->groups;
     to->pad_end_h = from->pad_end_h;
     to->pad_end_w = from->pad_end_w;
     to->adds = from->adds;

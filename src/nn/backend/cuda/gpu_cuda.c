@@ -81,25 +81,38 @@ static weir_status open_stream(struct cuda_gpu *gpu, struct weir_error *err)
         result = cu->event_create(&gpu->marks[i], CU_EVENT_DISABLE_TIMING);
         WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
     }
-    result = cu->event_create(&gpu->uploaded, CU_EVENT_DISABLE_TIMING);
-    WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
+    result = cu->stream_create(&gpu->ahead, CU_STREAM_NON_BLOCKING);
+    WEIR_TRY(check_open(gpu, result, "cuStreamCreate", err));
+    cu_event *const plain[] = {&gpu->uploaded, &gpu->arrived, &gpu->taken};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(plain); i++) {
+        result = cu->event_create(plain[i], CU_EVENT_DISABLE_TIMING);
+        WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
+    }
     result = cu->event_create(&gpu->begin, CU_EVENT_DEFAULT);
     WEIR_TRY(check_open(gpu, result, "cuEventCreate", err));
     result = cu->event_create(&gpu->end, CU_EVENT_DEFAULT);
     return check_open(gpu, result, "cuEventCreate", err);
 }
 
+/* By module. */
+static const char *const module_options[GPU_MODULES] = {NULL, "-DWEIR_GPU_BF16", "-DWEIR_GPU_F16"};
+
+static int module_of(enum gpu_type type)
+{
+    return type == GPU_BF16 ? 1 : type == GPU_F16 ? 2 : 0;
+}
+
 /* An image that another driver cannot load, or a damaged one, is made anew, once. */
 static weir_status load_module(struct cuda_gpu *gpu, const struct nvrtc *nvrtc, int arch,
-                               bool is_bf16, struct weir_error *err)
+                               int i_module, struct weir_error *err)
 {
-    struct module_source source = module_source_of_kernels(arch, is_bf16);
+    struct module_source source = module_source_of_kernels(arch, module_options[i_module]);
     cu_result result = CUDA_SUCCESS;
     for (int is_anew = 0; is_anew < 2; is_anew++) {
         void *image = NULL;
         size_t n_bytes = 0;
         WEIR_TRY(module_image(nvrtc, &source, is_anew == 0, &image, &n_bytes, err));
-        result = gpu->cu.module_load(&gpu->modules[is_bf16], image);
+        result = gpu->cu.module_load(&gpu->modules[i_module], image);
         free(image);
         if (result == CUDA_SUCCESS || nvrtc == NULL) {
             break;
@@ -113,7 +126,7 @@ static weir_status load_kernels(struct cuda_gpu *gpu, const struct nvrtc *nvrtc,
                                 struct weir_error *err)
 {
     for (int m = 0; m < GPU_MODULES; m++) {
-        WEIR_TRY(load_module(gpu, nvrtc, arch, m == 1, err));
+        WEIR_TRY(load_module(gpu, nvrtc, arch, m, err));
         for (int k = 0; k < GPU_KERNEL_COUNT; k++) {
             cu_result result =
                 gpu->cu.module_function(&gpu->functions[m][k], gpu->modules[m], kernel_names[k]);
@@ -180,8 +193,9 @@ static void forget_record(struct cuda_gpu *gpu, int slot)
 
 static void close_events(struct cuda_gpu *gpu)
 {
-    cu_event events[3 + GPU_MARKS] = {gpu->uploaded, gpu->begin, gpu->end};
-    memcpy(events + 3, gpu->marks, sizeof gpu->marks);
+    cu_event events[5 + GPU_MARKS] = {gpu->uploaded, gpu->arrived, gpu->taken, gpu->begin,
+                                      gpu->end};
+    memcpy(events + 5, gpu->marks, sizeof gpu->marks);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(events); i++) {
         if (events[i] != NULL) {
             (void)cuda_check(gpu, gpu->cu.event_destroy(events[i]), "cuEventDestroy");
@@ -218,6 +232,9 @@ static void gpu_close(struct gpu *base)
             if (gpu->lanes[i] != NULL) {
                 (void)cuda_check(gpu, gpu->cu.stream_destroy(gpu->lanes[i]), "cuStreamDestroy");
             }
+        }
+        if (gpu->ahead != NULL) {
+            (void)cuda_check(gpu, gpu->cu.stream_destroy(gpu->ahead), "cuStreamDestroy");
         }
         (void)gpu->cu.context_set(NULL);
         (void)cuda_check(gpu, gpu->cu.context_release(gpu->device), "cuDevicePrimaryCtxRelease");
@@ -388,12 +405,37 @@ static weir_status gpu_wait(struct gpu *base)
     for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
         status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
     }
-    return status;
+    return status == WEIR_OK
+               ? cuda_check(gpu, gpu->cu.stream_wait(gpu->ahead), "cuStreamSynchronize")
+               : status;
+}
+
+/* An event that was never recorded counts as past. */
+static weir_status gpu_upload_ahead(struct gpu *base, void *to, const void *from, size_t size_bytes)
+{
+    struct cuda_gpu *gpu = cuda_gpu_of(base);
+    WEIR_TRY(
+        cuda_check(gpu, gpu->cu.stream_wait_event(gpu->ahead, gpu->taken, 0), "cuStreamWaitEvent"));
+    WEIR_TRY(cuda_check(gpu, gpu->cu.upload(cuda_address(to), from, size_bytes, gpu->ahead),
+                        "cuMemcpyHtoDAsync"));
+    return cuda_check(gpu, gpu->cu.event_record(gpu->arrived, gpu->ahead), "cuEventRecord");
+}
+
+static weir_status gpu_take_ahead(struct gpu *base, void *to, const void *from, size_t size_bytes)
+{
+    struct cuda_gpu *gpu = cuda_gpu_of(base);
+    cu_stream stream = gpu->lanes[0];
+    WEIR_TRY(
+        cuda_check(gpu, gpu->cu.stream_wait_event(stream, gpu->arrived, 0), "cuStreamWaitEvent"));
+    WEIR_TRY(cuda_check(gpu, gpu->cu.copy(cuda_address(to), cuda_address(from), size_bytes, stream),
+                        "cuMemcpyDtoDAsync"));
+    return cuda_check(gpu, gpu->cu.event_record(gpu->taken, stream), "cuEventRecord");
 }
 
 static weir_status gpu_wait_uploads(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
+    WEIR_TRY(cuda_check(gpu, gpu->cu.event_wait(gpu->arrived), "cuEventSynchronize"));
     return cuda_check(gpu, gpu->cu.event_wait(gpu->uploaded), "cuEventSynchronize");
 }
 
@@ -408,7 +450,7 @@ static weir_status gpu_launch(struct gpu *base, enum gpu_kernel kernel, enum gpu
     if (grid_x == 0 || grid_y == 0) {
         return WEIR_OK;
     }
-    cu_result result = gpu->cu.launch(gpu->functions[type == GPU_BF16][kernel], grid_x, grid_y, 1,
+    cu_result result = gpu->cu.launch(gpu->functions[module_of(type)][kernel], grid_x, grid_y, 1,
                                       GPU_BLOCK, 1, 1, 0, gpu->stream, parameters, NULL);
     return cuda_check(gpu, result, kernel_names[kernel]);
 }
@@ -527,6 +569,8 @@ const struct gpu_ops gpu_cuda_ops = {
     .free_pinned = gpu_free_pinned,
     .upload = gpu_upload,
     .download = gpu_download,
+    .upload_ahead = gpu_upload_ahead,
+    .take_ahead = gpu_take_ahead,
     .wait = gpu_wait,
     .wait_uploads = gpu_wait_uploads,
     .launch = gpu_launch,

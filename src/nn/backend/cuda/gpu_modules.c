@@ -23,7 +23,9 @@
     X(norm)                                                                                        \
     X(pool)                                                                                        \
     X(conv)                                                                                        \
+    X(depthwise)                                                                                   \
     X(loss)                                                                                        \
+    X(scale)                                                                                       \
     X(update)
 
 extern const char gpu_kernels_h[];
@@ -57,7 +59,7 @@ struct options {
     int n;
 };
 
-struct module_source module_source_of_kernels(int arch, bool is_bf16)
+struct module_source module_source_of_kernels(int arch, const char *option)
 {
     return (struct module_source){
         .code = kernels_code,
@@ -65,7 +67,7 @@ struct module_source module_source_of_kernels(int arch, bool is_bf16)
         .header_names = kernel_text_names,
         .n_headers = WEIR_ARRAY_LEN(kernel_texts),
         .arch = arch,
-        .is_bf16 = is_bf16,
+        .option = option,
     };
 }
 
@@ -75,8 +77,8 @@ static void options_set(struct options *options, const struct module_source *sou
     (void)snprintf(options->arch, sizeof options->arch, "--gpu-architecture=sm_%d", source->arch);
     options->texts[options->n++] = options->arch;
     options->texts[options->n++] = "--std=c++17";
-    if (source->is_bf16) {
-        options->texts[options->n++] = "-DWEIR_GPU_BF16";
+    if (source->option != NULL) {
+        options->texts[options->n++] = source->option;
     }
 }
 

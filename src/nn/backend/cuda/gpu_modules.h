@@ -18,12 +18,12 @@ struct module_source {
     const char *const *headers;      /**< Texts that can be included … */
     const char *const *header_names; /**< … by these names. */
     int n_headers;
-    int arch;     /**< 90 for sm_90. */
-    bool is_bf16; /**< Defines WEIR_GPU_BF16. */
+    int arch;           /**< 90 for sm_90. */
+    const char *option; /**< Of the compiler, "-DWEIR_GPU_BF16"; NULL: none. */
 };
 
-/** The kernels of this program. */
-struct module_source module_source_of_kernels(int arch, bool is_bf16);
+/** The kernels of this program, for the elements that the option says; NULL: f32. */
+struct module_source module_source_of_kernels(int arch, const char *option);
 
 /**
  * The module's image for cuModuleLoadData, from the cache or compiled.

@@ -8,7 +8,7 @@
 #include "gpu.h"
 #include "library.h"
 
-#define GPU_MODULES 2 /* f32, bf16 */
+#define GPU_MODULES 3 /* f32, bf16, fp16 */
 
 /** What `alloc` gave out: the driver does not say how large it was. */
 struct gpu_allocation {
@@ -28,8 +28,10 @@ struct cuda_gpu {
     cu_stream stream;   /**< The current lane. */
     cu_stream lanes[GPU_LANES];
     cu_event marks[GPU_MARKS];
-    cu_event uploaded;   /**< Behind the last upload. */
-    cu_event begin, end; /**< For measuring. */
+    cu_event uploaded;       /**< Behind the last upload. */
+    cu_stream ahead;         /**< The lane of uploads ahead. */
+    cu_event arrived, taken; /**< Behind the last of them; behind the last that was taken. */
+    cu_event begin, end;     /**< For measuring. */
     cu_module modules[GPU_MODULES];
     cu_function functions[GPU_MODULES][GPU_KERNEL_COUNT];
     cu_graph_exec records[GPU_RECORDS];

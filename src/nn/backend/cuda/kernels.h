@@ -35,6 +35,15 @@ struct gpu_step {
     int unused;
 };
 
+/** The loss scale (weir_loss_scale). A recorded step reads it here. */
+struct gpu_scale {
+    float scale;
+    unsigned n_good;
+    gpu_u64 n_skipped;
+    int is_spoilt; /**< A gradient of this step is not finite. */
+    int unused;
+};
+
 /** As op_loss. */
 struct gpu_loss {
     double loss;
@@ -105,6 +114,10 @@ struct gpu_direct_args {
     void *out;
     int n, c, h, w, k, out_h, out_w, kernel_h, kernel_w, stride, pad_h, pad_w, dilation, groups;
     int adds;
+    /* Depthwise: weights are R×S×C. */
+    const float *bias; /**< Forward; NULL: none. */
+    float *partials;   /**< Weight gradients: n_blocks × R×S × C. */
+    int has_relu, n_blocks;
 };
 
 /** Weights: f32 K×C×R×S in the slab; packed K×R×S×C with more channels, of the kernel's type. */
@@ -144,7 +157,8 @@ struct gpu_loss_args {
     const int *labels;
     float *dx;
     const struct gpu_step *step;
-    struct gpu_loss *losses; /**< One an image. */
+    const struct gpu_scale *scale_of_loss; /**< NULL: 1. */
+    struct gpu_loss *losses;               /**< One an image. */
     struct gpu_loss *sum;
     int n, n_classes, dim;
     int is_training, adds;
@@ -160,11 +174,22 @@ struct gpu_update_args {
     const float *gradients;
     float *state1, *state2;
     const unsigned char *is_decayed; /**< One byte for each 16 elements. */
+    const struct gpu_scale *scale;   /**< Spoilt: nothing is updated. NULL: there is none. */
     gpu_u64 n;
     int rule, is_nesterov;
+    int is_scaled; /**< The gradients are to be divided by the scale. */
     float lr, decay, momentum, alpha, beta1, beta2, epsilon;
     float rest_alpha, rest1, rest2; /**< 1 - alpha, 1 - beta1, 1 - beta2, rounded once. */
     float correction1, correction2; /**< adam: lr/(1-b1^t), sqrt(1-b2^t). */
+};
+
+/** Of gradients, and of the loss scale behind an update. */
+struct gpu_scale_args {
+    float *gradients;
+    struct gpu_scale *scale;
+    gpu_u64 n;
+    int n_steps;   /**< Good ones until the scale doubles. */
+    int is_spoilt; /**< The processor has found a gradient that is not finite. */
 };
 
 #endif

@@ -86,7 +86,7 @@ static const char *const header_name = "kernels.h";
 
 static struct module_source source_of(const char *code)
 {
-    return (struct module_source){code, &header, &header_name, 1, 90, false};
+    return (struct module_source){code, &header, &header_name, 1, 90, NULL};
 }
 
 static const char good[] = "#include \"kernels.h\"\n"
@@ -124,7 +124,7 @@ START_TEST(a_module_is_compiled_once)
     ck_assert_int_eq(module_image(NULL, &source, true, &again, &n_again, NULL), WEIR_OK);
     ck_assert_uint_eq(n, n_again);
     ck_assert_int_eq(memcmp(image, again, n), 0);
-    bf16.is_bf16 = true;
+    bf16.option = "-DWEIR_GPU_BF16";
     free(again);
     ck_assert_int_eq(module_image(NULL, &bf16, true, &again, &n_again, NULL), WEIR_ERR_NOT_FOUND);
     free(image);
@@ -161,8 +161,10 @@ START_TEST(all_kernels_are_in_the_modules_of_this_program)
     if (!has_nvrtc(&nvrtc)) {
         return;
     }
-    for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
-        struct module_source source = module_source_of_kernels(90, is_bf16 == 1);
+    static const char *const options[] = {NULL, "-DWEIR_GPU_BF16", "-DWEIR_GPU_F16"};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(options); i++) {
+        struct module_source source = module_source_of_kernels(90, options[i]);
         struct weir_error err = {.status = WEIR_OK};
         void *image = NULL;
         size_t n = 0;
@@ -241,12 +243,12 @@ static void must_have_engines_in_all_forms(const struct conv_device *device,
 START_TEST(every_form_of_a_convolution_has_engines)
 {
     static const struct {
-        int n, c, size, k, kernel, stride, pad, dilation;
+        int n, c, size, k, kernel, stride, pad, dilation, groups;
     } cases[] = {
-        {64, 64, 56, 64, 3, 1, 1, 1},   {64, 256, 56, 64, 1, 1, 0, 1},
-        {64, 8, 224, 64, 7, 2, 3, 1},   {64, 256, 56, 512, 1, 2, 0, 1},
-        {64, 128, 28, 128, 3, 2, 1, 1}, {64, 512, 1, 1000, 1, 1, 0, 1},
-        {8, 32, 17, 40, 3, 1, 2, 2},
+        {64, 64, 56, 64, 3, 1, 1, 1, 1},   {64, 256, 56, 64, 1, 1, 0, 1, 1},
+        {64, 8, 224, 64, 7, 2, 3, 1, 1},   {64, 256, 56, 512, 1, 2, 0, 1, 1},
+        {64, 128, 28, 128, 3, 2, 1, 1, 1}, {64, 512, 1, 1000, 1, 1, 0, 1, 1},
+        {8, 32, 17, 40, 3, 1, 2, 2, 1},    {64, 128, 56, 128, 3, 1, 1, 1, 32},
     };
     struct cudnn dnn;
     struct conv_device device;
@@ -271,7 +273,10 @@ START_TEST(every_form_of_a_convolution_has_engines)
             .stride = cases[i].stride,
             .pad_h = cases[i].pad,
             .pad_w = cases[i].pad,
+            .pad_end_h = cases[i].pad,
+            .pad_end_w = cases[i].pad,
             .dilation = cases[i].dilation,
+            .groups = cases[i].groups,
         };
         for (int type = 0; type < GPU_TYPE_COUNT; type++) {
             shape.type = (enum gpu_type)type;

@@ -41,12 +41,12 @@ weir_status cuda_input_forward(const struct op *op, const struct op_tile *tile)
     return CUDA_RUN(op, input_forward, args.n_rows, args);
 }
 
-/* Between f32 and bf16; both kernels are those of bf16. */
+/* Between f32 and halves; both kernels are those of halves. */
 static weir_status cast(const struct op *op, bool is_to_f32, const void *from, void *to, bool adds)
 {
     struct gpu_flat_args args = {.x = from, .out = to, .n = n_elems(op), .adds = adds};
-    return run_flat(op, is_to_f32 ? GPU_KERNEL_cast_to_f32 : GPU_KERNEL_cast_from_f32, GPU_BF16,
-                    &args);
+    return run_flat(op, is_to_f32 ? GPU_KERNEL_cast_to_f32 : GPU_KERNEL_cast_from_f32,
+                    cuda_op_of(op)->context->half, &args);
 }
 
 weir_status cuda_cast_forward(const struct op *op, const struct op_tile *tile)

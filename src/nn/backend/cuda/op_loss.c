@@ -8,6 +8,7 @@ static struct gpu_loss_args loss_args(const struct op *op, const struct op_tile 
                                   .labels = tile->labels,
                                   .dx = tile->dx[0],
                                   .step = state->context->step,
+                                  .scale_of_loss = state->context->scale,
                                   .losses = state->image_losses,
                                   .sum = (struct gpu_loss *)(void *)tile->loss,
                                   .n = op->batch,

@@ -35,7 +35,8 @@ _Static_assert(BACKEND_DECAY_ELEMS == 16, "as kernels/update.cu");
 
 weir_status cuda_update(void *context, const struct backend_update *update)
 {
-    struct gpu *gpu = ((struct cuda_context *)context)->gpu;
+    struct cuda_context *self = context;
+    struct gpu *gpu = self->gpu;
     const struct weir_optimizer_config *config = update->config;
     double lr = update->learning_rate, t = (double)update->step + 1;
     const struct gpu_update_args args = {
@@ -44,6 +45,8 @@ weir_status cuda_update(void *context, const struct backend_update *update)
         .state1 = update->states[0],
         .state2 = update->states[1],
         .is_decayed = update->is_decayed,
+        .scale = self->scale,
+        .is_scaled = update->is_scaled,
         .n = update->n_elems,
         .rule = find_rule(config->name),
         .is_nesterov = config->is_nesterov,
@@ -61,6 +64,8 @@ weir_status cuda_update(void *context, const struct backend_update *update)
         .correction2 = (float)sqrt(1 - pow(config->beta2, t)),
     };
     size_t n_blocks = WEIR_MIN(update->n_elems / GPU_BLOCK + 1, (size_t)UPDATE_BLOCKS);
-    return gpu->ops->launch(gpu, GPU_KERNEL_update, GPU_F32, (uint32_t)n_blocks, 1, &args,
-                            sizeof args);
+    WEIR_TRY(cuda_scale_check(self, update->gradients, update->n_elems));
+    WEIR_TRY(gpu->ops->launch(gpu, GPU_KERNEL_update, GPU_F32, (uint32_t)n_blocks, 1, &args,
+                              sizeof args));
+    return cuda_scale_move(self);
 }

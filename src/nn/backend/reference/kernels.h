@@ -82,12 +82,12 @@ weir_status REF(margin_loss_weight_gradient)(const struct op *op, const struct o
 /** The table of all kernels, by layer_kind. */
 extern const struct op_kernels REF(kernels)[LAYER_KIND_COUNT];
 
-/** Element i of the weights as a convolution or linear multiplies it: rounded in bf16. */
+/** Element i of the weights as a convolution or linear multiplies it: rounded to the op's type. */
 static inline double ref_weight(const struct op *op, size_t i)
 {
     real value = op->params[OP_WEIGHT].value[i];
     return op->type == WEIR_PRECISION_F32 ? (double)value
-                                          : (double)bf16_to_f32(bf16_from_f32((float)value));
+                                          : (double)op_rounded(op->type, (float)value);
 }
 
 /** dx = value, or dx += value if the tile says so. */

@@ -1,5 +1,6 @@
 #include "emulated.h"
 
+#include "base/hash.h"
 #include "nn/backend/op.h"
 
 #include <stdlib.h>
@@ -51,6 +52,16 @@ struct emulated_gpu {
         int lane;
         size_t n_late; /* calls of lane 1 in front of it */
     } marks[GPU_MARKS];
+
+    /* The upload ahead: it runs when it must have. Its memory of the processor is lent until a wait, and
+     * may not change. */
+    struct {
+        void *to;
+        const void *from;
+        size_t size_bytes;
+        bool is_due, is_lent;
+        uint64_t hash;
+    } ahead;
     struct gpu_plan plans[PLANS_MAX];
     size_t n_plans;
 };
@@ -141,12 +152,64 @@ static weir_status copy(struct gpu *gpu, void *to, const void *from, size_t size
     return WEIR_OK;
 }
 
+static void run_ahead(struct emulated_gpu *self)
+{
+    set_access(self, PROT_READ | PROT_WRITE);
+    if (self->ahead.is_due) {
+        memcpy(self->ahead.to, self->ahead.from, self->ahead.size_bytes);
+    }
+    self->ahead.is_due = false;
+    set_access(self, PROT_NONE);
+}
+
+/* @return INTERNAL: the caller has written what a copy was still to read. */
+static weir_status end_loan(struct emulated_gpu *self)
+{
+    bool is_broken = self->ahead.is_lent &&
+                     self->ahead.hash !=
+                         weir_hash_bytes(WEIR_HASH_BEGIN, self->ahead.from, self->ahead.size_bytes);
+    self->ahead.is_lent = false;
+    return is_broken ? WEIR_ERR_INTERNAL : WEIR_OK;
+}
+
+static weir_status emulated_upload_ahead(struct gpu *gpu, void *to, const void *from,
+                                         size_t size_bytes)
+{
+    struct emulated_gpu *self = of(gpu);
+    if (self->is_recording || emulated_has_failed) {
+        return WEIR_ERR_INTERNAL;
+    }
+    run_ahead(self); /* in order */
+    WEIR_TRY(end_loan(self));
+    self->ahead.to = to;
+    self->ahead.from = from;
+    self->ahead.size_bytes = size_bytes;
+    self->ahead.is_due = self->ahead.is_lent = true;
+    self->ahead.hash = weir_hash_bytes(WEIR_HASH_BEGIN, from, size_bytes);
+    return WEIR_OK;
+}
+
+static weir_status emulated_take_ahead(struct gpu *gpu, void *to, const void *from,
+                                       size_t size_bytes)
+{
+    struct emulated_gpu *self = of(gpu);
+    if (self->is_recording || emulated_has_failed) {
+        return WEIR_ERR_INTERNAL;
+    }
+    run_ahead(self);
+    set_access(self, PROT_READ | PROT_WRITE);
+    memcpy(to, from, size_bytes);
+    set_access(self, PROT_NONE);
+    return WEIR_OK;
+}
+
 /* ---- convolutions: plain loops ------------------------------------------------------------------ */
 
 static float get(const struct gpu_conv_shape *s, const void *from, size_t at)
 {
-    return s->type == GPU_BF16 ? bf16_to_f32(((const uint16_t *)from)[at])
-                               : ((const float *)from)[at];
+    return s->type == GPU_BF16  ? bf16_to_f32(((const uint16_t *)from)[at])
+           : s->type == GPU_F16 ? half_to_f32(((const uint16_t *)from)[at])
+                                : ((const float *)from)[at];
 }
 
 static void set(const struct gpu_conv_shape *s, const void *to, size_t at, double value)
@@ -154,6 +217,8 @@ static void set(const struct gpu_conv_shape *s, const void *to, size_t at, doubl
     void *writable = (void *)(uintptr_t)to;
     if (s->type == GPU_BF16) {
         ((uint16_t *)writable)[at] = bf16_from_f32((float)value);
+    } else if (s->type == GPU_F16) {
+        ((uint16_t *)writable)[at] = half_from_f32((float)value);
     } else {
         ((float *)writable)[at] = (float)value;
     }
@@ -171,9 +236,10 @@ static void add_tap(const struct gpu_conv_shape *s, const struct gpu_conv_tensor
     int32_t h = y[1] * s->stride - s->pad_h + r * s->dilation;
     int32_t w = y[2] * s->stride - s->pad_w + q * s->dilation;
     size_t at_y = at4(y[0], y[1], s->out_h, y[2], s->out_w, y[3], s->k);
-    for (int32_t c = 0; h >= 0 && h < s->h && w >= 0 && w < s->w && c < s->c; c++) {
-        size_t at_x = at4(y[0], h, s->h, w, s->w, c, s->c);
-        size_t at_w = at4(y[3], r, s->kernel_h, q, s->kernel_w, c, s->c);
+    int32_t n_c = s->c / s->groups, first_c = y[3] / (s->k / s->groups) * n_c;
+    for (int32_t c = 0; h >= 0 && h < s->h && w >= 0 && w < s->w && c < n_c; c++) {
+        size_t at_x = at4(y[0], h, s->h, w, s->w, first_c + c, s->c);
+        size_t at_w = at4(y[3], r, s->kernel_h, q, s->kernel_w, c, n_c);
         switch (s->direction) {
         case GPU_CONV_FORWARD:
             sums[at_y] += (double)get(s, t->x, at_x) * (double)get(s, t->w, at_w);
@@ -206,7 +272,8 @@ static void convolve(const struct gpu_conv_shape *s, const struct gpu_conv_tenso
 {
     size_t n_x = (size_t)s->n * (size_t)s->h * (size_t)s->w * (size_t)s->c;
     size_t n_y = (size_t)s->n * (size_t)s->out_h * (size_t)s->out_w * (size_t)s->k;
-    size_t n_w = (size_t)s->k * (size_t)s->kernel_h * (size_t)s->kernel_w * (size_t)s->c;
+    size_t n_w =
+        (size_t)s->k * (size_t)s->kernel_h * (size_t)s->kernel_w * (size_t)(s->c / s->groups);
     size_t n = s->direction == GPU_CONV_FORWARD          ? n_y
                : s->direction == GPU_CONV_INPUT_GRADIENT ? n_x
                                                          : n_w;
@@ -233,9 +300,9 @@ static weir_status emulated_plan_conv(struct gpu *gpu, const struct gpu_conv_sha
                                       struct weir_error *err)
 {
     struct emulated_gpu *self = of(gpu);
-    int32_t vec = shape->type == GPU_BF16 ? 8 : 4;
+    int32_t vec = gpu_is_half(shape->type) ? 8 : 4;
     if (shape->c % vec != 0 || shape->k % vec != 0 || self->n_plans == PLANS_MAX ||
-        (shape->adds && shape->type == GPU_BF16)) {
+        (shape->adds && gpu_is_half(shape->type))) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "no such convolution");
     }
     self->plans[self->n_plans].shape = *shape;
@@ -259,8 +326,9 @@ static weir_status bare_plan_conv(struct gpu *gpu, const struct gpu_conv_shape *
 
 static void run_kernel(const struct call *call)
 {
-    const emulated_kernel *table =
-        call->type == GPU_BF16 ? emulated_kernels_bf16 : emulated_kernels_f32;
+    const emulated_kernel *table = call->type == GPU_BF16  ? emulated_kernels_bf16
+                                   : call->type == GPU_F16 ? emulated_kernels_f16
+                                                           : emulated_kernels_f32;
     for (uint32_t y = 0; y < call->grid_y; y++) {
         for (uint32_t x = 0; x < call->grid_x; x++) {
             emulated_place = (struct emulated_place){0, x, y, call->grid_x};
@@ -349,7 +417,8 @@ static weir_status emulated_wait(struct gpu *gpu)
     while (self->n_late_done < self->late.n) {
         compute(self, &self->late.calls[self->n_late_done++]);
     }
-    return WEIR_OK;
+    run_ahead(self);
+    return end_loan(self);
 }
 
 static void emulated_set_lane(struct gpu *gpu, int lane)
@@ -485,6 +554,7 @@ static void emulated_describe(struct gpu *gpu, char *out, size_t size)
         .name = "emulated", .open = (open_fn), .close = emulated_close, .enter = emulated_enter,   \
         .alloc = emulated_alloc, .free = emulated_free, .alloc_pinned = emulated_alloc_pinned,     \
         .free_pinned = emulated_free_pinned, .upload = copy, .download = copy,                     \
+        .upload_ahead = emulated_upload_ahead, .take_ahead = emulated_take_ahead,                  \
         .wait = emulated_wait, .wait_uploads = emulated_wait, .set_lane = emulated_set_lane,       \
         .mark = emulated_mark, .wait_mark = emulated_wait_mark, .launch = emulated_launch,         \
         .plan_conv = (plan_fn), .run_conv = emulated_run_conv,                                     \

@@ -32,5 +32,6 @@ extern _Thread_local struct emulated_place emulated_place;
 typedef void (*emulated_kernel)(const void *args, size_t args_bytes);
 extern const emulated_kernel emulated_kernels_f32[GPU_KERNEL_COUNT];
 extern const emulated_kernel emulated_kernels_bf16[GPU_KERNEL_COUNT];
+extern const emulated_kernel emulated_kernels_f16[GPU_KERNEL_COUNT];
 
 #endif

@@ -38,7 +38,9 @@
 #include "nn/backend/cuda/kernels/norm.cu"
 #include "nn/backend/cuda/kernels/pool.cu"
 #include "nn/backend/cuda/kernels/conv.cu"
+#include "nn/backend/cuda/kernels/depthwise.cu"
 #include "nn/backend/cuda/kernels/loss.cu"
+#include "nn/backend/cuda/kernels/scale.cu"
 #include "nn/backend/cuda/kernels/update.cu"
 // clang-format on
 

@@ -33,7 +33,7 @@
 
 typedef gpu_u64 u64;
 
-#ifdef WEIR_GPU_BF16
+#if defined(WEIR_GPU_BF16) || defined(WEIR_GPU_F16)
 typedef unsigned short elem;
 #define VEC 8
 #else
@@ -48,7 +48,13 @@ struct ALIGNED vec {
 
 INLINE float to_f32(elem value)
 {
-#if !defined(WEIR_GPU_BF16)
+#if defined(WEIR_GPU_F16) && defined(__CUDACC_RTC__)
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value));
+    return result;
+#elif defined(WEIR_GPU_F16)
+    return half_to_f32(value);
+#elif !defined(WEIR_GPU_BF16)
     return value;
 #elif defined(__CUDACC_RTC__)
     return __uint_as_float((unsigned)value << 16);
@@ -59,7 +65,13 @@ INLINE float to_f32(elem value)
 
 INLINE elem from_f32(float value)
 {
-#if !defined(WEIR_GPU_BF16)
+#if defined(WEIR_GPU_F16) && defined(__CUDACC_RTC__)
+    elem result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
+    return result;
+#elif defined(WEIR_GPU_F16)
+    return half_from_f32(value);
+#elif !defined(WEIR_GPU_BF16)
     return value;
 #elif defined(__CUDACC_RTC__)
     elem result;

@@ -5,6 +5,13 @@ INLINE int is_counted(const struct gpu_loss_args *a, unsigned image)
     return a->labels[image] >= 0 && (int)image < a->step->n_images;
 }
 
+/* What the loss's gradient is multiplied by: 1 over the labelled images, and the loss scale. */
+INLINE double gradient_factor(const struct gpu_loss_args *a)
+{
+    double scale = a->scale_of_loss ? (double)a->scale_of_loss->scale : 1;
+    return a->step->inv_n_labelled * scale;
+}
+
 /* The largest of a thread's scores and where it is; -1 if one is NaN, so that NaN never counts as
  * correct. */
 INLINE void find_largest(const float *scores, int n, unsigned thread, float *largest, int *at)
@@ -118,7 +125,7 @@ KERNEL(softmax_loss_backward, struct gpu_loss_args)
         for (int i = (int)THREAD; i < a.n_classes; i += BLOCK_THREADS) {
             double target = rest + (i == label ? 1 - (double)a.smoothing : 0);
             double g = counts ? exp((double)x[i] - (double)best) / total - target : 0;
-            put_f32(&dx[i], g * a.step->inv_n_labelled, a.adds);
+            put_f32(&dx[i], g * gradient_factor(&a), a.adds);
         }
     }
 }
@@ -257,7 +264,7 @@ KERNEL(margin_loss, struct gpu_loss_args)
         for (int k = (int)THREAD; k < a.n_classes; k += BLOCK_THREADS) {
             double p = exp((double)a.scale * (double)scores[k] - log_sum);
             double g = (double)a.scale * (p - (k == label)) * (k == label ? (double)target[1] : 1);
-            scores[k] = counts ? (float)(g * a.step->inv_n_labelled) : 0;
+            scores[k] = counts ? (float)(g * gradient_factor(&a)) : 0;
         }
         if (THREAD == 0) {
             struct gpu_loss loss = {0, 0, 0};

@@ -1,8 +1,9 @@
 /* Gradients to new weights, by the rules of optimizer.h. */
 
-INLINE void update_one(const struct gpu_update_args *a, u64 i)
+/* @param factor  Of the gradient. */
+INLINE void update_one(const struct gpu_update_args *a, u64 i, float factor)
 {
-    float w = a->weights[i], g = a->gradients[i], step;
+    float w = a->weights[i], g = a->gradients[i] * factor, step;
     float decay = a->is_decayed[i / 16] ? a->decay : 0;
     switch (a->rule) {
     case GPU_RULE_SGD:
@@ -46,9 +47,10 @@ KERNEL(update, struct gpu_update_args)
 {
     EACH_THREAD
     {
-        u64 step = (u64)BLOCKS * BLOCK_THREADS;
-        for (u64 i = (u64)BLOCK * BLOCK_THREADS + THREAD; i < a.n; i += step) {
-            update_one(&a, i);
+        float factor = a.is_scaled ? 1 / a.scale->scale : 1;
+        u64 step = (u64)BLOCKS * BLOCK_THREADS, n = a.scale && a.scale->is_spoilt ? 0 : a.n;
+        for (u64 i = (u64)BLOCK * BLOCK_THREADS + THREAD; i < n; i += step) {
+            update_one(&a, i, factor);
         }
     }
 }
