@@ -194,6 +194,8 @@ struct backend_update {
     uint64_t step; /**< From 0. */
 };
 
+struct gpu_probe; /* cuda/gpu.h */
+
 /** A back-end. It is constant and shared by all nets. */
 struct weir_backend {
     const char *name;
@@ -234,6 +236,10 @@ struct weir_backend {
     /** Can `update` do this rule? Queues the update. */
     bool (*has_rule)(const char *name);
     weir_status (*update)(void *context, const struct backend_update *update);
+    /** Queues `to` = or += `from`, n f32 elements. */
+    weir_status (*add)(void *context, float *to, const float *from, size_t n_elems, bool adds);
+    /** gpu_ops.probe of the GPUs that nets lie on. */
+    weir_status (*probe)(int32_t index, struct gpu_probe *out, struct weir_error *err);
     /**
      * Makes op->state for these sizes of tiles (one to three, each > 0) and tells how much scratch
      * the kernels want. Scratch is aligned to 64 bytes. NULL: no op has a state. After a failure

@@ -148,9 +148,11 @@ weir_status cuda_conv_backward(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_weight_gradient(const struct op *op, const struct op_tile *tile);
 weir_status cuda_conv_refresh(const struct op *op, int32_t i_thread, void *scratch);
 
-/* update.c: weir_backend.has_rule and .update. */
+/* update.c: weir_backend.has_rule, .update and .add. */
 bool cuda_has_rule(const char *name);
 weir_status cuda_update(void *context, const struct backend_update *update);
+/** weir_backend.add. */
+weir_status cuda_add(void *context, float *to, const float *from, size_t n_elems, bool adds);
 
 /* op_loss.c */
 weir_status cuda_softmax_loss_forward(const struct op *op, const struct op_tile *tile);
