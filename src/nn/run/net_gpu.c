@@ -135,8 +135,8 @@ weir_status net_gpu_run_program(struct weir_net *net, const struct program *prog
         weir_status waited = join(net, i);
         status = status == WEIR_OK ? waited : status;
     }
-    weir_status joined = net->on_gpu.group.is_open ? gpu->ops->join_group(gpu) : WEIR_OK;
-    return status == WEIR_OK ? joined : status;
+    weir_status summed = net->on_gpu.group.is_open ? gpu->ops->join_group(gpu) : WEIR_OK;
+    return status == WEIR_OK ? summed : status;
 }
 
 /* ---- recorded programs ------------------------------------------------------------------------ */

@@ -29,13 +29,16 @@ typedef struct CUgraphExec_st *cu_graph_exec;
 #define CUDA_CONSTANTS(X)                                                                          \
     X(CUDA_SUCCESS, 0)                                                                             \
     X(CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                 \
-    X(CUDA_ERROR_NOT_READY, 600)                                                                   \
+    X(CUDA_ERROR_NOT_READY, 600) /* NVIDIA's word, an old word here */                             \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                   \
     X(CU_EVENT_DEFAULT, 0)                                                                         \
     X(CU_EVENT_DISABLE_TIMING, 2)                                                                  \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                                           \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                            \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
+
+/** The queue is not done yet. */
+#define CUDA_IS_BUSY CUDA_ERROR_NOT_READY /* NVIDIA's word, an old word here */
 
 /* X(member, symbol, arguments): all return cu_result. */
 #define CUDA_FUNCTIONS(X)                                                                          \

@@ -59,8 +59,8 @@ static weir_status explain(const struct cuda_gpu *gpu, nccl_result result, const
 }
 
 /* Waits until a call that may go on behind the scenes has done its part. */
-static weir_status settle(const struct cuda_gpu *gpu, nccl_result result, const char *call,
-                          struct weir_error *err)
+static weir_status wait_call(const struct cuda_gpu *gpu, nccl_result result, const char *call,
+                             struct weir_error *err)
 {
     struct poll poll = poll_begin(gpu);
     while (result == ncclInProgress) {
@@ -166,7 +166,7 @@ static weir_status meet(struct cuda_gpu *gpu, struct weir_error *err)
     if (gpu->comm == NULL) {
         return explain(gpu, result, "ncclCommInitRankConfig", err);
     }
-    return settle(gpu, result, "ncclCommInitRankConfig", err);
+    return wait_call(gpu, result, "ncclCommInitRankConfig", err);
 }
 
 weir_status cuda_open_group(struct gpu *base, const struct gpu_group *group, struct weir_error *err)
@@ -223,7 +223,7 @@ weir_status cuda_all_reduce(struct gpu *base, float *at, size_t n_elems)
     gpu->has_queued = true;
     nccl_result result =
         gpu->nccl.all_reduce(at, at, n_elems, ncclFloat32, ncclSum, gpu->comm, gpu->group_stream);
-    weir_status status = settle(gpu, result, "ncclAllReduce", &err);
+    weir_status status = wait_call(gpu, result, "ncclAllReduce", &err);
     if (status != WEIR_OK) {
         base->group_failure = err; /* the group is given up by the next wait */
     }
@@ -253,7 +253,7 @@ static weir_status look(const struct cuda_gpu *gpu, bool *out_is_done)
     *out_is_done = true;
     for (size_t i = 0; i < WEIR_ARRAY_LEN(streams); i++) {
         cu_result result = gpu->cu.stream_query(streams[i]);
-        if (result == CUDA_ERROR_NOT_READY) {
+        if (result == CUDA_IS_BUSY) {
             *out_is_done = false;
         } else {
             WEIR_TRY(cuda_check(gpu, result, "cuStreamQuery"));

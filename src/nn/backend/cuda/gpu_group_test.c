@@ -70,7 +70,7 @@ static cu_result query_stream(cu_stream stream)
 {
     (void)stream;
     n_queries++;
-    return is_busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    return is_busy ? CUDA_IS_BUSY : CUDA_SUCCESS;
 }
 
 /* It would wait for ever for what a group has not given up. */
