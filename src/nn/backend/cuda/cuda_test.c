@@ -5,10 +5,11 @@
  * Tolerances are those of compare_test.c; in bf16, where every tensor is rounded, and in TF32, losses
  * are compared along a training.
  */
+#include "cuda_test.h"
+
 #include "emulated/emulated.h"
 #include "nn/backend/compare_nets.h"
 #include "nn/net_file.h"
-#include "nn/net_group.h"
 #include "nn/optimizer.h"
 
 #include <unistd.h>
@@ -30,10 +31,7 @@ static weir_status open_bare(const struct weir_net_config *config, int32_t n_thr
     return cuda_open_on(&gpu_emulated_bare_ops, config, out, err);
 }
 
-/* The GPUs that tests go through: two emulated ones, and a real one. */
-#define N_GPUS 3
-
-static struct weir_backend gpus[N_GPUS];
+struct weir_backend gpus[N_GPUS];
 static bool has_real;
 
 static struct weir_graph *probe_graph(void)
@@ -68,7 +66,7 @@ static void find_gpus(void)
     }
 }
 
-static int n_gpus(void)
+int n_gpus(void)
 {
     return has_real ? N_GPUS : N_GPUS - 1;
 }
@@ -525,173 +523,11 @@ START_TEST(a_batch_is_kept_until_a_new_one_comes)
 
 END_TEST
 
-/* ---- groups (run/net_group_test.c has those of several ranks) ----------------------------------------- */
-
-#define GROUP_STEPS 4 /* the first is not recorded */
-
-/* @return false on a real GPU without NCCL. */
-static bool can_be_in_group(int i_gpu)
+int main(int argc, char **argv)
 {
-    const struct weir_net_config config = {.batch = 1, .backend = &weir_cuda_backend};
-    struct weir_net_gpu gpu;
-    struct weir_error err = {0};
-    if (i_gpu < N_GPUS - 1) {
-        return true;
+    if (argc > 1) {
+        return cuda_rank_main(argc, argv);
     }
-    weir_status status = weir_net_gpu_find(&config, &gpu, &err);
-    printf("NCCL: %s\n", status == WEIR_OK ? gpu.place : err.message);
-    ck_assert(status == WEIR_OK || status == WEIR_ERR_UNSUPPORTED);
-    return status == WEIR_OK;
-}
-
-static weir_status enter_group(struct weir_net *net, int size, weir_status (*check)(void *context),
-                               struct weir_error *err)
-{
-    struct weir_net_group group = {.size = size, .timeout_ms = 2000, .check = check};
-    if (size == 1) {
-        group.timeout_ms = 60000;
-        group.accumulates = true;
-    }
-    ck_assert_int_eq(weir_net_group_make_id(net, &group.id, err), WEIR_OK);
-    WEIR_TRY(weir_net_group_open(net, &group, err));
-    weir_net_set_bucket_bytes(net, 1024);
-    return WEIR_OK;
-}
-
-/* The weights after some steps from `from`, of one run or of two of the same batch. */
-static void train_from(struct weir_net *net, const float *from, int n_runs, float *out)
-{
-    size_t n;
-    struct weir_step_result result;
-    struct weir_optimizer *optimizer = make_optimizer("sgd", net);
-    float *weights = weir_net_weights(net, &n);
-    memcpy(weights, from, n * sizeof *weights);
-    weir_net_weights_changed(net);
-    for (uint64_t step = 0; step < GROUP_STEPS; step++) {
-        for (int run = 0; run < n_runs; run++) {
-            weir_net_group_set_run(net, run == 0, run == n_runs - 1);
-            ck_assert_int_eq(weir_net_step(net, step, NULL, NULL, &result), WEIR_OK);
-        }
-        weir_optimizer_update_net(optimizer, net, NULL, 0.05, step);
-    }
-    memcpy(out, weir_net_weights(net, NULL), n * sizeof *out);
-    weir_optimizer_destroy(optimizer);
-}
-
-/* One net, whose convolutions are planned once: without a group, twice, to see whether the library gives
- * the same bits at all; in a group of one; and after it. */
-static void compare_with_group(const struct weir_graph *graph, int i_gpu,
-                               enum weir_precision precision)
-{
-    struct weir_net_config config = {
-        .batch = 6, .is_training = true, .precision = precision, .backend = &gpus[i_gpu]};
-    struct weir_net *net = make_net(graph, config);
-    struct weir_error err = {0};
-    size_t n;
-    const float *weights = weir_net_weights(net, &n);
-    float *all = calloc(6 * n, sizeof *all), *first = all + n,
-          *got[] = {all + 2 * n, all + 3 * n, all + 4 * n, all + 5 * n};
-    memcpy(all, weights, n * sizeof *all);
-    train_from(net, all, 1, first);
-    train_from(net, all, 1, got[0]);
-    bool is_same = memcmp(first, got[0], n * sizeof *first) == 0;
-    weir_status status = enter_group(net, 1, NULL, &err);
-    ck_assert_msg(status == WEIR_OK, "%s", err.message);
-    train_from(net, all, 1, got[1]);
-    train_from(net, all, 1, got[2]); /* all of it recorded */
-    weir_net_group_close(net);
-    train_from(net, all, 1, got[3]);
-    for (int i = 0; i < 4; i++) {
-        double d = distance(first, got[i], n, 1e-6);
-        ck_assert_msg(is_same ? memcmp(first, got[i], n * sizeof *first) == 0 : d < 1e-3,
-                      "GPU %d, %s, %d: differs by %g", i_gpu, weir_precision_text(precision), i, d);
-    }
-    printf("GPU %d, %s: a group of one has %s\n", i_gpu, weir_precision_text(precision),
-           is_same ? "the same bits" : "the same numbers; the library has others in each run");
-    free(all);
-    weir_net_destroy(net);
-}
-
-START_TEST(a_group_of_one_changes_nothing)
-{
-    struct weir_graph *graph = small_graph();
-    for (int i = 0; i < n_gpus(); i++) {
-        for (int p = 0; p < 3 && can_be_in_group(i); p++) {
-            compare_with_group(graph, i, (enum weir_precision)p);
-        }
-    }
-    weir_graph_destroy(graph);
-}
-
-END_TEST
-
-/* The same batch twice is twice its gradients, whose rounding is none. */
-START_TEST(runs_of_a_step_are_added_up_on_the_gpu)
-{
-    struct weir_graph *graph = small_graph();
-    for (int i = 0; i < n_gpus(); i++) {
-        struct weir_net_config config = {.batch = 6, .is_training = true, .backend = &gpus[i]};
-        struct weir_step_result result;
-        size_t n;
-        if (!can_be_in_group(i)) {
-            continue;
-        }
-        struct weir_net *net = make_net(graph, config);
-        ck_assert_int_eq(enter_group(net, 1, NULL, NULL), WEIR_OK);
-        ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, &result), WEIR_OK);
-        const float *gradients = weir_net_gradients(net, &n);
-        float *once = calloc(n, sizeof *once);
-        for (size_t k = 0; k < n; k++) {
-            once[k] = 3 * gradients[k];
-        }
-        for (int step = 0; step < 3; step++) {
-            for (int run = 0; run < 3; run++) {
-                weir_net_group_set_run(net, run == 0, run == 2);
-                ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, &result), WEIR_OK);
-            }
-            ck_assert_double_lt(distance(once, weir_net_gradients(net, NULL), n, 1e-6), TOLERANCE);
-        }
-        free(once);
-        weir_net_destroy(net);
-    }
-    weir_graph_destroy(graph);
-}
-
-END_TEST
-
-static weir_status one_is_lost(void *context)
-{
-    (void)context;
-    return WEIR_ERR_PEER;
-}
-
-/* A second rank never comes. */
-START_TEST(a_group_that_is_not_complete_is_given_up)
-{
-    struct weir_graph *graph = small_graph();
-    for (int i = 0; i < n_gpus(); i++) {
-        struct weir_net_config config = {.batch = 6, .is_training = true, .backend = &gpus[i]};
-        struct weir_step_result result;
-        struct weir_error err = {0};
-        if (!can_be_in_group(i)) {
-            continue;
-        }
-        struct weir_net *net = make_net(graph, config);
-        ck_assert_int_eq(enter_group(net, 2, NULL, &err), WEIR_ERR_TIMEOUT);
-        printf("GPU %d: %s\n", i, err.message);
-        ck_assert_int_eq(enter_group(net, 2, one_is_lost, &err), WEIR_ERR_PEER);
-        ck_assert_int_eq(weir_net_step(net, 0, NULL, NULL, &result), WEIR_OK);
-        ck_assert_int_eq(enter_group(net, 1, NULL, &err), WEIR_OK);
-        ck_assert_int_eq(weir_net_step(net, 1, NULL, NULL, &result), WEIR_OK);
-        weir_net_destroy(net);
-    }
-    weir_graph_destroy(graph);
-}
-
-END_TEST
-
-int main(void)
-{
     find_gpus();
     const TTest *const tests[] = {convolutions_of_odd_shapes,
                                   first_layers,
@@ -703,9 +539,8 @@ int main(void)
                                   gradients_reach_the_caller,
                                   pending_weights_are_fetched_before_a_step,
                                   weights_of_a_failed_gpu_are_not_saved,
-                                  a_batch_is_kept_until_a_new_one_comes,
-                                  a_group_of_one_changes_nothing,
-                                  runs_of_a_step_are_added_up_on_the_gpu,
-                                  a_group_that_is_not_complete_is_given_up};
-    return weir_test_run(weir_test_suite("cuda", tests, WEIR_ARRAY_LEN(tests)));
+                                  a_batch_is_kept_until_a_new_one_comes};
+    Suite *suite = weir_test_suite("cuda", tests, WEIR_ARRAY_LEN(tests));
+    suite_add_tcase(suite, cuda_group_cases());
+    return weir_test_run(suite);
 }
