@@ -60,6 +60,7 @@ enum net_record {
     NET_INFERENCE,
     NET_INFERENCE_WITH_LOSS,
     NET_REFRESH,
+    NET_TRAINING_PART,         /**< In a group: of a step's runs one that is not the last. */
     NET_TRAINING_SUMMED,       /**< Gradients are summed over the group. */
     NET_TRAINING_ADDED_SUMMED, /**< Those of earlier runs are added before. */
     NET_RECORDS

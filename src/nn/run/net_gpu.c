@@ -139,6 +139,8 @@ weir_status net_gpu_run_program(struct weir_net *net, const struct program *prog
     return status == WEIR_OK ? summed : status;
 }
 
+_Static_assert(NET_RECORDS <= GPU_RECORDS, "each has a slot");
+
 /* ---- recorded programs ------------------------------------------------------------------------ */
 
 static weir_status record(struct weir_net *net, enum net_record slot, const struct program *program)

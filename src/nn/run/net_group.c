@@ -147,7 +147,7 @@ weir_status net_group_run(struct weir_net *net)
     if (!own->sums.base) {
         return WEIR_ERR_INVALID; /* it was opened for steps of one run */
     }
-    WEIR_TRY(net_gpu_run_recorded(net, NET_TRAINING, &net->training));
+    WEIR_TRY(net_gpu_run_recorded(net, NET_TRAINING_PART, &net->training));
     return net->backend->add(net->backend_context, (float *)(void *)own->sums.base,
                              net->op_gradients, net->gradient_bytes / sizeof(float),
                              !own->is_first_run);

@@ -197,7 +197,7 @@ struct gpu_ops {
     void (*describe)(struct gpu *gpu, char *out, size_t size);
 };
 
-#define GPU_RECORDS 6
+#define GPU_RECORDS 7
 #define GPU_LANES   2
 #define GPU_MARKS   5
 
