@@ -401,10 +401,7 @@ static weir_status gpu_download(struct gpu *base, void *to, const void *from, si
 static weir_status gpu_wait(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
-    weir_status status = WEIR_OK;
-    if (gpu->comm != NULL) {
-        return cuda_wait_group(gpu);
-    }
+    weir_status status = gpu->comm != NULL ? cuda_wait_group(gpu) : WEIR_OK;
     for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
         status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
     }

@@ -79,7 +79,7 @@ static cu_result wait_stream(cu_stream stream)
     int *n_open =
         dlsym(dlopen(FAKE_NCCL_FOLDER "/libnccl.so.2", RTLD_NOW | RTLD_NOLOAD), "fake_nccl_n_open");
     (void)stream;
-    ck_assert_int_eq(*n_open, 0);
+    ck_assert(!is_busy || *n_open == 0);
     return CUDA_SUCCESS;
 }
 

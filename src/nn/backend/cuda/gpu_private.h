@@ -79,7 +79,7 @@ weir_status cuda_open_group(struct gpu *gpu, const struct gpu_group *group, stru
 void cuda_close_group(struct gpu *gpu);
 weir_status cuda_all_reduce(struct gpu *gpu, float *at, size_t n_elems);
 weir_status cuda_join_group(struct gpu *gpu);
-/** `wait` while a group is open. */
+/** First in `wait` while a group is open: the lanes and the group's are done when it succeeds. */
 weir_status cuda_wait_group(struct cuda_gpu *gpu);
 
 /** The functions of the table that gpu_conv.c implements. */
