@@ -57,7 +57,7 @@ struct weir_train_group {
 
 /** The exchange of gradients and weights. */
 struct weir_train_exchange {
-    char *way; /**< "auto", "nccl", "memory". */
+    char *strategy; /**< "auto", "nccl", "memory". */
     char *transport, *all_reduce_spec, *tuning, *wire;
     int64_t staleness;
     bool shard_update;

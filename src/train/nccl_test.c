@@ -57,11 +57,11 @@ static void note_step(void *context, const struct weir_train_step *step)
 
 static const struct weir_train_hooks hooks = {.on_step = note_step};
 
-static struct weir_train_config config_of(int n_workers, const char *way, int n_epochs)
+static struct weir_train_config config_of(int n_workers, const char *strategy, int n_epochs)
 {
     struct weir_train_config config = fixture_config(n_workers, 0, n_epochs);
     config.model.backend = "cuda";
-    config.exchange.way = (char *)way;
+    config.exchange.strategy = (char *)strategy;
     config.checkpoint.every_s = 1000;
     return config;
 }
@@ -128,7 +128,7 @@ START_TEST(gpus_that_sum_gradients_have_the_weights_of_an_exchange_through_memor
             fixture_write_model(models[m].norm, models[m].dropout);
             struct weir_train_config config = config_of(workers, "memory", 2);
             const float *by_memory = train(&config, &n);
-            config.exchange.way = "nccl";
+            config.exchange.strategy = "nccl";
             must_be_near(by_memory, train(&config, &n), n, models[m].name);
         }
     }
@@ -154,7 +154,7 @@ START_TEST(options_of_a_step_hold_for_gpus_that_sum_gradients)
         config.optimizer.average_decay = cases[i].average_decay;
         config.loop.micro_batches = cases[i].micro_batches;
         const float *by_memory = train(&config, &n);
-        config.exchange.way = "nccl";
+        config.exchange.strategy = "nccl";
         must_be_near(by_memory, train(&config, &n), n, cases[i].optimizer);
     }
 }
@@ -259,13 +259,13 @@ static const char *log_of(const struct weir_train_config *config)
 static void must_do_without(struct weir_train_config *config, const char *reason)
 {
     size_t n = 0;
-    config->exchange.way = "memory";
+    config->exchange.strategy = "memory";
     const float *by_memory = train(config, &n);
-    config->exchange.way = "auto";
+    config->exchange.strategy = "auto";
     const char *log = log_of(config);
     ck_assert_msg(strstr(log, "gradients_pass_memory") && strstr(log, reason), "%s", log);
     ck_assert_mem_eq(by_memory, fixture_weights(&n), n * sizeof *by_memory);
-    config->exchange.way = "nccl";
+    config->exchange.strategy = "nccl";
     fixture_clear();
     ck_assert_int_eq(weir_train_launch(config, &hooks, &fixture.err), WEIR_ERR_UNSUPPORTED);
     ck_assert_msg(strstr(fixture.err.message, "exchange: nccl: ") != NULL &&

@@ -24,7 +24,7 @@ struct member {
 
 static const char *word_of(const struct worker *worker)
 {
-    const char *word = worker->task->config->exchange.way;
+    const char *word = worker->task->config->exchange.strategy;
     return word != NULL ? word : "auto";
 }
 
@@ -52,7 +52,7 @@ static void describe(const struct worker *worker, struct member *out)
 }
 
 /** Can these be a group? Pure. @return UNSUPPORTED with the reason. */
-static weir_status judge(const struct member *members, int n, struct weir_error *out_reason)
+static weir_status check_members(const struct member *members, int n, struct weir_error *out_reason)
 {
     for (int i = 0; i < n; i++) {
         if (!members[i].can) {
@@ -109,14 +109,14 @@ weir_status exchange_nccl_compare(struct worker *worker, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory to compare the workers' GPUs");
     }
     weir_status told = tell_all(worker, members);
-    weir_status judged =
-        told == WEIR_OK ? judge(members, worker->n_workers, &reason) : WEIR_ERR_PEER;
+    weir_status checked =
+        told == WEIR_OK ? check_members(members, worker->n_workers, &reason) : WEIR_ERR_PEER;
     free(members);
     if (told != WEIR_OK) {
         return worker_comm_error(worker, told, err);
     }
-    worker->exchange.is_on_gpus = judged == WEIR_OK;
-    return judged == WEIR_OK ? WEIR_OK : do_without(worker, &reason, err);
+    worker->exchange.is_on_gpus = checked == WEIR_OK;
+    return checked == WEIR_OK ? WEIR_OK : do_without(worker, &reason, err);
 }
 
 /* ---- when they are made --------------------------------------------------------------------- */
