@@ -64,6 +64,7 @@ const struct weir_option weir_training_table[] = {
     OPT_FLAGS(WEIR_OPTION_INTERNAL | WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, group.rendezvous, "rendezvous", TEXT, NULL,       0, 0, "URL", "Where the ranks meet: file:///DIR or tcp://HOST:PORT"),
     OPT_FLAGS(WEIR_OPTION_INTERNAL, group.secret, "secret", TEXT, NULL,       0, 0, "TEXT", "What the ranks prove to each other that they know"),
     OPT_WORDS(WEIR_WORDS("auto", "shm", "tcp", "ucx", "rc", "dc"), 0, exchange.transport, "transport", TEXT, "auto",     0, 0, "NAME", "auto, shm (one host), tcp, ucx, or of UCX only rc or dc"),
+    OPT_WORDS(WEIR_WORDS("auto", "nccl", "memory"), 0, exchange.strategy, "exchange", TEXT, "auto",     0, 0, "NAME", "How workers with GPUs exchange gradients: nccl (from GPU to GPU), memory (the processor's), or auto: nccl where it can be"),
     OPT(exchange.all_reduce_spec, "all-reduce-spec",    TEXT, "auto",     0, 0, "SPEC", "How gradients are summed between hosts: auto, flat, direct, ring, halving, tree, or by size: flat:8K:ring"),
     OPT_FLAGS(WEIR_OPTION_PATH, exchange.tuning, "tuning", TEXT, NULL,       0, 0, "FILE", "What auto chooses by: written by weir bench allreduce --tune"),
     OPT_WORDS(WEIR_WORDS("f32", "bf16", "fp16"), 0, exchange.wire, "wire", TEXT, "f32",      0, 0, "TYPE", "What gradients, and weights of parameter servers, are sent as between hosts: f32, bf16 or fp16"),
@@ -184,6 +185,25 @@ static weir_status check_shards(const struct weir_train_config *config, struct w
     return WEIR_OK;
 }
 
+static weir_status check_exchange(const struct weir_train_config *config, struct weir_error *err)
+{
+    if (config->exchange.strategy == NULL || strcmp(config->exchange.strategy, "nccl") != 0) {
+        return WEIR_OK;
+    }
+    if (strcmp(config->model.backend, "cuda") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "exchange: nccl is for workers with GPUs: it needs backend cuda, not "
+                              "%s",
+                              config->model.backend);
+    }
+    if (config->exchange.shard_update || config->group.parameter_servers > 0) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                              "exchange: with nccl every worker updates all weights; leave out %s",
+                              config->exchange.shard_update ? "shard_update" : "parameter_servers");
+    }
+    return WEIR_OK;
+}
+
 static weir_status check_keep(const struct weir_train_config *config, struct weir_error *err)
 {
     if (strcmp(config->checkpoint.keep, "best") == 0 && config->data.validation == NULL) {
@@ -227,7 +247,8 @@ static weir_status check_group(const struct weir_train_config *config, struct we
                               "staleness: only parameter servers let workers be apart");
     }
     WEIR_TRY(check_elastic(config, err));
-    return check_shards(config, err);
+    WEIR_TRY(check_shards(config, err));
+    return check_exchange(config, err);
 }
 
 weir_status weir_training_check(const struct weir_train_config *config, struct weir_error *err)

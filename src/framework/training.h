@@ -57,6 +57,7 @@ struct weir_train_group {
 
 /** The exchange of gradients and weights. */
 struct weir_train_exchange {
+    char *strategy; /**< "auto", "nccl", "memory". */
     char *transport, *all_reduce_spec, *tuning, *wire;
     int64_t staleness;
     bool shard_update;
@@ -97,7 +98,7 @@ struct weir_train_config {
 };
 
 /** The table, for reading, help and the manual; INTERNAL options of a job the server sets. */
-#define WEIR_TRAINING_N_OPTIONS 67
+#define WEIR_TRAINING_N_OPTIONS 68
 extern const struct weir_option weir_training_table[WEIR_TRAINING_N_OPTIONS];
 const struct weir_option *weir_training_options(size_t *out_n);
 

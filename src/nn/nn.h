@@ -513,6 +513,9 @@ size_t weir_net_n_trainable_elems(const struct weir_net *net);
  *  Without it the next step or forward mixes old and new weights. */
 void weir_net_weights_changed(struct weir_net *net);
 
+/** The same if running statistics alone were written, as the last step or weir_net_weights gave them. */
+void weir_net_statistics_changed(struct weir_net *net);
+
 /** Writes new values for weights [first_elem, first_elem + n_elems) from the gradients there. */
 typedef void (*weir_net_update_fn)(void *context, size_t first_elem, size_t n_elems);
 

@@ -28,7 +28,8 @@ bool worker_can_regroup(const struct worker *worker, weir_status status)
     return train_is_elastic(worker->task->config) && worker->comm != NULL &&
            !worker->updates_in_backward &&
            (status == WEIR_ERR_PEER || status == WEIR_ERR_TIMEOUT) &&
-           weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK;
+           (weir_comm_failure(worker->comm, NULL, NULL) != WEIR_OK ||
+            worker->exchange.gpu_failure.status != WEIR_OK);
 }
 
 /* ---- one group's end ------------------------------------------------------------------------ */

@@ -1,4 +1,5 @@
 #include "train/exchange/fused.h"
+#include "train/exchange/nccl.h"
 #include "train/report.h"
 #include "train/tensorboard.h"
 #include "train/worker.h"
@@ -36,7 +37,7 @@ static bool can_be_joint(const struct worker *worker)
            weir_ps_sees_workers(worker->comm);
 }
 
-weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
+static weir_status plan_net(struct worker *worker, struct weir_error *err)
 {
     const struct train_task *task = worker->task;
     struct comm_memory source = {.comm = worker->comm};
@@ -46,13 +47,14 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     const bool has_runs = task->config->loop.micro_batches > 1;
     worker->updates_in_backward = train_updates_in_backward(task, worker->n_workers);
     config.updates_in_backward = worker->updates_in_backward;
-    /* Alone, a GPU keeps its gradients and updates from them. */
+    /* Alone, or where GPUs sum them, a GPU keeps its gradients and updates from them. */
     const bool is_alone_on_gpu = worker->n_workers == 1 && weir_backend_is_on_gpu(config.backend) &&
                                  !has_runs && task->config->group.parameter_servers == 0;
-    if (!has_runs && !worker->updates_in_backward && !is_alone_on_gpu) {
+    const bool keeps_gradients = is_alone_on_gpu || worker->exchange.is_on_gpus;
+    if (!has_runs && !worker->updates_in_backward && !keeps_gradients) {
         config.alloc_gradients = alloc_shared;
     }
-    worker->exchange.is_joint = can_be_joint(worker);
+    worker->exchange.is_joint = !worker->exchange.is_on_gpus && can_be_joint(worker);
     if (worker->exchange.is_joint) {
         config.alloc_weights = alloc_shared;
     }
@@ -66,9 +68,9 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     size_t n_weights = 0;
     float *weights = weir_net_weights(worker->net, &n_weights);
     worker->n_gradients = weir_net_n_trainable_elems(worker->net);
-    worker->gradients = is_alone_on_gpu ? NULL : weir_net_gradients(worker->net, NULL);
+    worker->gradients = keeps_gradients ? NULL : weir_net_gradients(worker->net, NULL);
     worker->run_gradients = NULL;
-    if (has_runs) {
+    if (has_runs && !keeps_gradients) {
         worker->run_gradients = worker->gradients;
         worker->gradients = alloc_shared(&source, worker->n_gradients * sizeof(float));
         if (source.status != WEIR_OK) {
@@ -78,6 +80,22 @@ weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
     worker->statistics = weights + worker->n_gradients;
     worker->n_statistics = n_weights - worker->n_gradients;
     return WEIR_OK;
+}
+
+weir_status worker_plan_net(struct worker *worker, struct weir_error *err)
+{
+    WEIR_TRY(exchange_nccl_compare(worker, err));
+    weir_status status = plan_net(worker, err);
+    if (!worker->exchange.is_on_gpus) {
+        return status;
+    }
+    WEIR_TRY(exchange_nccl_open(worker, status, err));
+    if (worker->exchange.is_on_gpus) {
+        return WEIR_OK;
+    }
+    weir_net_destroy(worker->net);
+    worker->net = NULL;
+    return plan_net(worker, err);
 }
 
 weir_status worker_make_state(struct worker *worker, struct weir_error *err)

@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "nn/net_group.h"
 #include "train/exchange/fused.h"
 #include "train/worker.h"
 
@@ -11,6 +12,10 @@ weir_status worker_comm_error(const struct worker *worker, weir_status status,
     weir_status failure = weir_comm_failure(worker->comm, NULL, err);
     if (failure != WEIR_OK) {
         return failure;
+    }
+    if (worker->exchange.gpu_failure.status != WEIR_OK) {
+        return weir_error_set(err, worker->exchange.gpu_failure.status, "%s",
+                              worker->exchange.gpu_failure.message);
     }
     return weir_error_set(err, status, "worker %d: exchange with the others: %s", worker->rank,
                           weir_status_text(status));
@@ -65,6 +70,9 @@ static weir_status run(struct worker *worker, const struct weir_batch *batch, ui
     worker->is_first_run = first == 0;
     worker->is_last_run = first + size >= batch->n_slots;
     weir_net_set_first_image(worker->net, worker->first_image + first);
+    if (worker->exchange.is_on_gpus) {
+        weir_net_group_set_run(worker->net, worker->is_first_run, worker->is_last_run);
+    }
     if (worker->updates_in_backward) {
         struct train_fused_update update = worker_exchange_fused_update(worker);
         WEIR_TRY(weir_net_step_and_update(worker->net, worker->state.step, train_fused_apply,
@@ -102,9 +110,11 @@ static weir_status compute(struct worker *worker, const struct weir_batch *batch
     note_part(worker, "forward and backward", begin_ns);
     weir_status post_failure = atomic_load(&worker->post_status);
     begin_ns = weir_mono_ns();
+    worker->exchange.run_status = status;
     weir_status waited = worker_exchange_wait(worker);
     note_part(worker, "wait for gradients", begin_ns);
-    if (status != WEIR_OK && weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK) {
+    if (status != WEIR_OK && worker->exchange.gpu_failure.status == WEIR_OK &&
+        weir_comm_failure(worker->comm, NULL, NULL) == WEIR_OK) {
         return weir_error_set(err, status, "step %llu: %s", (unsigned long long)worker->state.step,
                               weir_status_text(status));
     }

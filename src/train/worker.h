@@ -53,6 +53,12 @@ struct worker_exchange {
     size_t n_shared;       /**< Elements of the step in buckets, with a global norm. */
     bool has_begun;        /**< Parameter servers: they know of the step. */
     uint64_t pending_step; /**< The step of the pending weights, if any are. */
+
+    /* exchange/nccl.c */
+    bool is_on_gpus;               /**< Gradients stay on the workers' GPUs, which sum them. */
+    bool avoids_gpus;              /**< That has failed, while all workers lived. */
+    weir_status run_status;        /**< How the step's runs went, for `wait`. */
+    struct weir_error gpu_failure; /**< Of this group; OK: none. */
 };
 
 /** The next batch, taken and copied to a GPU while a step computes. */
@@ -112,7 +118,7 @@ struct worker {
     uint32_t first_image;     /**< Index of this worker's share in the batch. */
     bool updates_in_backward; /**< The weights are new when the backward pass is over
                                    (exchange/fused.h); no gradients are kept. */
-    float *gradients;         /**< Of the step; NULL: one worker's, on its GPU. */
+    float *gradients;         /**< Of the step; NULL: they stay on the GPU. */
     float *run_gradients;     /**< Of one of its several runs, the net's; NULL: one run. */
     float *statistics;        /**< Running statistics, in the net's weights. */
     size_t n_gradients, n_statistics;

@@ -200,6 +200,8 @@ struct backend_update {
     uint64_t step; /**< From 0. */
 };
 
+struct gpu_probe; /* cuda/gpu.h */
+
 /** A back-end. It is constant and shared by all nets. */
 struct weir_backend {
     const char *name;
@@ -241,6 +243,10 @@ struct weir_backend {
     /** Can `update` do this rule? Queues the update. */
     bool (*has_rule)(const char *name);
     weir_status (*update)(void *context, const struct backend_update *update);
+    /** Queues `to` = or += `from`, n f32 elements. */
+    weir_status (*add)(void *context, float *to, const float *from, size_t n_elems, bool adds);
+    /** gpu_ops.probe of the GPUs that nets lie on. */
+    weir_status (*probe)(int32_t index, struct gpu_probe *out, struct weir_error *err);
     /* The loss scale, of a net that trains in fp16 (weir_loss_scale): its rule is kept by `update`. */
     /** Queues the division of n gradients by the scale, for somebody else than `update`. */
     weir_status (*unscale)(void *context, float *gradients, size_t n_elems);

@@ -8,6 +8,7 @@
  *   gradient_buckets.c   reports complete gradient buckets in slab order
  *   lazy_weights.c       fetches pending weights layer by layer
  *   net_gpu.c            what differs where tensors lie on a GPU
+ *   net_group.c          gradients summed over several GPUs (net_group.h)
  */
 #ifndef WEIR_NN_NET_H
 #define WEIR_NN_NET_H
@@ -54,7 +55,26 @@ struct net_io {
 };
 
 /** Programs that are recorded on a GPU. */
-enum net_record { NET_TRAINING, NET_INFERENCE, NET_INFERENCE_WITH_LOSS, NET_REFRESH, NET_RECORDS };
+enum net_record {
+    NET_TRAINING,
+    NET_INFERENCE,
+    NET_INFERENCE_WITH_LOSS,
+    NET_REFRESH,
+    NET_TRAINING_PART,         /**< In a group: of a step's runs one that is not the last. */
+    NET_TRAINING_SUMMED,       /**< Gradients are summed over the group. */
+    NET_TRAINING_ADDED_SUMMED, /**< Those of earlier runs are added before. */
+    NET_RECORDS
+};
+
+/** A net's part in a group of GPUs that sum gradients. */
+struct net_in_group {
+    bool is_open;
+    bool is_warm; /**< A step has run that was not recorded. */
+    bool is_first_run, is_last_run;
+    struct slab
+        sums; /**< On the GPU: gradients of a step's earlier runs, if it may have several. */
+    weir_status status; /**< Of queueing the buckets of this step. */
+};
 
 /** A net on a GPU: copies of what the caller sees, and which side has the newer one. */
 struct net_on_gpu {
@@ -64,8 +84,7 @@ struct net_on_gpu {
     struct slab lane_scratch;          /**< Training: scratch of deferred tasks. */
     int32_t i_stage;                   /**< Of the tasks that are being queued. */
     bool has_mark[GPU_MARKS];          /**< Since the program began. */
-    bool has_record[NET_RECORDS];
-    bool is_input_new;     /**< The caller has asked for it since the last run. */
+    bool is_input_new;                 /**< The caller has asked for it since the last run. */
     struct slab ahead;     /**< Training: where a step's input comes to while another computes. */
     bool has_ahead;        /**< It has the next step's. */
     weir_net_fill_fn fill; /**< NULL: nobody fills ahead. */
@@ -73,6 +92,7 @@ struct net_on_gpu {
     bool are_weights_behind, are_gradients_behind; /**< The caller's copies. */
     bool are_gradients_scaled;                     /**< Those on the GPU, by fp16's loss scale. */
     struct weir_optimizer *optimizer; /**< Its state lies on the GPU; NULL: none does. */
+    struct net_in_group group;
 };
 
 struct weir_net {
@@ -164,6 +184,18 @@ weir_status net_gpu_begin_stage(struct weir_net *net, int32_t i_stage) WEIR_MUST
 /** Before and after a weight gradient is queued: it runs beside the stages up to its deadline. */
 weir_status net_gpu_enter_lane(struct weir_net *net) WEIR_MUST_CHECK;
 weir_status net_gpu_leave_lane(struct weir_net *net) WEIR_MUST_CHECK;
+/** Queues a program as it was recorded; the first time, and after records were forgotten, records it. */
+weir_status net_gpu_run_recorded(struct weir_net *net, enum net_record slot,
+                                 const struct program *program) WEIR_MUST_CHECK;
+/** Queues a program as it is; lane 0 has waited for all of it then. */
+weir_status net_gpu_run_program(struct weir_net *net,
+                                const struct program *program) WEIR_MUST_CHECK;
+
+/** net_group.c: queues a step's forward and backward, and in its last run the sums of gradients. */
+weir_status net_group_run(struct weir_net *net) WEIR_MUST_CHECK;
+/** A step has failed with `status`: gives the group up. @return Why the group failed, if it did. */
+weir_status net_group_fail(struct weir_net *net, weir_status status) WEIR_MUST_CHECK;
+
 /** Fetches what the caller's copies lack. A failure shows in the next wait. */
 void net_gpu_fetch_weights(struct weir_net *net);
 void net_gpu_fetch_gradients(struct weir_net *net);

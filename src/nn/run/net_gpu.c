@@ -1,6 +1,7 @@
 /* What differs where tensors lie on a GPU: memory, copies for the caller, and recorded programs. */
 #include "net.h"
 
+#include "nn/net_group.h"
 #include "nn/optimizer/optimizer_private.h"
 
 #include <math.h>
@@ -75,6 +76,7 @@ void net_gpu_unmap(struct weir_net *net)
     }
     weir_status status = gpu->ops->wait(gpu); /* nothing is to write freed memory */
     (void)status;
+    weir_net_group_close(net);
     net_unmap(net, &net->on_gpu.weights);
     net_unmap(net, &net->on_gpu.gradients);
     net_unmap(net, &net->on_gpu.lane_scratch);
@@ -130,17 +132,20 @@ weir_status net_gpu_leave_lane(struct weir_net *net)
     return status;
 }
 
-/* Queues a program; lane 0 has waited for all of it then. */
-static weir_status run_program(struct weir_net *net, const struct program *program)
+weir_status net_gpu_run_program(struct weir_net *net, const struct program *program)
 {
+    struct gpu *gpu = net->on_gpu.gpu;
     weir_status status = workers_run(net->workers, program);
-    net->on_gpu.gpu->ops->set_lane(net->on_gpu.gpu, 0);
+    gpu->ops->set_lane(gpu, 0);
     for (int i = 1; i < GPU_MARKS; i++) {
         weir_status waited = join(net, i);
         status = status == WEIR_OK ? waited : status;
     }
-    return status;
+    weir_status summed = net->on_gpu.group.is_open ? gpu->ops->join_group(gpu) : WEIR_OK;
+    return status == WEIR_OK ? summed : status;
 }
+
+_Static_assert(NET_RECORDS <= GPU_RECORDS, "each has a slot");
 
 /* ---- recorded programs ------------------------------------------------------------------------ */
 
@@ -148,27 +153,26 @@ static weir_status record(struct weir_net *net, enum net_record slot, const stru
 {
     struct gpu *gpu = net->on_gpu.gpu;
     WEIR_TRY(gpu->ops->begin_record(gpu));
-    weir_status status = run_program(net, program);
+    weir_status status = net_gpu_run_program(net, program);
     weir_status ended = gpu->ops->end_record(gpu, (int)slot);
-    WEIR_TRY(status);
-    WEIR_TRY(ended);
-    net->on_gpu.has_record[slot] = true;
-    return WEIR_OK;
+    return status == WEIR_OK ? ended : status;
 }
 
 /* A program queues the same calls every time: it runs once, to be recorded. With a profile it runs
  * each time, as every operation is waited for. */
-static weir_status run_recorded(struct weir_net *net, enum net_record slot,
-                                const struct program *program)
+weir_status net_gpu_run_recorded(struct weir_net *net, enum net_record slot,
+                                 const struct program *program)
 {
     struct gpu *gpu = net->on_gpu.gpu;
     if (net->profile) {
-        return run_program(net, program);
+        return net_gpu_run_program(net, program);
     }
-    if (!net->on_gpu.has_record[slot]) {
+    weir_status status = gpu->ops->replay(gpu, (int)slot);
+    if (status == WEIR_ERR_NOT_FOUND) {
         WEIR_TRY(record(net, slot, program));
+        status = gpu->ops->replay(gpu, (int)slot);
     }
-    return gpu->ops->replay(gpu, (int)slot);
+    return status;
 }
 
 /* ---- weights ---------------------------------------------------------------------------------- */
@@ -176,7 +180,7 @@ static weir_status run_recorded(struct weir_net *net, enum net_record slot,
 static weir_status refresh(struct weir_net *net)
 {
     net->are_statistics_stale = true;
-    return run_recorded(net, NET_REFRESH, &net->refresh);
+    return net_gpu_run_recorded(net, NET_REFRESH, &net->refresh);
 }
 
 weir_status net_gpu_weights_changed(struct weir_net *net)
@@ -203,6 +207,20 @@ static weir_status fetch(struct weir_net *net, void *to, const void *from, size_
     net_enter(net);
     WEIR_TRY(gpu->ops->download(gpu, to, from, size_bytes));
     return gpu->ops->wait(gpu);
+}
+
+void weir_net_statistics_changed(struct weir_net *net)
+{
+    struct gpu *gpu = net->on_gpu.gpu;
+    size_t first = net->n_trainable_elems, n = net->n_weight_elems - first;
+    net->are_statistics_stale = true;
+    if (gpu && n > 0) {
+        net_enter(net);
+        weir_status status =
+            gpu->ops->upload(gpu, net->op_weights + first, net->weights + first, n * sizeof(float));
+        status = status == WEIR_OK ? gpu->ops->wait_uploads(gpu) : status;
+        (void)status; /* a GPU that fails stays so: the next wait tells */
+    }
 }
 
 void net_gpu_fetch_weights(struct weir_net *net)
@@ -359,19 +377,28 @@ static weir_status take_pending(struct weir_net *net)
     return net_gpu_weights_changed(net);
 }
 
+/* Queues forward and backward, and waits for what the caller wants to know. */
+static weir_status take_step(struct weir_net *net, bool waits)
+{
+    WEIR_TRY(begin(net));
+    WEIR_TRY(net->on_gpu.group.is_open ? net_group_run(net)
+                                       : net_gpu_run_recorded(net, NET_TRAINING, &net->training));
+    net->on_gpu.are_gradients_behind = true;
+    net->on_gpu.are_gradients_scaled = net->is_scaled;
+    WEIR_TRY(fetch_statistics(net, waits));
+    return end(net, waits);
+}
+
 weir_status net_gpu_step(struct weir_net *net, weir_net_bucket_fn on_bucket, void *bucket_context,
                          bool waits)
 {
-    bool has_to_wait = waits || on_bucket;
     net_enter(net);
     WEIR_TRY(take_pending(net));
     gradient_buckets_start(net, NULL, NULL);
-    WEIR_TRY(begin(net));
-    WEIR_TRY(run_recorded(net, NET_TRAINING, &net->training));
-    net->on_gpu.are_gradients_behind = true;
-    net->on_gpu.are_gradients_scaled = net->is_scaled;
-    WEIR_TRY(fetch_statistics(net, has_to_wait));
-    WEIR_TRY(end(net, has_to_wait));
+    weir_status status = take_step(net, waits || on_bucket);
+    if (status != WEIR_OK) {
+        return net->on_gpu.group.is_open ? net_group_fail(net, status) : status;
+    }
     if (on_bucket) {
         report_buckets(net, on_bucket, bucket_context);
     }
@@ -385,8 +412,8 @@ weir_status net_gpu_forward(struct weir_net *net, bool waits)
     WEIR_TRY(take_pending(net));
     net_refresh_statistics(net);
     WEIR_TRY(begin(net));
-    WEIR_TRY(
-        run_recorded(net, has_loss ? NET_INFERENCE_WITH_LOSS : NET_INFERENCE, &net->inference));
+    WEIR_TRY(net_gpu_run_recorded(net, has_loss ? NET_INFERENCE_WITH_LOSS : NET_INFERENCE,
+                                  &net->inference));
     return end(net, waits);
 }
 

@@ -16,6 +16,9 @@ static const struct exchange_strategy *choose(const struct worker *worker)
     if (worker->n_workers == 1) {
         return &exchange_local;
     }
+    if (worker->exchange.is_on_gpus) {
+        return &exchange_nccl;
+    }
     if (worker->exchange.is_joint) {
         return &exchange_shared_memory;
     }

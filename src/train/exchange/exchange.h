@@ -58,6 +58,7 @@ extern const struct exchange_strategy exchange_all_reduce;
 extern const struct exchange_strategy exchange_sharded;
 extern const struct exchange_strategy exchange_shared_memory;
 extern const struct exchange_strategy exchange_parameter_server;
+extern const struct exchange_strategy exchange_nccl;
 
 /** For `post`: gradients are exchanged later, or not at all. */
 weir_status exchange_post_nothing(struct worker *worker, size_t first_elem, size_t n_elems);

@@ -75,11 +75,18 @@ weir_status cuda_open_on(const struct gpu_ops *ops, const struct weir_net_config
     return WEIR_OK;
 }
 
+const struct gpu_ops *cuda_gpus = &gpu_cuda_ops;
+
 static weir_status cuda_open(const struct weir_net_config *config, int32_t n_threads,
                              void **out_context, struct weir_error *err)
 {
     (void)n_threads;
-    return cuda_open_on(&gpu_cuda_ops, config, out_context, err);
+    return cuda_open_on(cuda_gpus, config, out_context, err);
+}
+
+static weir_status cuda_backend_probe(int32_t index, struct gpu_probe *out, struct weir_error *err)
+{
+    return cuda_gpus->probe(index, out, err);
 }
 
 static struct gpu *cuda_gpu(void *context)
@@ -217,6 +224,8 @@ const struct weir_backend weir_cuda_backend = {
     .set_step = cuda_set_step,
     .has_rule = cuda_has_rule,
     .update = cuda_update,
+    .add = cuda_add,
+    .probe = cuda_backend_probe,
     .unscale = cuda_unscale,
     .note_update = cuda_note_update,
     .get_scale = cuda_get_scale,

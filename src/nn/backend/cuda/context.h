@@ -163,9 +163,11 @@ weir_status cuda_depthwise_gradient(const struct op *op, const struct gpu_direct
                                     void *scratch);
 size_t cuda_depthwise_scratch_bytes(const struct gpu_direct_args *args, enum gpu_type type);
 
-/* update.c: weir_backend.has_rule and .update. */
+/* update.c: weir_backend.has_rule, .update and .add. */
 bool cuda_has_rule(const char *name);
 weir_status cuda_update(void *context, const struct backend_update *update);
+/** weir_backend.add. */
+weir_status cuda_add(void *context, float *to, const float *from, size_t n_elems, bool adds);
 
 /* loss_scale.c: the same of weir_backend's loss scale. */
 /** Training in fp16: memory for it, with the config's scale. */

@@ -1,5 +1,5 @@
 # The GPU's library layer, added to weir_nn; src/nn/CMakeLists.txt includes this behind weir_library(nn).
-set(cuda_library library.c gpu_modules.c gpu_cuda.c gpu_conv.c conv_choices.c conv_graph.c)
+set(cuda_library library.c gpu_modules.c gpu_cuda.c gpu_group.c gpu_conv.c conv_choices.c conv_graph.c)
 list(TRANSFORM cuda_library PREPEND backend/cuda/)
 target_sources(weir_nn PRIVATE ${cuda_library})
 
@@ -12,13 +12,25 @@ endforeach()
 
 # The emulated GPU as a back-end, for tests of other domains (TEST_DEPENDS nn_emulated).
 add_library(weir_nn_emulated STATIC EXCLUDE_FROM_ALL
-  backend/cuda/emulated/emulated.c backend/cuda/emulated/emulated_f32.c backend/cuda/emulated/emulated_bf16.c
+  backend/cuda/emulated/emulated.c backend/cuda/emulated/emulated_group.c backend/cuda/emulated/emulated_f32.c backend/cuda/emulated/emulated_bf16.c
   backend/cuda/emulated/emulated_f16.c backend/cuda/emulated/emulated_backend.c)
 target_include_directories(weir_nn_emulated PRIVATE ${CMAKE_BINARY_DIR}/include/nn INTERFACE backend/cuda/emulated)
 target_link_libraries(weir_nn_emulated PRIVATE weir_nn weir_base Threads::Threads m)
 
-weir_test_programs(nn "backend/cuda/library_test.c;backend/cuda/conv_choices_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
+weir_test_programs(nn "backend/cuda/library_test.c;backend/cuda/conv_choices_test.c;backend/cuda/gpu_group_test.c" "" "" ${CMAKE_BINARY_DIR}/include/nn
   "weir_nn;weir_base;weir_dep_dnnl" "")
+
+# A libnccl.so.2 that these two load.
+if(TARGET nn_library_test)
+  set(fake ${CMAKE_BINARY_DIR}/fake_nccl)
+  add_library(nn_fake_nccl MODULE EXCLUDE_FROM_ALL backend/cuda/emulated/fake_nccl.c)
+  target_include_directories(nn_fake_nccl PRIVATE ${CMAKE_BINARY_DIR}/include/nn)
+  set_target_properties(nn_fake_nccl PROPERTIES PREFIX "" OUTPUT_NAME libnccl.so SUFFIX .2 LIBRARY_OUTPUT_DIRECTORY ${fake})
+  foreach(test nn_library_test nn_gpu_group_test)
+    target_compile_definitions(${test} PRIVATE FAKE_NCCL_FOLDER="${fake}")
+    add_dependencies(${test} nn_fake_nccl)
+  endforeach()
+endif()
 
 # Only where NVIDIA's headers are: is cuda_abi.h as they are?
 find_path(WEIR_CUDA_INCLUDE cuda.h PATHS /usr/local/cuda/include)
@@ -31,6 +43,11 @@ if(WEIR_CUDA_INCLUDE AND WEIR_NVRTC_INCLUDE AND WEIR_CUDART_INCLUDE AND WEIR_CUD
   target_include_directories(nn_abi_test SYSTEM PRIVATE
     ${WEIR_CUDA_INCLUDE} ${WEIR_NVRTC_INCLUDE} ${WEIR_CUDART_INCLUDE} ${WEIR_CUDNN_INCLUDE})
   target_compile_options(nn_abi_test PRIVATE -Wno-deprecated-declarations)
+  find_path(WEIR_NCCL_INCLUDE nccl.h PATHS /usr/local/cuda/include)
+  if(WEIR_NCCL_INCLUDE)
+    target_include_directories(nn_abi_test SYSTEM PRIVATE ${WEIR_NCCL_INCLUDE})
+    target_compile_definitions(nn_abi_test PRIVATE WEIR_HAVE_NCCL_H)
+  endif()
   add_dependencies(unit-tests nn_abi_test)
   add_test(NAME nn/abi_test COMMAND nn_abi_test)
   set_tests_properties(nn/abi_test PROPERTIES LABELS "unit;nn")

@@ -1,6 +1,6 @@
 /**
  * The part of the public binary interfaces of NVIDIA's libraries that Weir calls: the driver
- * (libcuda), NVRTC and cuDNN 9. Names, numbers and layouts are NVIDIA's. The libraries are loaded at
+ * (libcuda), NVRTC, cuDNN 9 and NCCL 2. Names, numbers and layouts are NVIDIA's. The libraries are loaded at
  * run time (library.h), so nothing of them is needed to build; abi_test.c compares this file with
  * their headers where they are installed.
  *
@@ -29,12 +29,16 @@ typedef struct CUgraphExec_st *cu_graph_exec;
 #define CUDA_CONSTANTS(X)                                                                          \
     X(CUDA_SUCCESS, 0)                                                                             \
     X(CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                 \
+    X(CUDA_ERROR_NOT_READY, 600) /* NVIDIA's word, an old word here */                             \
     X(CU_STREAM_NON_BLOCKING, 1)                                                                   \
     X(CU_EVENT_DEFAULT, 0)                                                                         \
     X(CU_EVENT_DISABLE_TIMING, 2)                                                                  \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                                           \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                            \
     X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
+
+/** The queue is not done yet. */
+#define CUDA_IS_BUSY CUDA_ERROR_NOT_READY /* NVIDIA's word, an old word here */
 
 /* X(member, symbol, arguments): all return cu_result. */
 #define CUDA_FUNCTIONS(X)                                                                          \
@@ -44,6 +48,7 @@ typedef struct CUgraphExec_st *cu_graph_exec;
     X(device_count, cuDeviceGetCount, (int *n))                                                    \
     X(device_get, cuDeviceGet, (cu_device * device, int index))                                    \
     X(device_name, cuDeviceGetName, (char *name, int size, cu_device device))                      \
+    X(device_pci, cuDeviceGetPCIBusId, (char *id, int size, cu_device device))                     \
     X(device_attribute, cuDeviceGetAttribute, (int *value, unsigned attribute, cu_device device))  \
     X(context_retain, cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device))          \
     X(context_release, cuDevicePrimaryCtxRelease_v2, (cu_device device))                           \
@@ -63,6 +68,7 @@ typedef struct CUgraphExec_st *cu_graph_exec;
     X(stream_create, cuStreamCreate, (cu_stream * stream, unsigned flags))                         \
     X(stream_destroy, cuStreamDestroy_v2, (cu_stream stream))                                      \
     X(stream_wait, cuStreamSynchronize, (cu_stream stream))                                        \
+    X(stream_query, cuStreamQuery, (cu_stream stream))                                             \
     X(capture_begin, cuStreamBeginCapture_v2, (cu_stream stream, unsigned mode))                   \
     X(capture_end, cuStreamEndCapture, (cu_stream stream, cu_graph * graph))                       \
     X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
@@ -237,11 +243,66 @@ typedef void *cudnn_descriptor;
     X(error_string, cudnnGetErrorString, const char *, (cudnn_status status))                      \
     X(last_error, cudnnGetLastErrorString, void, (char *text, size_t size))
 
+/* ---- NCCL 2: sums over GPUs ------------------------------------------------------------------ */
+
+typedef unsigned nccl_result;
+
+#define NCCL_ID_BYTES 128
+
+/** 2.14, as ncclGetVersion tells it: the first whose calls need not block. */
+#define NCCL_VERSION_MIN 21400
+
+/* abi_test.c has the types from NVIDIA's header, to compare functions that take them by value. */
+#ifndef WEIR_CUDA_ABI_TEST
+typedef struct ncclComm *nccl_comm;
+
+typedef struct {
+    char internal[NCCL_ID_BYTES];
+} nccl_id;
+
+typedef struct nccl_config_2_14 nccl_config;
+#endif
+
+/** The communicator's configuration as NCCL 2.14 had it: `size` and `version` tell later ones that the
+ *  rest is left at its default. */
+struct nccl_config_2_14 {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+
+#define NCCL_CONSTANTS(X)                                                                          \
+    X(ncclSuccess, 0)                                                                              \
+    X(ncclRemoteError, 6)                                                                          \
+    X(ncclInProgress, 7)                                                                           \
+    X(ncclFloat32, 7)                                                                              \
+    X(ncclSum, 0)                                                                                  \
+    X(NCCL_API_MAGIC, 0xcafebeef)
+
+/* X(member, symbol, arguments): all return nccl_result. */
+#define NCCL_FUNCTIONS(X)                                                                          \
+    X(version, ncclGetVersion, (int *version))                                                     \
+    X(make_id, ncclGetUniqueId, (nccl_id * id))                                                    \
+    X(init, ncclCommInitRankConfig,                                                                \
+      (nccl_comm * comm, int size, nccl_id id, int rank, nccl_config *config))                     \
+    X(async_error, ncclCommGetAsyncError, (nccl_comm comm, nccl_result * error))                   \
+    X(abort, ncclCommAbort, (nccl_comm comm))                                                      \
+    X(all_reduce, ncclAllReduce,                                                                   \
+      (const void *from, void *to, size_t n, unsigned type, unsigned op, nccl_comm comm,           \
+       cu_stream stream))
+
+/* Functions of another form: X(member, symbol, result, arguments). */
+#define NCCL_OTHER_FUNCTIONS(X)                                                                    \
+    X(error_string, ncclGetErrorString, const char *, (nccl_result result))                        \
+    X(last_error, ncclGetLastError, const char *, (nccl_comm comm))
+
 /* abi_test.c has the constants from NVIDIA's headers. */
 #ifndef WEIR_CUDA_ABI_TEST
 #define X(name, number) name = (number),
 
 enum { CUDA_CONSTANTS(X) NVRTC_CONSTANTS(X) CUDNN_CONSTANTS(X) };
+
+enum { NCCL_CONSTANTS(X) };
 
 #undef X
 #endif

@@ -5,6 +5,7 @@
  * Tolerances are those of compare_test.c; in bf16, where every tensor is rounded, and in TF32, losses
  * are compared along a training.
  */
+#include "cuda_test.h"
 #include "cuda_fixture.h"
 #include "nn/net_file.h"
 
@@ -521,8 +522,11 @@ END_TEST
 
 #define TESTS_MAX 64
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        return cuda_rank_main(argc, argv);
+    }
     find_gpus();
     const TTest *const tests[] = {convolutions_of_odd_shapes,
                                   first_layers,
@@ -541,5 +545,7 @@ int main(void)
     n += cuda_fp16_tests(all + n);
     n += cuda_ahead_tests(all + n);
     n += cuda_groups_tests(all + n);
-    return weir_test_run(weir_test_suite("cuda", all, n));
+    Suite *suite = weir_test_suite("cuda", all, n);
+    suite_add_tcase(suite, cuda_group_cases());
+    return weir_test_run(suite);
 }

@@ -3,7 +3,7 @@
  *
  * A `struct gpu` is one GPU as one net uses it: its own stream, its own count of memory. Everything
  * that is queued runs in the order of the calls. Two implementations fill the table: gpu_cuda.c
- * (NVIDIA's driver, NVRTC, cuDNN and cuBLAS, loaded at run time), and, in tests, gpu_emulated.c,
+ * (NVIDIA's driver, NVRTC, cuDNN, cuBLAS and NCCL, loaded at run time), and, in tests, gpu_emulated.c,
  * which runs the same kernels on the processor. Whatever cannot run as a library call (`plan_conv`
  * answers UNSUPPORTED) is done by a kernel of ours.
  *
@@ -83,6 +83,30 @@ struct gpu_conv_tensors {
 
 struct gpu;
 
+/* ---- groups: GPUs, each of one rank, that sum arrays ------------------------------------------- */
+
+#define GPU_PLACE_BYTES 96
+
+/** A GPU, told without opening it. */
+struct gpu_probe {
+    char place[GPU_PLACE_BYTES]; /**< Host and slot: equal for the same GPU only. */
+};
+
+/** One rank makes it and gives it to the others. */
+struct gpu_group_id {
+    char bytes[128];
+};
+
+struct gpu_group {
+    struct gpu_group_id id;
+    int rank, size;
+    int timeout_ms; /**< Longest wait for the others, in each call that waits. */
+    /** Asked while waiting, often: a status other than OK ends the wait and becomes its result. NULL:
+     *  nobody knows better. It must not block. */
+    weir_status (*check)(void *context);
+    void *context; /**< Borrowed while the group is open. */
+};
+
 struct gpu_ops {
     const char *name;
     /**
@@ -153,19 +177,47 @@ struct gpu_ops {
     /** Queues what was recorded. @return NOT_FOUND: nothing was. */
     weir_status (*replay)(struct gpu *gpu, int slot);
 
+    /** Can GPU `index` be one of a group, and which is it? @return UNSUPPORTED: it or the library is
+     *  not there. */
+    weir_status (*probe)(int32_t index, struct gpu_probe *out, struct weir_error *err);
+    weir_status (*make_group_id)(struct gpu *gpu, struct gpu_group_id *out, struct weir_error *err);
+    /**
+     * Meets the other ranks. They have other GPUs.
+     * @return TIMEOUT, what check said, or INTERNAL with the library's words: no group is open then.
+     */
+    weir_status (*open_group)(struct gpu *gpu, const struct gpu_group *group,
+                              struct weir_error *err);
+    /** Forgets all records, gives up what is queued, and leaves. Without a group it does nothing. */
+    void (*close_group)(struct gpu *gpu);
+    /**
+     * Queues an all-reduce in a lane of the group's own, behind what is queued in the current lane: n
+     * f32 elements become their sums over the ranks, the same bits on all. All ranks make the same
+     * calls in the same order.
+     *
+     * A rank that does not come shows in `wait`: it gives the group up after its timeout, or when
+     * `check` or the library says so, and returns PEER or TIMEOUT, or INTERNAL. What is queued ends
+     * then with undefined sums, records are forgotten, and gpu->group_failure has the reason; the GPU
+     * goes on without a group.
+     */
+    weir_status (*all_reduce)(struct gpu *gpu, float *at, size_t n_elems);
+    /** What is queued in the current lane from now on runs after all queued all-reduces. Before a copy,
+     *  or the end of a record, lane 0 has joined. */
+    weir_status (*join_group)(struct gpu *gpu);
+
     /** Bytes that `alloc` has given out. */
     size_t (*memory_bytes)(const struct gpu *gpu);
     /** "NVIDIA H200, driver 580.159, cuDNN 9.10.2": for figures. */
     void (*describe)(struct gpu *gpu, char *out, size_t size);
 };
 
-#define GPU_RECORDS 4
+#define GPU_RECORDS 7
 #define GPU_LANES   2
 #define GPU_MARKS   5
 
 /** Every implementation begins with it. */
 struct gpu {
     const struct gpu_ops *ops;
+    struct weir_error group_failure; /**< Why the last group was given up; OK: it was not. */
 };
 
 extern const struct gpu_ops gpu_cuda_ops;

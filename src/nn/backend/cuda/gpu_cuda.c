@@ -45,24 +45,35 @@ static weir_status check_open(const struct cuda_gpu *gpu, cu_result result, cons
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static weir_status open_context(struct cuda_gpu *gpu, int32_t index, struct weir_error *err)
+weir_status cuda_find_device(const struct cuda_driver *cu, int32_t index, cu_device *out,
+                             struct weir_error *err)
 {
-    cu_result result = gpu->cu.init(0);
+    cu_result result = cu->init(0);
     int n = 0;
     if (result == CUDA_SUCCESS) {
-        result = gpu->cu.device_count(&n);
+        result = cu->device_count(&n);
     }
     if (result != CUDA_SUCCESS) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "NVIDIA's driver does not start: %s (error %u); look at nvidia-smi",
-                              cuda_words(&gpu->cu, result), result);
+                              cuda_words(cu, result), result);
     }
     if (index < 0 || n == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
                               "there is no GPU that this process may use (CUDA_VISIBLE_DEVICES)");
     }
-    WEIR_TRY(check_open(gpu, gpu->cu.device_get(&gpu->device, index % n), "cuDeviceGet", err));
-    result = gpu->cu.context_retain(&gpu->context, gpu->device);
+    result = cu->device_get(out, index % n);
+    return result == CUDA_SUCCESS
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INTERNAL,
+                                "cannot open the GPU: cuDeviceGet: %s (error %u)",
+                                cuda_words(cu, result), result);
+}
+
+static weir_status open_context(struct cuda_gpu *gpu, int32_t index, struct weir_error *err)
+{
+    WEIR_TRY(cuda_find_device(&gpu->cu, index, &gpu->device, err));
+    cu_result result = gpu->cu.context_retain(&gpu->context, gpu->device);
     WEIR_TRY(check_open(gpu, result, "cuDevicePrimaryCtxRetain", err));
     result = gpu->cu.context_set(gpu->context);
     return check_open(gpu, result, "cuCtxSetCurrent", err);
@@ -191,6 +202,13 @@ static void forget_record(struct cuda_gpu *gpu, int slot)
     }
 }
 
+void cuda_forget_records(struct cuda_gpu *gpu)
+{
+    for (int slot = 0; slot < GPU_RECORDS; slot++) {
+        forget_record(gpu, slot);
+    }
+}
+
 static void close_events(struct cuda_gpu *gpu)
 {
     cu_event events[5 + GPU_MARKS] = {gpu->uploaded, gpu->arrived, gpu->taken, gpu->begin,
@@ -212,12 +230,11 @@ static void gpu_close(struct gpu *base)
     }
     if (gpu->context != NULL) {
         (void)cuda_check(gpu, gpu->cu.context_set(gpu->context), "cuCtxSetCurrent");
+        cuda_close_group(base);
         if (gpu->stream != NULL) {
             (void)cuda_check(gpu, gpu->cu.stream_wait(gpu->stream), "cuStreamSynchronize");
         }
-        for (int slot = 0; slot < GPU_RECORDS; slot++) {
-            forget_record(gpu, slot);
-        }
+        cuda_forget_records(gpu);
         cuda_plans_free(gpu);
         if (gpu->cudnn != NULL) {
             (void)gpu->dnn.destroy(gpu->cudnn);
@@ -401,7 +418,7 @@ static weir_status gpu_download(struct gpu *base, void *to, const void *from, si
 static weir_status gpu_wait(struct gpu *base)
 {
     struct cuda_gpu *gpu = cuda_gpu_of(base);
-    weir_status status = WEIR_OK;
+    weir_status status = gpu->comm != NULL ? cuda_wait_group(gpu) : WEIR_OK;
     for (int i = 0; status == WEIR_OK && i < GPU_LANES; i++) {
         status = cuda_check(gpu, gpu->cu.stream_wait(gpu->lanes[i]), "cuStreamSynchronize");
     }
@@ -582,6 +599,12 @@ const struct gpu_ops gpu_cuda_ops = {
     .begin_record = gpu_begin_record,
     .end_record = gpu_end_record,
     .replay = gpu_replay,
+    .probe = cuda_probe,
+    .make_group_id = cuda_make_group_id,
+    .open_group = cuda_open_group,
+    .close_group = cuda_close_group,
+    .all_reduce = cuda_all_reduce,
+    .join_group = cuda_join_group,
     .memory_bytes = gpu_memory_bytes,
     .describe = gpu_describe,
 };

@@ -1,6 +1,6 @@
 /**
  * A GPU of NVIDIA, shared by the files that implement gpu_cuda_ops. gpu_cuda.c owns it; gpu_conv.c
- * owns its plans.
+ * owns its plans, gpu_group.c its group.
  */
 #ifndef WEIR_NN_CUDA_GPU_PRIVATE_H
 #define WEIR_NN_CUDA_GPU_PRIVATE_H
@@ -41,6 +41,15 @@ struct cuda_gpu {
     struct gpu_allocation *allocations;
 
     cudnn_handle cudnn;
+
+    /* gpu_group.c */
+    struct nccl nccl;
+    nccl_comm comm; /**< NULL: no group is open. */
+    struct gpu_group group;
+    cu_stream group_stream;
+    cu_event before_group, behind_group; /**< Of the last all-reduce, and of the last join. */
+    bool has_queued;                     /**< All-reduces since the last join. */
+
     struct gpu_plan *plans;
 };
 
@@ -59,6 +68,21 @@ weir_status cuda_check(const struct cuda_gpu *gpu, cu_result result, const char 
 
 /** The driver's words for a result. */
 const char *cuda_words(const struct cuda_driver *cu, cu_result result);
+
+/** gpu_cuda.c: opens a driver that is loaded, and the GPU `index`, modulo their number. */
+weir_status cuda_find_device(const struct cuda_driver *cu, int32_t index, cu_device *out,
+                             struct weir_error *err);
+void cuda_forget_records(struct cuda_gpu *gpu);
+
+/** The functions of the table that gpu_group.c implements. */
+weir_status cuda_probe(int32_t index, struct gpu_probe *out, struct weir_error *err);
+weir_status cuda_make_group_id(struct gpu *gpu, struct gpu_group_id *out, struct weir_error *err);
+weir_status cuda_open_group(struct gpu *gpu, const struct gpu_group *group, struct weir_error *err);
+void cuda_close_group(struct gpu *gpu);
+weir_status cuda_all_reduce(struct gpu *gpu, float *at, size_t n_elems);
+weir_status cuda_join_group(struct gpu *gpu);
+/** First in `wait` while a group is open: the lanes and the group's are done when it succeeds. */
+weir_status cuda_wait_group(struct cuda_gpu *gpu);
 
 /** The functions of the table that gpu_conv.c implements. */
 weir_status cuda_plan_conv(struct gpu *gpu, const struct gpu_conv_shape *shape,

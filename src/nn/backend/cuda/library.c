@@ -43,6 +43,15 @@ static const struct symbol cudnn_symbols[] = {
 #undef X
 };
 
+static const struct symbol nccl_symbols[] = {
+#define X(member, symbol, arguments) {#symbol, offsetof(struct nccl, member)},
+    NCCL_FUNCTIONS(X)
+#undef X
+#define X(member, symbol, result, arguments) {#symbol, offsetof(struct nccl, member)},
+        NCCL_OTHER_FUNCTIONS(X)
+#undef X
+};
+
 static const struct library driver_library = {
     .what = "NVIDIA's driver",
     .names = {"libcuda.so.1"},
@@ -71,6 +80,16 @@ static const struct library cudnn_library = {
     .remedy = "install cuDNN 9 and name its folder in WEIR_CUDA_LIBRARIES",
     .symbols = cudnn_symbols,
     .n_symbols = WEIR_ARRAY_LEN(cudnn_symbols),
+};
+
+#define NCCL_REMEDY "install NCCL 2.14 or later and name its folder in WEIR_CUDA_LIBRARIES"
+
+static const struct library nccl_library = {
+    .what = "NCCL",
+    .names = {"libnccl.so.2"},
+    .remedy = NCCL_REMEDY,
+    .symbols = nccl_symbols,
+    .n_symbols = WEIR_ARRAY_LEN(nccl_symbols),
 };
 
 /* Opens `name` in the first of the folders that has it; keeps in `why` what the loader says of one
@@ -163,4 +182,15 @@ weir_status library_load_cudnn(struct cudnn *out, struct weir_error *err)
     /* cuDNN ends the process if it does not find cuBLASLt when it wants it. */
     WEIR_TRY(load(&cublas_library, NULL, err));
     return load(&cudnn_library, out, err);
+}
+
+weir_status library_load_nccl(struct nccl *out, struct weir_error *err)
+{
+    int version = 0;
+    WEIR_TRY(load(&nccl_library, out, err));
+    if (out->version(&version) != ncclSuccess || version < NCCL_VERSION_MIN) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "NCCL is too old: its version is %d; %s",
+                              version, NCCL_REMEDY);
+    }
+    return WEIR_OK;
 }

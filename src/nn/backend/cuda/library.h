@@ -33,6 +33,15 @@ struct cudnn {
 #undef X
 };
 
+struct nccl {
+#define X(member, symbol, arguments) nccl_result(*member) arguments;
+    NCCL_FUNCTIONS(X)
+#undef X
+#define X(member, symbol, result, arguments) result(*member) arguments;
+    NCCL_OTHER_FUNCTIONS(X)
+#undef X
+};
+
 /**
  * Load one of them. `err` names the library, where it was looked for and what to do.
  * @return UNSUPPORTED: it is not there, or lacks a function.
@@ -42,5 +51,8 @@ weir_status library_load_nvrtc(struct nvrtc *out, struct weir_error *err) WEIR_M
 
 /** cuDNN looks for NVRTC itself: load NVRTC first, so that both use the same. Loads cuBLASLt too. */
 weir_status library_load_cudnn(struct cudnn *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Also UNSUPPORTED: it is older than 2.14, which could not give up waiting for a rank. */
+weir_status library_load_nccl(struct nccl *out, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

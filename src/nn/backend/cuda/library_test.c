@@ -79,6 +79,29 @@ START_TEST(a_library_of_a_named_folder_is_not_taken_for_what_it_is_not)
 
 END_TEST
 
+START_TEST(nccl_is_found_in_a_named_folder_and_must_be_young_enough)
+{
+    struct nccl nccl;
+    struct weir_error err = {.status = WEIR_OK};
+    unsetenv("WEIR_CUDA_LIBRARIES");
+    if (library_load_nccl(&nccl, &err) != WEIR_OK) {
+        ck_assert_int_eq(err.status, WEIR_ERR_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(err.message, "libnccl.so.2"));
+        ck_assert_ptr_nonnull(strstr(err.message, "WEIR_CUDA_LIBRARIES"));
+    }
+    ck_assert_int_eq(setenv("WEIR_CUDA_LIBRARIES", "/nowhere:" FAKE_NCCL_FOLDER, 1), 0);
+    weir_status status = library_load_nccl(&nccl, &err);
+    ck_assert_msg(status == WEIR_OK, "%s", err.message);
+    ck_assert_str_eq(nccl.error_string(ncclRemoteError), "remote process exited");
+    ck_assert_int_eq(setenv("FAKE_NCCL_VERSION", "21399", 1), 0);
+    ck_assert_int_eq(library_load_nccl(&nccl, &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "21399"));
+    ck_assert_ptr_nonnull(strstr(err.message, "2.14"));
+    unsetenv("FAKE_NCCL_VERSION");
+}
+
+END_TEST
+
 /* ---- modules --------------------------------------------------------------------------------- */
 
 static const char *const header = "#define VALUE 3\n";
@@ -293,6 +316,7 @@ int main(void)
     const TTest *const tests[] = {
         a_missing_library_is_named_with_what_to_do,
         a_library_of_a_named_folder_is_not_taken_for_what_it_is_not,
+        nccl_is_found_in_a_named_folder_and_must_be_young_enough,
         a_module_is_compiled_once,
         a_module_that_does_not_compile_says_why,
         all_kernels_are_in_the_modules_of_this_program,

@@ -1,4 +1,4 @@
-/* Gradients to new weights on the GPU. */
+/* Gradients to sums, and to new weights, on the GPU. */
 #include "context.h"
 #include "nn/optimizer.h"
 
@@ -68,4 +68,13 @@ weir_status cuda_update(void *context, const struct backend_update *update)
     WEIR_TRY(gpu->ops->launch(gpu, GPU_KERNEL_update, GPU_F32, (uint32_t)n_blocks, 1, &args,
                               sizeof args));
     return cuda_scale_move(self);
+}
+
+weir_status cuda_add(void *context, float *to, const float *from, size_t n_elems, bool adds)
+{
+    struct gpu *gpu = ((struct cuda_context *)context)->gpu;
+    const struct gpu_flat_args args = {.x = from, .out = to, .n = n_elems, .adds = adds};
+    size_t n_blocks = WEIR_MIN(n_elems / GPU_BLOCK + 1, (size_t)UPDATE_BLOCKS);
+    return gpu->ops->launch(gpu, GPU_KERNEL_cast_to_f32, GPU_F32, (uint32_t)n_blocks, 1, &args,
+                            sizeof args);
 }

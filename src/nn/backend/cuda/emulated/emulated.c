@@ -14,7 +14,7 @@ _Atomic bool emulated_has_failed;
 #define PLANS_MAX     256
 #define FREED_PATTERN 0xa5
 
-enum call_kind { CALL_KERNEL, CALL_CONV, CALL_LANE, CALL_MARK, CALL_WAIT };
+enum call_kind { CALL_KERNEL, CALL_CONV, CALL_LANE, CALL_MARK, CALL_WAIT, CALL_SUM, CALL_JOIN };
 
 struct call {
     enum call_kind kind;
@@ -26,11 +26,14 @@ struct call {
     char args[ARGS_MAX];
     const struct gpu_plan *plan;
     struct gpu_conv_tensors tensors;
+    float *at; /* of a sum */
+    size_t n_elems, n_late;
 };
 
 struct record {
     struct call *calls;
     size_t n, cap;
+    bool is_made;
 };
 
 struct gpu_plan {
@@ -64,6 +67,10 @@ struct emulated_gpu {
     } ahead;
     struct gpu_plan plans[PLANS_MAX];
     size_t n_plans;
+    struct emulated_group *group;
+    bool is_eager; /* all-reduces run at once, else when they are joined */
+    struct record sums;
+    size_t n_sums_done;
 };
 
 static struct emulated_gpu *of(struct gpu *gpu)
@@ -143,7 +150,8 @@ static weir_status copy(struct gpu *gpu, void *to, const void *from, size_t size
 {
     struct emulated_gpu *self = of(gpu);
     /* In a record the caller's memory may be another when it is run. */
-    if (self->is_recording || self->n_late_done < self->late.n || emulated_has_failed) {
+    if (self->is_recording || self->n_late_done < self->late.n ||
+        self->n_sums_done < self->sums.n || emulated_has_failed) {
         return WEIR_ERR_INTERNAL;
     }
     set_access(self, PROT_READ | PROT_WRITE);
@@ -360,21 +368,61 @@ static void compute(struct emulated_gpu *self, const struct call *call)
     set_access(self, PROT_NONE);
 }
 
-/* Lane 0 waits: the calls of lane 1 in front of the mark run now, if they have not. */
+/* The first n calls of lane 1 run now, if they have not. */
+static void run_late(struct emulated_gpu *self, size_t n)
+{
+    while (self->n_late_done < n) {
+        compute(self, &self->late.calls[self->n_late_done++]);
+    }
+}
+
+/* Lane 0 waits: the calls of lane 1 in front of the mark run now. */
 static void wait_for(struct emulated_gpu *self, int i_mark)
 {
     if (self->lane == 0 && self->marks[i_mark].lane == 1) {
-        while (self->n_late_done < self->marks[i_mark].n_late) {
-            compute(self, &self->late.calls[self->n_late_done++]);
-        }
+        run_late(self, self->marks[i_mark].n_late);
     }
+}
+
+/* After a failure the rest is skipped: their sums are undefined. */
+static void run_sum(struct emulated_gpu *self, const struct call *call)
+{
+    struct weir_error err = {.status = WEIR_OK};
+    run_late(self, call->n_late);
+    if (!self->group || self->gpu.group_failure.status != WEIR_OK) {
+        return;
+    }
+    set_access(self, PROT_READ | PROT_WRITE);
+    if (emulated_group_sum(self->group, call->at, call->n_elems, &err) != WEIR_OK) {
+        self->gpu.group_failure = err;
+    }
+    set_access(self, PROT_NONE);
+}
+
+/* It comes behind what is queued in the current lane: all of lane 0 is done at once. */
+static void queue_sum(struct emulated_gpu *self, const struct call *call)
+{
+    struct call sum = *call;
+    sum.n_late = self->lane == 1 ? self->late.n : 0;
+    append(&self->sums, &sum);
+    if (self->is_eager) {
+        run_sum(self, &self->sums.calls[self->n_sums_done++]);
+    }
+}
+
+static void join_sums(struct emulated_gpu *self)
+{
+    while (self->n_sums_done < self->sums.n) {
+        run_sum(self, &self->sums.calls[self->n_sums_done++]);
+    }
+    self->n_sums_done = self->sums.n = 0;
 }
 
 /* Between programs no mark counts any more. */
 static weir_status forget_lanes(struct emulated_gpu *self)
 {
-    if (self->n_late_done < self->late.n) {
-        return WEIR_ERR_INTERNAL; /* lane 0 has not waited for all of lane 1 */
+    if (self->n_late_done < self->late.n || self->n_sums_done < self->sums.n) {
+        return WEIR_ERR_INTERNAL; /* lane 0 has not waited for all of lane 1, or of the group's */
     }
     self->n_late_done = self->late.n = 0;
     memset(self->marks, 0, sizeof self->marks);
@@ -398,6 +446,12 @@ static weir_status queue(struct emulated_gpu *self, const struct call *call)
     case CALL_WAIT:
         wait_for(self, call->number);
         break;
+    case CALL_SUM:
+        queue_sum(self, call);
+        break;
+    case CALL_JOIN:
+        join_sums(self);
+        break;
     default:
         if (self->lane == 1) {
             append(&self->late, call);
@@ -408,17 +462,54 @@ static weir_status queue(struct emulated_gpu *self, const struct call *call)
     return WEIR_OK;
 }
 
+static void emulated_close_group(struct gpu *gpu)
+{
+    struct emulated_gpu *self = of(gpu);
+    for (int i = 0; self->group && i < GPU_RECORDS; i++) {
+        free(self->records[i].calls);
+        self->records[i] = (struct record){0};
+    }
+    emulated_group_close(self->group);
+    self->group = NULL;
+}
+
 static weir_status emulated_wait(struct gpu *gpu)
 {
     struct emulated_gpu *self = of(gpu);
     if (self->is_recording || emulated_has_failed) {
         return WEIR_ERR_INTERNAL;
     }
-    while (self->n_late_done < self->late.n) {
-        compute(self, &self->late.calls[self->n_late_done++]);
+    run_late(self, self->late.n);
+    join_sums(self);
+    if (self->group && gpu->group_failure.status != WEIR_OK) {
+        emulated_close_group(gpu);
+        return gpu->group_failure.status;
     }
     run_ahead(self);
     return end_loan(self);
+}
+
+static weir_status emulated_open_group(struct gpu *gpu, const struct gpu_group *group,
+                                       struct weir_error *err)
+{
+    emulated_close_group(gpu);
+    gpu->group_failure = (struct weir_error){.status = WEIR_OK};
+    return emulated_group_open(group, &of(gpu)->group, err);
+}
+
+static weir_status emulated_all_reduce(struct gpu *gpu, float *at, size_t n_elems)
+{
+    struct call call = {.kind = CALL_SUM, .at = at, .n_elems = n_elems};
+    if (!of(gpu)->group) {
+        return gpu->group_failure.status != WEIR_OK ? gpu->group_failure.status : WEIR_ERR_INVALID;
+    }
+    return queue(of(gpu), &call);
+}
+
+static weir_status emulated_join_group(struct gpu *gpu)
+{
+    struct call call = {.kind = CALL_JOIN};
+    return queue(of(gpu), &call);
 }
 
 static void emulated_set_lane(struct gpu *gpu, int lane)
@@ -476,6 +567,7 @@ static weir_status emulated_end_record(struct gpu *gpu, int slot)
     struct emulated_gpu *self = of(gpu);
     free(self->records[slot].calls);
     self->records[slot] = self->open;
+    self->records[slot].is_made = true;
     self->is_recording = false;
     return WEIR_OK;
 }
@@ -483,6 +575,9 @@ static weir_status emulated_end_record(struct gpu *gpu, int slot)
 static weir_status emulated_replay(struct gpu *gpu, int slot)
 {
     struct emulated_gpu *self = of(gpu);
+    if (!self->records[slot].is_made) {
+        return WEIR_ERR_NOT_FOUND;
+    }
     for (size_t i = 0; i < self->records[slot].n; i++) {
         WEIR_TRY(queue(self, &self->records[slot].calls[i]));
     }
@@ -519,7 +614,9 @@ static weir_status bare_open(int32_t index, size_t memory_limit, struct gpu **ou
                              struct weir_error *err)
 {
     (void)index;
-    return open_as(&gpu_emulated_bare_ops, memory_limit, out, err);
+    WEIR_TRY(open_as(&gpu_emulated_bare_ops, memory_limit, out, err));
+    of(*out)->is_eager = true;
+    return WEIR_OK;
 }
 
 static void emulated_close(struct gpu *gpu)
@@ -528,7 +625,9 @@ static void emulated_close(struct gpu *gpu)
     for (int i = 0; i < GPU_RECORDS; i++) {
         free(self->records[i].calls);
     }
+    emulated_group_close(self->group);
     free(self->late.calls);
+    free(self->sums.calls);
     munmap(self->arena, ARENA_BYTES);
     free(self);
 }
@@ -559,7 +658,10 @@ static void emulated_describe(struct gpu *gpu, char *out, size_t size)
         .mark = emulated_mark, .wait_mark = emulated_wait_mark, .launch = emulated_launch,         \
         .plan_conv = (plan_fn), .run_conv = emulated_run_conv,                                     \
         .begin_record = emulated_begin_record, .end_record = emulated_end_record,                  \
-        .replay = emulated_replay, .memory_bytes = emulated_memory_bytes,                          \
+        .replay = emulated_replay, .probe = emulated_probe,                                        \
+        .make_group_id = emulated_make_group_id, .open_group = emulated_open_group,                \
+        .close_group = emulated_close_group, .all_reduce = emulated_all_reduce,                    \
+        .join_group = emulated_join_group, .memory_bytes = emulated_memory_bytes,                  \
         .describe = emulated_describe,                                                             \
     }
 
