@@ -61,8 +61,7 @@ typedef struct CUgraphExec_st *cu_graph_exec;
     X(upload, cuMemcpyHtoDAsync_v2,                                                                \
       (cu_address to, const void *from, size_t size, cu_stream stream))                            \
     X(download, cuMemcpyDtoHAsync_v2, (void *to, cu_address from, size_t size, cu_stream stream))  \
-    X(copy, cuMemcpyDtoDAsync_v2,                                                                  \
-      (cu_address to, cu_address from, size_t size, cu_stream stream))                             \
+    X(copy, cuMemcpyDtoDAsync_v2, (cu_address to, cu_address from, size_t size, cu_stream stream)) \
     X(set_8, cuMemsetD8Async, (cu_address at, unsigned char value, size_t n, cu_stream stream))    \
     X(set_32, cuMemsetD32Async, (cu_address at, unsigned value, size_t n, cu_stream stream))       \
     X(stream_create, cuStreamCreate, (cu_stream * stream, unsigned flags))                         \
