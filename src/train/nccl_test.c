@@ -161,6 +161,24 @@ START_TEST(options_of_a_step_hold_for_gpus_that_sum_gradients)
 
 END_TEST
 
+/* Sums are of scaled gradients: they lose the scale when all runs and GPUs are in them. */
+START_TEST(fp16_that_gpus_sum_has_the_weights_of_an_exchange_through_memory)
+{
+    for (int i = 0; i < 3; i++) {
+        size_t n = 0;
+        struct weir_train_config config = config_of(2, "memory", 2);
+        config.model.precision = "fp16";
+        config.loop.micro_batches = 1 + i;
+        config.optimizer.clip_norm = i == 1 ? 0.1 : 0;
+        cuda_gpus = kinds[i % 2];
+        const float *by_memory = train(&config, &n);
+        config.exchange.strategy = "nccl";
+        must_be_near(by_memory, train(&config, &n), n, "fp16");
+    }
+}
+
+END_TEST
+
 START_TEST(a_training_that_is_stopped_goes_on_with_gpus_or_without)
 {
     size_t n = 0;
@@ -332,6 +350,7 @@ int main(void)
     tcase_add_loop_test(
         tcase, gpus_that_sum_gradients_have_the_weights_of_an_exchange_through_memory, 0, 2);
     tcase_add_loop_test(tcase, options_of_a_step_hold_for_gpus_that_sum_gradients, 0, 2);
+    tcase_add_test(tcase, fp16_that_gpus_sum_has_the_weights_of_an_exchange_through_memory);
     tcase_add_test(tcase, a_training_that_is_stopped_goes_on_with_gpus_or_without);
     tcase_add_loop_test(tcase, a_worker_killed_in_the_middle_of_a_sum_is_a_restart, 0, 2);
     tcase_add_loop_test(

@@ -5,10 +5,8 @@
  */
 #include "cuda_test.h"
 
-#include "emulated/emulated.h"
-#include "nn/backend/compare_nets.h"
+#include "cuda_fixture.h"
 #include "nn/net_group.h"
-#include "nn/optimizer.h"
 
 #include "base/clock.h"
 
@@ -35,23 +33,6 @@ static struct weir_graph *norm_graph(void)
     x = weir_graph_linear(graph, "fc2", x, N_CLASSES, true);
     weir_graph_softmax_loss(graph, "loss", x);
     return graph;
-}
-
-static struct weir_net *make_net(const struct weir_graph *graph, struct weir_net_config config)
-{
-    config.n_threads = 1;
-    return compared_net(graph, config);
-}
-
-static struct weir_optimizer *make_optimizer(struct weir_net *net)
-{
-    struct weir_optimizer_config config;
-    struct weir_optimizer *optimizer = NULL;
-    size_t n_params;
-    const struct weir_param *params = weir_net_params(net, &n_params);
-    ck_assert_int_eq(weir_optimizer_parse("sgd", &config, NULL), WEIR_OK);
-    ck_assert_int_eq(weir_optimizer_create(&config, params, n_params, &optimizer, NULL), WEIR_OK);
-    return optimizer;
 }
 
 /* ---- alone ------------------------------------------------------------------------------------ */
@@ -92,7 +73,7 @@ static void train_from(struct weir_net *net, const float *from, int n_runs, floa
 {
     size_t n;
     struct weir_step_result result;
-    struct weir_optimizer *optimizer = make_optimizer(net);
+    struct weir_optimizer *optimizer = make_optimizer("sgd", net);
     float *weights = weir_net_weights(net, &n);
     memcpy(weights, from, n * sizeof *weights);
     weir_net_weights_changed(net);
