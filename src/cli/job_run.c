@@ -43,7 +43,7 @@ static const struct weir_option run_options[] = {
         run_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
         "Python packages, as a requirements.txt: an environment with them is made once on each "
         "node"),
-    WEIR_OPT(run_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+    WEIR_OPT(run_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
              "A secret of the project as a variable; may be given again"),
     WEIR_OPT(run_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
              "Set a variable; may be given again"),
@@ -192,11 +192,8 @@ void job_run_add_secrets(const char *lines, json_t *spec)
 {
     json_t *list = json_array();
     while (lines != NULL && *lines != '\0') {
-        size_t len = strcspn(lines, "\n"), name_len = WEIR_MIN(strcspn(lines, "="), len);
-        json_array_append_new(list, name_len < len
-                                        ? json_sprintf("%.*s=%.*s", (int)(len - name_len - 1),
-                                                       lines + name_len + 1, (int)name_len, lines)
-                                        : json_sprintf("%.*s", (int)len, lines));
+        size_t len = strcspn(lines, "\n");
+        json_array_append_new(list, json_sprintf("%.*s", (int)len, lines));
         lines += len + (lines[len] == '\n');
     }
     if (json_array_size(list) > 0) {

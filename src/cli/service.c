@@ -26,7 +26,7 @@ static const struct weir_option run_options[] = {
     CLI_COMMON_OPTIONS(service_options),
     WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
              "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
              "A secret of the project as a variable; may be given again"),
     WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
              "Python packages, as a requirements.txt: an environment with them is made once "
@@ -61,7 +61,7 @@ static const struct weir_option notebook_options[] = {
     CLI_COMMON_OPTIONS(service_options),
     WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
              "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
              "A secret of the project as a variable; may be given again"),
     WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
              "Python packages, as a requirements.txt: an environment with them is made once "
@@ -88,7 +88,7 @@ static const struct weir_option tensorboard_options[] = {
     CLI_COMMON_OPTIONS(service_options),
     WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
              "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "NAME[=VARIABLE]",
+    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
              "A secret of the project as a variable; may be given again"),
     WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
              "Python packages, as a requirements.txt: an environment with them is made once "

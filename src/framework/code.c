@@ -100,7 +100,7 @@ weir_status code_check(const json_t *code, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.spec.code.%s: expected an address of a repository without a "
                               "password: put that into a secret, as variable GIT_TOKEN "
-                              "(--secret NAME=GIT_TOKEN)",
+                              "(--secret GIT_TOKEN=NAME)",
                               git != NULL ? "git" : "repository");
     }
     return (git == NULL && commit == NULL) || is_hash(commit, COMMIT_MIN, HASH_DIGITS)

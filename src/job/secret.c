@@ -79,9 +79,9 @@ weir_status weir_secret_read(const char *text, struct weir_arena *arena, const c
     }
     if (!weir_secret_name_is_valid(text) || !is_variable(variable)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "expected NAME or VARIABLE=NAME: the name of a secret of the project "
-                              "(letters, digits, \"._-\"), and of a variable (letters, digits, "
-                              "\"_\") that does not begin with WEIR_");
+                              "expected NAME or VARIABLE=NAME: a variable (letters, digits, \"_\") "
+                              "that does not begin with WEIR_, and the name of a secret of the "
+                              "project (letters, digits, \"._-\")");
     }
     *out_variable = variable;
     *out_name = weir_arena_strdup(arena, text);
@@ -235,6 +235,39 @@ static weir_status not_there(const char *project, const char *name, struct weir_
                           project, name, name, project);
 }
 
+static bool is_there(struct weir_txn *txn, const char *project, const char *name,
+                     struct weir_arena *arena)
+{
+    struct weir_secret secret;
+    return weir_txn_get(txn, &weir_secret_resource, id_of(project, name, arena), arena, &secret,
+                        NULL) == WEIR_OK;
+}
+
+/* Does one stand the other way round? What stands where the secret's name belongs may be its value: it
+ * is not repeated. */
+static weir_status check_order(struct weir_txn *txn, const char *project, const char *text,
+                               struct weir_arena *arena, struct weir_error *err)
+{
+    const char *equals = strchr(text, '=');
+    char *first = weir_arena_memdup(arena, text, equals != NULL ? (size_t)(equals - text) : 0);
+    return equals != NULL && is_there(txn, project, first, arena)
+               ? weir_error_set(err, WEIR_ERR_INVALID,
+                                "the variable comes first: write VARIABLE=%s", first)
+               : WEIR_OK;
+}
+
+static weir_status check_one(struct weir_txn *txn, const char *project, const char *text,
+                             struct weir_arena *arena, struct weir_error *err)
+{
+    const char *variable, *name;
+    weir_status status = weir_secret_read(text, arena, &variable, &name, err);
+    if (status == WEIR_OK && is_there(txn, project, name, arena)) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(check_order(txn, project, text, arena, err));
+    return status != WEIR_OK ? status : not_there(project, name, err);
+}
+
 weir_status weir_secrets_check(struct weir_txn *txn, const char *project, const json_t *spec,
                                struct weir_arena *arena, struct weir_error *err)
 {
@@ -247,14 +280,8 @@ weir_status weir_secrets_check(struct weir_txn *txn, const char *project, const 
     }
     json_array_foreach(names, i, item)
     {
-        struct weir_secret secret;
-        const char *variable, *name, *text = json_string_value(item);
-        if (weir_secret_read(text != NULL ? text : "", arena, &variable, &name, err) != WEIR_OK) {
-            return weir_error_prefix(err, "$.spec.secrets[%zu]: ", i);
-        }
-        if (weir_txn_get(txn, &weir_secret_resource, id_of(project, name, arena), arena, &secret,
-                         NULL) != WEIR_OK) {
-            (void)!not_there(project, name, err);
+        const char *text = json_string_value(item);
+        if (check_one(txn, project, text != NULL ? text : "", arena, err) != WEIR_OK) {
             return weir_error_prefix(err, "$.spec.secrets[%zu]: ", i);
         }
     }

@@ -129,7 +129,46 @@ START_TEST(a_lost_key_is_not_made_anew_while_there_are_secrets)
 
 END_TEST
 
+static weir_status check(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    json_t *spec = json_pack("{s:[s]}", "secrets", (const char *)context);
+    status = weir_secrets_check(txn, "p", spec, &fixture.arena, err);
+    json_decref(spec);
+    return WEIR_OK;
+}
+
+START_TEST(the_variable_comes_first_and_who_turns_it_round_is_told)
+{
+    static const struct {
+        const char *text, *words;
+        weir_status status;
+    } cases[] = {{"hf-token", NULL, WEIR_OK},
+                 {"X=hf-token", NULL, WEIR_OK},
+                 {"TOKEN=TOKEN", NULL, WEIR_OK},
+                 {"hf-token=X", "write VARIABLE=hf-token", WEIR_ERR_INVALID},
+                 {"TOKEN=X", "write VARIABLE=TOKEN", WEIR_ERR_INVALID},
+                 {"X=none", "no secret \"none\"", WEIR_ERR_NOT_FOUND},
+                 {"no-such=X", "VARIABLE=NAME", WEIR_ERR_INVALID},
+                 {"WEIR_X=hf-token", "WEIR_", WEIR_ERR_INVALID},
+                 {"=hf-token", "VARIABLE=NAME", WEIR_ERR_INVALID},
+                 {"X=", "VARIABLE=NAME", WEIR_ERR_INVALID}};
+
+    fixture_write(&fixture, set, "hf-token");
+    fixture_write(&fixture, set, "TOKEN");
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct weir_error *err = &fixture.err;
+        ck_assert_int_eq(weir_store_read(fixture.store, check, (char *)cases[i].text, err),
+                         WEIR_OK);
+        ck_assert_msg(status == cases[i].status, "%s: %d", cases[i].text, status);
+        ck_assert_msg(cases[i].words == NULL || strstr(err->message, cases[i].words) != NULL,
+                      "%s: %s", cases[i].text, err->message);
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("secret", set_up, tear_down,
                     a_value_lies_nowhere_in_the_clear_and_opens_with_its_key_alone,
                     a_row_put_elsewhere_does_not_open,
-                    a_lost_key_is_not_made_anew_while_there_are_secrets)
+                    a_lost_key_is_not_made_anew_while_there_are_secrets,
+                    the_variable_comes_first_and_who_turns_it_round_is_told)

@@ -171,7 +171,7 @@ class SubmitTest(WithPage):
         page.has_text(".code pre", "WANDB")
         command = page.text(".code pre")
         self.assertEqual(command.replace(" \\\n    ", " ").strip(),
-                         "weir job run ddp --project default --kind pytorch --secret HF_TOKEN=TOKEN --secret WANDB --nodes 2 --set processes_per_node=4"
+                         "weir job run ddp --project default --kind pytorch --secret TOKEN=HF_TOKEN --secret WANDB --nodes 2 --set processes_per_node=4"
                          " --gpus 4 --git https://git.example/a.git@8b21c0de -- python3 train.py")
         page.one('textarea[name="python"]').send_keys("torch==2.5.1")
         page.has_text(".code pre", "weir job submit -f -")

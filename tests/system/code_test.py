@@ -199,7 +199,7 @@ class Code(unittest.TestCase):
         out, _ = self.weir("secret", "list")
         self.assertIn("hf-token", out)
         self.assertNotIn(VALUE, out)
-        out, _ = self.run_job("with-secret", "--secret", "hf-token", "--secret", "hf-token=OTHER", "--", "python3", "-c",
+        out, _ = self.run_job("with-secret", "--secret", "hf-token", "--secret", "OTHER=hf-token", "--", "python3", "-c",
                               "import os, hashlib; print(hashlib.sha256(os.environ['HF_TOKEN'].encode()).hexdigest(), "
                               "os.environ['OTHER'] == os.environ['HF_TOKEN'])")
         self.assertIn(hashlib.sha256(VALUE.encode()).hexdigest() + " True", out)
@@ -217,6 +217,8 @@ class Code(unittest.TestCase):
             for path in root.rglob("*"):
                 if path.is_file() and not path.is_symlink() and "agent/tasks" not in str(path):
                     self.assertNotIn(VALUE.encode(), path.read_bytes(), path)
+        _, err = self.run_job("--secret", "hf-token=OTHER", "--", "true", status=2)
+        self.assertIn("write VARIABLE=hf-token", err)
         _, err = self.run_job("--secret", "none", "--", "true", status=4)
         self.assertIn('has no secret "none"', err)
         self.weir("secret", "delete", "hf-token")

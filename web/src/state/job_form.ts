@@ -238,8 +238,7 @@ function runFlags(job: JobDocument): string[] | undefined {
                 flags.push(`--${key === 'env' ? 'env' : 'node-selector'} ${shellQuote(`${name}=${String(one)}`)}`)
             }
         } else if (key === 'secrets') {
-            // The CLI names the secret first, as NAME=VARIABLE.
-            flags.push(...(value as string[]).map((one) => `--secret ${shellQuote(one.split('=').reverse().join('='))}`))
+            flags.push(...(value as string[]).map((one) => `--secret ${shellQuote(one)}`))
         } else if (key === 'code') {
             const { git, commit, manifest } = value as Record<string, string>
             if (!git || !commit || manifest) {
