@@ -13,9 +13,10 @@
 #define OF_EXPERIMENT "(SELECT project FROM main.experiments WHERE id = experiment)"
 #define OF_RUN        "(SELECT project FROM main.runs WHERE id = run)"
 #define OF_MODEL      "(SELECT project FROM main.models WHERE name = model)"
-#define OF_VERSION                                                                                 \
+/* With the table's name: model_versions has a column `version` of its own. */
+#define OF_VERSION(table)                                                                          \
     "(SELECT project FROM main.models WHERE name = "                                               \
-    "(SELECT model FROM main.model_versions WHERE id = version))"
+    "(SELECT model FROM main.model_versions WHERE id = " table ".version))"
 #define OF_ION        "(SELECT project FROM main.ions WHERE name = ion)"
 #define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
 #define OF_SWEEP      "(SELECT project FROM main.sweeps WHERE id = sweep)"
@@ -72,8 +73,8 @@ static const struct {
     {"model_versions", OF_MODEL},
     {"model_aliases", OF_MODEL},
     {"model_tags", OF_MODEL},
-    {"model_version_tags", OF_VERSION},
-    {"model_baselines", OF_VERSION},
+    {"model_version_tags", OF_VERSION("model_version_tags")},
+    {"model_baselines", OF_VERSION("model_baselines")},
     {"deployments", "project"},
     {"deployment_versions", OF_DEPLOYMENT},
     {"deployment_replicas", OF_DEPLOYMENT},

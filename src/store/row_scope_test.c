@@ -29,6 +29,10 @@ static weir_status populate(struct weir_txn *txn, void *context, struct weir_err
         " 'x', 0)",
         "INSERT INTO models (name, project, created_ms) VALUES ('m-red', 'red', 0), ('m-blue',"
         " 'blue', 0)",
+        "INSERT INTO model_versions (id, model, version, blob, bytes, dataset_version, created_ms)"
+        " VALUES ('v-red', 'm-red', 1, '', 0, 0, 0), ('v-blue', 'm-blue', 1, '', 0, 0, 0)",
+        "INSERT INTO model_version_tags (version, key, value) VALUES ('v-red', 'k', 'red'),"
+        " ('v-blue', 'k', 'blue'), ('v-blue', 'l', 'blue')",
         "INSERT INTO events (seq, time_ms, topic, kind, subject, message) VALUES"
         " (1, 0, 't', 'k', 'model/m-red/3', 'red'), (2, 0, 't', 'k', 'model/m-blue/1', 'blue'),"
         " (3, 0, 't', 'k', 'dataset/d-red', 'red'), (4, 0, 't', 'k', 'node/n', 'platform'),"
@@ -93,7 +97,7 @@ static int64_t count(struct weir_txn *txn, const char *sql, struct weir_error *e
 }
 
 struct seen {
-    int64_t projects, datasets, models, events, joined;
+    int64_t projects, datasets, models, version_tags, events, joined;
 };
 
 static weir_status look(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -102,6 +106,7 @@ static weir_status look(struct weir_txn *txn, void *context, struct weir_error *
     seen->projects = count(txn, "SELECT count(*) FROM projects WHERE name <> 'default'", err);
     seen->datasets = count(txn, "SELECT count(*) FROM datasets", err);
     seen->models = count(txn, "SELECT count(*) FROM models", err);
+    seen->version_tags = count(txn, "SELECT count(*) FROM model_version_tags", err);
     seen->events = count(txn, "SELECT count(*) FROM events", err);
     seen->joined =
         count(txn, "SELECT count(*) FROM datasets d JOIN models m ON m.project = d.project", err);
@@ -122,12 +127,15 @@ START_TEST(a_read_sees_its_projects_whatever_it_asks)
     ck_assert_int_eq(all.projects, 2);
     ck_assert_int_eq(all.joined, 2);
     ck_assert_int_eq(all.events, 6);
+    ck_assert_int_eq(all.version_tags, 3);
     ck_assert_int_eq(one.projects, 1);
     ck_assert_int_eq(one.datasets, 1);
     ck_assert_int_eq(one.models, 1);
+    ck_assert_int_eq(one.version_tags, 1);
     ck_assert_int_eq(one.joined, 1);
     ck_assert_int_eq(one.events, 2);
-    ck_assert_int_eq(none.projects + none.datasets + none.models + none.events, 0);
+    ck_assert_int_eq(none.projects + none.datasets + none.models + none.version_tags + none.events,
+                     0);
     ck_assert_int_eq(look_as(&everything).events, 6); /* the scope has ended with its read */
 }
 
