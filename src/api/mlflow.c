@@ -152,7 +152,8 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
         translated->mlflow.error_code = "ENDPOINT_NOT_FOUND";
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "there is no %s %.200s in the API of MLflow "
-                              "that this server speaks",
+                              "that this server speaks; traces, prompts' own operations, webhooks "
+                              "and GraphQL are not supported",
                               call->request->method, call->request->path);
     }
     translated->route = route_of(operation);
@@ -190,6 +191,7 @@ static void fill(struct translated *translated)
     mlflow->response = call->response;
     mlflow->arena = call->arena;
     mlflow->body = call->body;
+    mlflow->id = translated->place.id;
     mlflow->rest = translated->place.rest;
     mlflow->actor = call->actor;
     mlflow->job = call->attempt != NULL ? call->attempt->job : NULL;

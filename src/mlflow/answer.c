@@ -177,10 +177,11 @@ void mlflow_put_metric(struct weir_buf *buf, const struct weir_metric *metric, c
     (void)weir_buf_append(buf, "}", 1);
 }
 
-static void put_pairs(struct weir_buf *buf, const char *name, const struct weir_tag *pairs,
+void mlflow_put_pairs(struct weir_buf *buf, const char *before, const struct weir_tag *pairs,
                       size_t n)
 {
-    (void)weir_buf_printf(buf, "\"%s\":[", name);
+    (void)weir_buf_puts(buf, before);
+    (void)weir_buf_append(buf, "[", 1);
     for (size_t i = 0; i < n; i++) {
         (void)weir_buf_puts(buf, i > 0 ? ",{" : "{");
         mlflow_put_member(buf, "key", pairs[i].key);
@@ -191,7 +192,8 @@ static void put_pairs(struct weir_buf *buf, const char *name, const struct weir_
 }
 
 weir_status mlflow_put_inputs(struct weir_mlflow_call *call, struct weir_txn *txn,
-                              struct weir_buf *buf, int64_t run, struct weir_error *err)
+                              struct weir_buf *buf, int64_t run, const char *id,
+                              struct weir_error *err)
 {
     struct weir_run_input *inputs;
     size_t n;
@@ -208,7 +210,14 @@ weir_status mlflow_put_inputs(struct weir_mlflow_call *call, struct weir_txn *tx
         mlflow_put_member(buf, "profile", inputs[i].profile);
         (void)weir_buf_puts(buf, "}}");
     }
-    (void)weir_buf_puts(buf, "]}");
+    (void)weir_buf_puts(buf, "]");
+    if (id != NULL) {
+        (void)weir_buf_puts(buf, ",");
+        WEIR_TRY(mlflow_put_uses(call, txn, buf, id, false, err));
+        (void)weir_buf_puts(buf, "},\"outputs\":{");
+        WEIR_TRY(mlflow_put_uses(call, txn, buf, id, true, err));
+    }
+    (void)weir_buf_puts(buf, "}");
     return WEIR_OK;
 }
 
@@ -229,12 +238,11 @@ weir_status mlflow_put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
     }
     (void)weir_buf_puts(buf, "],");
     WEIR_TRY(weir_run_parameters(txn, run->number, call->arena, &pairs, &n, err));
-    put_pairs(buf, "params", pairs, n);
-    (void)weir_buf_puts(buf, ",");
+    mlflow_put_pairs(buf, "\"params\":", pairs, n);
     WEIR_TRY(weir_run_tags(txn, run->number, call->arena, &pairs, &n, err));
-    put_pairs(buf, "tags", pairs, n);
+    mlflow_put_pairs(buf, ",\"tags\":", pairs, n);
     (void)weir_buf_puts(buf, "}");
-    WEIR_TRY(mlflow_put_inputs(call, txn, buf, run->number, err));
+    WEIR_TRY(mlflow_put_inputs(call, txn, buf, run->number, run->record.id, err));
     (void)weir_buf_puts(buf, "}");
     return WEIR_OK;
 }

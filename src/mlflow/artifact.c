@@ -21,6 +21,7 @@
 struct place {
     const char *run;
     const char *path; /**< "": all of the run. */
+    size_t n_hidden;  /**< Bytes before the paths that are told. */
 };
 
 static weir_status invalid_path(struct weir_error *err)
@@ -62,10 +63,12 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static void put_entry(struct weir_buf *buf, const struct weir_artifact_entry *entry, bool is_whole)
+static void put_entry(struct weir_buf *buf, const struct weir_artifact_entry *entry,
+                      const struct place *place, bool is_whole)
 {
     (void)weir_buf_append(buf, "{", 1);
-    mlflow_put_member(buf, "path", is_whole ? entry->path : base_name(entry->path));
+    mlflow_put_member(buf, "path",
+                      is_whole ? entry->path + place->n_hidden : base_name(entry->path));
     (void)weir_buf_puts(buf, entry->is_folder ? ",\"is_dir\":true" : ",\"is_dir\":false");
     if (!entry->is_folder) {
         (void)weir_buf_puts(buf, ",\"file_size\":");
@@ -91,7 +94,7 @@ static weir_status put_files(struct weir_mlflow_call *call, struct weir_txn *txn
     (void)weir_buf_puts(buf, "\"files\":[");
     for (size_t i = 0; i < n && !is_file; i++) {
         (void)weir_buf_puts(buf, i > 0 ? "," : "");
-        put_entry(buf, &entries[i], is_whole);
+        put_entry(buf, &entries[i], place, is_whole);
     }
     (void)weir_buf_puts(buf, "]");
     mlflow_put_member(buf, "next_page_token", next);
@@ -127,6 +130,26 @@ weir_status mlflow_artifact_list(struct weir_mlflow_call *call, struct weir_txn 
                           : weir_arena_printf(call->arena,
                                               MLFLOW_ARTIFACTS "/%" PRId64 "/%s/artifacts",
                                               run.record.experiment, run.record.id));
+    (void)weir_buf_append(&buf, ",", 1);
+    weir_status status = put_files(call, txn, &buf, &place, true, err);
+    answer_object(call, status, &buf);
+    return status;
+}
+
+weir_status mlflow_answer_folder(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                 const struct mlflow_folder *folder, const char *path,
+                                 struct weir_error *err)
+{
+    struct weir_buf buf;
+    WEIR_TRY(check_path(path, err));
+    const struct place place = {
+        .run = folder->run,
+        .path = path[0] != '\0' ? weir_arena_printf(call->arena, "%s/%s", folder->path, path)
+                                : folder->path,
+        .n_hidden = strlen(folder->path) + 1};
+    weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
+    (void)weir_buf_append(&buf, "{", 1);
+    mlflow_put_member(&buf, "root_uri", folder->uri);
     (void)weir_buf_append(&buf, ",", 1);
     weir_status status = put_files(call, txn, &buf, &place, true, err);
     answer_object(call, status, &buf);
@@ -200,15 +223,18 @@ weir_status mlflow_answer_source_file(struct weir_mlflow_call *call, struct weir
                                       const char *source, const char *path, struct weir_error *err)
 {
     struct mlflow_source from;
+    bool is_here;
     WEIR_TRY(weir_artifact_path_check(path, err));
-    if (!mlflow_source_read(source, call->arena, &from)) {
+    WEIR_TRY(mlflow_source_find(call, txn, source, &from, &is_here, err));
+    if (!is_here) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "The files of this model version are not on this server: %.300s",
                               source);
     }
     const struct place place = {
-        from.run,
-        from.path[0] != '\0' ? weir_arena_printf(call->arena, "%s/%s", from.path, path) : path};
+        .run = from.run,
+        .path =
+            from.path[0] != '\0' ? weir_arena_printf(call->arena, "%s/%s", from.path, path) : path};
     return answer_file(call, txn, &place, err);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "mlflow/mlflow.h"
+#include "track/logged_model.h"
 #include "track/run.h"
 
 #define MLFLOW_ARTIFACTS "mlflow-artifacts:"
@@ -55,6 +56,18 @@ MLFLOW_FN(mlflow_delete_tag);
 MLFLOW_FN(mlflow_log_batch);
 MLFLOW_FN(mlflow_log_model);
 MLFLOW_FN(mlflow_log_inputs);
+
+/* logged_model.c */
+MLFLOW_FN(mlflow_logged_model_create);
+MLFLOW_FN(mlflow_logged_model_search);
+MLFLOW_FN(mlflow_logged_model_get);
+MLFLOW_FN(mlflow_logged_model_finalize);
+MLFLOW_FN(mlflow_logged_model_delete);
+MLFLOW_FN(mlflow_logged_model_log_params);
+MLFLOW_FN(mlflow_logged_model_set_tags);
+MLFLOW_FN(mlflow_logged_model_delete_tag);
+MLFLOW_FN(mlflow_logged_model_files);
+MLFLOW_FN(mlflow_log_outputs);
 
 /* model_search.c */
 MLFLOW_FN(mlflow_model_search);
@@ -156,6 +169,11 @@ weir_status mlflow_check_length(const char *place, const char *text, size_t max_
 /** At most the first so many characters of a text; the text itself if it has no more. */
 char *mlflow_cut(struct weir_arena *arena, const char *text, size_t max_characters);
 
+/** A name for what was given none: two words and a number. */
+char *mlflow_make_name(struct weir_arena *arena);
+/** A new identifier, as long as those that clients know: 32 hexadecimal digits. */
+char *mlflow_make_id(struct weir_arena *arena);
+
 struct weir_search_noun;
 struct weir_search_node;
 struct weir_search_order;
@@ -190,6 +208,46 @@ weir_status mlflow_find_run(const struct weir_mlflow_call *call, struct weir_txn
                             const char *id, struct mlflow_run *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The experiment that new things go to: the one that `experiment_id` names, or the project's "Default".
+ *  @return NOT_FOUND; INVALID if it is deleted. */
+weir_status mlflow_target_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                     struct weir_experiment *out,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+/** Those of `experiment_ids` that the call sees. */
+weir_status mlflow_read_experiments(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                    int64_t **out, size_t *out_n,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** @return NOT_FOUND, also of another's project, and if it is deleted. */
+weir_status mlflow_find_logged_model(const struct weir_mlflow_call *call, struct weir_txn *txn,
+                                     const char *id, struct weir_logged_model *out,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+/** Where its files are, for MLflow's clients. */
+char *mlflow_logged_model_uri(const struct weir_mlflow_call *call, const struct weir_run *run,
+                              const char *id);
+/** `models` of a body: what a run made or read. */
+weir_status mlflow_read_uses(struct weir_mlflow_call *call, bool is_output,
+                             struct weir_logged_model_use **out, size_t *out_n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+/** Store them. @return NOT_FOUND: one of the models is not there. */
+weir_status mlflow_store_uses(struct weir_mlflow_call *call, struct weir_txn *txn, const char *run,
+                              const struct weir_logged_model_use *uses, size_t n,
+                              struct weir_error *err) WEIR_MUST_CHECK;
+/** "model_outputs":[…] or "model_inputs":[…] of a run. */
+weir_status mlflow_put_uses(struct weir_mlflow_call *call, struct weir_txn *txn,
+                            struct weir_buf *buf, const char *run, bool is_output,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A folder of a run's artifacts that is told of as a place of its own. */
+struct mlflow_folder {
+    const char *run, *path, *uri;
+};
+
+/** Answer what lies in `path` of the folder. */
+weir_status mlflow_answer_folder(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                 const struct mlflow_folder *folder, const char *path,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
 /** For a change: a task's token changes the runs of its job only. */
 weir_status mlflow_find_run_to_change(const struct weir_mlflow_call *call, struct weir_txn *txn,
                                       const char *id, bool may_be_deleted, struct mlflow_run *out,
@@ -223,10 +281,14 @@ void mlflow_put_run_info(struct weir_buf *buf, const struct weir_run *run);
 weir_status mlflow_put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
                            struct weir_buf *buf, const struct mlflow_run *run,
                            struct weir_error *err) WEIR_MUST_CHECK;
-/** ,"inputs":{"dataset_inputs":[…]} of a run. */
+/** ,"inputs":{"dataset_inputs":[…]} of a run. With its identifier also its models, as "model_inputs" there,
+ *  and ,"outputs":{"model_outputs":[…]}; `id` NULL: without. */
 weir_status mlflow_put_inputs(struct weir_mlflow_call *call, struct weir_txn *txn,
-                              struct weir_buf *buf, int64_t run,
+                              struct weir_buf *buf, int64_t run, const char *id,
                               struct weir_error *err) WEIR_MUST_CHECK;
+/** `before` and [{"key", "value"}, …] */
+void mlflow_put_pairs(struct weir_buf *buf, const char *before, const struct weir_tag *pairs,
+                      size_t n);
 /** An experiment with its tags. */
 weir_status mlflow_put_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
                                   struct weir_buf *buf, const struct weir_experiment *experiment,

@@ -27,8 +27,12 @@ struct log {
     size_t n_metrics, n_parameters, n_tags;
     struct weir_run_input *inputs;
     size_t n_inputs;
-    const char *deleted_tag; /**< To be taken away. */
-    const char *model;       /**< JSON, to be added to the run's models. */
+    const char *deleted_tag;                    /**< To be taken away. */
+    const char *model;                          /**< JSON, to be added to the run's models. */
+    struct weir_logged_model_metric *of_models; /**< Measurements that are of logged models, too. */
+    size_t n_of_models;
+    struct weir_logged_model_use *uses; /**< Logged models that the run read. */
+    size_t n_uses;
 };
 
 /* The last point of each key, for charts that are open. */
@@ -55,6 +59,21 @@ static weir_status take_name(struct weir_txn *txn, struct mlflow_run *run, const
 static weir_status add_model(struct weir_txn *txn, const struct mlflow_run *run,
                              const struct log *log, struct weir_error *err);
 
+static weir_status store_of_models(struct weir_txn *txn, const struct mlflow_run *run,
+                                   const struct log *log, struct weir_error *err)
+{
+    for (size_t i = 0; i < log->n_of_models; i++) {
+        struct weir_logged_model model;
+        struct weir_logged_model_metric *metric = &log->of_models[i];
+        metric->run = run->record.id;
+        if (i == 0 || strcmp(metric->model, metric[-1].model) != 0) {
+            WEIR_TRY(mlflow_find_logged_model(log->call, txn, metric->model, &model, err));
+        }
+        WEIR_TRY(weir_logged_model_metric_put(txn, metric, err));
+    }
+    return mlflow_store_uses(log->call, txn, run->record.id, log->uses, log->n_uses, err);
+}
+
 static weir_status write_log(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct log *log = context;
@@ -62,6 +81,7 @@ static weir_status write_log(struct weir_txn *txn, void *context, struct weir_er
     WEIR_TRY(mlflow_find_run_to_change(log->call, txn, log->run_id, false, &run, err));
     WEIR_TRY(weir_run_parameters_put(txn, run.number, log->parameters, log->n_parameters, err));
     WEIR_TRY(weir_metrics_log(txn, run.number, log->metrics, log->n_metrics, err));
+    WEIR_TRY(store_of_models(txn, &run, log, err));
     WEIR_TRY(weir_run_tags_put(txn, run.number, log->tags, log->n_tags, err));
     WEIR_TRY(take_name(txn, &run, log, err));
     for (size_t i = 0; i < log->n_inputs; i++) {
@@ -146,6 +166,26 @@ static weir_status read_metric(struct weir_mlflow_call *call, const char *place,
     return mlflow_check_key(arena, place_of(arena, place, "name"), out->key, err);
 }
 
+/* A measurement that says of which logged model it is is that one's, too. */
+static weir_status note_model(struct log *log, const json_t *from, const struct weir_metric *metric,
+                              struct weir_error *err)
+{
+    const char *model = json_string_value(json_object_get(from, "model_id"));
+    const char *dataset = json_string_value(json_object_get(from, "dataset_name"));
+    const char *digest = json_string_value(json_object_get(from, "dataset_digest"));
+    if (model == NULL || *model == '\0') {
+        return WEIR_OK;
+    }
+    WEIR_TRY(mlflow_check_length("dataset_name", dataset != NULL ? dataset : "", 500, err));
+    WEIR_TRY(mlflow_check_length("dataset_digest", digest != NULL ? digest : "", 36, err));
+    log->of_models[log->n_of_models++] =
+        (struct weir_logged_model_metric){.model = (char *)model,
+                                          .dataset = (char *)(dataset != NULL ? dataset : ""),
+                                          .digest = (char *)(digest != NULL ? digest : ""),
+                                          .metric = *metric};
+    return WEIR_OK;
+}
+
 weir_status mlflow_log_metric(struct weir_mlflow_call *call, struct weir_txn *txn,
                               struct weir_error *err)
 {
@@ -153,7 +193,10 @@ weir_status mlflow_log_metric(struct weir_mlflow_call *call, struct weir_txn *tx
     struct weir_metric metric;
     (void)txn;
     WEIR_TRY(begin(call, &log, err));
+    struct weir_logged_model_metric of_model;
     WEIR_TRY(read_metric(call, "", call->body, &metric, err));
+    log.of_models = &of_model;
+    WEIR_TRY(note_model(&log, call->body, &metric, err));
     log.metrics = &metric;
     log.n_metrics = 1;
     return run_log(&log, err);
@@ -167,6 +210,8 @@ static weir_status read_metrics(struct weir_mlflow_call *call, struct log *log,
     json_t *item;
     WEIR_TRY(mlflow_array(call, "metrics", &list, err));
     log->metrics = WEIR_ARENA_ARRAY(call->arena, json_array_size(list) + 1, struct weir_metric);
+    log->of_models =
+        WEIR_ARENA_ARRAY(call->arena, json_array_size(list) + 1, struct weir_logged_model_metric);
     json_array_foreach(list, i, item)
     {
         struct weir_error ignored;
@@ -174,6 +219,7 @@ static weir_status read_metrics(struct weir_mlflow_call *call, struct log *log,
             return read_metric(call, weir_arena_printf(call->arena, "metrics[%zu]", i), item,
                                &log->metrics[i], err);
         }
+        WEIR_TRY(note_model(log, item, &log->metrics[i], err));
     }
     log->n_metrics = json_array_size(list);
     return WEIR_OK;
@@ -436,7 +482,8 @@ weir_status mlflow_log_inputs(struct weir_mlflow_call *call, struct weir_txn *tx
     (void)txn;
     WEIR_TRY(begin(call, &log, err));
     WEIR_TRY(mlflow_array(call, "datasets", &list, err));
-    if (list == NULL) {
+    WEIR_TRY(mlflow_read_uses(call, false, &log.uses, &log.n_uses, err));
+    if (list == NULL && log.n_uses == 0) {
         return mlflow_missing("datasets", err);
     }
     WEIR_TRY(check_limit("datasets", json_array_size(list), DATASETS_MAX, err));

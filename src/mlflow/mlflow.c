@@ -17,7 +17,7 @@ static bool find_prefix(const struct weir_http_request *request, size_t *out)
     size_t i = is_part(request, 0, "p") && request->n_segments > 2 ? 2 : 0;
     bool is_api =
         (is_part(request, i, "api") || is_part(request, i, "ajax-api")) &&
-        is_part(request, i + 1, "2.0") &&
+        (is_part(request, i + 1, "2.0") || is_part(request, i + 1, "3.0")) &&
         (is_part(request, i + 2, "mlflow") || is_part(request, i + 2, "mlflow-artifacts"));
     /* What MLflow's own pages fetch has no "api" before it. */
     bool is_page = is_part(request, i, "get-artifact") || (is_part(request, i, "model-versions") &&
@@ -43,21 +43,25 @@ static char *join(const struct weir_http_request *request, size_t i, struct weir
     return rest;
 }
 
-/* Does the operation's path fit the parts from i on? *out_rest: where "*" begins, 0 without. */
+/* Does the operation's path fit the parts from i on? *out_id: the part that "?" takes; *out_rest: where
+ * "*" begins; 0 without. */
 static bool path_fits(const char *path, const struct weir_http_request *request, size_t i,
-                      size_t *out_rest)
+                      size_t *out_id, size_t *out_rest)
 {
-    *out_rest = 0;
+    *out_id = *out_rest = 0;
     while (*path != '\0') {
         size_t len = strcspn(path, "/");
         if (strcmp(path, "*") == 0) {
             *out_rest = i;
             return i < request->n_segments;
         }
-        if (i >= request->n_segments || strlen(request->segments[i]) != len ||
-            memcmp(path, request->segments[i], len) != 0) {
+        bool is_any = len == 1 && *path == '?';
+        if (i >= request->n_segments ||
+            (!is_any && (strlen(request->segments[i]) != len ||
+                         memcmp(path, request->segments[i], len) != 0))) {
             return false;
         }
+        *out_id = is_any ? i : *out_id;
         i++;
         path += len;
         path += *path == '/';
@@ -74,14 +78,16 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
                                                      struct weir_arena *arena,
                                                      struct weir_mlflow_place *out)
 {
-    size_t first, i_rest;
+    size_t first, i_id, i_rest;
     (void)find_prefix(request, &first);
     bool has_project = is_part(request, 0, "p") && request->n_segments > 2;
     *out = (struct weir_mlflow_place){.project = has_project ? request->segments[1] : NULL};
-    for (size_t i = 0; i < mlflow_n_operations; i++) {
+    bool is_newer = first > 0 && is_part(request, first - 1, "3.0"); /* traces: there are none */
+    for (size_t i = 0; i < mlflow_n_operations && !is_newer; i++) {
         const struct weir_mlflow_operation *operation = &mlflow_operations[i];
         if (method_fits(operation->method, request->method) &&
-            path_fits(operation->path, request, first, &i_rest)) {
+            path_fits(operation->path, request, first, &i_id, &i_rest)) {
+            out->id = i_id > 0 ? request->segments[i_id] : NULL;
             out->rest = i_rest > 0 ? join(request, i_rest, arena) : NULL;
             return operation;
         }
@@ -160,6 +166,9 @@ const char *weir_mlflow_name(const struct weir_mlflow_call *call)
     struct weir_error ignored;
     if (call->batch != NULL) {
         return call->batch->run_id;
+    }
+    if (call->id != NULL) {
+        return call->id;
     }
     if (call->operation->name == NULL ||
         mlflow_text(call, call->operation->name, &name, &ignored) != WEIR_OK) {

@@ -48,7 +48,8 @@ typedef weir_status (*weir_mlflow_fn)(struct weir_mlflow_call *call, struct weir
 
 struct weir_mlflow_operation {
     const char *method;
-    /** Behind "/api/2.0" or "/ajax-api/2.0": "mlflow/runs/get". A last part "*" takes what is left. */
+    /** Behind "/api/2.0" or "/ajax-api/2.0": "mlflow/runs/get". A part "?" takes one part, a last part "*" what is
+     *  left. */
     const char *path;
     const char *noun; /**< Of Weir, for the audit: "runs". */
     const char *name; /**< The argument that names which: "run_id". */
@@ -62,6 +63,7 @@ struct weir_mlflow_operation {
 /** What a path says. In the request's arena. */
 struct weir_mlflow_place {
     const char *project; /**< Of "/p/PROJECT"; NULL: none. */
+    const char *id;      /**< What "?" took, decoded; NULL: no "?". */
     const char *rest;    /**< What "*" took, decoded, parts joined with "/"; NULL: no "*". */
 };
 
@@ -73,7 +75,7 @@ struct weir_mlflow_call {
     struct weir_arena *arena;
     json_t *body;               /**< A JSON object; NULL with GET and uploads. */
     struct mlflow_batch *batch; /**< Of weir_mlflow_scan_batch; then there is no `body`. */
-    const char *rest;
+    const char *id, *rest;      /**< Of the path: struct weir_mlflow_place. */
 
     const char *actor;
     const char *job;     /**< Of a task's token; NULL: a person's or a service's. */

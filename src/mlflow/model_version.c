@@ -39,6 +39,8 @@ weir_status mlflow_put_version(struct weir_mlflow_call *call, struct weir_txn *t
     mlflow_put_member(buf, "current_stage", version->stage);
     mlflow_put_member(buf, "description", version->description);
     mlflow_put_member(buf, "source", text_or(version->source, "weir:uploaded"));
+    mlflow_put_member(buf, "model_id",
+                      mlflow_source_logged_model(text_or(version->source, ""), call->arena));
     mlflow_put_member(buf, "run_id", text_or(version->source_run, text_or(version->run, NULL)));
     mlflow_put_member(buf, "run_link", text_or(version->run_link, NULL));
     mlflow_put_member(buf, "status", "READY");
@@ -242,7 +244,9 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
         WEIR_TRY(take_copy(entry, txn, copied, number, err));
         return take_run(entry, txn, version->source_run, err);
     }
-    if (!mlflow_source_read(version->source, call->arena, &from)) {
+    bool is_here;
+    WEIR_TRY(mlflow_source_find(call, txn, version->source, &from, &is_here, err));
+    if (!is_here) {
         version->unservable = "its files are not on this server";
         return take_run(entry, txn, version->source_run, err);
     }
@@ -422,6 +426,14 @@ weir_status mlflow_version_download_uri(struct weir_mlflow_call *call, struct we
     const char *source;
     WEIR_TRY(mlflow_named_version(call, txn, &version, err));
     WEIR_TRY(find_storage(call, txn, &version, &source, err));
+    const char *id;
+    if (mlflow_source_is_logged_model(source, &id)) {
+        struct weir_logged_model model;
+        struct mlflow_run run;
+        WEIR_TRY(weir_logged_model_get(txn, id, call->arena, &model, err));
+        WEIR_TRY(mlflow_find_run(call, txn, model.run, &run, err));
+        source = mlflow_logged_model_uri(call, &run.record, model.id);
+    }
     mlflow_answer(call, json_pack("{s:s}", "artifact_uri", source));
     return WEIR_OK;
 }

@@ -12,7 +12,7 @@
 #define TAG_USER            "mlflow.user"
 #define NAME_MAX_CHARACTERS 1000
 
-/* Names for runs that were given none: two words and a number. */
+/* Words of names. */
 static const char *const adjectives[] = {
     "amber",  "brave", "calm",   "clear", "crisp",  "eager", "early", "fair",
     "gentle", "glad",  "golden", "green", "honest", "keen",  "kind",  "late",
@@ -26,7 +26,7 @@ static const char *const nouns[] = {
     "perch", "pike",   "reed",  "ridge", "salmon", "stork", "trout", "wren",
 };
 
-static char *make_name(struct weir_arena *arena)
+char *mlflow_make_name(struct weir_arena *arena)
 {
     unsigned char bytes[4];
     weir_random_bytes(bytes, sizeof bytes);
@@ -35,8 +35,8 @@ static char *make_name(struct weir_arena *arena)
                              (bytes[2] << 8 | bytes[3]) % 1000);
 }
 
-/* A UUID of version 7 without its dashes: as long as the identifiers that clients know. */
-static char *make_id(struct weir_arena *arena)
+/* A UUID of version 7 without its dashes. */
+char *mlflow_make_id(struct weir_arena *arena)
 {
     char uuid[WEIR_UUID_BYTES], *id = weir_arena_alloc(arena, WEIR_UUID_BYTES);
     size_t n = 0;
@@ -96,7 +96,7 @@ static weir_status choose_name(struct weir_mlflow_call *call, struct weir_tag *t
     }
     *out = given != NULL                       ? (char *)given
            : tagged != NULL && *tagged != '\0' ? (char *)tagged
-                                               : make_name(call->arena);
+                                               : mlflow_make_name(call->arena);
     WEIR_TRY(mlflow_check_length("run_name", *out, NAME_MAX_CHARACTERS, err));
     if (tagged == NULL) {
         tags[(*n_tags)++] = (struct weir_tag){TAG_NAME, *out};
@@ -104,9 +104,8 @@ static weir_status choose_name(struct weir_mlflow_call *call, struct weir_tag *t
     return WEIR_OK;
 }
 
-/* The experiment that new runs go to: the one that is named, or the project's "Default". */
-static weir_status find_target(struct weir_mlflow_call *call, struct weir_txn *txn,
-                               struct weir_experiment *out, struct weir_error *err)
+weir_status mlflow_target_experiment(struct weir_mlflow_call *call, struct weir_txn *txn,
+                                     struct weir_experiment *out, struct weir_error *err)
 {
     const char *id;
     WEIR_TRY(mlflow_text(call, "experiment_id", &id, err));
@@ -137,7 +136,7 @@ weir_status mlflow_run_create(struct weir_mlflow_call *call, struct weir_txn *tx
     struct mlflow_run run = {0};
     const char *user;
     size_t n_tags;
-    WEIR_TRY(find_target(call, txn, &experiment, err));
+    WEIR_TRY(mlflow_target_experiment(call, txn, &experiment, err));
     WEIR_TRY(mlflow_tags(call, "tags", &given, &n_tags, err));
     tags = WEIR_ARENA_ARRAY(call->arena, n_tags + 1, struct weir_tag);
     memcpy(tags, given, n_tags * sizeof *tags);
@@ -146,7 +145,7 @@ weir_status mlflow_run_create(struct weir_mlflow_call *call, struct weir_txn *tx
     WEIR_TRY(mlflow_text(call, "user_id", &user, err));
     user = user != NULL && *user != '\0' ? user : value_of(tags, n_tags, TAG_USER);
     WEIR_TRY(mlflow_int(call, "start_time", call->now_ms, &run.record.start_ms, err));
-    run.record.id = make_id(call->arena);
+    run.record.id = mlflow_make_id(call->arena);
     run.record.project = experiment.project;
     run.record.experiment = experiment.id;
     run.record.kind = call->job != NULL ? "program" : "external";

@@ -15,6 +15,8 @@
 #define EXPERIMENTS_DEFAULT 1000
 #define DATASETS_MAX        1000
 
+/* Most servers have none: then nobody asks each run for its own. */
+static const char sql_has_models[] = "SELECT EXISTS (SELECT 1 FROM main.run_logged_models)";
 static const char sql_datasets[] =
     "SELECT DISTINCT d.experiment, d.name, d.digest, i.context FROM main.input_datasets d"
     " JOIN main.run_inputs i ON i.dataset = d.id WHERE d.experiment = :experiment"
@@ -93,7 +95,7 @@ weir_status mlflow_read_cursor(const struct weir_mlflow_call *call, const char *
 }
 
 /* The experiments that are named, but for those that are not there or another's: they have no runs. */
-static weir_status read_experiments(struct weir_mlflow_call *call, struct weir_txn *txn,
+weir_status mlflow_read_experiments(const struct weir_mlflow_call *call, struct weir_txn *txn,
                                     int64_t **out, size_t *out_n, struct weir_error *err)
 {
     const char **ids;
@@ -159,7 +161,7 @@ static weir_status put_pairs(struct weir_run_reader *reader, struct weir_buf *bu
 
 static weir_status put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
                            struct weir_run_reader *reader, struct weir_buf *buf,
-                           const struct weir_run_row *row, struct weir_error *err)
+                           const struct weir_run_row *row, bool has_models, struct weir_error *err)
 {
     (void)weir_buf_puts(buf, "{\"info\":");
     mlflow_put_run_info(buf, &row->record);
@@ -172,8 +174,9 @@ static weir_status put_run(struct weir_mlflow_call *call, struct weir_txn *txn,
     (void)weir_buf_puts(buf, "]}");
     bool has_inputs;
     WEIR_TRY(weir_run_reader_has_inputs(reader, row->number, &has_inputs, err));
-    if (has_inputs) {
-        WEIR_TRY(mlflow_put_inputs(call, txn, buf, row->number, err));
+    if (has_inputs || has_models) {
+        WEIR_TRY(mlflow_put_inputs(call, txn, buf, row->number, has_models ? row->record.id : NULL,
+                                   err));
     } else {
         (void)weir_buf_puts(buf, ",\"inputs\":{\"dataset_inputs\":[]}");
     }
@@ -190,11 +193,13 @@ static weir_status put_page(struct weir_mlflow_call *call, struct weir_txn *txn,
                             const char *next, struct weir_error *err)
 {
     WEIR_AUTO(weir_run_reader_auto_close) struct weir_run_reader *reader = NULL;
+    int64_t has_models;
     WEIR_TRY(weir_run_reader_open(txn, call->arena, &reader, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql_has_models, WEIR_NO_BINDS, 0, &has_models, err));
     (void)weir_buf_puts(buf, "{\"runs\":[");
     for (size_t i = 0; i < n; i++) {
         (void)weir_buf_append(buf, ",", i > 0 ? 1 : 0);
-        WEIR_TRY(put_run(call, txn, reader, buf, &rows[i], err));
+        WEIR_TRY(put_run(call, txn, reader, buf, &rows[i], has_models != 0, err));
     }
     (void)weir_buf_puts(buf, "]");
     mlflow_put_member(buf, "next_page_token", next);
@@ -232,7 +237,7 @@ weir_status mlflow_run_search(struct weir_mlflow_call *call, struct weir_txn *tx
     WEIR_TRY(mlflow_read_orders(call, &weir_run_noun, &orders, &search.n_orders, err));
     WEIR_TRY(read_view(call, "run_view_type", &search.view, err));
     WEIR_TRY(mlflow_read_cursor(call, &search.cursor, err));
-    WEIR_TRY(read_experiments(call, txn, &experiments, &search.n_experiments, err));
+    WEIR_TRY(mlflow_read_experiments(call, txn, &experiments, &search.n_experiments, err));
     search.experiments = experiments;
     search.filter = filter;
     search.orders = orders;
@@ -313,7 +318,7 @@ weir_status mlflow_dataset_search(struct weir_mlflow_call *call, struct weir_txn
 {
     int64_t *experiments;
     size_t n;
-    WEIR_TRY(read_experiments(call, txn, &experiments, &n, err));
+    WEIR_TRY(mlflow_read_experiments(call, txn, &experiments, &n, err));
     if (!mlflow_has(call, "experiment_ids")) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "SearchDatasets request must specify at least one experiment_id.");

@@ -1,5 +1,6 @@
 #include "mlflow/source.h"
 
+#include "mlflow/call.h"
 #include "track/artifact.h"
 
 #include <ctype.h>
@@ -76,6 +77,53 @@ bool mlflow_source_read(const char *source, struct weir_arena *arena, struct mlf
     }
     out->path = clean(arena, rest + strspn(rest, "/"));
     return out->run[0] != '\0' && out->path != NULL;
+}
+
+bool mlflow_source_is_logged_model(const char *source, const char **out_id)
+{
+    if (!begins(source, "models:/")) {
+        return false;
+    }
+    const char *id = source + strlen("models:/");
+    id += strspn(id, "/");
+    *out_id = id;
+    return weir_logged_model_is_id(id);
+}
+
+const char *mlflow_source_logged_model(const char *source, struct weir_arena *arena)
+{
+    static const char folder[] = WEIR_LOGGED_MODEL_FOLDER "/";
+    const char *id;
+    struct mlflow_source from;
+    if (mlflow_source_is_logged_model(source, &id)) {
+        return id;
+    }
+    if (mlflow_source_read(source, arena, &from) && begins(from.path, folder) &&
+        weir_logged_model_is_id(from.path + sizeof folder - 1)) {
+        return from.path + sizeof folder - 1;
+    }
+    return NULL;
+}
+
+weir_status mlflow_source_find(struct weir_mlflow_call *call, struct weir_txn *txn,
+                               const char *source, struct mlflow_source *out, bool *out_is_here,
+                               struct weir_error *err)
+{
+    struct weir_logged_model model;
+    const char *id;
+    if (!mlflow_source_is_logged_model(source, &id)) {
+        *out_is_here = mlflow_source_read(source, call->arena, out);
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_logged_model_get(txn, id, call->arena, &model, err));
+    if (!weir_row_scope_sees(&call->rows, model.project)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "Logged model with ID '%.100s' not found.",
+                              id);
+    }
+    out->run = model.run;
+    out->path = weir_arena_printf(call->arena, WEIR_LOGGED_MODEL_FOLDER "/%s", model.id);
+    *out_is_here = true;
+    return WEIR_OK;
 }
 
 bool mlflow_source_is_model(const char *source, struct weir_arena *arena, const char **out_name,

@@ -18,6 +18,20 @@ struct mlflow_source {
  */
 bool mlflow_source_read(const char *source, struct weir_arena *arena, struct mlflow_source *out);
 
+/** Read "models:/m-…", a logged model. Pure. */
+bool mlflow_source_is_logged_model(const char *source, const char **out_id);
+
+/** The logged model that a source is, or is the folder of; NULL: none. In the arena. Pure. */
+const char *mlflow_source_logged_model(const char *source, struct weir_arena *arena);
+
+/**
+ * The folder of artifacts that a source names, also by a logged model that the call sees.
+ * @param out_is_here  False: it names none of this server, and *out is as it was.
+ */
+weir_status mlflow_source_find(struct weir_mlflow_call *call, struct weir_txn *txn,
+                               const char *source, struct mlflow_source *out, bool *out_is_here,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Read "models:/NAME/VERSION". Pure. */
 bool mlflow_source_is_model(const char *source, struct weir_arena *arena, const char **out_name,
                             int64_t *out_version);

@@ -17,9 +17,10 @@
 #define OF_VERSION(table)                                                                          \
     "(SELECT project FROM main.models WHERE name = "                                               \
     "(SELECT model FROM main.model_versions WHERE id = " table ".version))"
-#define OF_ION        "(SELECT project FROM main.ions WHERE name = ion)"
-#define OF_DEPLOYMENT "(SELECT project FROM main.deployments WHERE name = deployment)"
-#define OF_SWEEP      "(SELECT project FROM main.sweeps WHERE id = sweep)"
+#define OF_LOGGED_MODEL "(SELECT project FROM main.logged_models WHERE id = model)"
+#define OF_ION          "(SELECT project FROM main.ions WHERE name = ion)"
+#define OF_DEPLOYMENT   "(SELECT project FROM main.deployments WHERE name = deployment)"
+#define OF_SWEEP        "(SELECT project FROM main.sweeps WHERE id = sweep)"
 
 /* The name in a subject "NOUN/NAME" or "NOUN/NAME/…", whose noun and slash take so many bytes. */
 #define NAME_AT(n) "substr(subject, " #n " + 1, instr(substr(subject, " #n " + 1) || '/', '/') - 1)"
@@ -75,6 +76,11 @@ static const struct {
     {"model_tags", OF_MODEL},
     {"model_version_tags", OF_VERSION("model_version_tags")},
     {"model_baselines", OF_VERSION("model_baselines")},
+    {"logged_models", "project"},
+    {"logged_model_params", OF_LOGGED_MODEL},
+    {"logged_model_tags", OF_LOGGED_MODEL},
+    {"logged_model_metrics", OF_LOGGED_MODEL},
+    {"run_logged_models", OF_LOGGED_MODEL},
     {"deployments", "project"},
     {"deployment_versions", OF_DEPLOYMENT},
     {"deployment_replicas", OF_DEPLOYMENT},
