@@ -119,7 +119,36 @@ class TaskToken(unittest.TestCase):
         model = [one for one in self.server.get("/models?limit=100")["items"] if one["name"] == "own model"]
         self.assertEqual([one["project"] for one in model], ["red"])
 
+    def test_it_logs_models_of_its_own_run(self):
+        made = self.ask("POST", "logged-models", {"experiment_id": self.info["experiment_id"], "name": "net"})["model"]["info"]
+        self.assertEqual(made["source_run_id"], self.own)  # also if it does not say so
+        self.ask("PATCH", f"logged-models/{made['model_id']}", {"status": "LOGGED_MODEL_READY"})
+        self.ask("PATCH", f"logged-models/{made['model_id']}/tags", {"tags": [{"key": "k", "value": "v"}]})
+        self.ask("POST", "runs/outputs", {"run_id": self.own, "models": [{"model_id": made["model_id"]}]})
+        self.ask("POST", "runs/log-metric", {"run_id": self.own, "key": "m", "value": 1, "timestamp": 1, "model_id": made["model_id"]})
+        found = self.ask("POST", "logged-models/search", {"experiment_ids": [self.info["experiment_id"]]})["models"]
+        self.assertIn(made["model_id"], [one["info"]["model_id"] for one in found])
+
     # ---- what it may not
+
+    def test_it_changes_no_other_logged_model(self):
+        for whose, info in self.foreign.items():
+            other = self.admin("POST", "logged-models", {"experiment_id": info["experiment_id"], "name": "net", "source_run_id": info["run_id"]})
+            place = "logged-models/" + other["model"]["info"]["model_id"]
+            self.ask("GET", place)
+            self.refused((403,), "PATCH", place, {"status": "LOGGED_MODEL_READY"})
+            self.refused((403,), "DELETE", place)
+            self.refused((403,), "PATCH", place + "/tags", {"tags": [{"key": "k", "value": "v"}]})
+            self.refused((403,), "POST", place + "/params", {"params": [{"key": "k", "value": "v"}]})
+            self.refused((403,), "POST", "runs/outputs", {"run_id": info["run_id"], "models": []})
+            self.refused((403,), "POST", "logged-models", {"experiment_id": info["experiment_id"], "source_run_id": info["run_id"]})
+            self.assertEqual(self.admin("GET", place), other, whose)
+        green = self.admin("POST", "logged-models", {"experiment_id": self.green["experiment_id"], "name": "net"})["model"]["info"]
+        for method, place in (("GET", ""), ("DELETE", ""), ("GET", "/artifacts/directories")):
+            self.refused((404,), method, f"logged-models/{green['model_id']}{place}")
+        self.refused((404,), "POST", "logged-models", {"experiment_id": self.green["experiment_id"]})
+        self.refused((404,), "POST", "runs/log-metric", {"run_id": self.own, "key": "m", "value": 1, "timestamp": 1,
+                                                         "model_id": green["model_id"]})
 
     def test_it_changes_no_other_run_of_its_project(self):
         for whose, info in self.foreign.items():

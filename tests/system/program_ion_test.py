@@ -1,12 +1,18 @@
 """program_ion_test.py: a training of an ION that is a program of somebody's own: what it registers by MLflow's API goes through the
 link's policy into a deployment, live, and nothing else does."""
 import json
+import subprocess
 import sys
 import time
 import unittest
 
 import harness
-from harness import Server, small_model, wait_until
+from harness import ROOT, Server, small_model, wait_until
+
+sys.path[:0] = [str(ROOT / "tests/serve")]
+from peers import install  # noqa: E402
+
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
 
 GOOD = small_model("y", (None, 4))
 OTHER = GOOD.replace(b"\x12\x01g", b"\x12\x01h")  # the same sums by a graph of another name
@@ -46,6 +52,38 @@ for name, file in (("scratch", "other.onnx"), (os.environ["WEIR_MODEL_NAME"], "g
 '''
 
 
+# A training in PyTorch, of two processes: they learn y = x @ [1, 2, 3, 4], and the first logs what came of it by MLflow's client.
+TORCH = '''
+import os
+import mlflow, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+torch.manual_seed(1)
+wanted = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+model = torch.nn.Linear(4, 1)
+net = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+for step in range(150):
+    torch.manual_seed(2 * step + dist.get_rank())
+    x = torch.randn(64, 4)
+    loss = (net(x) - x @ wanted).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if dist.get_rank() == 0 and step % 30 == 0:
+        mlflow.log_metric("loss", loss.item(), step=step)
+if dist.get_rank() == 0:
+    torch.onnx.export(model, torch.zeros(1, 4), "model.onnx", input_names=["x"], output_names=["y"],
+                      dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+    mlflow.log_metric("loss", loss.item(), step=150)
+    mlflow.log_artifact("model.onnx", "net")
+    mlflow.register_model(f"runs:/{mlflow.active_run().info.run_id}/net", os.environ["WEIR_MODEL_NAME"])
+    print("registered", flush=True)
+dist.barrier()
+'''
+
+
 def document(**training):
     return {
         "kind": "ion", "name": "sums",
@@ -56,7 +94,8 @@ def document(**training):
 
 class ProgramIon(unittest.TestCase):
     def setUp(self):
-        self.server = Server("--cpu-slots", "4").start()
+        (ROOT / "build/peers").mkdir(parents=True, exist_ok=True)
+        self.server = Server("--cpu-slots", "4", "--share", str(ROOT / "build/peers")).start()
         self.addCleanup(self.server.stop)
 
     def answered_by(self):
@@ -96,6 +135,39 @@ class ProgramIon(unittest.TestCase):
         self.assertEqual(len(server.get("/models/scratch/versions")["items"]), 2)
         told = server.get("/events?topic=ions&limit=200")["items"]
         self.assertTrue(any(one["kind"] == "model_aside" and "scratch" in one["message"] for one in told), told)
+
+    def test_a_model_of_pytorch_is_served_as_soon_as_it_is_registered(self):
+        if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("torch is not installed (python3-torch)")
+        client = install(ROOT / "build/peers/mlflow2", ("mlflow-skinny==2.22.*",))
+        if client is None:
+            self.skipTest("mlflow's client cannot be had from the Python index")
+        server = self.server
+        folder = server.root / "torch"
+        (folder / "src").mkdir(parents=True)
+        (folder / "src/train.py").write_text(TORCH)
+        [packages] = (ROOT / "build/peers/mlflow2/lib").glob("python3*/site-packages")
+        file = folder / "ion.json"
+        file.write_text(json.dumps(document(kind="pytorch", parameters={
+            "argv": [PYTHON, "train.py"], "code": "src", "processes_per_node": 2, "cpu_slots": 2,
+            "env": {"PYTHONPATH": str(packages), "GIT_PYTHON_REFRESH": "quiet", "OMP_NUM_THREADS": "1"}})))
+        server.weir("apply", "-f", str(file))
+        server.weir("trigger", "sums", "training")
+        job = wait_until(lambda: server.get("/jobs?kind=pytorch&newest=1")["items"], 30, "the training's job")[0]
+        wait_until(lambda: self.answered_by() == "1" or server.get(f"/jobs/{job['id']}")["state"] == "FAILED", 120, "the model to answer")
+        live = time.time()
+        self.assertEqual(self.answered_by(), "1", server.weir("logs", job["id"], check=False)[1])
+        wait_until(lambda: server.get(f"/jobs/{job['id']}")["state"] == "SUCCEEDED", 60, "the training's end")
+        print(f"PyTorch's model answered {live - time.time():+.1f} s from the end of its training", file=sys.stderr)
+        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 4], "data": [1, 1, 1, 1, 0, 0, 0, 2]}]}
+        [output] = server.request("POST", "/v2/models/sums/infer", body)["outputs"]
+        for given, wanted in zip(output["data"], (10, 8)):
+            self.assertAlmostEqual(given, wanted, delta=0.2)
+        [run] = [one for one in server.get("/runs?ion=sums")["items"] if one["job"] == job["id"]]
+        self.assertEqual((run["status"], run["kind"], run["pipeline"]), ("FINISHED", "pytorch", "training"))
+        version = server.get("/models/adder/versions/1")
+        self.assertEqual(version["run"], run["id"])
+        self.assertLess(version["metrics"]["loss"], 0.01)
 
     def test_a_program_that_fails_is_a_failed_training(self):
         failing = document(parameters={"argv": ["/bin/sh", "-c", "echo no data >&2; exit 3"]})
