@@ -218,6 +218,8 @@ API_FN(api_delete);
 /* sweep.c */
 API_FN(api_sweep_create);
 API_FN(api_sweep_trials);
+API_FN(api_sweep_pause);
+API_FN(api_sweep_resume);
 API_FN(api_sweep_stop);
 API_FN(api_sweep_delete);
 

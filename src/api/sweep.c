@@ -51,17 +51,32 @@ weir_status api_sweep_trials(struct api_call *call, struct weir_txn *txn, struct
     return WEIR_OK;
 }
 
-weir_status api_sweep_stop(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+static weir_status apply(struct api_call *call, struct weir_txn *txn,
+                         enum weir_sweep_event_type type, const char *what, struct weir_error *err)
 {
     struct control control = api_control(call);
     struct weir_sweep sweep;
-    const struct weir_sweep_event stop = {
-        .type = WEIR_SWEEP_EVENT_STOP,
-        .note = weir_arena_printf(call->arena, "stopped by %s", call->actor)};
-    WEIR_TRY(control_sweep_event(&control, txn, call->params[0], &stop, err));
+    const struct weir_sweep_event event = {
+        .type = type, .note = weir_arena_printf(call->arena, "%s by %s", what, call->actor)};
+    WEIR_TRY(control_sweep_event(&control, txn, call->params[0], &event, err));
     WEIR_TRY(weir_txn_get(txn, &weir_sweep_resource, call->params[0], call->arena, &sweep, err));
     api_answer_record(call, &weir_sweep_resource, &sweep);
     return WEIR_OK;
+}
+
+weir_status api_sweep_stop(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return apply(call, txn, WEIR_SWEEP_EVENT_STOP, "stopped", err);
+}
+
+weir_status api_sweep_pause(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return apply(call, txn, WEIR_SWEEP_EVENT_PAUSE, "paused", err);
+}
+
+weir_status api_sweep_resume(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    return apply(call, txn, WEIR_SWEEP_EVENT_RESUME, "resumed", err);
 }
 
 weir_status api_sweep_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

@@ -81,6 +81,8 @@
     X(cli_sweep_run) \
     X(cli_sweep_list) \
     X(cli_sweep_get) \
+    X(cli_sweep_pause) \
+    X(cli_sweep_resume) \
     X(cli_sweep_stop) \
     X(cli_sweep_delete) \
     X(cli_queue_create) \

@@ -1,4 +1,4 @@
-/** weir sweep run, list, get, stop, delete: many trials of one job, each with other parameters. */
+/** weir sweep run, list, get, pause, resume, stop, delete: many trials of one job, each with other parameters. */
 #include "cli/find.h"
 #include "cli/noun.h"
 #include "cli/program_files.h"
@@ -54,6 +54,9 @@ static void print_sweep(struct cli_call *call, const json_t *sweep)
            cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
            cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
            cli_text(call, sweep, "n_failed"));
+    if (json_integer_value(json_object_get(sweep, "n_paused")) > 0) {
+        printf(", %s waiting at a rung", cli_text(call, sweep, "n_paused"));
+    }
     if (json_integer_value(json_object_get(sweep, "best")) > 0) {
         printf("; best: trial %s, %s %s", cli_text(call, sweep, "best"),
                cli_text(call, sweep, "metric"), cli_text(call, sweep, "best_value"));
@@ -64,7 +67,8 @@ static void print_sweep(struct cli_call *call, const json_t *sweep)
 static bool is_over(const json_t *sweep)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
-    return state != NULL && strcmp(state, "RUNNING") != 0 && strcmp(state, "STOPPING") != 0;
+    return state != NULL && strcmp(state, "RUNNING") != 0 && strcmp(state, "PAUSED") != 0 &&
+           strcmp(state, "STOPPING") != 0;
 }
 
 /* A line whenever it has changed. */
@@ -203,13 +207,12 @@ const struct cli_command cli_sweep_get = {
     .run = run_sweep_get,
 };
 
-static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
+static weir_status tell(struct cli_call *call, const char *path, struct weir_error *err)
 {
     char *id;
     json_t *sweep;
     WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
-    WEIR_TRY(
-        cli_rest(call, "POST", cli_path1(call, "/api/v1/sweeps/{}/stop", id), NULL, &sweep, err));
+    WEIR_TRY(cli_rest(call, "POST", cli_path1(call, path, id), NULL, &sweep, err));
     if (cli_is_json(call)) {
         cli_print_json(sweep);
     } else {
@@ -218,6 +221,41 @@ static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
     json_decref(sweep);
     return WEIR_OK;
 }
+
+static weir_status run_sweep_stop(struct cli_call *call, struct weir_error *err)
+{
+    return tell(call, "/api/v1/sweeps/{}/stop", err);
+}
+
+static weir_status run_sweep_pause(struct cli_call *call, struct weir_error *err)
+{
+    return tell(call, "/api/v1/sweeps/{}/pause", err);
+}
+
+static weir_status run_sweep_resume(struct cli_call *call, struct weir_error *err)
+{
+    return tell(call, "/api/v1/sweeps/{}/resume", err);
+}
+
+const struct cli_command cli_sweep_pause = {
+    .name = "sweep pause",
+    .usage = "SWEEP",
+    .summary = "Start no trial of a sweep until it is resumed; those that run go on to their ends",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, plain_options),
+    .run = run_sweep_pause,
+};
+
+const struct cli_command cli_sweep_resume = {
+    .name = "sweep resume",
+    .usage = "SWEEP",
+    .summary = "Let a paused sweep go on",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(sweep_options, plain_options),
+    .run = run_sweep_resume,
+};
 
 const struct cli_command cli_sweep_stop = {
     .name = "sweep stop",

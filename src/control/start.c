@@ -339,7 +339,7 @@ weir_status control_execute(struct control *control, struct weir_txn *txn, const
     bool is_alert = strcmp(kind, "alert_action") == 0;
     bool is_shift = strcmp(kind, "shift_deployment") == 0;
     bool is_replica = strcmp(kind, "start_replica") == 0 || strcmp(kind, "stop_replica") == 0;
-    bool is_trial = strcmp(kind, "start_trial") == 0 || strcmp(kind, "stop_trial") == 0;
+    bool is_trial = control_sweep_is_action(kind);
     if (is_replica || is_trial || is_alert || is_shift) {
         weir_status status = is_trial     ? control_sweep_execute(control, txn, kind, object, err)
                              : is_replica ? control_deploy_execute(control, txn, kind, object, err)

@@ -167,13 +167,35 @@ static weir_status describe_run(struct control *control, struct weir_txn *txn,
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+static const char *const action_names[] = {
+    [WEIR_SWEEP_ACTION_START] = "start_trial",
+    [WEIR_SWEEP_ACTION_STOP] = "stop_trial",
+    [WEIR_SWEEP_ACTION_HOLD] = "hold_trial",
+    [WEIR_SWEEP_ACTION_GO_ON] = "go_on_trial",
+};
+
+bool control_sweep_is_action(const char *kind)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(action_names); i++) {
+        if (strcmp(action_names[i], kind) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static weir_status add_outbox(struct control *control, struct weir_txn *txn,
                               const struct weir_sweep_state *state,
                               const struct weir_sweep_action *action, struct weir_error *err)
 {
-    const char *kind = action->type == WEIR_SWEEP_ACTION_START ? "start_trial" : "stop_trial";
+    const char *kind = action_names[action->type];
+    /* A trial is started and stopped once; it waits and goes on once at each rung. */
     char *key =
         weir_arena_printf(control->arena, "%s:%s:%" PRId64, kind, state->sweep.id, action->trial);
+    if (action->type == WEIR_SWEEP_ACTION_HOLD || action->type == WEIR_SWEEP_ACTION_GO_ON) {
+        key = weir_arena_printf(control->arena, "%s:%zu", key,
+                                state->trials[action->trial - 1].n_rungs);
+    }
     WEIR_AUTO(weir_json_auto_free)
     json_t *payload = json_pack("{s:s,s:I,s:s?}", "sweep", state->sweep.id, "trial",
                                 (json_int_t)action->trial, "why", action->message);
@@ -318,19 +340,36 @@ static weir_status start_trial(struct control *control, struct weir_txn *txn,
     return control_sweep_apply(control, txn, state, &event, err);
 }
 
-static weir_status stop_trial(struct control *control, struct weir_txn *txn,
-                              const struct weir_sweep_trial *trial, const char *why,
-                              struct weir_error *err)
+/* What becomes of a trial's job. */
+static struct weir_job_event job_event_of(struct control *control, const char *kind,
+                                          const char *why)
 {
-    struct weir_error reason;
-    const struct weir_job_event cancel = {
+    if (strcmp(kind, action_names[WEIR_SWEEP_ACTION_HOLD]) == 0) {
+        return (struct weir_job_event){
+            .type = WEIR_JOB_EVENT_HOLD,
+            .text = weir_arena_printf(control->arena, "held by its sweep: %s",
+                                      why != NULL ? why : "it waits at a rung")};
+    }
+    if (strcmp(kind, action_names[WEIR_SWEEP_ACTION_GO_ON]) == 0) {
+        return (struct weir_job_event){.type = WEIR_JOB_EVENT_RELEASE,
+                                       .text = "its sweep lets it go on"};
+    }
+    return (struct weir_job_event){
         .type = WEIR_JOB_EVENT_CANCEL,
         .text = weir_arena_printf(control->arena, "its sweep has stopped it: %s",
                                   why != NULL ? why : "it is not wanted any more")};
+}
+
+static weir_status tell_job(struct control *control, struct weir_txn *txn,
+                            const struct weir_sweep_trial *trial, const char *kind, const char *why,
+                            struct weir_error *err)
+{
+    struct weir_error reason;
+    const struct weir_job_event event = job_event_of(control, kind, why);
     if (trial->job == NULL) {
         return WEIR_OK;
     }
-    weir_status status = control_job_event(control, txn, trial->job, &cancel, &reason);
+    weir_status status = control_job_event(control, txn, trial->job, &event, &reason);
     return status == WEIR_OK || status == WEIR_ERR_CONFLICT || status == WEIR_ERR_NOT_FOUND
                ? WEIR_OK /* it is over already */
                : weir_error_set(err, status, "%s", reason.message);
@@ -353,5 +392,5 @@ weir_status control_sweep_execute(struct control *control, struct weir_txn *txn,
     }
     return strcmp(kind, "start_trial") == 0
                ? start_trial(control, txn, &state, number, err)
-               : stop_trial(control, txn, &state.trials[number - 1].row, why, err);
+               : tell_job(control, txn, &state.trials[number - 1].row, kind, why, err);
 }

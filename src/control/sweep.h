@@ -1,6 +1,6 @@
 /**
  * Sweeps (sweep/sweep.h): made, stopped, and their trials' jobs made and stopped. Each function runs in the
- * caller's transaction; what is decided goes through the outbox ("start_trial", "stop_trial").
+ * caller's transaction; what is decided goes through the outbox ("start_trial", "stop_trial", "hold_trial", "go_on_trial").
  *
  * A trial's job waits in the queue of the sweep's project, in the name of who made the sweep. Its run is in the
  * experiment of the sweep's name, with what it tries as parameters. Where the kind of job has an
@@ -33,7 +33,8 @@ weir_status control_sweep_apply(struct control *control, struct weir_txn *txn,
                                 const struct weir_sweep_event *event,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Carry out "start_trial" or "stop_trial". */
+/** Carry out an action of the outbox that control_sweep_is_action names. */
+bool control_sweep_is_action(const char *kind);
 weir_status control_sweep_execute(struct control *control, struct weir_txn *txn, const char *kind,
                                   const json_t *payload, struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -70,11 +70,15 @@ static weir_status observe(struct control *control, struct weir_txn *txn,
     if (status == WEIR_OK) {
         out->job_state = job.state;
         out->job_reason = job.reason;
+        out->is_held = job.is_held;
         out->has_begun = strcmp(job.state, "RUNNING") == 0;
     } else if (status != WEIR_ERR_NOT_FOUND) {
         return weir_error_set(err, status, "%s", missing.message);
     }
-    return measure(control, txn, &state->doc, trial, out, err);
+    bool waits = strcmp(trial->state, "PAUSING") == 0 || strcmp(trial->state, "PAUSED") == 0;
+    bool has_ended = out->job_state != NULL && strcmp(out->job_state, "SUCCEEDED") == 0;
+    return waits && !has_ended ? WEIR_OK /* what it measured meanwhile counts when it goes on */
+                               : measure(control, txn, &state->doc, trial, out, err);
 }
 
 static bool is_news(const struct weir_sweep_trial *trial, const struct weir_sweep_observation *seen)
@@ -84,7 +88,11 @@ static bool is_news(const struct weir_sweep_trial *trial, const struct weir_swee
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ends); i++) {
         is_over = is_over || strcmp(seen->job_state, ends[i]) == 0;
     }
-    return is_over || seen->n_measures > 0 || (seen->has_begun && trial->started_ms == 0);
+    bool is_paused = strcmp(trial->state, "PAUSED") == 0;
+    bool moves = (strcmp(trial->state, "PAUSING") == 0 && seen->is_held &&
+                  strcmp(seen->job_state != NULL ? seen->job_state : "", "PENDING") == 0) ||
+                 (is_paused && !seen->is_held);
+    return is_over || moves || seen->n_measures > 0 || (seen->has_begun && trial->started_ms == 0);
 }
 
 weir_status control_sweep_observe(struct control *control, struct weir_txn *txn,

@@ -28,14 +28,24 @@ bool weir_sweep_is_better(double left, double right, bool maximizes)
     return maximizes ? left > right : left < right;
 }
 
-bool weir_sweep_rungs_goes_on(const struct weir_sweep_rungs *rungs, const double *values, size_t n,
-                              size_t own, bool maximizes, size_t *out_rank)
+size_t weir_sweep_rungs_rank(const double *values, size_t n, size_t own, bool maximizes)
 {
-    size_t rank = 1, n_go_on = WEIR_MAX(n / (size_t)rungs->eta, (size_t)1);
+    size_t rank = 1;
     for (size_t i = 0; i < n; i++) {
         bool is_first = weir_sweep_is_better(values[i], values[own], maximizes) ||
                         (i < own && !weir_sweep_is_better(values[own], values[i], maximizes));
         rank += i != own && is_first;
+    }
+    return rank;
+}
+
+bool weir_sweep_rungs_goes_on(const struct weir_sweep_rungs *rungs, const double *values, size_t n,
+                              size_t own, bool maximizes, size_t *out_rank)
+{
+    size_t rank = weir_sweep_rungs_rank(values, n, own, maximizes);
+    size_t n_go_on = n / (size_t)rungs->eta;
+    if (!weir_sweep_rungs_wait(rungs)) { /* who is not stopped now is the best one so far */
+        n_go_on = WEIR_MAX(n_go_on, (size_t)1);
     }
     if (out_rank != NULL) {
         *out_rank = rank;

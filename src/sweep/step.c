@@ -60,18 +60,29 @@ static void stop_trial(struct stepping *step, struct weir_sweep_trial_state *tri
                                          .message = trial->row.reason});
 }
 
+/* Its job waits at the rung until it is among the best. */
+static void pause_trial(struct stepping *step, struct weir_sweep_trial_state *trial,
+                        const char *reason)
+{
+    set_state(step, trial, "PAUSING", reason);
+    act(step, (struct weir_sweep_action){.type = WEIR_SWEEP_ACTION_HOLD,
+                                         .trial = trial->row.number,
+                                         .message = trial->row.reason});
+}
+
 /* Its job is over, or gone. */
 static void note_job_end(struct stepping *step, struct weir_sweep_trial_state *trial,
                          const struct weir_sweep_observation *seen)
 {
     bool is_good = is_state(seen->job_state, "SUCCEEDED");
     const struct weir_sweep_doc *doc = &step->state->doc;
-    if (is_good && is_state(trial->row.state, "RUNNING") && !isnan(seen->last_value) &&
+    bool was_stopped = is_state(trial->row.state, "STOPPING");
+    if (is_good && !was_stopped && !isnan(seen->last_value) &&
         (!doc->takes_best ||
          weir_sweep_is_better(seen->last_value, trial->row.value, doc->maximizes))) {
         trial->row.value = seen->last_value;
     }
-    if (is_state(trial->row.state, "STOPPING")) {
+    if (was_stopped) {
         end_trial(step, trial, trial->row.ends_as, trial->row.reason);
     } else if (is_good && isnan(trial->row.value)) {
         end_trial(
@@ -112,10 +123,15 @@ static void judge(struct stepping *step, struct weir_sweep_trial_state *trial, s
     double *values = WEIR_ARENA_ARRAY(step->arena, state->n_trials, double);
     size_t own = 0, rank, n = values_at(state, k, trial, values, &own);
     bool goes_on = weir_sweep_rungs_goes_on(rungs, values, n, own, state->doc.maximizes, &rank);
-    if (!goes_on && is_state(trial->row.state, "RUNNING")) {
-        stop_trial(step, trial, "STOPPED",
-                   weir_arena_printf(step->arena, "number %zu of %zu at %s %g", rank, n,
-                                     rungs->resource, weir_sweep_rungs_level(rungs, k)));
+    if (goes_on || !is_state(trial->row.state, "RUNNING")) {
+        return;
+    }
+    char *reason = weir_arena_printf(step->arena, "number %zu of %zu at %s %g", rank, n,
+                                     rungs->resource, weir_sweep_rungs_level(rungs, k));
+    if (weir_sweep_rungs_wait(rungs)) {
+        pause_trial(step, trial, reason);
+    } else {
+        stop_trial(step, trial, "STOPPED", reason);
     }
 }
 
@@ -145,7 +161,8 @@ static void take_measure(struct stepping *step, struct weir_sweep_trial_state *t
     if (!doc->takes_best || weir_sweep_is_better(measure->value, row->value, doc->maximizes)) {
         row->value = measure->value;
     }
-    while (row->resource >= weir_sweep_rungs_level(&doc->rungs, trial->n_rungs)) {
+    while (row->resource >= weir_sweep_rungs_level(&doc->rungs, trial->n_rungs) &&
+           !is_state(row->state, "PAUSING")) {
         trial->rung_values[trial->n_rungs++] = row->value;
         judge(step, trial, trial->n_rungs - 1);
     }
@@ -155,7 +172,7 @@ static void take_measure(struct stepping *step, struct weir_sweep_trial_state *t
 }
 
 /* What it came to once it was to stop is work that was done, and nothing else: its value is as if it had
- * stopped at once, whenever somebody looks. */
+ * stopped at once, whenever somebody looks. What it came to once it was to pause counts when it goes on. */
 static void take_measures(struct stepping *step, struct weir_sweep_trial_state *trial,
                           const struct weir_sweep_observation *seen)
 {
@@ -164,7 +181,7 @@ static void take_measures(struct stepping *step, struct weir_sweep_trial_state *
         const struct weir_sweep_measure *measure = &seen->measures[i];
         if (measure->step > row->step && is_state(row->state, "RUNNING")) {
             take_measure(step, trial, measure);
-        } else if (measure->step > row->step) {
+        } else if (measure->step > row->step && is_state(row->state, "STOPPING")) {
             row->step = measure->step;
             row->resource = fmax(row->resource, measure->resource);
             trial->is_changed = true;
@@ -186,6 +203,12 @@ static void observe(struct stepping *step, const struct weir_sweep_observation *
         trial->row.started_ms = step->now_ms;
         trial->is_changed = true;
     }
+    if (is_state(trial->row.state, "PAUSING") && seen->is_held &&
+        is_state(seen->job_state, "PENDING")) {
+        set_state(step, trial, "PAUSED", trial->row.reason);
+    } else if (is_state(trial->row.state, "PAUSED") && !seen->is_held) {
+        set_state(step, trial, "RUNNING", NULL); /* somebody has released its job */
+    }
     take_measures(step, trial, seen);
     if (seen->job_state == NULL || is_state(seen->job_state, "SUCCEEDED") ||
         is_state(seen->job_state, "FAILED") || is_state(seen->job_state, "CANCELLED")) {
@@ -193,19 +216,95 @@ static void observe(struct stepping *step, const struct weir_sweep_observation *
     }
 }
 
+/* ---- promotion ------------------------------------------------------------------------------- */
+
+/* The best one of those that wait at rung k, with its place there; NULL: none waits. */
+static struct weir_sweep_trial_state *best_waiting_at(struct stepping *step, size_t k,
+                                                      size_t *out_rank, size_t *out_n)
+{
+    struct weir_sweep_state *state = step->state;
+    struct weir_sweep_trial_state *best = NULL;
+    double *values = WEIR_ARENA_ARRAY(step->arena, state->n_trials + 1, double);
+    for (size_t i = 0; i < state->n_trials; i++) {
+        struct weir_sweep_trial_state *trial = &state->trials[i];
+        size_t own = 0;
+        if (!is_state(trial->row.state, "PAUSED") || trial->n_rungs != k + 1) {
+            continue;
+        }
+        *out_n = values_at(state, k, trial, values, &own);
+        size_t rank = weir_sweep_rungs_rank(values, *out_n, own, state->doc.maximizes);
+        if (best == NULL || rank < *out_rank) {
+            best = trial;
+            *out_rank = rank;
+        }
+    }
+    return best;
+}
+
+/* The one to go on: of the highest rung that has one among its best 1/eta. When nothing else can come any
+ * more, the best one of the highest rung that one waits at does, unless others have gone on from there:
+ * few trials would else all end at a rung. NULL: none. */
+static struct weir_sweep_trial_state *find_promotion(struct stepping *step)
+{
+    const struct weir_sweep_state *state = step->state;
+    size_t eta = (size_t)state->doc.rungs.eta, n_most = 0, n = 0, rank = 0;
+    bool is_last = state->sweep.n_open == 0 && (int64_t)state->n_trials >= state->doc.n_trials;
+    struct weir_sweep_trial_state *last = NULL;
+    for (size_t i = 0; i < state->n_trials; i++) {
+        n_most = WEIR_MAX(n_most, state->trials[i].n_rungs);
+    }
+    for (size_t k = n_most; k-- > 0;) {
+        struct weir_sweep_trial_state *best = best_waiting_at(step, k, &rank, &n);
+        if (best != NULL && rank <= n / eta) {
+            return best;
+        }
+        last = last == NULL && is_last && rank == 1 && k + 1 == n_most ? best : last;
+    }
+    return last;
+}
+
+static void promote(struct stepping *step, struct weir_sweep_trial_state *trial)
+{
+    set_state(step, trial, "RUNNING", NULL);
+    act(step,
+        (struct weir_sweep_action){.type = WEIR_SWEEP_ACTION_GO_ON, .trial = trial->row.number});
+}
+
 /* ---- the sweep ------------------------------------------------------------------------------- */
+
+static void end_pause(struct stepping *step)
+{
+    struct weir_sweep *sweep = &step->state->sweep;
+    sweep->pauses_ms += WEIR_MAX(step->now_ms - sweep->paused_ms, (int64_t)0);
+    sweep->paused_ms = 0;
+    sweep->reason = NULL;
+    sweep->state = weir_arena_strdup(step->arena, "RUNNING");
+    step->state->is_changed = true;
+}
+
+static void begin_pause(struct stepping *step, const char *reason)
+{
+    struct weir_sweep *sweep = &step->state->sweep;
+    sweep->state = weir_arena_strdup(step->arena, "PAUSED");
+    sweep->reason = weir_arena_strdup(step->arena, reason);
+    sweep->paused_ms = step->now_ms;
+    step->state->is_changed = true;
+}
 
 static void begin_stopping(struct stepping *step, const char *ends_as, const char *trials_end_as,
                            const char *reason)
 {
     struct weir_sweep_state *state = step->state;
+    if (state->sweep.paused_ms != 0) {
+        end_pause(step);
+    }
     state->sweep.state = weir_arena_strdup(step->arena, "STOPPING");
     state->sweep.ends_as = weir_arena_strdup(step->arena, ends_as);
     state->sweep.reason = weir_arena_strdup(step->arena, reason);
     state->is_changed = true;
     for (size_t i = 0; i < state->n_trials; i++) {
         struct weir_sweep_trial_state *trial = &state->trials[i];
-        if (is_state(trial->row.state, "WANTED") || is_state(trial->row.state, "RUNNING")) {
+        if (weir_sweep_trial_is_open(&trial->row) && !is_state(trial->row.state, "STOPPING")) {
             stop_trial(step, trial, trials_end_as, reason);
         }
     }
@@ -216,13 +315,15 @@ static void count(struct weir_sweep_state *state)
 {
     struct weir_sweep *sweep = &state->sweep;
     struct weir_sweep before = *sweep;
-    sweep->n_open = sweep->n_succeeded = sweep->n_stopped = sweep->n_failed = sweep->best = 0;
+    sweep->n_open = sweep->n_paused = 0;
+    sweep->n_succeeded = sweep->n_stopped = sweep->n_failed = sweep->best = 0;
     sweep->best_value = NAN;
     sweep->work = 0;
     sweep->n_made = (int64_t)state->n_trials;
     for (size_t i = 0; i < state->n_trials; i++) {
         const struct weir_sweep_trial *row = &state->trials[i].row;
-        sweep->n_open += weir_sweep_trial_is_open(row);
+        sweep->n_open += weir_sweep_trial_is_under_way(row);
+        sweep->n_paused += is_state(row->state, "PAUSED");
         sweep->n_succeeded += is_state(row->state, "SUCCEEDED");
         sweep->n_stopped += is_state(row->state, "STOPPED");
         sweep->n_failed += is_state(row->state, "FAILED");
@@ -233,8 +334,8 @@ static void count(struct weir_sweep_state *state)
             sweep->best_value = row->value;
         }
     }
-    bool is_same = before.n_open == sweep->n_open && before.n_made == sweep->n_made &&
-                   before.n_succeeded == sweep->n_succeeded &&
+    bool is_same = before.n_open == sweep->n_open && before.n_paused == sweep->n_paused &&
+                   before.n_made == sweep->n_made && before.n_succeeded == sweep->n_succeeded &&
                    before.n_stopped == sweep->n_stopped && before.n_failed == sweep->n_failed &&
                    before.best == sweep->best && before.work == sweep->work &&
                    (before.best_value == sweep->best_value ||
@@ -266,12 +367,34 @@ static void make_trial(struct stepping *step)
     act(step, (struct weir_sweep_action){.type = WEIR_SWEEP_ACTION_START, .trial = number});
 }
 
+/* All trials are made, none is under way and none is to go on: those that wait have lost. */
+static void stop_waiting(struct stepping *step)
+{
+    for (size_t i = 0; i < step->state->n_trials; i++) {
+        struct weir_sweep_trial_state *trial = &step->state->trials[i];
+        if (is_state(trial->row.state, "PAUSED")) {
+            stop_trial(step, trial, "STOPPED", trial->row.reason);
+        }
+    }
+}
+
 static void fill_up(struct stepping *step)
 {
     struct weir_sweep_state *state = step->state;
-    while (is_state(state->sweep.state, "RUNNING") && state->sweep.n_open < state->doc.n_parallel &&
-           (int64_t)state->n_trials < state->doc.n_trials) {
-        make_trial(step);
+    while (is_state(state->sweep.state, "RUNNING") && state->sweep.n_open < state->doc.n_parallel) {
+        struct weir_sweep_trial_state *promoted =
+            state->sweep.n_paused > 0 ? find_promotion(step) : NULL;
+        if (promoted != NULL) {
+            promote(step, promoted);
+        } else if ((int64_t)state->n_trials < state->doc.n_trials) {
+            make_trial(step);
+        } else {
+            break;
+        }
+        count(state);
+    }
+    if (is_state(state->sweep.state, "RUNNING") && state->sweep.n_open == 0) {
+        stop_waiting(step);
         count(state);
     }
 }
@@ -281,8 +404,12 @@ static void end_sweep(struct stepping *step)
     struct weir_sweep_state *state = step->state;
     struct weir_sweep *sweep = &state->sweep;
     bool is_stopping = is_state(sweep->state, "STOPPING");
-    if (sweep->n_open > 0 || (!is_stopping && sweep->n_made < state->doc.n_trials)) {
+    bool has_more = sweep->n_made < state->doc.n_trials || sweep->n_paused > 0;
+    if (sweep->n_open > 0 || (!is_stopping && has_more)) {
         return;
+    }
+    if (sweep->paused_ms != 0) {
+        end_pause(step); /* its last trial has ended */
     }
     const char *end = is_stopping ? sweep->ends_as : sweep->best > 0 ? "SUCCEEDED" : "FAILED";
     if (!is_stopping && sweep->best == 0) {
@@ -328,7 +455,7 @@ static void note_started(struct stepping *step, const struct weir_sweep_event *e
 static void look_at_bounds(struct stepping *step)
 {
     const struct weir_sweep_state *state = step->state;
-    if (!is_state(state->sweep.state, "RUNNING")) {
+    if (is_state(state->sweep.state, "STOPPING")) {
         return;
     }
     if (state->sweep.n_failed >= state->doc.max_failures) {
@@ -347,7 +474,10 @@ weir_status weir_sweep_step(struct weir_sweep_state *state, const struct weir_sw
 {
     struct stepping step = {state, now_ms, arena, actions};
     bool is_running = is_state(state->sweep.state, "RUNNING");
-    if (event->type == WEIR_SWEEP_EVENT_STOP && !is_running) {
+    bool is_paused = is_state(state->sweep.state, "PAUSED");
+    if ((event->type == WEIR_SWEEP_EVENT_STOP && !is_running && !is_paused) ||
+        (event->type == WEIR_SWEEP_EVENT_PAUSE && !is_running) ||
+        (event->type == WEIR_SWEEP_EVENT_RESUME && !is_paused)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT, "sweep %s is %s", state->sweep.name,
                               state->sweep.state);
     }
@@ -364,6 +494,12 @@ weir_status weir_sweep_step(struct weir_sweep_state *state, const struct weir_sw
     case WEIR_SWEEP_EVENT_NOT_STARTED:
         note_started(&step, event);
         break;
+    case WEIR_SWEEP_EVENT_PAUSE:
+        begin_pause(&step, event->note);
+        break;
+    case WEIR_SWEEP_EVENT_RESUME:
+        end_pause(&step);
+        break;
     case WEIR_SWEEP_EVENT_STOP:
         begin_stopping(&step, "CANCELLED", "CANCELLED", event->note);
         break;
@@ -379,5 +515,6 @@ weir_status weir_sweep_step(struct weir_sweep_state *state, const struct weir_sw
 int64_t weir_sweep_next_tick_ms(const struct weir_sweep_state *state)
 {
     bool has_limit = state->doc.time_s > 0 && is_state(state->sweep.state, "RUNNING");
-    return has_limit ? state->sweep.created_ms + state->doc.time_s * 1000 : INT64_MAX;
+    return has_limit ? state->sweep.created_ms + state->sweep.pauses_ms + state->doc.time_s * 1000
+                     : INT64_MAX;
 }

@@ -238,6 +238,129 @@ START_TEST(a_value_that_is_no_number_is_worse_than_any)
 
 END_TEST
 
+/* ---- waiting at rungs ------------------------------------------------------------------------ */
+
+#define WAITING                                                                                    \
+    "\"method\":{\"kind\":\"asha\",\"min_resource\":1,\"max_resource\":9,\"eta\":3,\"at_rung\":"   \
+    "\"wait\"},"
+
+START_TEST(a_trial_waits_at_its_rung_until_it_is_among_the_best)
+{
+    /* The later a trial, the better: the first waits, and what comes overtakes it. */
+    static const double order[] = {0, 5, 4, 3, 2, 1, 0, 0, 0};
+    world_open(&world, HEAD WAITING "\"trials\":3,\"parallel\":1}", by_number, 9);
+    world_start_all(&world);
+    struct weir_sweep_measure measure = {1, 1, order[1]};
+    tell((struct weir_sweep_observation){
+        .trial = 1, .job_state = "RUNNING", .measures = &measure, .n_measures = 1});
+    ck_assert_str_eq(state_of(1), "PAUSING"); /* 1 of 1: none of one third */
+    ck_assert_int_eq(world.last.items[0].type, WEIR_SWEEP_ACTION_HOLD);
+    ck_assert_uint_eq(world.state.n_trials, 1); /* its job still runs */
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "PENDING", .is_held = false});
+    ck_assert_str_eq(state_of(1), "PAUSING"); /* waiting for a node is not being held */
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "PENDING", .is_held = true});
+    ck_assert_str_eq(state_of(1), "PAUSED");
+    ck_assert_str_eq(state_of(2), "WANTED");
+    ck_assert_int_eq(world.state.sweep.n_paused, 1);
+    world_start_all(&world);
+    measure.value = order[2];
+    tell((struct weir_sweep_observation){
+        .trial = 2, .job_state = "RUNNING", .measures = &measure, .n_measures = 1});
+    tell((struct weir_sweep_observation){.trial = 2, .job_state = "PENDING", .is_held = true});
+    world_start_all(&world);
+    measure.value = order[3];
+    tell((struct weir_sweep_observation){
+        .trial = 3, .job_state = "RUNNING", .measures = &measure, .n_measures = 1});
+    ck_assert_str_eq(state_of(3), "RUNNING"); /* number 1 of 3: it goes on at once */
+    ck_assert_str_eq(state_of(2), "PAUSED");
+    world_close(&world);
+}
+
+END_TEST
+
+START_TEST(the_best_at_a_rung_goes_on_when_nothing_else_can_come)
+{
+    world_open(&world, HEAD WAITING "\"trials\":2,\"parallel\":2}", by_number, 20);
+    world_run(&world);
+    ck_assert_str_eq(world.state.sweep.state, "SUCCEEDED");
+    ck_assert_str_eq(state_of(1), "SUCCEEDED"); /* the better one came to max_resource */
+    ck_assert_str_eq(state_of(2), "STOPPED");
+    ck_assert_ptr_nonnull(strstr(world.state.trials[1].row.reason, "number 2 of 2 at step 1"));
+    ck_assert_int_eq(world.jobs[2].n_gone_on, 0);
+    ck_assert_int_eq(world.jobs[1].n_made, 1);
+    ck_assert_int_ge(world.jobs[1].n_gone_on, 1);
+    world_close(&world);
+}
+
+END_TEST
+
+START_TEST(who_releases_the_job_of_a_waiting_trial_lets_it_go_on)
+{
+    struct weir_sweep_measure measure = {1, 1, 5};
+    world_open(&world, HEAD WAITING "\"trials\":9,\"parallel\":1}", by_number, 9);
+    world_start_all(&world);
+    tell((struct weir_sweep_observation){
+        .trial = 1, .job_state = "RUNNING", .measures = &measure, .n_measures = 1});
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "PENDING", .is_held = true});
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "PENDING", .is_held = false});
+    ck_assert_str_eq(state_of(1), "RUNNING");
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "CANCELLED"});
+    ck_assert_str_eq(state_of(1), "CANCELLED");
+    world_close(&world);
+}
+
+END_TEST
+
+/* ---- a pause --------------------------------------------------------------------------------- */
+
+static weir_status apply(enum weir_sweep_event_type type)
+{
+    struct weir_error err;
+    const struct weir_sweep_event event = {.type = type, .note = "by ann"};
+    return weir_sweep_step(&world.state, &event, world.now_ms, &world.arena, &world.last, &err);
+}
+
+START_TEST(a_paused_sweep_starts_none_and_its_time_stands_still)
+{
+    world_open(&world, HEAD "\"trials\":9,\"parallel\":2,\"time_s\":10}", by_number, 5);
+    world_start_all(&world);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_RESUME), WEIR_ERR_CONFLICT);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_PAUSE), WEIR_OK);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_PAUSE), WEIR_ERR_CONFLICT);
+    ck_assert_str_eq(world.state.sweep.state, "PAUSED");
+    ck_assert_str_eq(world.state.sweep.reason, "by ann");
+    ck_assert_str_eq(state_of(1), "RUNNING"); /* it goes on */
+    world.now_ms += 3600000;
+    tell((struct weir_sweep_observation){.trial = 1, .job_state = "FAILED"});
+    ck_assert_uint_eq(world.state.n_trials, 2);
+    ck_assert_int_eq(weir_sweep_next_tick_ms(&world.state), INT64_MAX);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_RESUME), WEIR_OK);
+    ck_assert_str_eq(world.state.sweep.state, "RUNNING");
+    ck_assert_ptr_null(world.state.sweep.reason);
+    ck_assert_uint_eq(world.state.n_trials, 3);
+    ck_assert_int_eq(weir_sweep_next_tick_ms(&world.state), 1000 + 3600000 + 10000);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_PAUSE), WEIR_OK);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_STOP), WEIR_OK);
+    ck_assert_str_eq(world.state.sweep.state, "STOPPING");
+    ck_assert_int_eq(world.state.sweep.paused_ms, 0);
+    world_close(&world);
+}
+
+END_TEST
+
+START_TEST(a_paused_sweep_with_nothing_left_is_over)
+{
+    world_open(&world, HEAD "\"trials\":2,\"parallel\":2}", by_number, 5);
+    world_start_all(&world);
+    ck_assert_int_eq(apply(WEIR_SWEEP_EVENT_PAUSE), WEIR_OK);
+    world_run(&world);
+    ck_assert_str_eq(world.state.sweep.state, "SUCCEEDED");
+    ck_assert_ptr_null(world.state.sweep.reason);
+    world_close(&world);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("sweep_step", as_many_as_may_be_are_wanted_and_one_more_when_one_ends,
                a_trial_whose_job_cannot_be_made_has_failed,
                the_best_third_goes_on_and_who_is_stopped_has_not_failed,
@@ -247,4 +370,9 @@ WEIR_TEST_MAIN("sweep_step", as_many_as_may_be_are_wanted_and_one_more_when_one_
                when_its_time_is_over_it_ends_with_what_it_has,
                a_job_that_ends_without_the_metric_has_failed,
                a_program_that_counts_no_steps_has_its_last_value,
-               a_value_that_is_no_number_is_worse_than_any)
+               a_value_that_is_no_number_is_worse_than_any,
+               a_trial_waits_at_its_rung_until_it_is_among_the_best,
+               the_best_at_a_rung_goes_on_when_nothing_else_can_come,
+               who_releases_the_job_of_a_waiting_trial_lets_it_go_on,
+               a_paused_sweep_starts_none_and_its_time_stands_still,
+               a_paused_sweep_with_nothing_left_is_over)

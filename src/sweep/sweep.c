@@ -21,7 +21,7 @@ static const struct weir_field sweep_fields[] = {
     WEIR_FIELD(weir_sweep, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
     WEIR_FIELD(weir_sweep, name,        TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Name"),
     WEIR_FIELD(weir_sweep, project,     TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Project it belongs to"),
-    WEIR_FIELD(weir_sweep, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "RUNNING, STOPPING, SUCCEEDED, FAILED or CANCELLED"),
+    WEIR_FIELD(weir_sweep, state,       TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "RUNNING, PAUSED, STOPPING, SUCCEEDED, FAILED or CANCELLED"),
     WEIR_FIELD(weir_sweep, reason,      TEXT, WEIR_FIELD_READ_ONLY, "", "Why it is stopping or over; null if it had all its trials"),
     WEIR_FIELD(weir_sweep, ends_as,     TEXT, WEIR_FIELD_READ_ONLY, "", "While STOPPING: the state to come"),
     WEIR_FIELD_HIDING(weir_sweep, document, WEIR_FIELD_READ_ONLY, DOCUMENT_SECRETS, "", "What it was made from, with its seed"),
@@ -29,7 +29,8 @@ static const struct weir_field sweep_fields[] = {
     WEIR_FIELD(weir_sweep, metric,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Metric of its goal"),
     WEIR_FIELD(weir_sweep, n_trials,    INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Trials that there are to be, at most"),
     WEIR_FIELD(weir_sweep, n_made,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Trials so far"),
-    WEIR_FIELD(weir_sweep, n_open,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Of them, those that are not over"),
+    WEIR_FIELD(weir_sweep, n_open,      INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Of them, those that are under way: neither over nor paused"),
+    WEIR_FIELD(weir_sweep, n_paused,    INT,  WEIR_FIELD_READ_ONLY, "", "Of them, those that wait at a rung"),
     WEIR_FIELD(weir_sweep, n_succeeded, INT,  WEIR_FIELD_READ_ONLY, "", "Trials that had all their work"),
     WEIR_FIELD(weir_sweep, n_stopped,   INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Trials that were stopped early"),
     WEIR_FIELD(weir_sweep, n_failed,    INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Trials that failed"),
@@ -38,13 +39,15 @@ static const struct weir_field sweep_fields[] = {
     WEIR_FIELD(weir_sweep, work,        F64,  WEIR_FIELD_READ_ONLY, "", "How far its trials have come, added up, in the unit of its rungs"),
     WEIR_FIELD(weir_sweep, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it"),
     WEIR_FIELD(weir_sweep, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
+    WEIR_FIELD(weir_sweep, paused_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it is paused; 0: it is not"),
+    WEIR_FIELD(weir_sweep, pauses_ms,   INT,  WEIR_FIELD_READ_ONLY, "ms", "How long it was paused before, which its time limit does not count"),
     WEIR_FIELD(weir_sweep, ended_ms,    TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was over"),
 };
 static const struct weir_field trial_fields[] = {
     WEIR_FIELD(weir_sweep_trial, id,         TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY, "", "SWEEP:NUMBER"),
     WEIR_FIELD(weir_sweep_trial, sweep,      TEXT, WEIR_FIELD_READ_ONLY, "", "Sweep"),
     WEIR_FIELD(weir_sweep_trial, number,     INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number, from 1 on"),
-    WEIR_FIELD(weir_sweep_trial, state,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WANTED, RUNNING, STOPPING, SUCCEEDED, STOPPED, FAILED or CANCELLED"),
+    WEIR_FIELD(weir_sweep_trial, state,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "WANTED, RUNNING, PAUSING, PAUSED, STOPPING, SUCCEEDED, STOPPED, FAILED or CANCELLED"),
     WEIR_FIELD(weir_sweep_trial, parameters, JSON, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "What it tries, by name"),
     WEIR_FIELD(weir_sweep_trial, point,      JSON, WEIR_FIELD_READ_ONLY, "", "The same as coordinates from 0 to 1"),
     WEIR_FIELD(weir_sweep_trial, job,        TEXT, WEIR_FIELD_READ_ONLY, "", "Its job"),
@@ -66,20 +69,31 @@ const struct weir_resource weir_sweep_resource =
 const struct weir_resource weir_sweep_trial_resource =
     WEIR_RESOURCE("trial", "sweep_trials", weir_sweep_trial, trial_fields);
 
-static const char sql_open[] =
-    "SELECT id FROM sweeps WHERE state IN ('RUNNING', 'STOPPING') ORDER BY created_ms, id";
+static const char sql_open[] = "SELECT id FROM sweeps WHERE state IN ('RUNNING', 'PAUSED', "
+                               "'STOPPING') ORDER BY created_ms, id";
 static const char sql_has_job[] = "SELECT 1 FROM sweep_trials WHERE job = :job";
 static const char sql_forget_trials[] = "DELETE FROM sweep_trials WHERE sweep = :sweep";
 
 bool weir_sweep_is_over(const struct weir_sweep *sweep)
 {
-    return strcmp(sweep->state, "RUNNING") != 0 && strcmp(sweep->state, "STOPPING") != 0;
+    return strcmp(sweep->state, "RUNNING") != 0 && strcmp(sweep->state, "PAUSED") != 0 &&
+           strcmp(sweep->state, "STOPPING") != 0;
 }
 
 bool weir_sweep_trial_is_open(const struct weir_sweep_trial *trial)
 {
-    return strcmp(trial->state, "WANTED") == 0 || strcmp(trial->state, "RUNNING") == 0 ||
-           strcmp(trial->state, "STOPPING") == 0;
+    return weir_sweep_trial_is_under_way(trial) || strcmp(trial->state, "PAUSED") == 0;
+}
+
+bool weir_sweep_trial_is_under_way(const struct weir_sweep_trial *trial)
+{
+    static const char *const states[] = {"WANTED", "RUNNING", "PAUSING", "STOPPING"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(states); i++) {
+        if (strcmp(trial->state, states[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* As a UUIDv7: ordered by when the trial was chosen, then by number; the rest is a hash. */

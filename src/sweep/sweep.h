@@ -15,9 +15,10 @@
  *     weir_sweep_save(txn, &state, arena, err);
  *     weir_sweep_state_fini(&state);
  *
- * States of a sweep: RUNNING; STOPPING while jobs of its trials end; SUCCEEDED, FAILED, CANCELLED.
- * States of a trial: WANTED until it has a job; RUNNING, also while that waits; STOPPING while it
- * ends; SUCCEEDED, STOPPED (early: it did worse than others, or time was over), FAILED, CANCELLED.
+ * States of a sweep: RUNNING; PAUSED by somebody; STOPPING while jobs of its trials end; SUCCEEDED,
+ * FAILED, CANCELLED.
+ * States of a trial: WANTED until it has a job; RUNNING, also while that waits; PAUSING and then PAUSED
+ * at a rung, its job held; STOPPING while it ends; SUCCEEDED, STOPPED (early: it did worse than others, or time was over), FAILED, CANCELLED.
  *
  * The identifiers of a trial's job and run are functions of the trial: what is started twice is the
  * same job.
@@ -43,14 +44,17 @@ struct weir_sweep {
     char *metric;
     int64_t n_trials; /**< That there are to be, at most. */
     int64_t n_made;   /**< Trials so far: their numbers are 1 to n_made. */
-    int64_t n_open;   /**< Of them, those that are not over. */
+    int64_t n_open;   /**< Of them, those that are under way: neither over nor paused. */
+    int64_t n_paused; /**< Those that wait at a rung. */
     int64_t n_succeeded, n_stopped, n_failed;
     int64_t best;      /**< Number of the best trial; 0: none has a value yet. */
     double best_value; /**< NaN: none. */
     double work;       /**< What its trials have used, in the unit of its rungs. */
     char *created_by;
     int64_t created_ms;
-    int64_t ended_ms; /**< 0: it is not over. */
+    int64_t paused_ms; /**< Since when; 0: it is not paused. */
+    int64_t pauses_ms; /**< How long it was, before: its time limit does not count that. */
+    int64_t ended_ms;  /**< 0: it is not over. */
 };
 
 struct weir_sweep_trial {
@@ -127,6 +131,9 @@ void weir_sweep_trial_id(const struct weir_sweep_trial *trial, const char *what,
                          char out[WEIR_UUID_BYTES]);
 
 bool weir_sweep_is_over(const struct weir_sweep *sweep);
+/** It is not over; a paused one is not either. */
 bool weir_sweep_trial_is_open(const struct weir_sweep_trial *trial);
+/** It is open, and not paused: it counts among those that run at the same time. */
+bool weir_sweep_trial_is_under_way(const struct weir_sweep_trial *trial);
 
 #endif

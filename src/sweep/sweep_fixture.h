@@ -17,11 +17,12 @@
 typedef double (*sweep_curve_fn)(const json_t *values, double resource, int64_t trial);
 
 struct sweep_job {
-    bool is_wanted, is_there, is_told_to_stop, is_over;
+    bool is_wanted, is_there, is_told_to_stop, is_told_to_wait, is_held, is_over;
     const char *state;
     int64_t n_done;            /**< Work, in whole steps. */
     int64_t n_seen;            /**< Of it, what has been observed. */
     int64_t n_made, n_stopped; /**< How often it was started and told to stop. */
+    int64_t n_gone_on;         /**< How often it was let go on from a rung. */
     json_t *values;
 };
 
@@ -50,6 +51,12 @@ static inline void world_apply(struct sweep_world *world, const struct weir_swee
         } else if (action->type == WEIR_SWEEP_ACTION_STOP) {
             job->is_told_to_stop = true;
             job->n_stopped++;
+        } else if (action->type == WEIR_SWEEP_ACTION_HOLD) {
+            job->is_told_to_wait = true;
+        } else if (action->type == WEIR_SWEEP_ACTION_GO_ON) {
+            job->is_told_to_wait = job->is_held = false;
+            job->state = job->is_over ? job->state : "RUNNING";
+            job->n_gone_on++;
         }
     }
 }
@@ -113,6 +120,13 @@ static inline void world_work(struct sweep_world *world)
             job->state = "CANCELLED";
             continue;
         }
+        if (job->is_told_to_wait) { /* one more step until it has heard of it, then no more */
+            job->is_held = true;
+            job->state = "PENDING";
+        }
+        if (job->is_held) {
+            continue;
+        }
         job->n_done++;
         world->work++;
         if (job->n_done == world->length) {
@@ -125,7 +139,14 @@ static inline void world_work(struct sweep_world *world)
 static inline struct weir_sweep_observation world_observe(struct sweep_world *world, int64_t number)
 {
     struct sweep_job *job = &world->jobs[number];
-    size_t n = (size_t)(job->n_done - job->n_seen);
+    const struct weir_sweep_trial *row = &world->state.trials[number - 1].row;
+    bool waits = strcmp(row->state, "PAUSING") == 0 || strcmp(row->state, "PAUSED") == 0;
+    if (!weir_sweep_rungs_wait(&world->state.doc.rungs)) {
+        job->n_seen = WEIR_MAX(job->n_seen, row->step);
+    } else {
+        job->n_seen = WEIR_MAX(row->step, (int64_t)0);
+    }
+    size_t n = waits && !job->is_over ? 0 : (size_t)(job->n_done - job->n_seen);
     struct weir_sweep_measure *measures =
         WEIR_ARENA_ARRAY(&world->arena, n + 1, struct weir_sweep_measure);
     for (size_t i = 0; i < n; i++) {
@@ -133,10 +154,11 @@ static inline struct weir_sweep_observation world_observe(struct sweep_world *wo
         measures[i] = (struct weir_sweep_measure){step, (double)step,
                                                   world->curve(job->values, (double)step, number)};
     }
-    job->n_seen = job->n_done;
+    job->n_seen += (int64_t)n;
     return (struct weir_sweep_observation){
         .trial = number,
         .job_state = job->state,
+        .is_held = job->is_held,
         .has_begun = true,
         .measures = measures,
         .n_measures = n,

@@ -26,6 +26,10 @@ static void open_random(void)
     static const char *const methods[] = {"\"random\"}",
                                           "\"asha\",\"max_resource\":20,\"eta\":3}",
                                           "\"asha\",\"min_resource\":2,\"eta\":2}",
+                                          "\"asha\",\"max_resource\":20,\"at_rung\":\"wait\"}",
+                                          "\"asha\",\"eta\":2,\"at_rung\":\"wait\"}",
+                                          "\"asha\",\"eta\":2,\"max_resource\":9,"
+                                          "\"at_rung\":\"wait\"}",
                                           "\"tpe\",\"startup\":4}",
                                           "\"tpe\",\"startup\":4},\"early_stop\":{\"eta\":4}",
                                           "\"grid\"}"};
@@ -49,28 +53,39 @@ static bool is_state(int64_t trial, const char *state)
     return strcmp(world.state.trials[trial - 1].row.state, state) == 0;
 }
 
+static int64_t n_gone_on_before;
+
 static void check_laws(void)
 {
     const struct weir_sweep *sweep = &world.state.sweep;
-    int64_t n_open = 0, n_jobs = 0;
+    int64_t n_open = 0, n_jobs = 0, n_gone_on = 0, n_stopping = 0;
     REQUIRE((int64_t)world.state.n_trials <= world.state.doc.n_trials);
     for (int64_t i = 1; i <= (int64_t)world.state.n_trials; i++) {
         const struct weir_sweep_trial_state *trial = &world.state.trials[i - 1];
         const struct sweep_job *job = &world.jobs[i];
         bool is_open = weir_sweep_trial_is_open(&trial->row);
-        n_open += is_open;
-        n_jobs += job->is_there && !job->is_over;
+        n_open += weir_sweep_trial_is_under_way(&trial->row);
+        n_jobs += job->is_there && !job->is_over && !job->is_held;
+        n_stopping += is_state(i, "STOPPING");
         REQUIRE(trial->row.number == i);
         REQUIRE(job->n_made <= 1 && job->n_stopped <= 1);
         REQUIRE((trial->row.job != NULL) == job->is_there);
         REQUIRE(is_open == (trial->row.ended_ms == 0));
-        REQUIRE(is_open || !job->is_there || job->is_over); /* none is left running */
-        REQUIRE(!is_state(i, "WANTED") || job->is_wanted);  /* none is lost */
+        REQUIRE(is_open || !job->is_there || job->is_over); /* none is left running, or waiting */
+        REQUIRE(!is_state(i, "PAUSED") || job->is_held || job->is_over);
+        REQUIRE(!is_state(i, "RUNNING") || !job->is_told_to_wait);
+        n_gone_on += job->n_gone_on;
+        REQUIRE(!is_state(i, "WANTED") || job->is_wanted); /* none is lost */
         REQUIRE(!is_state(i, "STOPPING") || trial->row.ends_as != NULL);
     }
-    REQUIRE(n_open == sweep->n_open && n_open <= world.state.doc.n_parallel);
+    /* Those that waited at a rung end together: their jobs do not run. */
+    int64_t n_more = weir_sweep_rungs_wait(&world.state.doc.rungs) ? n_stopping : 0;
+    REQUIRE(n_open == sweep->n_open && n_open - n_more <= world.state.doc.n_parallel);
     REQUIRE(n_jobs <= world.state.doc.n_parallel);
-    REQUIRE(!weir_sweep_is_over(sweep) || n_open == 0);
+    REQUIRE(!weir_sweep_is_over(sweep) || (n_open == 0 && sweep->n_paused == 0));
+    REQUIRE(strcmp(sweep->state, "RUNNING") == 0 || n_gone_on == n_gone_on_before);
+    n_gone_on_before = n_gone_on;
+    REQUIRE((strcmp(sweep->state, "PAUSED") == 0) == (sweep->paused_ms != 0));
     REQUIRE(strcmp(sweep->state, "RUNNING") != 0 || n_open > 0);
 }
 
@@ -96,9 +111,13 @@ static struct {
 } log_of[LOG_MAX];
 
 static size_t n_log;
+static int64_t n_promoted;
 
 static void check_rungs(size_t n_before)
 {
+    if (weir_sweep_rungs_wait(&world.state.doc.rungs)) {
+        return; /* who goes on from there is checked when it does */
+    }
     for (size_t i = n_before; i < n_log; i++) {
         size_t n = 0, n_better = 0;
         for (size_t k = 0; k <= i; k++) {
@@ -114,6 +133,69 @@ static void check_rungs(size_t n_before)
         size_t may_go_on = n / eta > 1 ? n / eta : 1;
         REQUIRE((n_better < may_go_on) == log_of[i].goes_on);
     }
+}
+
+/* ---- the oracle of promotions ---------------------------------------------------------------- */
+
+/* How many of those that have come to rung k are better there than the trial. */
+static size_t n_better_at(size_t k, int64_t number, size_t *out_n)
+{
+    double own = value_to_sort(world.state.trials[number - 1].rung_values[k]);
+    size_t n_better = 0;
+    *out_n = 0;
+    for (int64_t i = 1; i <= (int64_t)world.state.n_trials; i++) {
+        const struct weir_sweep_trial_state *trial = &world.state.trials[i - 1];
+        if (trial->n_rungs > k) {
+            double value = value_to_sort(trial->rung_values[k]);
+            n_better += i != number && (value < own || (value == own && i < number));
+            (*out_n)++;
+        }
+    }
+    return n_better;
+}
+
+/* The one that waits at the highest rung where it is among the best 1/eta, the best of them; 0: none. */
+static int64_t expect_promotion(void)
+{
+    int64_t found = 0;
+    size_t found_rung = 0, found_better = 0;
+    for (int64_t i = 1; i <= (int64_t)world.state.n_trials; i++) {
+        size_t n_rungs = world.state.trials[i - 1].n_rungs, n = 0;
+        if (!is_state(i, "PAUSED")) {
+            continue;
+        }
+        size_t n_better = n_better_at(n_rungs - 1, i, &n);
+        bool is_good = n_better + 1 <= n / (size_t)world.state.doc.rungs.eta;
+        bool is_first = found == 0 || n_rungs > found_rung ||
+                        (n_rungs == found_rung && n_better < found_better);
+        if (is_good && is_first) {
+            found = i;
+            found_rung = n_rungs;
+            found_better = n_better;
+        }
+    }
+    return found;
+}
+
+/* After each step no slot is left free while one could go on; only the very last may go on though it is
+ * not among the best 1/eta. */
+static void check_promotions(void)
+{
+    bool can_go_on = strcmp(world.state.sweep.state, "RUNNING") == 0 &&
+                     world.state.sweep.n_open < world.state.doc.n_parallel;
+    REQUIRE(!can_go_on || expect_promotion() == 0);
+    for (size_t i = 0; i < world.last.n; i++) {
+        const struct weir_sweep_action *action = &world.last.items[i];
+        size_t k = world.state.trials[action->trial > 0 ? action->trial - 1 : 0].n_rungs - 1, n = 0;
+        if (action->type == WEIR_SWEEP_ACTION_GO_ON) {
+            size_t n_better = n_better_at(k, action->trial, &n);
+            bool is_last = (int64_t)world.state.n_trials == world.state.doc.n_trials &&
+                           n_better == 0 && world.state.sweep.n_open == 1;
+            REQUIRE(n_better + 1 <= n / (size_t)world.state.doc.rungs.eta || is_last);
+            n_promoted++;
+        }
+    }
+    world.last.n = 0;
 }
 
 /* Look at one trial, and note which rungs it came to. */
@@ -165,6 +247,18 @@ static void do_something(void)
             REQUIRE(strcmp(world.state.trials[trial - 1].row.job, "other") != 0);
         }
         break;
+    case 4:
+        if (weir_rng_below(&rng, 4) == 0) {
+            bool is_paused = strcmp(world.state.sweep.state, "PAUSED") == 0;
+            bool is_running = strcmp(world.state.sweep.state, "RUNNING") == 0;
+            if (is_paused || is_running) {
+                world_apply(&world,
+                            &(struct weir_sweep_event){.type = is_paused ? WEIR_SWEEP_EVENT_RESUME
+                                                                         : WEIR_SWEEP_EVENT_PAUSE,
+                                                       .note = "ann"});
+            }
+        }
+        break;
     case 3:
         world.now_ms += 1000;
         world_apply(&world, &(struct weir_sweep_event){.type = WEIR_SWEEP_EVENT_TICK});
@@ -189,19 +283,21 @@ START_TEST(whatever_happens_no_trial_is_lost_or_doubled)
     for (seed = first; seed <= last; seed++) {
         weir_rng_init(&rng, (uint64_t)seed, 1);
         n_log = 0;
+        n_gone_on_before = 0;
         open_random();
         for (i_step = 0; !weir_sweep_is_over(&world.state.sweep); i_step++) {
             ck_assert_msg(i_step < 200000, "seed %d: it does not end", seed);
             do_something();
             check_laws();
+            check_promotions();
         }
         REQUIRE(strcmp(world.state.sweep.state, "STOPPING") != 0);
         n_steps += i_step;
         n_judged += (int64_t)n_log;
         world_close(&world);
     }
-    printf("seeds %d to %d: %d steps, %d times judged at a rung\n", first, last, (int)n_steps,
-           (int)n_judged);
+    printf("seeds %d to %d: %d steps, %d times judged at a rung, %d times promoted\n", first, last,
+           (int)n_steps, (int)n_judged, (int)n_promoted);
 }
 
 END_TEST

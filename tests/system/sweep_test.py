@@ -150,6 +150,82 @@ class Swept(unittest.TestCase):
                 pass
         return what
 
+    def check_rungs(self, trials):
+        """Values at rungs follow from the numbers that the jobs computed."""
+        for trial in trials:
+            for k, value in enumerate(trial["rungs"]):
+                expected = (trial["parameters"]["x"] - 0.3) ** 2 + 1 / 3 ** k
+                self.assertAlmostEqual(value, expected, places=4)
+
+    def kill_server(self):
+        self.server.kill()
+        self.server.start("--listen", self.server.url.split("//")[1])
+
+    def test_a_paused_sweep_starts_no_trial_also_after_a_kill(self):
+        sweep = self.server.post("/sweeps", document("paused", self.work, steps=4, trials=6, parallel=2, pause=0.1, time_s=600))
+        wait_until(lambda: self.sweep(sweep["id"])["best"], 30, "a first value")
+        out = self.server.weir("sweep", "pause", "paused")[1]
+        self.assertIn("PAUSED", out)
+        with self.assertRaises(HttpError) as refused:
+            self.server.post(f"/sweeps/{sweep['id']}/pause")
+        self.assertEqual(refused.exception.code, 409)
+        self.kill_server()
+        # Those that ran go on to their ends.
+        wait_until(lambda: self.sweep(sweep["id"])["n_open"] == 0, 60, "the end of what runs")
+        paused = self.sweep(sweep["id"])
+        self.assertEqual((paused["state"], paused["n_made"]), ("PAUSED", paused["n_succeeded"]))
+        self.assertIn("paused by", paused["reason"])
+        self.assertLess(paused["n_made"], 6)
+        self.kill_server()
+        self.assertEqual(self.sweep(sweep["id"])["n_made"], paused["n_made"])
+        self.server.weir("sweep", "resume", "paused")
+        self.kill_server()
+        sweep = self.wait(sweep["id"])
+        self.assertEqual((sweep["state"], sweep["n_made"], sweep["reason"], sweep["paused_ms"]), ("SUCCEEDED", 6, None, None))
+        self.assertGreater(sweep["pauses_ms"], 0)
+        self.check_trials(sweep, 6)
+        with self.assertRaises(HttpError) as refused:
+            self.server.post(f"/sweeps/{sweep['id']}/resume")
+        self.assertEqual(refused.exception.code, 409)
+
+    def test_trials_wait_at_rungs_and_go_on_from_their_checkpoints(self):
+        rng = random.Random(SEED)
+        sweep = self.server.post("/sweeps", document(
+            "waiting", self.work, steps=9, trials=N_TRIALS, parallel=4, pause=0.05, max_failures=N_TRIALS,
+            method={"kind": "asha", "min_resource": 1, "max_resource": 9, "eta": 3, "at_rung": "wait"}))
+        wait_until(lambda: self.sweep(sweep["id"])["n_paused"], 30, "a trial that waits")
+        waiting = [trial for trial in self.server.get(f"/sweeps/{sweep['id']}/trials")["items"] if trial["state"] == "PAUSED"]
+        self.assertIn("at step", waiting[0]["reason"])
+        killed = collections.Counter()
+        for i in range(KILLS):
+            killed[self.kill_something(rng)] += 1
+            if i == 1 and self.sweep(sweep["id"])["state"] == "RUNNING":
+                self.server.weir("sweep", "pause", "waiting")
+                self.kill_server()
+                self.server.weir("sweep", "resume", "waiting")
+        sweep = self.wait(sweep["id"], 150)
+        print(f"killed {dict(killed)}; {sweep['n_succeeded']} succeeded, {sweep['n_stopped']} stopped at rungs, work {sweep['work']:g}",
+              file=sys.stderr)
+        self.assertEqual((sweep["state"], sweep["n_paused"], sweep["n_failed"]), ("SUCCEEDED", 0, 0), sweep)
+        trials = self.check_trials(sweep, N_TRIALS)
+        self.check_rungs(trials)
+        self.assertGreaterEqual(sweep["n_succeeded"], 1)
+        # Who went on from a rung did so where it was: its job started again, and not at step 0.
+        starts = collections.defaultdict(list)
+        for line in (self.work / "starts").read_text().splitlines():
+            number, _, _, step = line.split()
+            starts[int(number)].append(int(step))
+        gone_on = [steps for trial in trials for steps in [starts[trial["number"]]] if trial["state"] == "SUCCEEDED" and len(steps) > 1]
+        self.assertTrue(all(steps == sorted(steps) for steps in starts.values()), starts)
+        print(f"starts of those that had all their work: {gone_on}", file=sys.stderr)
+        # The best of each rung went on: as many as a third of those that came there, at least.
+        for k in (0, 1):
+            came = [trial for trial in trials if len(trial["rungs"]) > k]
+            best = sorted(came, key=lambda trial: (trial["rungs"][k], trial["number"]))[:len(came) // 3]
+            for trial in best:
+                self.assertTrue(len(trial["rungs"]) > k + 1 or trial["state"] == "SUCCEEDED", (k, trial))
+        self.assertEqual(self.server.get("/alerts?kind=job_failed")["items"], [])
+
     def test_no_trial_is_lost_or_doubled_when_processes_are_killed(self):
         rng = random.Random(SEED)
         sweep = self.server.post("/sweeps", document(
@@ -169,11 +245,7 @@ class Swept(unittest.TestCase):
         self.assertEqual(sweep["state"], "SUCCEEDED", sweep)
         trials = self.check_trials(sweep, N_TRIALS)
         self.assertEqual((sweep["n_failed"], sweep["n_succeeded"] + sweep["n_stopped"]), (0, N_TRIALS))
-        # What each was stopped for follows from the numbers that the jobs computed.
-        for trial in trials:
-            for k, value in enumerate(trial["rungs"]):
-                expected = (trial["parameters"]["x"] - 0.3) ** 2 + 1 / 3 ** k
-                self.assertAlmostEqual(value, expected, places=4)
+        self.check_rungs(trials)
         self.assertEqual(self.server.get("/alerts?kind=job_failed")["items"], [])
 
 
