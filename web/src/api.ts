@@ -1490,14 +1490,17 @@ export interface Sweep {
     metric: string // Metric of its goal
     n_failed: number // Trials that failed
     n_made: number // Trials so far
-    n_open: number // Of them, those that are not over
+    n_open: number // Of them, those that are under way: neither over nor paused
+    n_paused: number // Of them, those that wait at a rung
     n_stopped: number // Trials that were stopped early
     n_succeeded: number // Trials that had all their work
     n_trials: number // Trials that there are to be, at most
     name: string // Name
+    paused_ms: Time | null // Since when it is paused; 0: it is not (ms)
+    pauses_ms: number // How long it was paused before, which its time limit does not count (ms)
     project: string // Project it belongs to
     reason: string | null // Why it is stopping or over; null if it had all its trials
-    state: string // RUNNING, STOPPING, SUCCEEDED, FAILED or CANCELLED
+    state: string // RUNNING, PAUSED, STOPPING, SUCCEEDED, FAILED or CANCELLED
     work: number | null // How far its trials have come, added up, in the unit of its rungs
 }
 
@@ -1602,7 +1605,7 @@ export interface Trial {
     run: string | null // The run of that
     rungs: unknown // Its values at the rungs that it has come to
     started_ms: Time | null // When its job was seen to run first (ms)
-    state: string // WANTED, RUNNING, STOPPING, SUCCEEDED, STOPPED, FAILED or CANCELLED
+    state: string // WANTED, RUNNING, PAUSING, PAUSED, STOPPING, SUCCEEDED, STOPPED, FAILED or CANCELLED
     step: number // Step of the last measurement that was looked at; -1: none
     sweep: string // Sweep
     value: number | null // Value of the goal's metric so far

@@ -22,9 +22,9 @@ import { readYaml, writeYaml } from '../state/yaml'
 
 const RUNGS_MAX = 20
 
-const isOver = (one: { state: string }) => !is(one.state, 'running', 'stopping', 'wanted')
+const isOver = (one: { state: string }) => !is(one.state, 'running', 'paused', 'pausing', 'stopping', 'wanted')
 
-const TONES: Record<string, Tone> = { succeeded: 'good', stopped: 'plain', failed: 'bad', cancelled: 'plain', running: 'busy', stopping: 'warn', wanted: 'plain' }
+const TONES: Record<string, Tone> = { succeeded: 'good', stopped: 'plain', failed: 'bad', cancelled: 'plain', running: 'busy', paused: 'warn', pausing: 'warn', stopping: 'warn', wanted: 'plain' }
 const WORDS: Record<string, string> = { stopped: 'stopped early', wanted: 'waits' }
 
 function TrialState({ trial }: { trial: Trial }) {
@@ -285,6 +285,24 @@ function SweepDetail({ sweep }: { sweep: Sweep }) {
                     <a class="button" href={href('compare', { runs: runsOf(leaders.slice(0, 5)).join() })}>
                         Compare the best {Math.min(5, leaders.length)}
                     </a>
+                )}
+                {is(sweep.state, 'running', 'paused') && (
+                    <Act
+                        right="submit jobs"
+                        project={sweep.project}
+                        onClick={() => {
+                            const verb = is(sweep.state, 'paused') ? 'resume' : 'pause'
+                            ask({
+                                title: verb === 'pause' ? `Pause ${sweep.name}?` : `Resume ${sweep.name}?`,
+                                text: <p>{verb === 'pause' ? 'No trial begins until it is resumed. Those that run go on to their ends.' : 'Trials begin again.'}</p>,
+                                confirm: verb === 'pause' ? 'Pause the sweep' : 'Resume the sweep',
+                                done: verb === 'pause' ? `${sweep.name} is paused` : `${sweep.name} goes on`,
+                                act: () => send('POST', `/sweeps/${segment(sweep.id)}/${verb}`).then(() => sweeps.load()),
+                            })
+                        }}
+                    >
+                        {is(sweep.state, 'paused') ? 'Resume' : 'Pause'}
+                    </Act>
                 )}
                 {!isOver(sweep) ? (
                     <Act
