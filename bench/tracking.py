@@ -10,6 +10,7 @@ parameters and 2 tags each, the same for both.
 
 page       POST runs/search, max_results 1000, of one experiment with all runs: the first page; p50 and p99 of the answer whole
 deep       the page behind five others
+by metric  order_by metrics.m1 DESC, the first 1000
 filtered   metrics.m0 > 0.5 and params.p1 = '3', order_by metrics.m1 DESC, 1000 of them
 create     POST runs/create by one client
 log-batch  1000 metrics in a body, 4 clients: metrics a second; each answer is durable
@@ -229,6 +230,8 @@ def measure(server):
             break
     deep = {**search, "page_token": page["next_page_token"]} if "next_page_token" in page else search
     found["deep_p50_ms"] = quantile(timed(server, 20, "POST", "runs/search", deep)[0], 0.5)
+    ordered = {**search, "order_by": ["metrics.m1 DESC"]}
+    found["by_metric_p50_ms"] = quantile(timed(server, 20, "POST", "runs/search", ordered)[0], 0.5)
     hard = {**search, "filter": "metrics.m0 > 0.5 and params.p1 = '3'", "order_by": ["metrics.m1 DESC"]}
     found["filtered_p50_ms"] = quantile(timed(server, 20, "POST", "runs/search", hard)[0], 0.5)
     times, body = timed(server, 1000, "POST", "runs/create", {"experiment_id": "0", "start_time": 5, "tags": [{"key": "a", "value": "b"}]})

@@ -223,6 +223,103 @@ static weir_status read_page(struct weir_txn *txn, const struct weir_run_search 
     }
 }
 
+/* ---- by one metric --------------------------------------------------------------------------- */
+
+/* All runs that have a metric lie in the order of its values in an index: a page is read off it, without a
+ * look at the others. Runs without it, and those where it is not a number, come last, and are found as
+ * those of any other search. */
+
+static const char sql_n_runs[] = "SELECT max(number) FROM main.runs";
+static const char sql_n_of_experiment[] =
+    "SELECT count(*) FROM (SELECT 1 FROM main.runs WHERE experiment = :experiment LIMIT :most)";
+
+#define WALK_PART 8 /* of all runs: of fewer too many others would be walked past */
+
+static void walk_columns(const struct weir_run_search *search, struct weir_search_columns *out)
+{
+    *out = (struct weir_search_columns){.n_fixed = 2};
+    weir_search_columns_add(out, "(0 + 0)", false, WEIR_BIND_TYPE_INT); /* it has the metric */
+    weir_search_columns_add(out, "(0 + 0)", false, WEIR_BIND_TYPE_INT); /* and that is a number */
+    weir_search_columns_add(out, "o0.value", search->orders[0].is_descending, WEIR_BIND_TYPE_F64);
+    weir_search_columns_add(out, "r.start_ms", true, WEIR_BIND_TYPE_INT);
+    weir_search_columns_add(out, "r.id", false, WEIR_BIND_TYPE_TEXT);
+}
+
+static weir_status can_walk(struct weir_txn *txn, const struct weir_run_search *search,
+                            const struct weir_search_columns *columns, struct weir_arena *arena,
+                            bool *out, struct weir_error *err)
+{
+    int64_t n_all, n_here = 0;
+    *out = search->n_experiments == 0 && search->projects == NULL;
+    if (search->cursor != NULL && !weir_search_cursor_fits(columns, search->cursor, arena)) {
+        *out = false;
+        return WEIR_OK;
+    }
+    if (search->n_experiments > 0) {
+        WEIR_TRY(weir_txn_query_int(txn, sql_n_runs, WEIR_NO_BINDS, 0, &n_all, err));
+        for (size_t i = 0; i < search->n_experiments && n_here * WALK_PART < n_all; i++) {
+            int64_t n;
+            WEIR_TRY(
+                weir_txn_query_int(txn, sql_n_of_experiment,
+                                   WEIR_BINDS(WEIR_BIND_INT("experiment", search->experiments[i]),
+                                              WEIR_BIND_INT("most", n_all / WALK_PART + 1)),
+                                   0, &n, err));
+            n_here += n;
+        }
+        *out = n_here * WALK_PART >= n_all;
+    }
+    return WEIR_OK;
+}
+
+static weir_status make_walk_sql(const struct weir_run_search *search,
+                                 const struct weir_search_columns *columns,
+                                 struct weir_search_sql *sql, struct weir_error *err)
+{
+    weir_search_sql_put(sql, RUN_COLUMNS);
+    weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
+    weir_search_sql_columns(sql, columns);
+    weir_search_sql_put(sql, " FROM main.latest_metrics o0 CROSS JOIN main.runs r"
+                             " ON r.number = o0.run");
+    put_conditions(sql, search);
+    weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM main.track_keys WHERE name = ?)"
+                             " AND o0.is_nan = 0");
+    weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, search->orders[0].key));
+    if (search->cursor != NULL) {
+        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
+    }
+    weir_search_sql_order(sql, columns);
+    weir_search_sql_put(sql, " LIMIT ?");
+    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
+    return check_length(sql, err);
+}
+
+/* *out_is_whole: the page is full, and behind it are more runs that have the metric. */
+static weir_status walk(struct weir_txn *txn, const struct weir_run_search *search,
+                        struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
+                        char **out_next, bool *out_is_whole, struct weir_error *err)
+{
+    struct weir_search_sql sql;
+    struct weir_search_columns columns;
+    *out_is_whole = false;
+    if (search->filter != NULL || search->n_orders != 1 ||
+        search->orders[0].entity != WEIR_SEARCH_METRIC) {
+        return WEIR_OK;
+    }
+    walk_columns(search, &columns);
+    WEIR_TRY(can_walk(txn, search, &columns, arena, out_is_whole, err));
+    if (!*out_is_whole) {
+        return WEIR_OK;
+    }
+    weir_search_sql_init(&sql, arena);
+    weir_status status = make_walk_sql(search, &columns, &sql, err);
+    if (status == WEIR_OK) {
+        status = read_page(txn, search, &columns, &sql, arena, out, out_n, out_next, err);
+    }
+    weir_search_sql_fini(&sql);
+    *out_is_whole = *out_next != NULL;
+    return status;
+}
+
 weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *search,
                             struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
                             char **out_next, struct weir_error *err)
@@ -233,6 +330,11 @@ weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *
     *out_n = 0;
     *out_next = NULL;
     if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
+        return WEIR_OK;
+    }
+    bool is_whole;
+    WEIR_TRY(walk(txn, search, arena, out, out_n, out_next, &is_whole, err));
+    if (is_whole) {
         return WEIR_OK;
     }
     weir_search_columns_of(search->orders, search->n_orders, arena, &columns);

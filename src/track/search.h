@@ -153,6 +153,8 @@ struct weir_search_columns {
     } items[3 * WEIR_SEARCH_ORDERS_MAX + 4];
 
     size_t n;
+    size_t
+        n_fixed; /**< The first so many are 0 in every row of this search: nothing is ordered by them. */
 };
 
 /** Columns of the orders; the caller adds those that make them total with weir_search_columns_add. */
@@ -175,6 +177,10 @@ void weir_search_sql_order(struct weir_search_sql *sql, const struct weir_search
 weir_status weir_search_sql_after(struct weir_search_sql *sql,
                                   const struct weir_search_columns *columns, const char *cursor,
                                   struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Are the fixed columns 0 at the row that a cursor names? Also if it is no cursor: the search says so. */
+bool weir_search_cursor_fits(const struct weir_search_columns *columns, const char *cursor,
+                             struct weir_arena *arena);
 
 /** The cursor of a statement's row, whose order columns begin at i_first; in the arena. */
 char *weir_search_cursor(const struct weir_stmt *stmt, int i_first,

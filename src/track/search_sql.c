@@ -193,8 +193,8 @@ void weir_search_sql_columns(struct weir_search_sql *sql, const struct weir_sear
 
 void weir_search_sql_order(struct weir_search_sql *sql, const struct weir_search_columns *columns)
 {
-    for (size_t i = 0; i < columns->n; i++) {
-        weir_search_sql_put(sql, i > 0 ? ", " : " ORDER BY ");
+    for (size_t i = columns->n_fixed; i < columns->n; i++) {
+        weir_search_sql_put(sql, i > columns->n_fixed ? ", " : " ORDER BY ");
         weir_search_sql_put(sql, columns->items[i].sql);
         weir_search_sql_put(sql, columns->items[i].is_descending ? " DESC" : "");
     }
@@ -242,12 +242,13 @@ weir_status weir_search_sql_after(struct weir_search_sql *sql,
     struct weir_bind *values = WEIR_ARENA_ARRAY(sql->arena, columns->n + 1, struct weir_bind);
     WEIR_TRY(read_cursor(cursor, columns, sql->arena, values, err));
     /* a > x OR (a = x AND (b > y OR …)), and before it a >= x, which an index can follow. */
+    size_t first = columns->n_fixed;
     weir_search_sql_put(sql, " AND ");
-    weir_search_sql_put(sql, columns->items[0].sql);
-    weir_search_sql_put(sql, columns->items[0].is_descending ? " <= ?" : " >= ?");
-    weir_search_sql_bind(sql, values[0]);
+    weir_search_sql_put(sql, columns->items[first].sql);
+    weir_search_sql_put(sql, columns->items[first].is_descending ? " <= ?" : " >= ?");
+    weir_search_sql_bind(sql, values[first]);
     weir_search_sql_put(sql, " AND (");
-    for (size_t i = 0; i < columns->n; i++) {
+    for (size_t i = first; i < columns->n; i++) {
         bool is_last = i + 1 == columns->n;
         weir_search_sql_put(sql, columns->items[i].sql);
         weir_search_sql_put(sql, columns->items[i].is_descending ? " < ?" : " > ?");
@@ -259,11 +260,25 @@ weir_status weir_search_sql_after(struct weir_search_sql *sql,
             weir_search_sql_bind(sql, values[i]);
         }
     }
-    for (size_t i = 0; i + 1 < columns->n; i++) {
+    for (size_t i = first; i + 1 < columns->n; i++) {
         weir_search_sql_put(sql, "))");
     }
     weir_search_sql_put(sql, ")");
     return WEIR_OK;
+}
+
+bool weir_search_cursor_fits(const struct weir_search_columns *columns, const char *cursor,
+                             struct weir_arena *arena)
+{
+    struct weir_error ignored;
+    struct weir_bind *values = WEIR_ARENA_ARRAY(arena, columns->n + 1, struct weir_bind);
+    bool fits = true;
+    if (read_cursor(cursor, columns, arena, values, &ignored) == WEIR_OK) {
+        for (size_t i = 0; i < columns->n_fixed; i++) {
+            fits = fits && values[i].i64 == 0;
+        }
+    }
+    return fits;
 }
 
 char *weir_search_cursor(const struct weir_stmt *stmt, int i_first,
