@@ -1,11 +1,15 @@
 """Event files of trainings, by the reader of TensorBoard itself where the package index can be reached: what a training wrote is what its run
-has, and a training that went on from a checkpoint voids what it had written before."""
+has, and a training that went on from a checkpoint voids what it had written before. And `weir tensorboard`: TensorBoard itself, behind
+the proxy, shows what runs measure, as it comes."""
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import harness
 from harness import BIN, ROOT, Server, wait_until
@@ -40,7 +44,7 @@ def put_faces(folder):
 class Events(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.python = install(ROOT / "build/peers/tensorboard", ("tensorboard",))
+        cls.python = install(ROOT / "build/peers/tensorboard", ("tensorboard", "setuptools<81"))
         if cls.python is None:
             raise unittest.SkipTest("TensorBoard cannot be had here")
 
@@ -89,6 +93,68 @@ class Events(unittest.TestCase):
         self.assertEqual([m["step"] for m in metrics], [step for step, _ in found["validation_accuracy"]])
         for metric, (_, value) in zip(metrics, found["validation_accuracy"]):
             self.assertAlmostEqual(metric["value"], value, places=5)
+
+
+class Page(unittest.TestCase):
+    """`weir tensorboard RUN`."""
+
+    def setUp(self):
+        python = install(ROOT / "build/peers/tensorboard", ("tensorboard", "setuptools<81"))
+        if python is None:
+            self.skipTest("TensorBoard cannot be had here")
+        self.packages = next((ROOT / "build/peers/tensorboard/lib").glob("python3*/site-packages"))
+        self.server = Server("--services-listen", "127.0.0.1:0", "--share", str(ROOT / "build/peers")).start()
+        self.addCleanup(self.server.stop)
+
+    def log(self, run, first, last):
+        self.server.request("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": run, "metrics": [
+            {"key": "train/loss", "value": 1 / step, "timestamp": 1_700_000_000_000 + step, "step": step} for step in range(first, last + 1)]})
+
+    def ask(self, path, token=None, **query):
+        """What TensorBoard answers, through the proxy."""
+        url = self.service["url"] + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        request = urllib.request.Request(url)
+        if token != "":
+            request.add_header("Authorization", "Bearer " + (token or self.server.token))
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def points(self):
+        """{run's name there: {step: value}}"""
+        status, text = self.ask("data/plugin/scalars/tags")
+        found = {}
+        for run in json.loads(text) if status == 200 else ():
+            status, text = self.ask("data/plugin/scalars/scalars", run=run, tag="train/loss")
+            if status == 200:
+                found[run] = {step: value for _, step, value in json.loads(text)}
+        return found
+
+    def test_the_curves_of_runs_as_they_come(self):
+        runs = [self.server.request("POST", "/api/2.0/mlflow/runs/create", {"experiment_id": "0", "run_name": name})["run"]["info"]["run_id"]
+                for name in ("first", "second")]
+        for i, run in enumerate(runs):
+            self.log(run, 1, 20 + i)
+        status, _, err = self.server.weir("tensorboard", *runs, "--name", "board", "--wait", "-e", f"PYTHONPATH={self.packages}", check=False)
+        self.assertEqual(status, 0, err)
+        self.service = self.server.get("/services?name=board")["items"][0]
+        wait_until(lambda: self.ask("")[0] == 200, 90, "TensorBoard to listen")
+        self.assertIn("TensorBoard", self.ask("")[1])
+        wait_until(lambda: sorted(len(steps) for steps in self.points().values()) == [20, 21], 90, "both curves")
+        found = self.points()
+        for run, steps in found.items():
+            self.assertTrue(run.startswith(("first-", "second-")), found)
+            for step, value in steps.items():
+                self.assertAlmostEqual(value, 1 / step, places=5)
+        self.log(runs[0], 21, 30)
+        wait_until(lambda: sorted(len(steps) for steps in self.points().values()) == [21, 30], 60, "what came since")
+        # Nobody gets there without Weir's login.
+        for token in ("", "weir_nobody"):
+            self.assertNotEqual(self.ask("data/plugin/scalars/tags", token=token)[0], 200)
+        self.server.post(f"/services/{self.service['id']}/stop")
+        wait_until(lambda: self.ask("")[0] != 200, 60, "its end")
 
 
 if __name__ == "__main__":
