@@ -28,8 +28,8 @@ static void open_random(void)
                                           "\"asha\",\"min_resource\":2,\"eta\":2}",
                                           "\"asha\",\"max_resource\":20,\"at_rung\":\"wait\"}",
                                           "\"asha\",\"eta\":2,\"at_rung\":\"wait\"}",
-                                          "\"asha\",\"eta\":2,\"max_resource\":9,"
-                                          "\"at_rung\":\"wait\"}",
+                                          ("\"asha\",\"eta\":2,\"max_resource\":9,"
+                                           "\"at_rung\":\"wait\"}"),
                                           "\"tpe\",\"startup\":4}",
                                           "\"tpe\",\"startup\":4},\"early_stop\":{\"eta\":4}",
                                           "\"grid\"}"};
