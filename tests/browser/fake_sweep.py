@@ -66,6 +66,10 @@ def change(state, method, parts, document, is_dry):
     found = next(one for one in state.sweeps if one["id"] == parts[1])
     if method == "DELETE":
         state.sweeps.remove(found)
+    elif parts[2] == "pause":
+        found.update(state="PAUSED", reason="paused by admin")
+    elif parts[2] == "resume":
+        found.update(state="RUNNING", reason=None)
     else:
         found.update(state="CANCELLED", n_open=0, reason="stopped by admin")
     return found

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import threading
 import unittest
 
 import harness
@@ -89,6 +90,55 @@ same = [torch.zeros(1, 4) for _ in range(size)]
 dist.all_gather(same, model.weight.detach())
 assert all(torch.equal(one, same[0]) for one in same)
 print(f"rank {rank} of {size} local {os.environ['LOCAL_RANK']} began at {begin} sum {int(total)}", flush=True)
+"""
+
+SERVED = """
+import json, os, time
+import tensorflow as tf
+config = json.loads(os.environ["TF_CONFIG"])
+role, index = config["task"]["type"], config["task"]["index"]
+if role == "evaluator":
+    print("role evaluator", index, "began", flush=True)
+    time.sleep(600)
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+if role in ("worker", "ps"):
+    server = tf.distribute.Server(resolver.cluster_spec(), job_name=role, task_index=index, protocol="grpc")
+    print("role", role, index, "serves", flush=True)
+    server.join()
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+with strategy.scope():
+    weights = tf.Variable(tf.zeros((4, 1)))
+
+@tf.function
+def step(seed):
+    x = tf.random.stateless_normal((64, 4), (seed, 2))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ weights - tf.reduce_sum(x, 1, keepdims=True)) ** 2)
+    weights.assign_sub(0.1 * tape.gradient(loss, weights))
+    return loss
+
+for seed in range(60):
+    loss = coordinator.schedule(step, args=(seed,))
+coordinator.join()
+cluster = config["cluster"]
+print("role chief", index, "loss", "small" if loss.fetch() < 0.01 else loss.fetch(), "of", len(cluster["ps"]), "servers",
+      len(cluster["worker"]), "workers", flush=True)
+"""
+
+# Ends as soon as it has made ten steps as one of two.
+GROWING = """
+import os, pathlib, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+saved = pathlib.Path(os.environ["WEIR_CHECKPOINT"]) / "step"
+begin = step = int(saved.read_text()) if saved.exists() else 0
+print(f"grows: rank {rank} of {size} from {begin}", flush=True)
+while size < 2 or step < begin + 10:
+    step += 1
+    if rank == 0:
+        saved.with_suffix(".new").write_text(str(step))
+        saved.with_suffix(".new").rename(saved)
+    time.sleep(0.2)
 """
 
 FLOW = """
@@ -279,6 +329,45 @@ class Gangs(unittest.TestCase):
         said = sorted(line for line in log.splitlines() if line.startswith("worker "))
         self.assertEqual([line.split(" loss ")[0] for line in said], ["worker 0 of 2", "worker 1 of 2"])
         self.assertEqual(said[0].split(" loss ")[1], said[1].split(" loss ")[1])
+
+    def test_tensorflow_with_parameter_servers_is_coordinated_by_its_chief(self):
+        self.needs(TENSORFLOW / "bin/python3", "tensorflow (build/venv-tf)")
+        job, tasks, log = self.run_job("served", "tensorflow", {
+            "argv": [str(TENSORFLOW / "bin/python3"), "train.py"], "files": {"train.py": SERVED}, "workers": 2, "parameter_servers": 2,
+            "chief": True, "evaluator": True, "cpu_slots": 2}, seconds=240)
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        self.assertEqual(len(tasks), 6)
+        self.assertEqual({task["node"] for task in tasks}, {"n0", "n1"})
+        said = sorted(line for line in log.splitlines() if line.startswith("role "))
+        self.assertEqual(said, ["role chief 0 loss small of 2 servers 2 workers", "role evaluator 0 began", "role ps 0 serves",
+                                "role ps 1 serves", "role worker 0 serves", "role worker 1 serves"], log)
+
+    def test_an_elastic_gang_of_torchrun_grows_while_it_runs(self):
+        self.needs("/usr/lib/python3/dist-packages/torch/distributed/run.py", "python3-torch")
+        blocker = self.server.root / "blocker.json"
+        blocker.write_text(json.dumps({"name": "blocker", "kind": "command", "spec": {"argv": ["sleep", "600"], "cpu_slots": 3}}))
+        self.weir("job", "submit", "-f", str(blocker))
+        state = lambda name: next(job for job in self.items("jobs") if job["name"] == name)["state"]
+        self.addCleanup(lambda: state("blocker") == "CANCELLED" or self.weir("job", "cancel", "blocker"))
+        wait_until(lambda: state("blocker") == "RUNNING", 30, "a job on one of the nodes")
+
+        def said():
+            return [line for log in sorted((self.server.state / "logs").glob("*.log"))
+                    for line in log.read_text(errors="replace").splitlines() if line.startswith("grows: ")]
+
+        def free_the_other():
+            wait_until(lambda: "grows: rank 0 of 1 from 0" in said(), 120, "the gang of one")
+            self.weir("job", "cancel", "blocker")
+
+        helper = threading.Thread(target=free_the_other)
+        helper.start()
+        self.addCleanup(helper.join)
+        job, _, log = self.run_job("growing", "pytorch", {
+            "argv": [PYTHON, "train.py"], "files": {"train.py": GROWING}, "nodes": {"min": 1, "max": 2}, "cpu_slots": 3},
+            seconds=180)
+        self.assertEqual(job["state"], "SUCCEEDED", log)
+        grown = [int(line.split()[-1]) for line in said() if "rank 0 of 2 from" in line]
+        self.assertTrue(grown and grown[-1] > 0, said())  # and it went on where it was
 
     def message(self, compiler, launcher, spec):
         if shutil.which(compiler) is None or shutil.which(launcher) is None:
