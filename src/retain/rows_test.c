@@ -330,11 +330,13 @@ static const char unswept[] =
     "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
     "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */
     "'run_artifacts', 'artifact_uploads',"      /* go with their run */
-    "'model_tags', 'model_version_tags',"       /* stay with their model */
-    "'services', 'service_logins',"             /* made by people; a login ends by itself */
-    "'secrets', 'code_manifests',"              /* at most 256 of a project; with their blobs */
-    "'usage_totals',"                           /* of projects and models */
-    "'sessions', 'login_links',"                /* end by themselves; the engine removes them */
+    "'logged_models', 'logged_model_params', 'logged_model_tags', 'logged_model_metrics',"
+    "'run_logged_models',"                /* go with their run, too */
+    "'model_tags', 'model_version_tags'," /* stay with their model */
+    "'services', 'service_logins',"       /* made by people; a login ends by itself */
+    "'secrets', 'code_manifests',"        /* at most 256 of a project; with their blobs */
+    "'usage_totals',"                     /* of projects and models */
+    "'sessions', 'login_links',"          /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'model_baselines', 'deployments',"          /* stay until deleted */
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */

@@ -2,6 +2,7 @@
 #include "track/logged_model.h"
 
 #include "store/identity.h"
+#include "store/stmt.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
 #include "track/experiment.h"
@@ -323,8 +324,34 @@ START_TEST(a_deleted_one_is_not_found_by_searches)
 
 END_TEST
 
+static weir_status forget_run(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const tables[] = {"logged_models", "logged_model_params",
+                                         "logged_model_tags", "logged_model_metrics",
+                                         "run_logged_models"};
+    const struct weir_logged_model_use use = {ids[0], true, 1};
+    (void)context;
+    MUST(weir_logged_model_use_put(txn, "r", &use, err));
+    MUST(weir_txn_exec(txn, "DELETE FROM runs WHERE id = 'r'", WEIR_NO_BINDS, NULL, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(tables); i++) {
+        int64_t n;
+        MUST(weir_txn_query_int(
+            txn, weir_arena_printf(&fixture.arena, "SELECT count(*) FROM %s", tables[i]),
+            WEIR_NO_BINDS, -1, &n, err));
+        ck_assert_msg(n == 0, "%s has %lld", tables[i], (long long)n);
+    }
+    return WEIR_OK;
+}
+
+START_TEST(they_go_with_their_run)
+{
+    fixture_write(&fixture, forget_run, NULL);
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("logged model", set_up, tear_down, an_identifier_has_one_form,
                     a_parameter_is_written_once_and_a_tag_changes,
                     the_last_measurement_of_each_dataset_is_kept, a_run_made_some_and_read_others,
                     a_search_finds_what_a_loop_over_all_does,
-                    a_deleted_one_is_not_found_by_searches)
+                    a_deleted_one_is_not_found_by_searches, they_go_with_their_run)
