@@ -272,6 +272,7 @@ API_FN(api_experiment_delete);
 API_FN(api_experiment_restore);
 API_FN(api_run_create);
 API_FN(api_run_list);
+API_FN(api_run_groups);
 API_FN(api_run_summary);
 API_FN(api_run_get);
 API_FN(api_run_update);

@@ -212,6 +212,7 @@ static const struct row {
     {.method = "GET", .pattern = API "/runs", .least = VIEWER},
     {.method = "POST", .pattern = API "/runs", .least = ENGINEER},
     {.method = "GET", .pattern = API "/runs/summary", .least = VIEWER},
+    {.method = "GET", .pattern = API "/runs/groups", .least = VIEWER},
     {.method = "GET",
      .pattern = API "/runs/{id}",
      .least = VIEWER,

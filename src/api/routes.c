@@ -285,6 +285,11 @@ const struct api_route api_routes[] = {
      "How many runs a filter fits; which metrics, parameters and tags the newest 1000 of them have",
      R(RUNS_READ), API_READ, 0, NULL, NULL, "ion project status job experiment filter view", 0,
      api_run_summary},
+    {"GET", API "/runs/groups",
+     "Runs that a filter fits by a parameter, tag or attribute (by=params.lr): how many have each "
+     "value, and mean, least and greatest of a metric",
+     R(RUNS_READ), API_READ, 0, NULL, NULL,
+     "by metric ion project status job experiment filter view limit cursor", 0, api_run_groups},
     {"GET", API "/runs/{id}", "Look at a run", R(RUNS_LOOK), API_READ, API_OWN_RUN, NULL,
      &weir_run_resource, NULL, 0, api_run_get},
     {"PATCH", API "/runs/{id}",

@@ -374,6 +374,18 @@ static const struct api_member run_summary_members[] = {
     ALWAYS("params", "list of text", "Names of their parameters"),
     ALWAYS("tags", "list of text", "Names of their tags"),
 };
+static const struct api_member run_group_members[] = {
+    OR_NULL("value", "text", "What the runs of the group have; null: they have none"),
+    ALWAYS("n_runs", "integer", "Runs of the group"),
+    ALWAYS("n_measured", "integer", "Runs of it whose metric is a number"),
+    OR_NULL("mean", "number", "Of their last measurements"),
+    OR_NULL("least", "number", "The least of them"),
+    OR_NULL("greatest", "number", "The greatest of them"),
+};
+static const struct api_member run_groups_members[] = {
+    ALWAYS("items", "list of run group", "Groups by value, the runs without one first"),
+    OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
+};
 static const struct api_member run_members[] = {
     ALWAYS("params", "map of text", "Parameters, also those inside of `parameters`, as \"a.b\""),
     ALWAYS("tags", "map of text", "Tags"),
@@ -885,6 +897,8 @@ const struct api_shape api_shapes[] = {
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
     SHAPE("run summary", NULL, "GET /api/v1/runs/summary", run_summary_members),
+    SHAPE("run group", NULL, NULL, run_group_members),
+    SHAPE("run groups", NULL, "GET /api/v1/runs/groups", run_groups_members),
     SHAPE("decision summary", NULL, "GET /api/v1/decisions/summary", decision_summary_members),
     SHAPE("live accuracy", NULL, NULL, accuracy_members),
     SHAPE("accuracy group", NULL, NULL, accuracy_group_members),

@@ -235,6 +235,18 @@ START_TEST(a_run_from_outside_is_found_by_what_it_says_of_itself)
     ck_assert_str_eq(said_text("metrics.1"), "loss");
     ck_assert_str_eq(said_text("params.0"), "lr");
     ck_assert_uint_eq(json_array_size(said("tags")), 1);
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&metric=loss&filter=metrics.acc%%3E0.5");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.value"), "0.5");
+    ck_assert_int_eq(json_integer_value(said("items.0.n_runs")), 1);
+    ck_assert_double_eq(json_real_value(said("items.0.mean")), 2);
+    ck_assert(json_is_null(said("next")));
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&limit=1"); /* the first have none */
+    ck_assert(json_is_null(said("items.0.value")) && json_is_null(said("items.0.least")));
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&limit=1&cursor=%s", said_text("next"));
+    ck_assert_str_eq(said_text("items.0.value"), "0.5");
+    EXPECT_ERROR(400, "grouped by", "GET " API "/runs/groups?by=metrics.loss");
+    EXPECT_ERROR(400, "missing", "GET " API "/runs/groups");
     EXPECT(200, "PATCH " API "/runs/%s\n\n{\"lifecycle\":\"deleted\"}", id);
     EXPECT(200, "GET " API "/runs/summary?filter=metrics.acc%%3E0.5");
     ck_assert_int_eq(json_integer_value(said("n")), 0);

@@ -1263,6 +1263,21 @@ export interface Run {
     validation_loss: number | null // Of data that is not trained with
 }
 
+export interface RunGroup {
+    greatest: number | null // The greatest of them
+    least: number | null // The least of them
+    mean: number | null // Of their last measurements
+    n_measured: number // Runs of it whose metric is a number
+    n_runs: number // Runs of the group
+    value: string | null // What the runs of the group have; null: they have none
+}
+
+/** GET /runs/groups */
+export interface RunGroups {
+    items: RunGroup[] // Groups by value, the runs without one first
+    next: string | null // Cursor of the page after this one; null: it is the last
+}
+
 /** GET /runs/summary */
 export interface RunSummary {
     metrics: string[] // Names of metrics that the newest 1000 of them have
