@@ -524,6 +524,8 @@ class Handler(BaseHTTPRequestHandler):
             return {"items": made.metrics(parts[1], state.step if is_last else STEPS) + state.more_metrics, "next": None}
         if parts[0] == "jobs" and parts[-1] == "tasks":
             return list(state.tasks.get(parts[1], []))
+        if parts[0] == "jobs" and len(parts) == 2:
+            return next((one for one in state.jobs if one["id"] == parts[1]), None)
         return None
 
     def decisions(self, query):

@@ -71,7 +71,7 @@ def kinds():
               option("time_limit", "any", "Longest run: 90m, 12h")]
     return [
         {"id": "job-kind/command", "noun": "job-kind", "plural": "job-kinds", "name": "command", "is_planned": False, "doc": "Any program.",
-         "options": [option("argv", "array", "The program and its arguments", required=True), option("env", "object", "Environment variables", secret=True),
+         "options": [option("argv", "array", "The program and its arguments", required=True), option("env", "object", "Environment variables", secret=True), option("code", "any", "Its files"),
                      option("network", "text", "host or none", default="host", words=["host", "none"]), *common]},
         {"id": "job-kind/quantum", "noun": "job-kind", "plural": "job-kinds", "name": "quantum", "is_planned": False, "doc": "Anneals.",
          "options": [option("qubits", "integer", "How many", required=True, minimum=1, maximum=64), *common]},

@@ -19,6 +19,14 @@ FILES = {
 }
 
 
+BLOB = "ab" * 32  # of any artifact
+
+
+def files_of(run):
+    """Runs with a batch of 1024 left no model."""
+    return [name for name in FILES if run["params"]["batch"] != "1024" or not name.startswith("model/")]
+
+
 def number(i):
     """Of the i-th run, the same at every call: a figure from 0 to 1 that looks like chance."""
     return random.Random(i).random()
@@ -59,10 +67,11 @@ def value_of(run, name):
     family, _, key = name.replace("`", "").partition(".")
     if key:
         return run[{"metric": "metrics", "param": "params", "tag": "tags"}.get(family, family)].get(key)
-    return run[{"run_name": "name", "start_time": "start_ms", "status": "status"}[family]]
+    return run[{"run_name": "name", "run_id": "id", "start_time": "start_ms", "status": "status", "user": "user"}[family]]
 
 
-COMPARISON = re.compile(r"\s*((?:metrics|params|tags)\.(?:`[^`]+`|[\w./-]+)|status|run_name|start_time)\s*(>=|<=|!=|>|<|=)\s*(\"[^\"]*\"|'[^']*'|[\d.]+)\s*(and|$)", re.IGNORECASE)
+# Comparisons are joined by and only: parentheses round some of them say nothing more.
+COMPARISON = re.compile(r"\s*[(]*(not\s+)?((?:metrics|params|tags)\.(?:`[^`]+`|[\w./-]+)|status|user|run_name|run_id|start_time)\s*(>=|<=|!=|>|<|=|like|in)\s*(\"[^\"]*\"|'[^']*'|[\d.]+|[(][^)]*[)])[)]*\s*(and|$)", re.IGNORECASE)
 
 
 def parse(text):
@@ -72,8 +81,9 @@ def parse(text):
         match = COMPARISON.match(text, place)
         if not match:
             return None, place + len(text[place:]) - len(text[place:].lstrip()) + 1
-        name, op, literal, _ = match.groups()
-        found.append((name, op, literal.strip("'\"") if literal[0] in "'\"" else float(literal)))
+        is_not, name, op, literal, _ = match.groups()
+        value = literal.strip("'\"") if literal[0] in "'\"" else re.findall(r"\"([^\"]*)\"", literal) if literal[0] == "(" else float(literal)
+        found.append((name, "none" if is_not and op == "like" and value == "%" else op, value))
         place = match.end()
     return found, 0
 
@@ -81,6 +91,8 @@ def parse(text):
 def holds(run, comparison):
     name, op, wanted = comparison
     have = value_of(run, name)
+    if op in ("none", "in"):
+        return have is None if op == "none" else have in wanted
     if have is None or isinstance(have, str) != isinstance(wanted, str):
         return False
     return {">": have > wanted, "<": have < wanted, ">=": have >= wanted, "<=": have <= wanted, "=": have == wanted, "!=": have != wanted}[op]
@@ -108,7 +120,7 @@ def experiments(state):
 
 def problem(path, query):
     """What the server says of a filter that it cannot read; None: it can."""
-    if path in ("runs", "runs/summary") and query.get("filter"):
+    if path in ("runs", "runs/summary", "runs/groups") and query.get("filter"):
         comparisons, place = parse(query["filter"])
         return None if comparisons is not None else f"filter, character {place}: expected a comparison, as metrics.accuracy > 0.9"
     return None
@@ -138,12 +150,30 @@ def count(state, query):
     return len(page(state, {**query, "limit": everything, "order": "run_name ASC"})["items"]) if query.keys() & {"filter", "view"} else everything
 
 
+def groups(state, query):
+    """GET /runs/groups: by value, those without one first."""
+    found = {}
+    everything = page(state, {**query, "limit": state.many.n if state.many else 1000, "cursor": 0, "order": "run_name ASC"})["items"]
+    for run in everything:
+        found.setdefault(value_of(run, query["by"]), []).append(run["metrics"].get(query.get("metric")))
+    rows = []
+    for value in sorted(found, key=lambda one: (one is not None, one or "")):
+        numbers = [one for one in found[value] if one is not None]
+        rows.append({"value": value, "n_runs": len(found[value]), "n_measured": len(numbers), "mean": sum(numbers) / len(numbers) if numbers else None,
+                     "least": min(numbers, default=None), "greatest": max(numbers, default=None)})
+    begin, limit = int(query.get("cursor", 0)), int(query.get("limit", 200))
+    return {"items": rows[begin:begin + limit], "next": str(begin + limit) if begin + limit < len(rows) else None}
+
+
 def find(state, path, parts, query):
     if path == "experiments":
         return experiments(state)
     if path == "runs" and query.keys() & {"experiment", "filter", "order", "columns", "view", "cursor"}:
         state.searches.append(query)
         return page(state, query)
+    if path == "runs/groups":
+        state.searches.append(query)
+        return groups(state, query)
     if path == "runs/summary":
         runs = [state.many.run(i) for i in range(3)] if state.many else state.runs
         names = {family: sorted({key for run in runs for key in run.get(family) or {} if not key.startswith("mlflow.")}) for family in ("metrics", "params", "tags")}
@@ -157,9 +187,9 @@ def find(state, path, parts, query):
         return {"items": curve(parts[1], query["key"], int(query.get("max_points", 1000))), "next": None}
     if parts[2:] == ["artifacts"]:
         folder = query.get("path", "")
-        below = [name[len(folder) + 1 if folder else 0:] for name in FILES if not folder or name.startswith(folder + "/")] if run else []
+        below = [name[len(folder) + 1 if folder else 0:] for name in files_of(run) if not folder or name.startswith(folder + "/")] if run else []
         return [{"path": f"{folder}/{one}" if folder else one, "is_folder": any(name.startswith(one + "/") for name in below),
-                 "bytes": len(artifact(f"{folder}/{one}" if folder else one) or b"")} for one in sorted({name.split("/")[0] for name in below})]
+                 "blob": BLOB, "bytes": len(artifact(f"{folder}/{one}" if folder else one) or b"")} for one in sorted({name.split("/")[0] for name in below})]
     return None
 
 

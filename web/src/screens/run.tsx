@@ -17,7 +17,7 @@ import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
 import { Tasks } from './jobs'
-import { RunState } from './runs'
+import { RunState } from '../components/run_state'
 
 const DEVICES_EVERY_MS = 5_000
 const LEFT_FROM = 0.02 // of the way: before that, how long it will take is a guess
