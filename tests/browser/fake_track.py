@@ -106,6 +106,8 @@ def curve(run_id, key, most):
     for step in range(n):
         part = step / n
         value = top * (1 - math.exp(-5 * part)) if "acc" in key else 2.3 * math.exp(-4 * part) + 0.2
+        if (step > n // 2 and int(run_id[-2:]) % 50 == 7) or (step % 2 and int(run_id[-2:]) % 50 == 8):
+            continue  # one that ended early, one that logs every other step
         points.append({"run": run_id, "key": key, "step": step, "value": value + 0.01 * rng.uniform(-1, 1), "time_ms": made.rfc3339(1_790_000_000 + 12 * step)})
     return points[:most]
 
@@ -138,7 +140,7 @@ def page(state, query):
         return {"items": mine, "next": str(begin + limit) if begin + limit < state.many.n else None}
     else:
         mine = [state.many.run(i) for i in range(state.many.n)]
-    found = [run for run in mine if all(holds(run, one) for one in comparisons) and (run["lifecycle"] == "deleted") == is_deleted]
+    found = [run for run in mine if all(holds(run, one) for one in comparisons) and (query.get("view") == "all" or (run["lifecycle"] == "deleted") == is_deleted)]
     if "order" in query:
         name, _, direction = query["order"].rpartition(" ")
         found.sort(key=lambda run: value_of(run, name), reverse=direction == "DESC")

@@ -28,7 +28,6 @@ import { experimentOf, experiments, nameInGrammar, paramsOf, RunPages, splitColu
 
 const TYPING_MS = 250
 const CHOSEN_MAX = 100
-const COMPARED_MAX = 20
 const FILE_MAX = 100_000
 const FIRST = { metrics: 2, params: 3 } // columns that one sees without a choice
 const ATTRIBUTES = ['status', 'took', 'user', 'started']
@@ -50,7 +49,7 @@ function choose(ids: readonly string[], isOn: boolean): void {
 const toggle = (id: string) => choose([id], !chosenIds().includes(id))
 
 export function compareAddress(experiment: string | undefined, ids: readonly string[]): string {
-    return href(experiment ? ['experiments', experiment, 'compare'] : ['compare'], { runs: ids.slice(0, COMPARED_MAX).join(), q: param('q') })
+    return href(experiment ? ['experiments', experiment, 'compare'] : ['compare'], { runs: ids.slice(0, CHOSEN_MAX).join(), q: param('q') })
 }
 
 /* ---- the list ------------------------------------------------------------------------------------------------------- */
