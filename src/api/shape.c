@@ -344,10 +344,12 @@ static const struct api_member new_experiment_members[] = {
     ALWAYS("name", "text", "Name, once in a project"),
     MAY_MISS("project", "text", "Project; else the only one the caller has, or \"default\""),
     MAY_MISS("artifact_location", "text", "Where its runs' artifacts go; else to the server"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content"),
     MAY_MISS("tags", "map of text", "Tags"),
 };
 static const struct api_member changed_experiment_members[] = {
     MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content; null takes it away"),
     MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
 };
 static const struct api_member new_run_members[] = {
@@ -364,6 +366,7 @@ static const struct api_member changed_run_members[] = {
     MAY_MISS("status", "text", "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"),
     MAY_MISS("summary", "any", "What came out"),
     MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content; null takes it away"),
     MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
     MAY_MISS("params", "map of any", "Parameters, each of which is written once"),
     MAY_MISS("lifecycle", "text", "active or deleted"),
@@ -385,6 +388,18 @@ static const struct api_member run_group_members[] = {
 static const struct api_member run_groups_members[] = {
     ALWAYS("items", "list of run group", "Groups by value, the runs without one first"),
     OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
+};
+static const struct api_member run_input_members[] = {
+    ALWAYS("name", "text", "What the program calls the data"),
+    ALWAYS("digest", "text", "What tells its versions apart"),
+    OR_NULL("context", "text", "What it was read for: training …"),
+    OR_NULL("source_type", "text", "Kind of its source"),
+    OR_NULL("source", "text", "Where it came from, as the program says"),
+};
+static const struct api_member run_lineage_members[] = {
+    ALWAYS("inputs", "list of run input", "Data that the program says it read"),
+    ALWAYS("versions", "list of model version",
+           "Model versions that came of the run, the oldest first, without what is large"),
 };
 static const struct api_member run_members[] = {
     ALWAYS("params", "map of text", "Parameters, also those inside of `parameters`, as \"a.b\""),
@@ -455,9 +470,23 @@ static const struct api_member model_version_members[] = {
     OR_NULL("signature", "map of any", "What it takes and gives, and what runs it"),
     MAY_MISS("executor", "text", "What runs it, by its signature"),
     MAY_MISS("aliases", "list of text", "Its names"),
+    MAY_MISS("tags", "map of text", "Tags"),
     MAY_MISS("deployments", "list of text", "Where it has a share, or is the mirror"),
     OR_NULL("parameters", "map of any", "Training parameters"),
     OR_NULL("metrics", "map of any", "Measured quality"),
+};
+static const struct api_member model_members[] = {
+    MAY_MISS("tags", "map of text", "Tags; a list leaves them out"),
+};
+static const struct api_member changed_model_members[] = {
+    MAY_MISS("description", "any", "What it is; null takes it away"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+};
+static const struct api_member changed_version_members[] = {
+    MAY_MISS("description", "any", "What it is; null takes it away"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+    MAY_MISS("stage", "text", "None, Staging, Production or Archived; changes nothing that runs"),
+    MAY_MISS("archive_others", "boolean", "The others of that stage become Archived"),
 };
 static const struct api_member new_version_members[] = {
     MAY_MISS("labels", "list of text",
@@ -880,6 +909,7 @@ const struct api_shape api_shapes[] = {
     SHAPE_OF_BODY("new run", "POST /api/v1/runs", new_run_members),
     SHAPE_OF_BODY("changed run", "PATCH /api/v1/runs/{id}", changed_run_members),
     RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
+    SHAPE("run input", NULL, NULL, run_input_members),
     SHAPE("share", NULL, NULL, share_members),
     SHAPE("served version", NULL, NULL, served_version_members),
     RECORD("deployment replica", weir_deployment_replica_resource, "deployment state created_ms",
@@ -893,6 +923,7 @@ const struct api_shape api_shapes[] = {
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
     BODY("new model version", weir_model_version_resource, "POST /api/v1/models/{name}/versions",
          new_version_members),
+    SHAPE("run lineage", NULL, "GET /api/v1/runs/{id}/lineage", run_lineage_members),
     SHAPE("verdict counts", NULL, NULL, count_members),
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
@@ -944,7 +975,10 @@ const struct api_shape api_shapes[] = {
     PLAIN_RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms"),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
     PLAIN_RECORD("metric", weir_metric_resource, "run"),
-    PLAIN_RECORD("model", weir_model_resource, "project created_ms"),
+    RECORD("model", weir_model_resource, "project created_ms", model_members),
+    SHAPE_OF_BODY("changed model", "PATCH /api/v1/models/{name}", changed_model_members),
+    SHAPE_OF_BODY("changed version", "PATCH /api/v1/models/{name}/versions/{version}",
+                  changed_version_members),
     PLAIN_RECORD("policy decision", weir_policy_decision_resource,
                  "ion link candidate model_version policy rule verdict actor time_ms"),
     PLAIN_RECORD("project", weir_project_resource, "created_ms"),

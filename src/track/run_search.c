@@ -28,6 +28,7 @@ static const struct weir_search_attribute run_attributes[] = {
     {"kind", "r.kind", false, false},
     {"job", "r.job", false, true},
     {"ion", "r.ion", false, true},
+    {"dataset", "r.dataset", false, true},
 };
 
 const struct weir_search_noun weir_run_noun = {

@@ -835,6 +835,7 @@ export interface Model {
     description: string | null // What it is for
     name: string // Unique name
     project: string // Project it belongs to
+    tags?: Record<string, string> | null // Tags; a list leaves them out
     updated_ms: Time | null // When it was changed last (ms)
 }
 
@@ -883,6 +884,7 @@ export interface ModelVersion {
     source: string | null // Where its files came from, as its maker says
     source_run: string | null // The run that made it, as its maker says, also of another server
     stage: string | null // None, Staging, Production or Archived; changes nothing that runs
+    tags?: Record<string, string> | null // Tags
     unservable: string | null // Why it cannot be served; null: it can
     updated_ms: Time | null // When it was changed last (ms)
     version: number // Number
@@ -1276,6 +1278,20 @@ export interface RunGroup {
 export interface RunGroups {
     items: RunGroup[] // Groups by value, the runs without one first
     next: string | null // Cursor of the page after this one; null: it is the last
+}
+
+export interface RunInput {
+    context: string | null // What it was read for: training …
+    digest: string // What tells its versions apart
+    name: string // What the program calls the data
+    source: string | null // Where it came from, as the program says
+    source_type: string | null // Kind of its source
+}
+
+/** GET /runs/{id}/lineage */
+export interface RunLineage {
+    inputs: RunInput[] // Data that the program says it read
+    versions: ModelVersion[] // Model versions that came of the run, the oldest first, without what is large
 }
 
 /** GET /runs/summary */
