@@ -20,6 +20,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "sweep/sweep.h"
+#include "track/artifact.h"
 #include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
@@ -388,6 +389,14 @@ static const struct api_member run_group_members[] = {
 static const struct api_member run_groups_members[] = {
     ALWAYS("items", "list of run group", "Groups by value, the runs without one first"),
     OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
+};
+static const struct api_member upload_part_members[] = {
+    ALWAYS("number", "integer", "From 1 on"),
+    ALWAYS("bytes", "integer", "Its size (bytes)"),
+    ALWAYS("sha256", "text", "Of its bytes"),
+};
+static const struct api_member upload_members[] = {
+    ALWAYS("parts", "list of upload part", "The parts that came"),
 };
 static const struct api_member run_input_members[] = {
     ALWAYS("name", "text", "What the program calls the data"),
@@ -910,6 +919,8 @@ const struct api_shape api_shapes[] = {
     SHAPE_OF_BODY("changed run", "PATCH /api/v1/runs/{id}", changed_run_members),
     RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
     SHAPE("run input", NULL, NULL, run_input_members),
+    SHAPE("upload part", NULL, NULL, upload_part_members),
+    RECORD("upload", weir_artifact_upload_resource, "run path created_ms", upload_members),
     SHAPE("share", NULL, NULL, share_members),
     SHAPE("served version", NULL, NULL, served_version_members),
     RECORD("deployment replica", weir_deployment_replica_resource, "deployment state created_ms",

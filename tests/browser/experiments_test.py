@@ -1,6 +1,10 @@
 """The list of runs as people arrange it: in groups, with columns of their own widths; the best registered, one run again."""
 
+import hashlib
 import json
+import os
+import random
+import tempfile
 
 from track_test import WithRuns
 
@@ -182,6 +186,122 @@ class RegisterTest(WithRuns):
         page.has_text(".parameters", "optimiser")
 
 
+class LineageTest(WithRuns):
+    def step(self, text):
+        return next((one for one in self.page.texts(".lineage > li") if text in one), "")
+
+    def test_a_run_says_what_it_read_what_came_of_it_and_where_that_serves(self):
+        page = self.page
+        version = self.state.versions[1]  # which serves
+        self.may_fail_requests = True  # its job was removed
+        page.go(f"runs/{version['run']}?tab=lineage")
+        name = f"{version['model']} v{version['version']}"
+        page.until(lambda: self.step(name), "the version that came of it")
+        self.assertIn("faces v", self.step("dataset version"))
+        self.assertIn("building-security / entrance", self.step("link, serving"))
+        page.js("[...document.querySelectorAll('.lineage a')].find((e) => e.innerText === arguments[0]).click()", name)
+        page.until(lambda: f"/models/{version['model']}/v{version['version']}" in page.address(), "its page")
+        run = next(one for one in self.state.runs if one["id"] == version["run"])
+        page.until(lambda: run["name"] in self.step("run, code"), "the way back")
+        page.js("[...document.querySelectorAll('.lineage a')].find((e) => e.innerText === arguments[0]).click()", run["name"])
+        page.until(lambda: "tab=lineage" in page.address() and self.step(name), "the run's lineage")
+        self.assertEqual(page.weak_texts(), [])
+
+    def test_data_of_a_program_is_named_and_what_is_a_dataset_leads_there_and_back(self):
+        page = self.page
+        page.go(f"runs/{self.id_of(399)}?tab=lineage")
+        page.until(lambda: "fashion.csv" in self.step("digest ab12cd34"), "what it read")
+        page.has_text("main", "Nothing came of it")
+        page.one('.lineage a[href$="/datasets/faces"]').click()
+        page.has_text("#dataset-title", "faces")
+        link = page.until(lambda: next((one for one in page.all(".drawer a") if one.text == "Runs that read it"), None), "the way back")
+        self.assertIn("dataset.name", link.get_attribute("href"))
+
+    def test_a_registered_run_leads_to_its_version(self):
+        page = self.page
+        page.go(f"runs/{self.id_of(399)}")
+        page.button("Register").click()
+        page.has_text("dialog .best-run", "model/model.onnx")
+        page.button("Register it", "dialog").click()
+        page.until(lambda: "/models/fashion/v1" in page.address(), "the version")
+        page.go(f"runs/{self.id_of(399)}?tab=lineage")
+        page.until(lambda: self.step("fashion v1"), "the version that came of it")
+        page.has_text("main", "Nothing serves what came of it")
+
+
+class ArtifactTest(WithRuns):
+    PART = 8 << 20
+
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.run_id = self.id_of(399)
+        self.page.go(f"runs/{self.run_id}?tab=artifacts")
+        self.page.has_text('[aria-label="Files"]', "predictions.csv")
+
+    def upload(self, name, content):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        self.page.driver.find_element("css selector", "input[name=artifact]").send_keys(path)
+
+    def changes(self, word):
+        return [(method, path) for method, path, _, _ in self.state.requests if word in path]
+
+    def test_a_file_is_put_into_the_folder_that_is_open_and_deleted(self):
+        page = self.page
+        page.go(f"runs/{self.run_id}?tab=artifacts&at=plots/")
+        page.has_text('[aria-label="Files"]', "confusion.png")
+        self.upload("loss.txt", b"0.1\n")
+        page.has_text('[aria-label="Files"]', "loss.txt")
+        self.assertEqual(self.state.artifacts[self.run_id]["plots/loss.txt"], b"0.1\n")
+        page.button("Delete plots/loss.txt").click()
+        page.button("Delete the file", "dialog").click()
+        page.until(lambda: "loss.txt" not in page.text('[aria-label="Files"]'), "it to go")
+        page.go(f"runs/{self.run_id}?tab=artifacts")
+        page.button("Delete model").click()
+        page.has_text("dialog", "all files below it")
+        page.button("Delete the folder", "dialog").click()
+        page.until(lambda: "model/" not in page.text('[aria-label="Files"]'), "the folder to go")
+        self.assertEqual(self.changes("/artifacts/")[-1], ("DELETE", f"/api/v1/runs/{self.run_id}/artifacts/model"))
+
+    def test_a_large_file_comes_in_parts_and_goes_on_after_a_break(self):
+        page = self.page
+        self.may_fail_requests = True
+        content = random.Random(5).randbytes(2 * self.PART + 1000)
+        self.state.faults["/api/v1/runs/" + self.run_id + "/uploads/upload-0/parts/2"] = (503, "UNAVAILABLE", "the disk is full")
+        self.upload("big.bin", content)
+        page.has_text('[aria-label="On their way"]', "the disk is full")
+        self.state.faults.clear()
+        page.button("Try again").click()
+        page.has_text('[aria-label="Files"]', "big.bin")
+        self.assertEqual(hashlib.sha256(self.state.artifacts[self.run_id]["big.bin"]).digest(), hashlib.sha256(content).digest())
+        parts = [path.rsplit("/", 1)[1] for _, path in self.changes("/parts/")]
+        self.assertEqual(parts, ["1", "2", "3"], "the first is not sent twice")
+
+    def test_an_upload_is_cancelled_and_nothing_of_it_stays(self):
+        page = self.page
+        self.state.lets.clear()
+        self.upload("big.bin", bytes(2 * self.PART))
+        page.has_text('[aria-label="On their way"]', "big.bin")
+        page.until(lambda: self.state.uploads, "the upload")
+        page.button("Cancel big.bin").click()
+        self.state.lets.set()
+        page.until(lambda: not self.state.uploads and not page.all('[aria-label="On their way"]'), "it to go")
+        self.assertNotIn("big.bin", page.text('[aria-label="Files"]'))
+        self.assertEqual([one for one in self.changes("/uploads") if one[0] == "DELETE"], [("DELETE", f"/api/v1/runs/{self.run_id}/uploads/upload-0")])
+
+    def test_who_may_only_look_is_told_so(self):
+        page = self.page
+        self.state.rights.remove("change runs")
+        page.driver.refresh()
+        page.has_text("main", "takes the right to change runs")
+        self.assertEqual(page.all('[aria-label^="Delete "]'), [])
+        page.button("Upload").click()
+        page.has_text("dialog", "You may not change runs")
+
+
 class PhoneTest(WithRuns):
     def test_a_row_opens_what_can_be_done_with_it(self):
         page = self.page
@@ -201,4 +321,4 @@ class PhoneTest(WithRuns):
         self.assertLessEqual(page.overflow_px(), 0)
 
 
-CASES = [GroupTest, ManyGroupedTest, WidthTest, RegisterTest, PhoneTest]
+CASES = [GroupTest, ManyGroupedTest, WidthTest, RegisterTest, LineageTest, ArtifactTest, PhoneTest]

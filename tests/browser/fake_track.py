@@ -1,5 +1,7 @@
 """What the stand-in server knows of experiments: many runs of made-up figures, found and ordered as the server does."""
 
+import hashlib
+import json
 import math
 import random
 import re
@@ -22,9 +24,11 @@ FILES = {
 BLOB = "ab" * 32  # of any artifact
 
 
-def files_of(run):
+def files_of(state, run):
     """Runs with a batch of 1024 left no model."""
-    return [name for name in FILES if run["params"]["batch"] != "1024" or not name.startswith("model/")]
+    changes = state.artifacts.get(run["id"], {})
+    made_by_it = [name for name in FILES if run["params"]["batch"] != "1024" or not name.startswith("model/")]
+    return [name for name in {**dict.fromkeys(made_by_it), **changes} if changes.get(name, b"") is not None]
 
 
 def number(i):
@@ -185,14 +189,56 @@ def find(state, path, parts, query):
     run = state.many.at(parts[1]) if state.many else None
     if len(parts) == 2:
         return run or next(({**one, "metrics": {**one["metrics"], **{more["key"]: more["value"] for more in state.more_metrics}}} for one in state.runs if one["id"] == parts[1]), None)
+    if parts[2] == "lineage":
+        return lineage(state, run or next(one for one in state.runs if one["id"] == parts[1]))
+    if parts[2] == "uploads":
+        return [shown(one) for one in state.uploads.values() if one["run"] == parts[1]]
     if parts[2] == "metrics" and run:
         return {"items": curve(parts[1], query["key"], int(query.get("max_points", 1000))), "next": None}
     if parts[2:] == ["artifacts"]:
         folder = query.get("path", "")
-        below = [name[len(folder) + 1 if folder else 0:] for name in files_of(run) if not folder or name.startswith(folder + "/")] if run else []
+        below = [name[len(folder) + 1 if folder else 0:] for name in files_of(state, run) if not folder or name.startswith(folder + "/")] if run else []
         return [{"path": f"{folder}/{one}" if folder else one, "is_folder": any(name.startswith(one + "/") for name in below),
                  "blob": BLOB, "bytes": len(artifact(f"{folder}/{one}" if folder else one) or b"")} for one in sorted({name.split("/")[0] for name in below})]
     return None
+
+
+def put(state, method, parts, body):
+    """(status, answer) of a change of a run's files; None: it is of something else. The body is bytes."""
+    if parts[0] != "runs" or len(parts) < 3 or parts[2] not in ("artifacts", "uploads"):
+        return None
+    files = state.artifacts.setdefault(parts[1], {})
+    if parts[2] == "artifacts":
+        path = "/".join(parts[3:])
+        gone = [name for name in files_of(state, state.many.at(parts[1])) if name == path or name.startswith(path + "/")] if method == "DELETE" else []
+        files.update({name: None for name in gone} if method == "DELETE" else {path: body})
+        return 200, {"path": path}
+    if len(parts) == 3:
+        upload = {"id": f"upload-{len(state.uploads)}", "run": parts[1], **json.loads(body), "parts": [], "created_by": "admin", "created_ms": made.rfc3339(0), "bytes": {}}
+        state.uploads[upload["id"]] = upload
+        return 200, shown(upload)
+    upload = state.uploads.get(parts[3])
+    if upload is None:
+        return 404, {"error": {"status": "NOT_FOUND", "message": "there is no such upload"}}
+    if method == "DELETE":
+        return 200, state.uploads.pop(parts[3]) and {}
+    if parts[-1] == "complete":
+        files[upload["path"]] = b"".join(upload["bytes"][number] for number in range(1, upload["n_parts"] + 1))
+        return 200, state.uploads.pop(parts[3]) and {}
+    upload["bytes"][int(parts[5])] = body
+    upload["parts"].append({"number": int(parts[5]), "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+    return 200, upload["parts"][-1]
+
+
+def shown(upload):
+    return {key: value for key, value in upload.items() if key != "bytes"}
+
+
+def lineage(state, run):
+    versions = [one for model in state.served for one in state.served[model] if one.get("run") == run["id"]] + [one for one in state.versions if one["run"] == run["id"]]
+    inputs = [{"name": "faces", "digest": "0123456789", "context": "training", "source_type": "local", "source": "/data"},
+              {"name": "fashion.csv", "digest": "ab12cd34ef", "context": None, "source_type": None, "source": None}] if run["experiment"] == 1 else []
+    return {"inputs": inputs, "versions": versions}
 
 
 def artifact(path):

@@ -1656,11 +1656,18 @@ export interface TriggerFiring {
 /** GET /runs/{id}/uploads */
 export interface Upload {
     created_by: string | null // Who sends it
-    created_ms: Time | null // When it began (ms)
+    created_ms: Time // When it began (ms)
     id: string // Identifier
     n_parts: number // Parts that it has
-    path: string | null // Path within the run that it will have
-    run: string | null // Run
+    parts: UploadPart[] // The parts that came
+    path: string // Path within the run that it will have
+    run: string // Run
+}
+
+export interface UploadPart {
+    bytes: number // Its size (bytes)
+    number: number // From 1 on
+    sha256: string // Of its bytes
 }
 
 export interface Usage {
