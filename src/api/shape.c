@@ -390,6 +390,16 @@ static const struct api_member run_groups_members[] = {
     ALWAYS("items", "list of run group", "Groups by value, the runs without one first"),
     OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
 };
+static const struct api_member secret_use_members[] = {
+    ALWAYS("kind", "text", "job, service or sweep"),
+    ALWAYS("id", "text", "Its identifier"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("state", "text", "How it is; of a service, its kind"),
+};
+static const struct api_member secret_members[] = {
+    MAY_MISS("used_by", "list of secret use",
+             "Of a list: jobs that are not over, services, and sweeps that run, which name it"),
+};
 static const struct api_member upload_part_members[] = {
     ALWAYS("number", "integer", "From 1 on"),
     ALWAYS("bytes", "integer", "Its size (bytes)"),
@@ -983,7 +993,9 @@ const struct api_shape api_shapes[] = {
     RECORD("model baseline", weir_model_baseline_resource, "time_ms", baseline_members),
     PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
-    PLAIN_RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms"),
+    SHAPE("secret use", NULL, NULL, secret_use_members),
+    RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms",
+           secret_members),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
     PLAIN_RECORD("metric", weir_metric_resource, "run"),
     RECORD("model", weir_model_resource, "project created_ms", model_members),

@@ -310,7 +310,7 @@ class EmptyTest(WithPage):
         for screen, text, command in (
             ("home", "No ION yet", "weir"),
             ("ions", "No ION yet", "weir"),
-            ("runs", "No runs yet", "weir job submit"),
+            ("experiments", "No runs yet", "weir job run"),
             ("models", "No models yet", "weir model push"),
             ("deployments", "No deployments yet", "weir deploy"),
             ("jobs", "No jobs yet", "weir"),

@@ -73,6 +73,7 @@ class State:
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.sweeps, self.trials, self.services = [], {}, []
+        self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
         self.lets = threading.Event()  # what comes as a file's part waits for it

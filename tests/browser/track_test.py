@@ -117,6 +117,12 @@ class ExperimentTest(WithRuns):
         page.button("Restore").click()
         page.until(lambda: len(page.all("[data-row]")) == 1, "one less in the bin")
 
+    def test_the_old_list_of_runs_leads_to_all_experiments(self):
+        page = self.page
+        page.driver.get(f"{self.server.url}/p/-/runs?state=running")
+        page.until(lambda: page.address() == "/p/-/experiments", "the list of all runs")
+        page.one("table.rows [data-row]")
+
     def test_a_view_is_kept_for_all(self):
         page = self.page
         page.go("experiments/fashion?q=metrics.val%2Facc+%3E+0.9")

@@ -499,3 +499,11 @@ export const experimentsScreen: Screen = {
     actions: (args) => (chosenIds().length > 0 ? [{ name: `Compare ${chosenIds().length} runs`, run: () => compare(args) }] : []),
     render: Experiments,
 }
+
+/** Runs have one list, that of all experiments: an address of before leads there. */
+function ToExperiments() {
+    useEffect(() => go(href('experiments'), true), [])
+    return <Loading rows={8} />
+}
+
+export const runsScreen: Screen = { id: 'runs', title: 'Runs', icon: 'runs', address: 'runs', query: [], under: 'experiments', load: [], render: ToExperiments }
