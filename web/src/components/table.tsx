@@ -11,7 +11,8 @@ import { Heading, type Rows } from '../state/rows'
 import { widthsOf } from '../state/widths'
 import { Grip } from './grip'
 
-const AROUND = 8
+const AROUND = 4
+const STEP = 8 // rows come and go so many at a time: most frames of a scroll then change nothing
 const AT_LEAST = 14
 const PHONE = window.matchMedia('(max-width: 760px)')
 const PHONE_ROW_PX = 56
@@ -137,8 +138,8 @@ export function Table<T>(props: {
     latest.current = { rows, height, cursor, props }
     const look = () => {
         const top = body.current?.getBoundingClientRect().top ?? 0
-        const from = Math.max(0, Math.floor(-top / latest.current.height) - AROUND)
-        const to = Math.max(from + AT_LEAST, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
+        const from = Math.max(0, STEP * Math.floor((Math.floor(-top / latest.current.height) - AROUND) / STEP))
+        const to = Math.max(from + AT_LEAST, STEP * Math.ceil((Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND) / STEP))
         setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
         latest.current.props.onRange?.(from, to)
     }
