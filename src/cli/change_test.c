@@ -348,12 +348,12 @@ START_TEST(experiments_and_runs_are_renamed_described_and_tagged)
     EXPECT_EXIT(0, "experiment", "set", "both", "--project", "lab", "-d", "x", "-ojson");
     ck_assert_str_eq(printed("project"), "lab");
     EXPECT_REFUSED(4, "there is no experiment", "experiment", "set", "none", "-d", "x");
-    EXPECT_EXIT(0, "run", "set", "first", "--name", "second", "-d", "a try", "-t", "k=v");
+    EXPECT_EXIT(0, "runs", "set", "first", "--name", "second", "-d", "a try", "-t", "k=v");
     EXPECT(200, "GET " API "/runs?filter=tags.k%%3D%%27v%%27");
     ck_assert_str_eq(said_text("items.0.name"), "second");
     ck_assert_str_eq(
         json_string_value(json_object_get(said("items.0.tags"), "mlflow.note.content")), "a try");
-    EXPECT_REFUSED(4, "none", "run", "set", "none", "-d", "x");
+    EXPECT_REFUSED(4, "none", "runs", "set", "none", "-d", "x");
 }
 
 END_TEST

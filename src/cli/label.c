@@ -1,4 +1,4 @@
-/** weir model set, experiment set, run set: descriptions, tags and stages. */
+/** weir model set, experiment set, runs set: descriptions, tags and stages. */
 #include "cli/find.h"
 #include "cli/model_name.h"
 
@@ -229,7 +229,7 @@ const struct cli_command cli_experiment_set = {
 };
 
 const struct cli_command cli_run_set = {
-    .name = "run set",
+    .name = "runs set",
     .usage = "RUN [--name NAME] [--description TEXT] [--tag NAME=VALUE]",
     .summary = "Rename, describe or tag a run",
     .min_words = 1,
