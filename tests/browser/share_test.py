@@ -117,7 +117,7 @@ class JobActTest(WithPage):
         field.clear()
         field.send_keys("80")
         page.button("Change the priority", "dialog").click()
-        page.until(lambda: self.state.requests[-1][0] == "PATCH", "the change")
+        page.until(lambda: self.state.requests and self.state.requests[-1][0] == "PATCH", "the change")
         self.assertEqual(json.loads(self.last_request()[3]), {"priority": 80})
 
     def test_who_may_not_cancel_sees_the_act_locked(self):
