@@ -274,12 +274,16 @@ API_FN(api_experiment_delete);
 API_FN(api_experiment_restore);
 API_FN(api_run_create);
 API_FN(api_run_list);
+API_FN(api_run_groups);
+API_FN(api_run_lineage);
 API_FN(api_run_summary);
 API_FN(api_run_get);
 API_FN(api_run_update);
 API_FN(api_metrics_get);
 API_FN(api_metrics_put);
 API_FN(api_model_versions);
+API_FN(api_model_update);
+API_FN(api_model_version_update);
 API_FN(api_model_version_get);
 API_FN(api_model_register);
 API_FN(api_model_list);
@@ -412,6 +416,22 @@ bool api_query_projects(const struct api_call *call, const char *const **out, si
  *  *out_has_any is false where the caller sees none of what it names. */
 weir_status api_query_runs(struct api_call *call, struct weir_txn *txn, struct weir_run_search *out,
                            bool *out_has_any, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A member "description" of the body becomes the tag that MLflow's page shows as such. @return INVALID. */
+weir_status api_body_note(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** "tags" of a version, by its identifier. */
+weir_status api_add_version_tags(struct api_call *call, struct weir_txn *txn, const char *version,
+                                 json_t *view, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A version's number as a path has it. @return INVALID. */
+weir_status api_read_version(const char *text, int64_t *out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** A model version with its names and tags, and where it serves; a new reference. */
+weir_status api_version_view(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_model_version *version, json_t **out,
+                             struct weir_error *err) WEIR_MUST_CHECK;
 
 /** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
 struct weir_node;

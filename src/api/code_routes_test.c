@@ -156,9 +156,15 @@ START_TEST(a_secrets_value_comes_back_nowhere)
         EXPECT(200, "GET %s", places[i]);
         ck_assert_msg(!is_said_anywhere(VALUE), "%s", places[i]);
     }
-    EXPECT(200, "GET " API "/projects/vision/secrets");
+    EXPECT_STATUS(200, ask_as(vera, "GET " API "/projects/vision/secrets"));
     ck_assert_str_eq(said_text("items.0.name"), "hf-token");
     ck_assert_str_eq(said_text("items.0.created_by"), "vera");
+    ck_assert_uint_eq(json_array_size(said("items.0.used_by")), 1); /* once, though named twice */
+    ck_assert_str_eq(said_text("items.0.used_by.0.kind"), "job");
+    ck_assert_str_eq(said_text("items.0.used_by.0.state"), "PENDING");
+    EXPECT(200, "POST " API "/jobs/%s/cancel", said_text("items.0.used_by.0.id"));
+    EXPECT(200, "GET " API "/projects/vision/secrets");
+    ck_assert_uint_eq(json_array_size(said("items.0.used_by")), 0);
     ck_assert_ptr_null(said("items.0.sealed"));
     EXPECT_STATUS(404, ask_as(anna, "GET " API "/projects/vision/secrets"));
     EXPECT_STATUS(404, ask_as(anna, "PUT " SECRET "\n\n{\"value\":\"x\"}"));

@@ -130,7 +130,8 @@ static weir_status put_tags(struct api_call *call, struct weir_txn *txn, int64_t
 weir_status api_experiment_create(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
-    static const char *const fields[] = {"name", "project", "artifact_location", "tags", NULL};
+    static const char *const fields[] = {"name",        "project", "artifact_location",
+                                         "description", "tags",    NULL};
     struct weir_experiment experiment = {0};
     const char *name, *project, *location;
     int64_t id;
@@ -138,6 +139,7 @@ weir_status api_experiment_create(struct api_call *call, struct weir_txn *txn,
     WEIR_TRY(api_body_text(call, "name", &name, err));
     WEIR_TRY(api_body_text(call, "project", &project, err));
     WEIR_TRY(api_body_text(call, "artifact_location", &location, err));
+    WEIR_TRY(api_body_note(call, err));
     if (name == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "expected $.name");
     }
@@ -155,11 +157,12 @@ weir_status api_experiment_create(struct api_call *call, struct weir_txn *txn,
 weir_status api_experiment_update(struct api_call *call, struct weir_txn *txn,
                                   struct weir_error *err)
 {
-    static const char *const fields[] = {"name", "tags", NULL};
+    static const char *const fields[] = {"name", "description", "tags", NULL};
     struct weir_experiment experiment;
     const char *name;
     WEIR_TRY(api_body_only(call, fields, err));
     WEIR_TRY(api_body_text(call, "name", &name, err));
+    WEIR_TRY(api_body_note(call, err));
     WEIR_TRY(find(call, txn, &experiment, err));
     if (name != NULL) {
         WEIR_TRY(weir_experiment_rename(txn, experiment.id, name, call->now_ms, err));

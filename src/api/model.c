@@ -45,10 +45,9 @@ static weir_status add_texts(struct api_call *call, struct weir_txn *txn, const 
     return WEIR_OK;
 }
 
-/* A version with its names, and where it serves. */
-static weir_status version_view(struct api_call *call, struct weir_txn *txn,
-                                const struct weir_model_version *version, json_t **out,
-                                struct weir_error *err)
+weir_status api_version_view(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_model_version *version, json_t **out,
+                             struct weir_error *err)
 {
     json_t *view = weir_record_to_json(&weir_model_version_resource, version);
     const json_t *executor = json_object_get(json_object_get(view, "signature"), "executor");
@@ -57,6 +56,9 @@ static weir_status version_view(struct api_call *call, struct weir_txn *txn,
     weir_status status = add_texts(call, txn, sql_aliases, version, "aliases", view, err);
     if (status == WEIR_OK) {
         status = add_texts(call, txn, sql_deployments, version, "deployments", view, err);
+    }
+    if (status == WEIR_OK) {
+        status = api_add_version_tags(call, txn, version->id, view, err);
     }
     if (status != WEIR_OK) {
         json_decref(view);
@@ -74,7 +76,7 @@ static weir_status answer_versions(struct api_call *call, struct weir_txn *txn,
     json_t *items = json_array();
     for (size_t i = 0; i < n; i++) {
         json_t *view;
-        weir_status status = version_view(call, txn, &versions[i], &view, err);
+        weir_status status = api_version_view(call, txn, &versions[i], &view, err);
         if (status != WEIR_OK) {
             json_decref(items);
             return status;
@@ -104,12 +106,10 @@ weir_status api_model_versions(struct api_call *call, struct weir_txn *txn, stru
     return answer_versions(call, txn, items, n, next, err);
 }
 
-static weir_status read_version(const struct api_call *call, const char *text, int64_t *out,
-                                struct weir_error *err)
+weir_status api_read_version(const char *text, int64_t *out, struct weir_error *err)
 {
     char *end;
     long long number = strtoll(text, &end, 10);
-    (void)call;
     if (*end != '\0' || number < 1) {
         return weir_error_set(err, WEIR_ERR_INVALID, "version \"%.20s\": expected a number from 1",
                               text);
@@ -123,10 +123,10 @@ weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
 {
     struct weir_model_version version;
     int64_t number = 0;
-    WEIR_TRY(read_version(call, call->params[1], &number, err));
+    WEIR_TRY(api_read_version(call->params[1], &number, err));
     json_t *view;
     WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &version, err));
-    WEIR_TRY(version_view(call, txn, &version, &view, err));
+    WEIR_TRY(api_version_view(call, txn, &version, &view, err));
     api_answer(call, view);
     return WEIR_OK;
 }
@@ -136,14 +136,6 @@ weir_status api_model_version_get(struct api_call *call, struct weir_txn *txn,
 weir_status api_model_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     return api_list_where(call, txn, &WEIR_FILTER_INT("deleted_ms", EQ, 0), err);
-}
-
-weir_status api_model_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_model model;
-    WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &model, err));
-    api_answer_record(call, &weir_model_resource, &model);
-    return WEIR_OK;
 }
 
 weir_status api_model_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -159,7 +151,7 @@ weir_status api_model_version_delete(struct api_call *call, struct weir_txn *txn
 {
     struct control control = api_control(call);
     int64_t number = 0;
-    WEIR_TRY(read_version(call, call->params[1], &number, err));
+    WEIR_TRY(api_read_version(call->params[1], &number, err));
     WEIR_TRY(control_model_version_delete(&control, txn, call->params[0], number, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

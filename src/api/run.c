@@ -561,11 +561,12 @@ static weir_status read_changes(struct api_call *call, struct weir_run *run, str
 
 weir_status api_run_update(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    static const char *const fields[] = {"status", "summary", "name", "lifecycle",
-                                         "params", "tags",    NULL};
+    static const char *const fields[] = {"status", "summary",     "name", "lifecycle",
+                                         "params", "description", "tags", NULL};
     struct weir_run run;
     int64_t number;
     WEIR_TRY(api_body_only(call, fields, err));
+    WEIR_TRY(api_body_note(call, err));
     WEIR_TRY(weir_txn_get(txn, &weir_run_resource, call->params[0], call->arena, &run, err));
     WEIR_TRY(weir_run_number(txn, run.id, &number, err));
     const char *old_status = run.status;

@@ -2,8 +2,55 @@
 #include "api/api_private.h"
 
 #include "job/secret.h"
+#include "store/stmt.h"
 
 #include <string.h>
+
+#define USES_MAX 1000 /* of all secrets of a project */
+
+/* What names a secret and may start, or start again: the secret's name stands behind "=", or alone. */
+#define NAMED "substr(s.value, instr(s.value, '=') + 1)"
+static const char sql_uses[] =
+    "SELECT " NAMED " AS secret, 'job' AS kind, j.id, j.name, j.state FROM jobs j,"
+    " json_each(j.spec, '$.secrets') s WHERE j.project = :project AND"
+    " j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+    " UNION SELECT " NAMED ", 'service', v.id, v.name, v.kind FROM services v,"
+    " json_each(v.spec, '$.secrets') s WHERE v.project = :project"
+    " UNION SELECT " NAMED ", 'sweep', w.id, w.name, w.state FROM sweeps w,"
+    " json_each(w.document, '$.job.spec.secrets') s WHERE w.project = :project AND"
+    " w.state = 'RUNNING' ORDER BY 1, 2, 4 LIMIT :limit";
+
+/* By the name of a secret: a list of who uses it. */
+static weir_status list_uses(struct api_call *call, struct weir_txn *txn, json_t *uses,
+                             struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    WEIR_TRY(weir_stmt_open(
+        txn, sql_uses,
+        WEIR_BINDS(WEIR_BIND_TEXT("project", call->params[0]), WEIR_BIND_INT("limit", USES_MAX)),
+        &stmt, err));
+    for (;;) {
+        bool has_row;
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            return WEIR_OK;
+        }
+        const char *secret = weir_stmt_text(stmt, 0, call->arena);
+        if (secret == NULL) {
+            continue;
+        }
+        json_t *list = json_object_get(uses, secret);
+        if (list == NULL) {
+            list = json_array();
+            json_object_set_new(uses, secret, list);
+        }
+        json_array_append_new(list, json_pack("{s:s?,s:s?,s:s?,s:s?}", "kind",
+                                              weir_stmt_text(stmt, 1, call->arena), "id",
+                                              weir_stmt_text(stmt, 2, call->arena), "name",
+                                              weir_stmt_text(stmt, 3, call->arena), "state",
+                                              weir_stmt_text(stmt, 4, call->arena)));
+    }
+}
 
 weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
@@ -15,7 +62,17 @@ weir_status api_secret_list(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
                                      .order_by = "name", .limit = WEIR_SECRETS_OF_PROJECT};
     WEIR_TRY(weir_txn_list(txn, &weir_secret_resource, &query, call->arena, &items, &n, NULL, err));
-    api_answer_list(call, &weir_secret_resource, items, n, NULL);
+    WEIR_AUTO(weir_json_auto_free) json_t *uses = json_object();
+    WEIR_TRY(list_uses(call, txn, uses, err));
+    json_t *views = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_secret *secret = (const struct weir_secret *)items + i;
+        json_t *view = weir_record_to_json(&weir_secret_resource, secret);
+        json_t *used_by = json_object_get(uses, secret->name);
+        json_object_set_new(view, "used_by", used_by != NULL ? json_incref(used_by) : json_array());
+        json_array_append_new(views, view);
+    }
+    api_answer(call, json_pack("{s:o,s:n}", "items", views, "next"));
     return WEIR_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "sweep/sweep.h"
+#include "track/artifact.h"
 #include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
@@ -344,10 +345,12 @@ static const struct api_member new_experiment_members[] = {
     ALWAYS("name", "text", "Name, once in a project"),
     MAY_MISS("project", "text", "Project; else the only one the caller has, or \"default\""),
     MAY_MISS("artifact_location", "text", "Where its runs' artifacts go; else to the server"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content"),
     MAY_MISS("tags", "map of text", "Tags"),
 };
 static const struct api_member changed_experiment_members[] = {
     MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content; null takes it away"),
     MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
 };
 static const struct api_member new_run_members[] = {
@@ -364,6 +367,7 @@ static const struct api_member changed_run_members[] = {
     MAY_MISS("status", "text", "RUNNING, SCHEDULED, FINISHED, FAILED or KILLED"),
     MAY_MISS("summary", "any", "What came out"),
     MAY_MISS("name", "text", "Another name"),
+    MAY_MISS("description", "any", "What it is: the tag mlflow.note.content; null takes it away"),
     MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
     MAY_MISS("params", "map of any", "Parameters, each of which is written once"),
     MAY_MISS("lifecycle", "text", "active or deleted"),
@@ -373,6 +377,48 @@ static const struct api_member run_summary_members[] = {
     ALWAYS("metrics", "list of text", "Names of metrics that the newest 1000 of them have"),
     ALWAYS("params", "list of text", "Names of their parameters"),
     ALWAYS("tags", "list of text", "Names of their tags"),
+};
+static const struct api_member run_group_members[] = {
+    OR_NULL("value", "text", "What the runs of the group have; null: they have none"),
+    ALWAYS("n_runs", "integer", "Runs of the group"),
+    ALWAYS("n_measured", "integer", "Runs of it whose metric is a number"),
+    OR_NULL("mean", "number", "Of their last measurements"),
+    OR_NULL("least", "number", "The least of them"),
+    OR_NULL("greatest", "number", "The greatest of them"),
+};
+static const struct api_member run_groups_members[] = {
+    ALWAYS("items", "list of run group", "Groups by value, the runs without one first"),
+    OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
+};
+static const struct api_member secret_use_members[] = {
+    ALWAYS("kind", "text", "job, service or sweep"),
+    ALWAYS("id", "text", "Its identifier"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("state", "text", "How it is; of a service, its kind"),
+};
+static const struct api_member secret_members[] = {
+    MAY_MISS("used_by", "list of secret use",
+             "Of a list: jobs that are not over, services, and sweeps that run, which name it"),
+};
+static const struct api_member upload_part_members[] = {
+    ALWAYS("number", "integer", "From 1 on"),
+    ALWAYS("bytes", "integer", "Its size (bytes)"),
+    ALWAYS("sha256", "text", "Of its bytes"),
+};
+static const struct api_member upload_members[] = {
+    ALWAYS("parts", "list of upload part", "The parts that came"),
+};
+static const struct api_member run_input_members[] = {
+    ALWAYS("name", "text", "What the program calls the data"),
+    ALWAYS("digest", "text", "What tells its versions apart"),
+    OR_NULL("context", "text", "What it was read for: training …"),
+    OR_NULL("source_type", "text", "Kind of its source"),
+    OR_NULL("source", "text", "Where it came from, as the program says"),
+};
+static const struct api_member run_lineage_members[] = {
+    ALWAYS("inputs", "list of run input", "Data that the program says it read"),
+    ALWAYS("versions", "list of model version",
+           "Model versions that came of the run, the oldest first, without what is large"),
 };
 static const struct api_member run_members[] = {
     ALWAYS("params", "map of text", "Parameters, also those inside of `parameters`, as \"a.b\""),
@@ -443,9 +489,23 @@ static const struct api_member model_version_members[] = {
     OR_NULL("signature", "map of any", "What it takes and gives, and what runs it"),
     MAY_MISS("executor", "text", "What runs it, by its signature"),
     MAY_MISS("aliases", "list of text", "Its names"),
+    MAY_MISS("tags", "map of text", "Tags"),
     MAY_MISS("deployments", "list of text", "Where it has a share, or is the mirror"),
     OR_NULL("parameters", "map of any", "Training parameters"),
     OR_NULL("metrics", "map of any", "Measured quality"),
+};
+static const struct api_member model_members[] = {
+    MAY_MISS("tags", "map of text", "Tags; a list leaves them out"),
+};
+static const struct api_member changed_model_members[] = {
+    MAY_MISS("description", "any", "What it is; null takes it away"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+};
+static const struct api_member changed_version_members[] = {
+    MAY_MISS("description", "any", "What it is; null takes it away"),
+    MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
+    MAY_MISS("stage", "text", "None, Staging, Production or Archived; changes nothing that runs"),
+    MAY_MISS("archive_others", "boolean", "The others of that stage become Archived"),
 };
 static const struct api_member new_version_members[] = {
     MAY_MISS("labels", "list of text",
@@ -868,6 +928,9 @@ const struct api_shape api_shapes[] = {
     SHAPE_OF_BODY("new run", "POST /api/v1/runs", new_run_members),
     SHAPE_OF_BODY("changed run", "PATCH /api/v1/runs/{id}", changed_run_members),
     RECORD("run", weir_run_resource, "name project kind status created_ms", run_members),
+    SHAPE("run input", NULL, NULL, run_input_members),
+    SHAPE("upload part", NULL, NULL, upload_part_members),
+    RECORD("upload", weir_artifact_upload_resource, "run path created_ms", upload_members),
     SHAPE("share", NULL, NULL, share_members),
     SHAPE("served version", NULL, NULL, served_version_members),
     RECORD("deployment replica", weir_deployment_replica_resource, "deployment state created_ms",
@@ -881,10 +944,13 @@ const struct api_shape api_shapes[] = {
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
     BODY("new model version", weir_model_version_resource, "POST /api/v1/models/{name}/versions",
          new_version_members),
+    SHAPE("run lineage", NULL, "GET /api/v1/runs/{id}/lineage", run_lineage_members),
     SHAPE("verdict counts", NULL, NULL, count_members),
     SHAPE("decision bucket", NULL, NULL, bucket_members),
     SHAPE("latency quantiles", NULL, NULL, latency_members),
     SHAPE("run summary", NULL, "GET /api/v1/runs/summary", run_summary_members),
+    SHAPE("run group", NULL, NULL, run_group_members),
+    SHAPE("run groups", NULL, "GET /api/v1/runs/groups", run_groups_members),
     SHAPE("decision summary", NULL, "GET /api/v1/decisions/summary", decision_summary_members),
     SHAPE("live accuracy", NULL, NULL, accuracy_members),
     SHAPE("accuracy group", NULL, NULL, accuracy_group_members),
@@ -927,10 +993,15 @@ const struct api_shape api_shapes[] = {
     RECORD("model baseline", weir_model_baseline_resource, "time_ms", baseline_members),
     PLAIN_RECORD("kpi", weir_kpi_resource, "ion time_ms"),
     PLAIN_RECORD("job", weir_job_resource, "project state created_by created_ms"),
-    PLAIN_RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms"),
+    SHAPE("secret use", NULL, NULL, secret_use_members),
+    RECORD("secret", weir_secret_resource, "project name created_by created_ms updated_ms",
+           secret_members),
     PLAIN_RECORD("member", weir_ion_member_resource, "ion person time_ms"),
     PLAIN_RECORD("metric", weir_metric_resource, "run"),
-    PLAIN_RECORD("model", weir_model_resource, "project created_ms"),
+    RECORD("model", weir_model_resource, "project created_ms", model_members),
+    SHAPE_OF_BODY("changed model", "PATCH /api/v1/models/{name}", changed_model_members),
+    SHAPE_OF_BODY("changed version", "PATCH /api/v1/models/{name}/versions/{version}",
+                  changed_version_members),
     PLAIN_RECORD("policy decision", weir_policy_decision_resource,
                  "ion link candidate model_version policy rule verdict actor time_ms"),
     PLAIN_RECORD("project", weir_project_resource, "created_ms"),

@@ -146,14 +146,76 @@ START_TEST(a_model_version_is_registered_once)
     ck_assert_int_ge(json_integer_value(said("registered.version")), 1);
     EXPECT(200, "GET " API "/models/face/versions/1");
     ck_assert_str_eq(said_text("id"), ID_1);
+    EXPECT(200, "GET " RUN "/lineage");
+    ck_assert_uint_eq(json_array_size(said("versions")), 2);
+    ck_assert_int_eq(json_integer_value(said("versions.0.version")), 1); /* the oldest first */
+    ck_assert_double_eq(json_real_value(said("versions.0.metrics.accuracy")), 0.9);
+    ck_assert(json_is_array(said("versions.0.deployments")));
     EXPECT(204, "DELETE " API "/models/face/versions/1");
     EXPECT(204, "DELETE " API "/models/face/versions/2");
+    EXPECT(200, "GET " RUN "/lineage");
+    ck_assert_uint_eq(json_array_size(said("versions")), 0);
+    EXPECT(404, "GET " API "/runs/none/lineage");
     EXPECT(200, "GET " RUN); /* no way leads to what was deleted */
     ck_assert(json_is_null(said("registered")));
     EXPECT(404, "GET " API "/models/face/versions/3");
     EXPECT(400, "GET " API "/models/face/versions/0");
     EXPECT(400, "GET " API "/models/face/versions/one");
     EXPECT(404, "GET " API "/models/none/versions");
+}
+
+END_TEST
+
+START_TEST(models_and_versions_are_described_tagged_and_staged)
+{
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT_STATUS(200, enter("face", ID_1, ""));
+    EXPECT_STATUS(200, enter("face", ID_2, ""));
+    EXPECT(200, "PATCH " API "/models/face\n\n{\"description\":\"doors\",\"tags\":{\"team\":\"a\","
+                "\"gone\":\"x\"}}");
+    EXPECT(200, "PATCH " API "/models/face\n\n{\"tags\":{\"gone\":null}}");
+    EXPECT(200, "GET " API "/models/face");
+    ck_assert_str_eq(said_text("description"), "doors");
+    ck_assert_str_eq(said_text("tags.team"), "a");
+    ck_assert_uint_eq(json_object_size(said("tags")), 1);
+    EXPECT(200, "PATCH " API "/models/face\n\n{\"description\":null}");
+    ck_assert(json_is_null(said("description")));
+    EXPECT(200, "PATCH " API "/models/face/versions/1\n\n{\"stage\":\"production\"}");
+    ck_assert_str_eq(said_text("stage"), "Production");
+    EXPECT(200, "PATCH " API "/models/face/versions/2\n\n{\"stage\":\"Production\","
+                "\"archive_others\":true,\"description\":\"night\",\"tags\":{\"k\":\"v\"}}");
+    ck_assert_str_eq(said_text("stage"), "Production");
+    ck_assert_str_eq(said_text("description"), "night");
+    ck_assert_str_eq(said_text("tags.k"), "v");
+    EXPECT(200, "GET " API "/models/face/versions/1");
+    ck_assert_str_eq(said_text("stage"), "Archived");
+    EXPECT_ERROR(400, "$.stage", "PATCH " API "/models/face/versions/1\n\n{\"stage\":\"live\"}");
+    EXPECT_ERROR(400, "$.archive_others",
+                 "PATCH " API "/models/face/versions/1\n\n{\"archive_others\":true}");
+    EXPECT_ERROR(400, "$.archive_others",
+                 "PATCH " API "/models/face/versions/1\n\n{\"stage\":\"None\","
+                 "\"archive_others\":true}");
+    EXPECT_ERROR(400, "$.tags.k", "PATCH " API "/models/face\n\n{\"tags\":{\"k\":1}}");
+    EXPECT_ERROR(400, "$.colour", "PATCH " API "/models/face\n\n{\"colour\":1}");
+    EXPECT(404, "PATCH " API "/models/none\n\n{\"tags\":{}}");
+    EXPECT(404, "PATCH " API "/models/face/versions/3\n\n{\"tags\":{}}");
+}
+
+END_TEST
+
+START_TEST(a_description_is_the_tag_that_mlflows_page_shows)
+{
+    EXPECT(200, "POST " API "/experiments\n\n{\"name\":\"noted\",\"description\":\"why\"}");
+    ck_assert_str_eq(json_string_value(json_object_get(said("tags"), "mlflow.note.content")),
+                     "why");
+    EXPECT(200, "PATCH " RUN "\n\n{\"description\":\"a try\",\"tags\":{\"k\":\"v\"}}");
+    EXPECT(200, "GET " RUN);
+    ck_assert_str_eq(json_string_value(json_object_get(said("tags"), "mlflow.note.content")),
+                     "a try");
+    EXPECT(200, "PATCH " RUN "\n\n{\"description\":null}");
+    EXPECT(200, "GET " RUN);
+    ck_assert_uint_eq(json_object_size(said("tags")), 1);
+    EXPECT_ERROR(400, "$.description", "PATCH " RUN "\n\n{\"description\":1}");
 }
 
 END_TEST
@@ -235,6 +297,18 @@ START_TEST(a_run_from_outside_is_found_by_what_it_says_of_itself)
     ck_assert_str_eq(said_text("metrics.1"), "loss");
     ck_assert_str_eq(said_text("params.0"), "lr");
     ck_assert_uint_eq(json_array_size(said("tags")), 1);
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&metric=loss&filter=metrics.acc%%3E0.5");
+    ck_assert_uint_eq(json_array_size(said("items")), 1);
+    ck_assert_str_eq(said_text("items.0.value"), "0.5");
+    ck_assert_int_eq(json_integer_value(said("items.0.n_runs")), 1);
+    ck_assert_double_eq(json_real_value(said("items.0.mean")), 2);
+    ck_assert(json_is_null(said("next")));
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&limit=1"); /* the first have none */
+    ck_assert(json_is_null(said("items.0.value")) && json_is_null(said("items.0.least")));
+    EXPECT(200, "GET " API "/runs/groups?by=params.lr&limit=1&cursor=%s", said_text("next"));
+    ck_assert_str_eq(said_text("items.0.value"), "0.5");
+    EXPECT_ERROR(400, "grouped by", "GET " API "/runs/groups?by=metrics.loss");
+    EXPECT_ERROR(400, "missing", "GET " API "/runs/groups");
     EXPECT(200, "PATCH " API "/runs/%s\n\n{\"lifecycle\":\"deleted\"}", id);
     EXPECT(200, "GET " API "/runs/summary?filter=metrics.acc%%3E0.5");
     ck_assert_int_eq(json_integer_value(said("n")), 0);
@@ -277,4 +351,6 @@ WEIR_TEST_MAIN_WITH("track_routes", set_up, callers_close, a_run_is_updated_as_f
                     a_run_from_outside_is_found_by_what_it_says_of_itself,
                     a_curve_is_answered_with_as_many_points_as_are_asked_for,
                     a_blob_is_what_its_name_says, a_model_version_is_registered_once,
-                    a_task_registers_under_its_jobs_name_only)
+                    a_task_registers_under_its_jobs_name_only,
+                    models_and_versions_are_described_tagged_and_staged,
+                    a_description_is_the_tag_that_mlflows_page_shows)

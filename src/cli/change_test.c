@@ -307,10 +307,63 @@ START_TEST(a_models_file_is_fetched_whole)
 
 END_TEST
 
+/* ---- what people say of things ---------------------------------------------------------------- */
+
+START_TEST(a_model_and_its_version_are_described_tagged_and_staged)
+{
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT(200, "POST " API "/models/face/versions\n\n{\"id\":"
+                "\"00000000-0000-4000-8000-0000000000c1\",\"blob\":\"" BLOB_X "\"}");
+    EXPECT_EXIT(0, "model", "set", "face", "--description", "doors", "-t", "team=a=b", "--tag",
+                "gone=x");
+    ck_assert_str_eq(cli.out, "face: changed\n");
+    EXPECT_EXIT(0, "model", "set", "face", "--untag", "gone", "-ojson");
+    ck_assert_str_eq(printed("description"), "doors");
+    const json_t *tags = json_object_get(cli.json, "tags");
+    ck_assert_str_eq(json_string_value(json_object_get(tags, "team")), "a=b");
+    ck_assert_uint_eq(json_object_size(tags), 1);
+    EXPECT_EXIT(0, "model", "set", "face@v1", "--stage", "staging", "--archive-others", "-ojson");
+    ck_assert_str_eq(printed("stage"), "Staging");
+    EXPECT_EXIT(0, "model", "set", "face", "--description", "", "-ojson");
+    ck_assert(json_is_null(json_object_get(cli.json, "description")));
+    EXPECT_REFUSED(2, "a stage is of a version", "model", "set", "face", "--stage", "None");
+    EXPECT_REFUSED(2, "nothing is said", "model", "set", "face");
+    EXPECT_REFUSED(2, "NAME=VALUE", "model", "set", "face", "--tag", "team");
+    EXPECT_REFUSED(2, "$.stage", "model", "set", "face@1", "--stage", "live");
+    EXPECT_REFUSED(4, "none", "model", "set", "none", "--tag", "a=b");
+}
+
+END_TEST
+
+START_TEST(experiments_and_runs_are_renamed_described_and_tagged)
+{
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"lab\"}");
+    EXPECT(200, "POST " API "/experiments\n\n{\"name\":\"it's\"}");
+    EXPECT(200, "POST " API "/experiments\n\n{\"name\":\"both\"}");
+    EXPECT(200, "POST " API "/experiments\n\n{\"name\":\"both\",\"project\":\"lab\"}");
+    EXPECT(200, "POST " API "/runs\n\n{\"name\":\"first\"}");
+    EXPECT_EXIT(0, "experiment", "set", "it's", "--name", "digits", "-t", "a=b", "-ojson");
+    ck_assert_str_eq(printed("name"), "digits");
+    EXPECT_REFUSED(2, "--project", "experiment", "set", "both", "-d", "x");
+    EXPECT_EXIT(0, "experiment", "set", "both", "--project", "lab", "-d", "x", "-ojson");
+    ck_assert_str_eq(printed("project"), "lab");
+    EXPECT_REFUSED(4, "there is no experiment", "experiment", "set", "none", "-d", "x");
+    EXPECT_EXIT(0, "runs", "set", "first", "--name", "second", "-d", "a try", "-t", "k=v");
+    EXPECT(200, "GET " API "/runs?filter=tags.k%%3D%%27v%%27");
+    ck_assert_str_eq(said_text("items.0.name"), "second");
+    ck_assert_str_eq(
+        json_string_value(json_object_get(said("items.0.tags"), "mlflow.note.content")), "a try");
+    EXPECT_REFUSED(4, "none", "runs", "set", "none", "-d", "x");
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_deleted,
                     a_tokens_secret_is_printed_once,
                     a_node_is_drained_marked_and_joined_by_one_command_each,
                     a_login_link_is_printed_alone, a_file_is_applied, every_change_answers_in_json,
                     reviews_say_what_there_is_to_do, a_command_takes_the_files_of_its_folder_along,
                     a_command_without_files_takes_none, a_job_is_submitted_from_a_file,
-                    a_folder_becomes_a_dataset, a_models_file_is_fetched_whole)
+                    a_folder_becomes_a_dataset, a_models_file_is_fetched_whole,
+                    a_model_and_its_version_are_described_tagged_and_staged,
+                    experiments_and_runs_are_renamed_described_and_tagged)

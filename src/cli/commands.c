@@ -17,6 +17,8 @@
     X(cli_describe) \
     X(cli_explain) \
     X(cli_runs_compare) \
+    X(cli_run_set) \
+    X(cli_experiment_set) \
     X(cli_artifact_list) \
     X(cli_artifact_get) \
     X(cli_artifact_put) \
@@ -24,6 +26,7 @@
     X(cli_model_get) \
     X(cli_model_export) \
     X(cli_model_alias) \
+    X(cli_model_set) \
     X(cli_model_delete) \
     X(cli_deploy) \
     X(cli_undeploy) \

@@ -2,6 +2,7 @@
 
 #include "base/grow.h"
 #include "store/stmt.h"
+#include "track/run_search_private.h"
 
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const struct weir_search_attribute run_attributes[] = {
     {"kind", "r.kind", false, false},
     {"job", "r.job", false, true},
     {"ion", "r.ion", false, true},
+    {"dataset", "r.dataset", false, true},
 };
 
 const struct weir_search_noun weir_run_noun = {
@@ -113,8 +115,7 @@ static void put_experiments(struct weir_search_sql *sql, const int64_t *ids, siz
     weir_search_sql_put(sql, n == 1 ? "" : ")");
 }
 
-/* Which runs, wherever a page begins. */
-static void put_conditions(struct weir_search_sql *sql, const struct weir_run_search *search)
+void weir_run_search_conditions(struct weir_search_sql *sql, const struct weir_run_search *search)
 {
     weir_search_sql_put(sql, " WHERE r");
     weir_search_sql_put(sql, view_conditions[search->view]);
@@ -129,7 +130,7 @@ static void put_conditions(struct weir_search_sql *sql, const struct weir_run_se
     }
 }
 
-static weir_status check_length(const struct weir_search_sql *sql, struct weir_error *err)
+weir_status weir_run_search_check(const struct weir_search_sql *sql, struct weir_error *err)
 {
     return sql->text.status == WEIR_OK
                ? WEIR_OK
@@ -146,14 +147,14 @@ static weir_status make_sql(const struct weir_run_search *search,
     weir_search_sql_columns(sql, columns);
     weir_search_sql_put(sql, " FROM main.runs r");
     weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
-    put_conditions(sql, search);
+    weir_run_search_conditions(sql, search);
     if (search->cursor != NULL) {
         WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
     }
     weir_search_sql_order(sql, columns);
     weir_search_sql_put(sql, " LIMIT ?");
     weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return check_length(sql, err);
+    return weir_run_search_check(sql, err);
 }
 
 static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct weir_run_row *out)
@@ -280,7 +281,7 @@ static weir_status make_walk_sql(const struct weir_run_search *search,
     weir_search_sql_columns(sql, columns);
     weir_search_sql_put(sql, " FROM main.latest_metrics o0 CROSS JOIN main.runs r"
                              " ON r.number = o0.run");
-    put_conditions(sql, search);
+    weir_run_search_conditions(sql, search);
     weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM main.track_keys WHERE name = ?)"
                              " AND o0.is_nan = 0");
     weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, search->orders[0].key));
@@ -290,7 +291,7 @@ static weir_status make_walk_sql(const struct weir_run_search *search,
     weir_search_sql_order(sql, columns);
     weir_search_sql_put(sql, " LIMIT ?");
     weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return check_length(sql, err);
+    return weir_run_search_check(sql, err);
 }
 
 /* *out_is_whole: the page is full, and behind it are more runs that have the metric. */
@@ -361,8 +362,8 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
     }
     weir_search_sql_init(&sql, arena);
     weir_search_sql_put(&sql, "SELECT count(*) FROM main.runs r");
-    put_conditions(&sql, search);
-    weir_status status = check_length(&sql, err);
+    weir_run_search_conditions(&sql, search);
+    weir_status status = weir_run_search_check(&sql, err);
     if (status == WEIR_OK) {
         status = weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err);
     }

@@ -50,6 +50,7 @@ static const char *const good[] = {
     "attributes.`Run name` = 'x'",
     "NOT NOT status = 'RUNNING'",
     "created < 7",
+    "dataset = 'faces' or dataset.name = 'faces'",
 };
 
 /* Each with a part of what is said, and the place. */

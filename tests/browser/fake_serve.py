@@ -115,10 +115,10 @@ def put(state, name, body):
 
 
 def register(state, model, body):
-    if not state.blobs[body["blob"]].startswith(b"\x08"):
+    if not state.blobs.get(body["blob"], b"\x08").startswith(b"\x08"):  # an artifact's bytes are a model's
         return 400, {"error": {"status": "INVALID", "message": f"{model}: {REFUSED}"}}
     number = len(state.served.setdefault(model, [])) + 1
-    found = {**version(state.rng, number, model), "id": body["id"], "blob": body["blob"], "aliases": [body["alias"]] if body.get("alias") else [], "deployments": []}
+    found = {**version(state.rng, number, model), "id": body["id"], "blob": body["blob"], "run": body.get("run"), "aliases": [body["alias"]] if body.get("alias") else [], "deployments": []}
     state.served[model].insert(0, found)
     return 200, found
 

@@ -73,7 +73,11 @@ class State:
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.sweeps, self.trials, self.services = [], {}, []
+        self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
+        self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
+        self.lets = threading.Event()  # what comes as a file's part waits for it
+        self.lets.set()
         self.platform = []  # reasons why the platform is not well
         self.summaries = []  # the queries of all summaries asked for
         self.forgotten = []  # decisions that no list has any more; the page may still ask for their pictures
@@ -524,6 +528,8 @@ class Handler(BaseHTTPRequestHandler):
             return {"items": made.metrics(parts[1], state.step if is_last else STEPS) + state.more_metrics, "next": None}
         if parts[0] == "jobs" and parts[-1] == "tasks":
             return list(state.tasks.get(parts[1], []))
+        if parts[0] == "jobs" and len(parts) == 2:
+            return next((one for one in state.jobs if one["id"] == parts[1]), None)
         return None
 
     def decisions(self, query):
@@ -616,8 +622,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(status, answer, headers=headers)
             return
         parts = path.split("/")[3:]
+        if parts[0] == "runs" and "parts" in parts:
+            self.state.lets.wait(30)
         with self.state.lock:
-            served = fake_serve.change(self.state, self.command, parts, body)
+            served = fake_track.put(self.state, self.command, parts, body) or fake_serve.change(self.state, self.command, parts, body)
         if served is not None:
             self.answer(*served)
             return

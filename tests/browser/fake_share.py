@@ -6,7 +6,7 @@ import fake_serve
 ROLES = ["member", "viewer", "approver", "operator", "data-scientist", "ml-engineer", "admin"]
 MATRIX = {  # who may, besides an admin
     "read jobs": ROLES[1:6], "submit jobs": ROLES[4:6], "cancel jobs": ROLES[3:6], "change runs": ROLES[4:6], "change experiments": ROLES[4:6], "operate nodes": ["operator", "ml-engineer"],
-    "change queues": [], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
+    "change queues": [], "change secrets": ROLES[4:6], "grant projects": [], "create projects": [], "read users": ROLES[1:6], "change users": [], "change tokens": [],
     "apply ions": ROLES[4:6], "change alert rules": ["operator"], "change alert receivers": [], "acknowledge alerts": ["operator"], "promote ions": ["operator", "ml-engineer"], "pause ions": ["operator", "ml-engineer"], "change nodes": [], "read usage": ROLES[1:6], "review ions": ["approver", "operator", "ml-engineer"], **fake_serve.RIGHTS,
 }
 OF_PLATFORM = {"operate nodes", "change queues", "create projects", "read users", "change users", "change tokens", "change nodes"}
@@ -71,7 +71,7 @@ def kinds():
               option("time_limit", "any", "Longest run: 90m, 12h")]
     return [
         {"id": "job-kind/command", "noun": "job-kind", "plural": "job-kinds", "name": "command", "is_planned": False, "doc": "Any program.",
-         "options": [option("argv", "array", "The program and its arguments", required=True), option("env", "object", "Environment variables", secret=True),
+         "options": [option("argv", "array", "The program and its arguments", required=True), option("env", "object", "Environment variables", secret=True), option("code", "any", "Its files"),
                      option("network", "text", "host or none", default="host", words=["host", "none"]), *common]},
         {"id": "job-kind/quantum", "noun": "job-kind", "plural": "job-kinds", "name": "quantum", "is_planned": False, "doc": "Anneals.",
          "options": [option("qubits", "integer", "How many", required=True, minimum=1, maximum=64), *common]},
@@ -151,7 +151,9 @@ def queue_series(query):
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
     if parts[0] == "projects" and parts[-1] == "secrets":
-        return [{"id": f"{parts[1]}/{name}", "name": name, "project": parts[1], "created_by": "admin", "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(0)} for name in ("HF_TOKEN", "WANDB")]
+        uses = [{"kind": "job", "id": job["id"], "name": job["name"], "state": job["state"]} for job in state.jobs if job["state"] == "PENDING"]
+        return [{"id": f"{parts[1]}/{name}", "name": name, "project": parts[1], "created_by": by, "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(0), "used_by": uses if name == "HF_TOKEN" else []}
+                for name, by in sorted(state.secrets.items())]
     if path == "roles":
         return roles()
     if parts[0] == "nodes" and len(parts) == 2:
@@ -204,6 +206,12 @@ def change_people(state, method, parts, body):
 
 def change(state, method, parts, body):
     """What a change of one of these answers; None: it is none of these."""
+    if parts[0] == "projects" and parts[2:3] == ["secrets"]:
+        if method == "DELETE":
+            del state.secrets[parts[3]]
+        else:
+            state.secrets[parts[3]] = "admin"
+        return {"name": parts[3]}
     if parts == ["what-if"]:
         return what_if(state, body)
     if parts[0] == "jobs" and method == "POST":

@@ -1,5 +1,7 @@
 """What the stand-in server knows of experiments: many runs of made-up figures, found and ordered as the server does."""
 
+import hashlib
+import json
 import math
 import random
 import re
@@ -17,6 +19,16 @@ FILES = {
     "plots/confusion.png": None,
     "notes.txt": b"It learns.\n" * 3,
 }
+
+
+BLOB = "ab" * 32  # of any artifact
+
+
+def files_of(state, run):
+    """Runs with a batch of 1024 left no model."""
+    changes = state.artifacts.get(run["id"], {})
+    made_by_it = [name for name in FILES if run["params"]["batch"] != "1024" or not name.startswith("model/")]
+    return [name for name in {**dict.fromkeys(made_by_it), **changes} if changes.get(name, b"") is not None]
 
 
 def number(i):
@@ -59,10 +71,11 @@ def value_of(run, name):
     family, _, key = name.replace("`", "").partition(".")
     if key:
         return run[{"metric": "metrics", "param": "params", "tag": "tags"}.get(family, family)].get(key)
-    return run[{"run_name": "name", "start_time": "start_ms", "status": "status"}[family]]
+    return run[{"run_name": "name", "run_id": "id", "start_time": "start_ms", "status": "status", "user": "user"}[family]]
 
 
-COMPARISON = re.compile(r"\s*((?:metrics|params|tags)\.(?:`[^`]+`|[\w./-]+)|status|run_name|start_time)\s*(>=|<=|!=|>|<|=)\s*(\"[^\"]*\"|'[^']*'|[\d.]+)\s*(and|$)", re.IGNORECASE)
+# Comparisons are joined by and only: parentheses round some of them say nothing more.
+COMPARISON = re.compile(r"\s*[(]*(not\s+)?((?:metrics|params|tags)\.(?:`[^`]+`|[\w./-]+)|status|user|run_name|run_id|start_time)\s*(>=|<=|!=|>|<|=|like|in)\s*(\"[^\"]*\"|'[^']*'|[\d.]+|[(][^)]*[)])[)]*\s*(and|$)", re.IGNORECASE)
 
 
 def parse(text):
@@ -72,8 +85,9 @@ def parse(text):
         match = COMPARISON.match(text, place)
         if not match:
             return None, place + len(text[place:]) - len(text[place:].lstrip()) + 1
-        name, op, literal, _ = match.groups()
-        found.append((name, op, literal.strip("'\"") if literal[0] in "'\"" else float(literal)))
+        is_not, name, op, literal, _ = match.groups()
+        value = literal.strip("'\"") if literal[0] in "'\"" else re.findall(r"\"([^\"]*)\"", literal) if literal[0] == "(" else float(literal)
+        found.append((name, "none" if is_not and op == "like" and value == "%" else op, value))
         place = match.end()
     return found, 0
 
@@ -81,6 +95,8 @@ def parse(text):
 def holds(run, comparison):
     name, op, wanted = comparison
     have = value_of(run, name)
+    if op in ("none", "in"):
+        return have is None if op == "none" else have in wanted
     if have is None or isinstance(have, str) != isinstance(wanted, str):
         return False
     return {">": have > wanted, "<": have < wanted, ">=": have >= wanted, "<=": have <= wanted, "=": have == wanted, "!=": have != wanted}[op]
@@ -94,6 +110,8 @@ def curve(run_id, key, most):
     for step in range(n):
         part = step / n
         value = top * (1 - math.exp(-5 * part)) if "acc" in key else 2.3 * math.exp(-4 * part) + 0.2
+        if (step > n // 2 and int(run_id[-2:]) % 50 == 7) or (step % 2 and int(run_id[-2:]) % 50 == 8):
+            continue  # one that ended early, one that logs every other step
         points.append({"run": run_id, "key": key, "step": step, "value": value + 0.01 * rng.uniform(-1, 1), "time_ms": made.rfc3339(1_790_000_000 + 12 * step)})
     return points[:most]
 
@@ -108,7 +126,7 @@ def experiments(state):
 
 def problem(path, query):
     """What the server says of a filter that it cannot read; None: it can."""
-    if path in ("runs", "runs/summary") and query.get("filter"):
+    if path in ("runs", "runs/summary", "runs/groups") and query.get("filter"):
         comparisons, place = parse(query["filter"])
         return None if comparisons is not None else f"filter, character {place}: expected a comparison, as metrics.accuracy > 0.9"
     return None
@@ -126,7 +144,7 @@ def page(state, query):
         return {"items": mine, "next": str(begin + limit) if begin + limit < state.many.n else None}
     else:
         mine = [state.many.run(i) for i in range(state.many.n)]
-    found = [run for run in mine if all(holds(run, one) for one in comparisons) and (run["lifecycle"] == "deleted") == is_deleted]
+    found = [run for run in mine if all(holds(run, one) for one in comparisons) and (query.get("view") == "all" or (run["lifecycle"] == "deleted") == is_deleted)]
     if "order" in query:
         name, _, direction = query["order"].rpartition(" ")
         found.sort(key=lambda run: value_of(run, name), reverse=direction == "DESC")
@@ -138,12 +156,30 @@ def count(state, query):
     return len(page(state, {**query, "limit": everything, "order": "run_name ASC"})["items"]) if query.keys() & {"filter", "view"} else everything
 
 
+def groups(state, query):
+    """GET /runs/groups: by value, those without one first."""
+    found = {}
+    everything = page(state, {**query, "limit": state.many.n if state.many else 1000, "cursor": 0, "order": "run_name ASC"})["items"]
+    for run in everything:
+        found.setdefault(value_of(run, query["by"]), []).append(run["metrics"].get(query.get("metric")))
+    rows = []
+    for value in sorted(found, key=lambda one: (one is not None, one or "")):
+        numbers = [one for one in found[value] if one is not None]
+        rows.append({"value": value, "n_runs": len(found[value]), "n_measured": len(numbers), "mean": sum(numbers) / len(numbers) if numbers else None,
+                     "least": min(numbers, default=None), "greatest": max(numbers, default=None)})
+    begin, limit = int(query.get("cursor", 0)), int(query.get("limit", 200))
+    return {"items": rows[begin:begin + limit], "next": str(begin + limit) if begin + limit < len(rows) else None}
+
+
 def find(state, path, parts, query):
     if path == "experiments":
         return experiments(state)
     if path == "runs" and query.keys() & {"experiment", "filter", "order", "columns", "view", "cursor"}:
         state.searches.append(query)
         return page(state, query)
+    if path == "runs/groups":
+        state.searches.append(query)
+        return groups(state, query)
     if path == "runs/summary":
         runs = [state.many.run(i) for i in range(3)] if state.many else state.runs
         names = {family: sorted({key for run in runs for key in run.get(family) or {} if not key.startswith("mlflow.")}) for family in ("metrics", "params", "tags")}
@@ -153,14 +189,56 @@ def find(state, path, parts, query):
     run = state.many.at(parts[1]) if state.many else None
     if len(parts) == 2:
         return run or next(({**one, "metrics": {**one["metrics"], **{more["key"]: more["value"] for more in state.more_metrics}}} for one in state.runs if one["id"] == parts[1]), None)
+    if parts[2] == "lineage":
+        return lineage(state, run or next(one for one in state.runs if one["id"] == parts[1]))
+    if parts[2] == "uploads":
+        return [shown(one) for one in state.uploads.values() if one["run"] == parts[1]]
     if parts[2] == "metrics" and run:
         return {"items": curve(parts[1], query["key"], int(query.get("max_points", 1000))), "next": None}
     if parts[2:] == ["artifacts"]:
         folder = query.get("path", "")
-        below = [name[len(folder) + 1 if folder else 0:] for name in FILES if not folder or name.startswith(folder + "/")] if run else []
+        below = [name[len(folder) + 1 if folder else 0:] for name in files_of(state, run) if not folder or name.startswith(folder + "/")] if run else []
         return [{"path": f"{folder}/{one}" if folder else one, "is_folder": any(name.startswith(one + "/") for name in below),
-                 "bytes": len(artifact(f"{folder}/{one}" if folder else one) or b"")} for one in sorted({name.split("/")[0] for name in below})]
+                 "blob": BLOB, "bytes": len(artifact(f"{folder}/{one}" if folder else one) or b"")} for one in sorted({name.split("/")[0] for name in below})]
     return None
+
+
+def put(state, method, parts, body):
+    """(status, answer) of a change of a run's files; None: it is of something else. The body is bytes."""
+    if parts[0] != "runs" or len(parts) < 3 or parts[2] not in ("artifacts", "uploads"):
+        return None
+    files = state.artifacts.setdefault(parts[1], {})
+    if parts[2] == "artifacts":
+        path = "/".join(parts[3:])
+        gone = [name for name in files_of(state, state.many.at(parts[1])) if name == path or name.startswith(path + "/")] if method == "DELETE" else []
+        files.update({name: None for name in gone} if method == "DELETE" else {path: body})
+        return 200, {"path": path}
+    if len(parts) == 3:
+        upload = {"id": f"upload-{len(state.uploads)}", "run": parts[1], **json.loads(body), "parts": [], "created_by": "admin", "created_ms": made.rfc3339(0), "bytes": {}}
+        state.uploads[upload["id"]] = upload
+        return 200, shown(upload)
+    upload = state.uploads.get(parts[3])
+    if upload is None:
+        return 404, {"error": {"status": "NOT_FOUND", "message": "there is no such upload"}}
+    if method == "DELETE":
+        return 200, state.uploads.pop(parts[3]) and {}
+    if parts[-1] == "complete":
+        files[upload["path"]] = b"".join(upload["bytes"][number] for number in range(1, upload["n_parts"] + 1))
+        return 200, state.uploads.pop(parts[3]) and {}
+    upload["bytes"][int(parts[5])] = body
+    upload["parts"].append({"number": int(parts[5]), "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+    return 200, upload["parts"][-1]
+
+
+def shown(upload):
+    return {key: value for key, value in upload.items() if key != "bytes"}
+
+
+def lineage(state, run):
+    versions = [one for model in state.served for one in state.served[model] if one.get("run") == run["id"]] + [one for one in state.versions if one["run"] == run["id"]]
+    inputs = [{"name": "faces", "digest": "0123456789", "context": "training", "source_type": "local", "source": "/data"},
+              {"name": "fashion.csv", "digest": "ab12cd34ef", "context": None, "source_type": None, "source": None}] if run["experiment"] == 1 else []
+    return {"inputs": inputs, "versions": versions}
 
 
 def artifact(path):

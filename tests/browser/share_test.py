@@ -117,7 +117,7 @@ class JobActTest(WithPage):
         field.clear()
         field.send_keys("80")
         page.button("Change the priority", "dialog").click()
-        page.until(lambda: self.state.requests[-1][0] == "PATCH", "the change")
+        page.until(lambda: self.state.requests and self.state.requests[-1][0] == "PATCH", "the change")
         self.assertEqual(json.loads(self.last_request()[3]), {"priority": 80})
 
     def test_who_may_not_cancel_sees_the_act_locked(self):
@@ -228,4 +228,54 @@ class UsageTest(WithPage):
         self.assertEqual(rows, [["2", "0"], ["2", "0.1667"], ["–", "–"], ["2", "0.5000"]])
 
 
-CASES = [UsageTest, QueueTest, JobActTest, SubmitTest]
+class SecretTest(WithPage):
+    LIST = 'ul[aria-label="Secrets of default"]'
+
+    def setUp(self):
+        super().setUp()
+        self.page.go("people?tab=secrets")
+
+    def test_secrets_say_who_set_them_and_what_uses_them(self):
+        page = self.page
+        page.has_text(self.LIST, "HF_TOKEN set by mara")
+        waiting = next(job for job in self.state.jobs if job["state"] == "PENDING")
+        self.assertIn(f"job {waiting['name']}", page.text(f"{self.LIST} li:first-child"))
+        self.assertIn("nothing uses it now", page.text(f"{self.LIST} li:last-child"))
+        self.assertEqual(page.weak_texts(), [])
+
+    def test_a_secret_is_set_and_its_value_is_shown_nowhere(self):
+        page = self.page
+        page.button("Set a secret of default").click()
+        page.one('dialog input[name="name"]').send_keys("API_KEY")
+        field = page.one('dialog input[name="value"]')
+        self.assertEqual(field.get_attribute("type"), "password")
+        field.send_keys("s3cr3t")
+        page.button("Set it", "dialog").click()
+        page.has_text(self.LIST, "API_KEY")
+        self.assertEqual((self.state.requests[-1][:2], json.loads(self.state.requests[-1][3])), (("PUT", "/api/v1/projects/default/secrets/API_KEY"), {"value": "s3cr3t"}))
+        self.assertNotIn("s3cr3t", page.driver.page_source)
+        page.button("Set another value for WANDB").click()
+        page.one('dialog input[name="value"]').send_keys("other")
+        page.button("Set it", "dialog").click()
+        page.has_text(".toasts", "WANDB is set")
+
+    def test_a_deletion_says_what_would_break(self):
+        page = self.page
+        page.button("Delete HF_TOKEN of default").click()
+        page.has_text("dialog", "do not start any more")
+        self.assertIn("job nightly-evaluation", page.text("dialog"))
+        page.button("Delete HF_TOKEN", "dialog").click()
+        page.until(lambda: "HF_TOKEN" not in page.text(self.LIST), "it to go")
+        page.button("Delete WANDB of default").click()
+        page.has_text("dialog", "no service and no sweep that runs names it")
+
+    def test_who_may_not_change_secrets_is_told_so(self):
+        page = self.page
+        self.state.rights.remove("change secrets")
+        page.driver.refresh()
+        page.has_text("main", "You may not see which secrets it has")
+        page.button("Set a secret of default").click()
+        page.has_text("dialog", "You may not change secrets of default")
+
+
+CASES = [SecretTest, UsageTest, QueueTest, JobActTest, SubmitTest]

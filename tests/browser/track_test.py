@@ -1,6 +1,7 @@
 """Experiments, runs and their comparison: found by a filter among many, looked at, and laid side by side."""
 
 import json
+import statistics
 
 import fake_track
 from fixture import WithPage
@@ -115,6 +116,12 @@ class ExperimentTest(WithRuns):
         page.press("jx")
         page.button("Restore").click()
         page.until(lambda: len(page.all("[data-row]")) == 1, "one less in the bin")
+
+    def test_the_old_list_of_runs_leads_to_all_experiments(self):
+        page = self.page
+        page.driver.get(f"{self.server.url}/p/-/runs?state=running")
+        page.until(lambda: page.address() == "/p/-/experiments", "the list of all runs")
+        page.one("table.rows [data-row]")
 
     def test_a_view_is_kept_for_all(self):
         page = self.page
@@ -264,6 +271,56 @@ class CompareTest(WithRuns):
         page.until(lambda: page.text("h1") != "Compare 2 runs", "other runs")
         accs = page.until(lambda: [float(text) for text in page.texts("table.compare tbody td:nth-child(2)")], "their figures")
         self.assertGreater(min(accs), 0.92, "those that are best")
+
+
+    def test_more_runs_than_one_can_tell_apart_are_bands(self):
+        page = self.page
+        numbers = list(range(301, 361))  # one of them ended early, one logged every other step
+        self.go(numbers, "&metrics=val/acc")
+        page.has_text("h1", "Compare 60 runs")
+        page.until(lambda: len(page.all(".chart-panel canvas")) == 1, "the chart")
+        page.has_text(".chart-panel figcaption", "median and quartiles of 60 runs")
+        self.assertEqual(len(page.all("table.compare tbody tr")), 60, "the table names every run")
+        page.one(".chart-panel summary").click()
+        self.assertEqual([text.split(" ")[0] for text in page.texts(".band-runs li a")], [f"fashion-resnet-{one}" for one in numbers], "and so does the legend")
+        page.one(".chart-panel .tbl").click()
+        rows = {float(row[0]): row[1:] for row in self.cells(".chart-panel table")}
+        for step in (3, 7, 20, 21, 39):
+            there = self.values(numbers, step)
+            low, median, high = statistics.quantiles(there, n=4, method="inclusive")
+            self.assertEqual(rows[step], [f"{median:.4f}", f"{low:.4f}", f"{high:.4f}"], step)
+        page.js("document.querySelector('.seg a[href*=\"band=range\"]').click()")
+        page.has_text(".chart-panel figcaption", "least to greatest")
+        there = self.values(numbers, 39)
+        self.assertEqual(self.cells(".chart-panel table")[0][2:], [f"{min(there):.4f}", f"{max(there):.4f}"])
+        self.assertEqual(page.weak_texts(), [])
+
+    def test_bands_are_of_the_values_of_a_parameter(self):
+        page = self.page
+        numbers = list(range(301, 361))
+        self.go(numbers, "&metrics=val/acc")
+        page.one("select[name=by]")
+        page.js("const e = document.querySelector('select[name=by]'); e.value = 'optimiser'; e.dispatchEvent(new Event('change', {bubbles: true}))")
+        page.has_text(".chart-panel .legend", "optimiser adamw")
+        self.assertEqual([text.split()[1] for text in page.texts(".chart-panel .legend > span") if text.startswith("optimiser")], ["adamw", "lamb", "sgd"])
+        tones = page.js("return [...document.querySelectorAll('table.compare tbody tr')].map((e) => e.querySelector('.sw').className)")
+        of = [self.state.many.at(self.id_of(one))["params"]["optimiser"] for one in numbers]
+        self.assertEqual(len(set(zip(of, tones))), 3, "a run has the colour of its band")
+        page.until(lambda: len(page.all(".parallel path.many")) == 60, "all of them in the picture of all that match")
+
+    def cells(self, css):
+        return self.page.js("return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((row) => [...row.cells].map((e) => e.innerText))", css)
+
+    def values(self, numbers, step):
+        """Of each run at a step: straight between its points, nothing behind its last."""
+        found = []
+        for one in numbers:
+            points = {point["step"]: point["value"] for point in fake_track.curve(self.id_of(one), "val/acc", 1000)}
+            if step in points:
+                found.append(points[step])
+            elif step < max(points):
+                found.append((points[step - 1] + points[step + 1]) / 2)
+        return found
 
 
 class SweepTest(WithPage):

@@ -164,7 +164,7 @@ class Api(unittest.TestCase):
             if "{" in path or "get" not in operations:
                 continue
             content = operations["get"]["responses"]["2XX"]["content"]
-            if "application/json" not in content or path == "/api/v1/decisions/summary":
+            if "application/json" not in content or path in ("/api/v1/decisions/summary", "/api/v1/runs/groups"):
                 continue
             answer = self.server.request("GET", path)
             schema = content["application/json"]["schema"]

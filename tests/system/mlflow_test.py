@@ -377,6 +377,8 @@ class Mlflow(unittest.TestCase):
         self.assertEqual(self.get("runs/get", run_id=run)["run"]["inputs"]["dataset_inputs"], self.inputs())
         found = self.post("runs/search", experiment_ids=[made], filter="dataset.name = 'd' and dataset.context = 'train'")["runs"]
         self.assertEqual(found[0]["inputs"]["dataset_inputs"], self.inputs())
+        self.assertEqual(self.server.get(f"/runs/{run}/lineage"),
+                         {"inputs": [{"name": "d", "digest": "x", "context": "train", "source_type": "local", "source": "there"}], "versions": []})
 
     def test_log_inputs_validation(self):
         run = self.run_id()

@@ -136,7 +136,8 @@ class OpenApi(unittest.TestCase):
 
     def test_every_answer_fits_the_document(self):
         checker, looked_at, filled = Checker(self.document), 0, set()
-        queries = {"/api/v1/decisions/summary": "?ion=door&since=2026-01-31T09:00:00Z&until=2026-01-31T11:00:00Z&buckets=4"}
+        queries = {"/api/v1/decisions/summary": "?ion=door&since=2026-01-31T09:00:00Z&until=2026-01-31T11:00:00Z&buckets=4",
+                   "/api/v1/runs/groups": "?by=status&metric=loss"}
         for pattern, operations in self.document["paths"].items():
             content = operations.get("get", {}).get("responses", {}).get("2XX", {}).get("content", {})
             path = self.params(pattern) if pattern.startswith("/api/v1/") else pattern
@@ -150,7 +151,7 @@ class OpenApi(unittest.TestCase):
         self.assertGreater(looked_at, 30)
         for pattern in ("/ions", "/jobs", "/runs", "/models", "/datasets", "/decisions", "/events", "/nodes", "/ions/{name}/members",
                         "/models/{name}/versions", "/datasets/{name}/versions", "/jobs/{id}/tasks", "/runs/{id}/metrics", "/store/usage", "/snapshots",
-                        "/ions/{name}/revisions"):
+                        "/ions/{name}/revisions", "/runs/groups"):
             self.assertIn("/api/v1" + pattern, filled, "there must be something to compare")
 
     def test_a_wrong_answer_would_be_found(self):

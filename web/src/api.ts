@@ -835,6 +835,7 @@ export interface Model {
     description: string | null // What it is for
     name: string // Unique name
     project: string // Project it belongs to
+    tags?: Record<string, string> | null // Tags; a list leaves them out
     updated_ms: Time | null // When it was changed last (ms)
 }
 
@@ -883,6 +884,7 @@ export interface ModelVersion {
     source: string | null // Where its files came from, as its maker says
     source_run: string | null // The run that made it, as its maker says, also of another server
     stage: string | null // None, Staging, Production or Archived; changes nothing that runs
+    tags?: Record<string, string> | null // Tags
     unservable: string | null // Why it cannot be served; null: it can
     updated_ms: Time | null // When it was changed last (ms)
     version: number // Number
@@ -1263,6 +1265,35 @@ export interface Run {
     validation_loss: number | null // Of data that is not trained with
 }
 
+export interface RunGroup {
+    greatest: number | null // The greatest of them
+    least: number | null // The least of them
+    mean: number | null // Of their last measurements
+    n_measured: number // Runs of it whose metric is a number
+    n_runs: number // Runs of the group
+    value: string | null // What the runs of the group have; null: they have none
+}
+
+/** GET /runs/groups */
+export interface RunGroups {
+    items: RunGroup[] // Groups by value, the runs without one first
+    next: string | null // Cursor of the page after this one; null: it is the last
+}
+
+export interface RunInput {
+    context: string | null // What it was read for: training …
+    digest: string // What tells its versions apart
+    name: string // What the program calls the data
+    source: string | null // Where it came from, as the program says
+    source_type: string | null // Kind of its source
+}
+
+/** GET /runs/{id}/lineage */
+export interface RunLineage {
+    inputs: RunInput[] // Data that the program says it read
+    versions: ModelVersion[] // Model versions that came of the run, the oldest first, without what is large
+}
+
 /** GET /runs/summary */
 export interface RunSummary {
     metrics: string[] // Names of metrics that the newest 1000 of them have
@@ -1279,6 +1310,14 @@ export interface Secret {
     name: string // Name in the project
     project: string // Whose jobs may have it
     updated_ms: Time // When its value was set last (ms)
+    used_by?: SecretUse[] | null // Of a list: jobs that are not over, services, and sweeps that run, which name it
+}
+
+export interface SecretUse {
+    id: string // Its identifier
+    kind: string // job, service or sweep
+    name: string // Its name
+    state: string // How it is; of a service, its kind
 }
 
 export interface ServedVersion {
@@ -1628,11 +1667,18 @@ export interface TriggerFiring {
 /** GET /runs/{id}/uploads */
 export interface Upload {
     created_by: string | null // Who sends it
-    created_ms: Time | null // When it began (ms)
+    created_ms: Time // When it began (ms)
     id: string // Identifier
     n_parts: number // Parts that it has
-    path: string | null // Path within the run that it will have
-    run: string | null // Run
+    parts: UploadPart[] // The parts that came
+    path: string // Path within the run that it will have
+    run: string // Run
+}
+
+export interface UploadPart {
+    bytes: number // Its size (bytes)
+    number: number // From 1 on
+    sha256: string // Of its bytes
 }
 
 export interface Usage {

@@ -181,12 +181,6 @@ export function plainValue(value: unknown): string {
     return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** "faces v7": the data a run or a version was made from. */
-export function datasetText(from: { dataset?: Opt<string>; dataset_version?: Opt<string | number> }): string {
-    const version = from.dataset_version ? (typeof from.dataset_version === 'number' ? `v${from.dataset_version}` : from.dataset_version) : ''
-    return [from.dataset, version].filter(Boolean).join(' ') || NONE
-}
-
 /** "learning rate" → "Learning rate" */
 export function sentence(text: string): string {
     return text.charAt(0).toUpperCase() + text.slice(1)

@@ -177,7 +177,7 @@ function NodeBox({ ion, node }: { ion: Ion; node: GraphNode }) {
     const known = pipeline.state === 'SERVING' && job?.state === 'RESTARTING' ? job.state : pipeline.state
     const state = connection.value.state === 'lost' ? 'unknown' : known
     const run = isPrediction(pipeline) ? undefined : runOf(ion.name, pipeline, runs.data.value ?? [])
-    const target = isPrediction(pipeline) ? href(['ions', ion.name, 'decisions']) : run ? href(['runs', run.id]) : href('runs')
+    const target = isPrediction(pipeline) ? href(['ions', ion.name, 'decisions']) : run ? href(['runs', run.id]) : href('experiments')
     return (
         <article class={`node pipe tone-${toneOf(state)}`} style={place(node)} data-pipeline={pipeline.name}>
             <header>

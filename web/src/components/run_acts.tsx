@@ -1,4 +1,4 @@
-/** What can be done to runs, one or several: tag, stop, delete to the bin, and back from it. */
+/** What can be done to runs, one or several: tag, run again, register, stop, delete to the bin, and back from it. */
 import { useState } from 'preact/hooks'
 import type { Run } from '../api'
 import { call, messageOf, segment, send } from '../state/http'
@@ -7,6 +7,7 @@ import { services } from '../state/services'
 import { ask } from './dialog'
 import { Form } from './form'
 import { Act } from './locked'
+import { RegisterBest } from './register_best'
 import { is } from './state'
 import { toast } from './toast'
 
@@ -67,6 +68,7 @@ function TagForm({ runs, onClose, onDone }: { runs: readonly Run[]; onClose: () 
 
 export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isDeleted: boolean; onDone: () => void }) {
     const [isTagging, setTagging] = useState(false)
+    const [isRegistering, setRegistering] = useState(false)
     const project = runs[0]?.project
     const running = runs.filter((run) => run.job && is(run.status, 'running'))
     const n = runWord(runs.length)
@@ -89,6 +91,16 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
                     <Act right="submit jobs" project={project} isSmall title="Start TensorBoard on what was logged of them" onClick={() => void tensorboard(runs)}>
                         TensorBoard
                     </Act>
+                    {runs.length === 1 && (
+                        <>
+                            <Act right="submit jobs" project={project} isSmall title="The form of a job, with its job, code and parameters" onClick={() => go(href(['jobs', 'new'], { from: runs[0]!.job ?? '', run: runs[0]!.id }))}>
+                                Run again
+                            </Act>
+                            <Act right="register models" project={project} isSmall onClick={() => setRegistering(true)}>
+                                Register
+                            </Act>
+                        </>
+                    )}
                     {running.length > 0 && (
                         <Act
                             right="cancel jobs"
@@ -130,6 +142,7 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
                     </Act>
                 </>
             )}
+            {isRegistering && <RegisterBest ids={[runs[0]!.id]} name={runs[0]!.experiment_name} onClose={() => setRegistering(false)} />}
             {isTagging && <TagForm runs={runs} onClose={() => setTagging(false)} onDone={onDone} />}
         </>
     )

@@ -1,10 +1,12 @@
 /** Files that a run has made: folders to walk through (?at=), a preview of what a page can show, and each to fetch. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Artifact } from '../api'
 import { bytes, NONE } from '../format'
+import { artifactPath } from '../state/artifact_upload'
 import { apiUrl, getAll, messageOf, request, segment } from '../state/http'
 import { useResource } from '../state/resource'
-import { hrefWith, param } from '../state/route'
+import { hrefWith, param, setQuery } from '../state/route'
+import { DeleteArtifact, mayOnlyLook, UploadButton, Uploads, useUploads } from './artifact_changes'
 import { Empty, Loaded, Loading, Panel } from './basics'
 import { Icon } from './icon'
 
@@ -16,7 +18,7 @@ const PICTURE = /\.(png|jpe?g|gif|webp|svg|bmp)$/i
 const TABLE = /\.(csv|tsv)$/i
 const TEXT = /\.(txt|md|json|ya?ml|log|py|sh|toml|cfg|ini|html|xml|patch|diff|sql|js|ts|c|h|rst)$|(^|\/)(MLmodel|requirements|README|LICENSE)[^/]*$/i
 
-const addressOf = (run: string, path: string) => apiUrl(`/runs/${segment(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`)
+const addressOf = (run: string, path: string) => apiUrl(artifactPath(run, path))
 const nameOf = (path: string | null) => (path ?? '').split('/').at(-1)!
 
 /** Rows of a CSV's beginning; a cell in quotes may hold what divides cells. */
@@ -143,11 +145,21 @@ export function Preview({ address, file }: { address: string; file: { path: stri
     )
 }
 
-export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
+export function Artifacts({ run, project, isOver }: { run: string; project: string; isOver: boolean }) {
     const at = param('at') // a folder, with "/" at its end, or a file
     const folder = at.replace(/[^/]*$/, '').replace(/\/$/, '')
     const list = useResource(`${run} ${folder}`, () => getAll<Artifact>(`/runs/${segment(run)}/artifacts`, { path: folder, limit: 1000 }))
     useEffect(() => list.loadSoon(), [isOver])
+    const latest = useRef(list)
+    latest.current = list
+    const uploads = useUploads(run, () => void latest.current.load())
+    const upload = <UploadButton project={project} folder={folder} onFile={(path, file) => void uploads.start(path, file)} />
+    const onGone = (path: string) => {
+        if (at === path) {
+            setQuery({ at: folder === '' ? '' : `${folder}/` })
+        }
+        void list.load()
+    }
     const parts = folder.split('/').filter(Boolean)
     return (
         <Loaded resource={list}>
@@ -155,13 +167,15 @@ export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
                 const file = items.find((one) => !one.is_folder && one.path === at) as (Artifact & { path: string }) | undefined
                 return items.length === 0 && folder === '' ? (
                     <div class="panel">
-                        <Empty icon="data" title="No artifacts" command="mlflow.log_artifact(FILE)">
+                        <Uploads uploads={uploads} />
+                        <Empty icon="data" title="No artifacts" command="mlflow.log_artifact(FILE)" more={upload}>
                             {isOver ? 'The run left no files.' : 'Files appear when a program logs them, and at the end what it wrote to $WEIR_OUTPUT.'}
                         </Empty>
                     </div>
                 ) : (
                     <div class="grid split-files">
-                        <Panel title="Files" window={folder === '' ? items.length : undefined}>
+                        <Panel title="Files" window={folder === '' ? items.length : undefined} aside={upload} foot={mayOnlyLook(project)}>
+                            <Uploads uploads={uploads} />
                             {folder !== '' && (
                                 <nav class="crumbs panel-body" aria-label="Folder">
                                     <a href={hrefWith({ at: '' })}>all files</a>
@@ -182,6 +196,7 @@ export function Artifacts({ run, isOver }: { run: string; isOver: boolean }) {
                                             {one.is_folder ? '/' : ''}
                                         </a>
                                         <span class="push small muted">{one.is_folder ? NONE : bytes(one.bytes)}</span>
+                                        <DeleteArtifact run={run} project={project} path={one.path!} isFolder={one.is_folder} onDone={() => onGone(one.path!)} />
                                     </li>
                                 ))}
                             </ul>

@@ -1,13 +1,18 @@
 /**
  * Rows of one height, scrolled with the page: only those in view, and a few around them, are there, so that 100,000 scroll
  * as one does. Sorted by a head (?sort=key or -key), opened by a click or by j, k and Enter. On a phone a row has two lines.
+ * Where columns have widths of their own, a drag at a head's edge sets them.
  */
 import { Component, type ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { go, hrefWith, param } from '../state/route'
 import { onKeys } from '../state/keys'
+import { go, hrefWith, param } from '../state/route'
+import { Heading, type Rows } from '../state/rows'
+import { widthsOf } from '../state/widths'
+import { Grip } from './grip'
 
-const AROUND = 8
+const AROUND = 4
+const STEP = 8 // rows come and go so many at a time: most frames of a scroll then change nothing
 const AT_LEAST = 14
 const PHONE = window.matchMedia('(max-width: 760px)')
 const PHONE_ROW_PX = 56
@@ -20,16 +25,16 @@ export interface Column<T> {
     sort?: (row: T) => string | number
     isNumber?: boolean
     width?: string
-    /** Whether a phone shows it, and on which line: the name, the state at the right, the rest below. */
-    phone?: 'name' | 'state' | 'more'
+    /** Whether a phone shows it, and where: the name, the state at the right, the rest below; acts at the edge. */
+    phone?: 'name' | 'state' | 'more' | 'acts'
 }
 
 function compare(a: string | number, b: string | number): number {
     return typeof a === 'number' && typeof b === 'number' ? (a || 0) - (b || 0) : String(a).localeCompare(String(b), undefined, { numeric: true })
 }
 
-/** A row that is not here (any more): it is fetched when it comes into view. */
-type Rows<T> = readonly (T | undefined)[]
+/** The row that it is, if it is one. */
+const rowOf = <T,>(row: T | Heading | undefined): T | undefined => (row instanceof Heading ? undefined : row)
 
 /** In the order that the address asks for; without one, as they come. */
 function useSorted<T>(rows: Rows<T>, columns: readonly Column<T>[], isInOrder: boolean): Rows<T> {
@@ -40,11 +45,11 @@ function useSorted<T>(rows: Rows<T>, columns: readonly Column<T>[], isInOrder: b
             return rows
         }
         const sign = wanted.startsWith('-') ? -1 : 1
-        return rows.filter((row) => row !== undefined).sort((a, b) => sign * compare(by(a), by(b)))
+        return rows.flatMap((row) => rowOf(row) ?? []).sort((a, b) => sign * compare(by(a), by(b)))
     }, [rows, wanted])
 }
 
-function Head<T>({ column }: { column: Column<T> }) {
+function Head<T>({ column, table, width }: { column: Column<T>; table: string | undefined; width: string | undefined }) {
     const current = param('sort')
     const isSorted = current.replace(/^-/, '') === column.id
     const next = current === column.id ? `-${column.id}` : isSorted ? '' : column.id
@@ -52,7 +57,8 @@ function Head<T>({ column }: { column: Column<T> }) {
         <th
             scope="col"
             class={column.isNumber ? 'num' : ''}
-            style={{ width: column.width }}
+            data-column={column.id}
+            style={{ width }}
             aria-sort={isSorted ? (current.startsWith('-') ? 'descending' : 'ascending') : undefined}
         >
             {column.sort ? (
@@ -63,6 +69,7 @@ function Head<T>({ column }: { column: Column<T> }) {
             ) : (
                 column.name
             )}
+            {table && <Grip table={table} id={column.id} name={column.name} />}
         </th>
     )
 }
@@ -110,8 +117,12 @@ export function Table<T>(props: {
     rowPx?: number
     isDense?: boolean
     classOf?: (row: T) => string
-    /** Narrower than this it scrolls sideways. */
+    /** All columns have widths, which people may set: the name under which a browser keeps them. */
+    widths?: string
+    /** Narrower than this it scrolls sideways; where there are widths, they say it. */
     minPx?: number
+    /** What a heading between rows says, and where it leads: the same list with its rows folded, or not. */
+    heading?: (one: Heading) => { address: string; content: ComponentChildren }
     /** Told which rows are in view, or nearly. */
     onRange?: (first: number, last: number) => void
     /** A key while the cursor stands on a row; returns whether it took it. */
@@ -127,8 +138,8 @@ export function Table<T>(props: {
     latest.current = { rows, height, cursor, props }
     const look = () => {
         const top = body.current?.getBoundingClientRect().top ?? 0
-        const from = Math.max(0, Math.floor(-top / latest.current.height) - AROUND)
-        const to = Math.max(from + AT_LEAST, Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND)
+        const from = Math.max(0, STEP * Math.floor((Math.floor(-top / latest.current.height) - AROUND) / STEP))
+        const to = Math.max(from + AT_LEAST, STEP * Math.ceil((Math.ceil((window.innerHeight - top) / latest.current.height) + AROUND) / STEP))
         setRange((old) => (old[0] === from && old[1] === to ? old : [from, to]))
         latest.current.props.onRange?.(from, to)
     }
@@ -147,9 +158,11 @@ export function Table<T>(props: {
                 body.current?.querySelector(`[aria-rowindex="${next + 2}"]`)?.scrollIntoView({ block: 'nearest' })
                 return true
             }
-            const row = rows[cursor]
-            if (key === 'Enter' && row !== undefined && props.hrefOf) {
-                go(props.hrefOf(row))
+            const at = rows[cursor]
+            const row = rowOf(at)
+            const address = at instanceof Heading ? props.heading?.(at).address : row !== undefined ? props.hrefOf?.(row) : undefined
+            if (key === 'Enter' && address !== undefined) {
+                go(address)
                 return true
             }
             return row !== undefined && (props.onKey?.(key, row) ?? false)
@@ -162,6 +175,10 @@ export function Table<T>(props: {
         }
     }, [])
     const end = Math.min(last, rows.length)
+    const own = props.widths ? widthsOf(props.widths) : {}
+    const px = props.columns.map((column) => own[column.id] ?? parseInt(column.width ?? '180'))
+    const isSet = props.columns.some((column) => own[column.id] !== undefined)
+    const whole = `${px.reduce((sum, one) => sum + one, 0)}px`
     const onOpen = useCallback((row: T, event: MouseEvent) => {
         const { hrefOf } = latest.current.props
         const isText = (window.getSelection()?.toString() ?? '') !== ''
@@ -171,11 +188,11 @@ export function Table<T>(props: {
     }, [])
     return (
         <div class="table-wrap" tabIndex={0} role="region" aria-label={props.label}>
-            <table style={props.minPx && !isPhone ? { minWidth: `${props.minPx}px` } : undefined} class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
+            <table style={isPhone ? undefined : isSet ? { width: whole } : { minWidth: props.widths ? whole : `${props.minPx ?? 0}px` }} class={`rows ${props.isDense ? 'dense' : ''} ${props.hrefOf ? 'opens' : ''}`} aria-label={props.label} aria-rowcount={rows.length + 1}>
                 <thead>
                     <tr>
-                        {props.columns.map((column) => (
-                            <Head key={column.id} column={column} />
+                        {props.columns.map((column, i) => (
+                            <Head key={column.id} column={column} table={props.widths} width={isSet ? `${px[i]}px` : column.width} />
                         ))}
                     </tr>
                 </thead>
@@ -187,6 +204,16 @@ export function Table<T>(props: {
                                 <tr key={first + i} style={{ height: `${height}px` }} aria-rowindex={first + i + 2}>
                                     <td class="phone-name" colSpan={props.columns.length}>
                                         <span class="skeleton" />
+                                    </td>
+                                </tr>
+                            )
+                        }
+                        if (row instanceof Heading) {
+                            const { address, content } = props.heading!(row)
+                            return (
+                                <tr key={`heading ${row.key}`} data-heading={row.key} class={`heading ${first + i === cursor ? 'at' : ''}`} style={{ height: `${height}px` }} aria-rowindex={first + i + 2} onClick={(event) => !(event.target as Element).closest('a') && go(address)}>
+                                    <td class="phone-name" colSpan={props.columns.length}>
+                                        {content}
                                     </td>
                                 </tr>
                             )

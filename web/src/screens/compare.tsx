@@ -1,21 +1,29 @@
-/** Why is one better: figures and parameters side by side, curves laid over each other, and all that match in one picture. */
+/**
+ * Why is one better: figures and parameters side by side, curves laid over each other, and all that match in one picture.
+ * More runs than one can tell apart are bands: of all of them, or of those with the same value of a parameter.
+ */
 import { useMemo } from 'preact/hooks'
 import type { List, Metric, Run } from '../api'
 import { Choices, Empty, Loaded, PageHead, Panel } from '../components/basics'
+import { Bands } from '../components/bands'
 import { Chart } from '../components/chart'
 import { Parallel, type Axis } from '../components/parallel'
 import { curveKeys } from '../components/run_curves'
 import { dayTime, millis, NONE, sentence, short, span } from '../format'
 import type { Args, Screen } from '../screen'
+import { groupsOf, type Point } from '../state/bands'
 import { curveOf, goodEnd, interest } from '../state/curves'
-import { get, segment } from '../state/http'
+import { get } from '../state/http'
 import { project } from '../state/project'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param, setQuery } from '../state/route'
 import { now } from '../state/store'
 import { experimentOf, experiments } from '../state/tracking'
 
-const RUNS_MAX = 20
+const RUNS_MAX = 100
+const CURVES_MAX = 20 // more are bands
+const BAND_POINTS = 250
+const AT_A_TIME = 8 // requests for curves
 const CHARTS_MAX = 8
 const CHARTS_FIRST = 4
 const AXES_MAX = 8
@@ -25,7 +33,19 @@ const OTHERS = 1000 // of the picture of all that match
 const X: Record<string, { name: string; unit: string }> = { '': { name: 'Step', unit: 'step' }, time: { name: 'Time', unit: 'time' }, relative: { name: 'Relative', unit: 's since its start' } }
 const SMOOTH = ['', '0.6', '0.9', '0.97']
 
-const toneOfRun = (i: number) => `c${(i % COLOURS) + 1}`
+const isMany = (runs: readonly Run[]) => runs.length > CURVES_MAX
+
+/** Runs that are one band: without a parameter to tell them apart by, all. */
+function bandsOf(runs: readonly Run[]): { name: string; items: Run[] }[] {
+    const by = param('by')
+    return groupsOf(runs, (run) => (by === '' ? `${runs.length} runs` : `${by} ${params(run)[by] ?? 'not set'}`), COLOURS, 'others')
+}
+
+/** The colour of each run: its own, or that of its band. */
+function tonesOf(runs: readonly Run[]): string[] {
+    const bands = isMany(runs) ? bandsOf(runs) : []
+    return runs.map((run, i) => `c${(bands.length > 0 ? bands.findIndex((band) => band.items.includes(run)) : i % COLOURS) + 1}`)
+}
 
 const idsNow = () => param('runs').split(',').filter(Boolean).slice(0, RUNS_MAX)
 
@@ -51,10 +71,11 @@ function bestOf(values: readonly (number | null | undefined)[], end: 1 | -1 | 0)
 
 function Figures({ runs, metrics }: { runs: readonly Run[]; metrics: readonly string[] }) {
     const rows = paramRows(runs)
+    const tones = tonesOf(runs)
     const without = (id: string) => hrefWith({ runs: idsNow().filter((one) => one !== id).join() })
     return (
         <Panel title="Figures" window="last values · parameters that differ are bold, equal ones grey">
-            <div class="table-wrap" tabIndex={0} role="region" aria-label="Runs side by side">
+            <div class={`table-wrap ${isMany(runs) ? 'many' : ''}`} tabIndex={0} role="region" aria-label="Runs side by side">
                 <table class="dense compare">
                     <thead>
                         <tr>
@@ -80,7 +101,7 @@ function Figures({ runs, metrics }: { runs: readonly Run[]; metrics: readonly st
                         {runs.map((run, i) => (
                             <tr key={run.id}>
                                 <td>
-                                    <i class={`sw ${toneOfRun(i)}`} /> <a class="main" href={href(['runs', run.id])}>{run.name}</a>{' '}
+                                    <i class={`sw ${tones[i]}`} /> <a class="main" href={href(['runs', run.id])}>{run.name}</a>{' '}
                                     <a class="muted" href={without(run.id)} aria-label={`Take ${run.name} out`}>
                                         ×
                                     </a>
@@ -125,39 +146,66 @@ function smoothed(points: readonly Metric[], weight: number): Metric[] {
     })
 }
 
+/** The curves of all, some at a time. */
+async function curvesOf(ids: readonly string[], metric: string): Promise<Metric[][]> {
+    const found: Metric[][] = []
+    const left = [...ids.keys()].reverse()
+    const work = async () => {
+        for (let i = left.pop(); i !== undefined; i = left.pop()) {
+            found[i] = await curveOf(ids[i]!, metric, ids.length > CURVES_MAX ? BAND_POINTS : undefined)
+        }
+    }
+    await Promise.all(Array.from({ length: AT_A_TIME }, work))
+    return found
+}
+
+/** Where a point stands on the x axis that is chosen. */
+function placeOf(point: Metric, begin: number): number {
+    const x = param('x')
+    return x === 'time' ? millis(point.time_ms) : x === 'relative' ? Math.round((millis(point.time_ms) - begin) / 1000) : point.step
+}
+
+/** Curves as they are drawn: smoothed, by the x axis that is chosen. */
+function drawn(curve: readonly Metric[], weight: number): Metric[] {
+    const begin = millis(curve[0]?.time_ms)
+    return smoothed(curve, weight).map((point) => ({ ...point, step: placeOf(point, begin) }))
+}
+
+function Banded({ runs, metric, curves, weight, isLog, said }: { runs: readonly Run[]; metric: string; curves: readonly Metric[][]; weight: number; isLog: boolean; said: string }) {
+    const [by, x] = [param('by'), param('x')]
+    const groups = useMemo(() => {
+        const points = new Map(runs.map((run, i) => [run, drawn(curves[i]!, weight).flatMap((one): Point[] => (one.value === null ? [] : [[one.step, one.value]])).sort((a, b) => a[0] - b[0])]))
+        return bandsOf(runs).map((band) => ({ name: band.name, runs: band.items, curves: band.items.map((run) => points.get(run)!) }))
+    }, [curves, by, x, weight])
+    return <Bands title={metric} groups={groups} x={(X[x] ?? X['']!).unit} reach={param('band') === 'range' ? 'range' : 'quartiles'} isLog={isLog} window={said} />
+}
+
 function Overlaid({ runs, metric }: { runs: readonly Run[]; metric: string }) {
     const ids = runs.map((run) => run.id)
     const x = X[param('x')] ?? X['']!
     const weight = Number(param('smooth')) || 0
     const isLog = param('log').split(',').includes(metric)
-    const curves = useResource(`${metric} ${ids.join()}`, () => Promise.all(ids.map((id) => curveOf(id, metric))))
+    const curves = useResource(`${metric} ${ids.join()}`, () => curvesOf(ids, metric))
     const points = useMemo(
         () =>
-            (curves.data.value ?? []).flatMap((curve, i) => {
-                const begin = millis(curve[0]?.time_ms)
-                return smoothed(curve, weight).map((point) => ({
-                    ...point,
-                    key: ids[i]!,
-                    step: x === X['time'] ? millis(point.time_ms) : x === X['relative'] ? Math.round((millis(point.time_ms) - begin) / 1000) : point.step,
-                    value: isLog && (point.value ?? 0) <= 0 ? null : point.value,
-                }))
-            }),
+            isMany(runs)
+                ? []
+                : (curves.data.value ?? []).flatMap((curve, i) => drawn(curve, weight).map((point) => ({ ...point, key: ids[i]!, value: isLog && (point.value ?? 0) <= 0 ? null : point.value }))),
         [curves.data.value, x, weight, isLog],
     )
     const missing = (curves.data.value ?? []).filter((curve) => curve.length === 0).length
     const names = new Map(runs.map((run) => [run.id, run.name]))
+    const said = [missing > 0 ? `not logged by ${missing} of ${runs.length}` : '', weight > 0 ? `smoothed ${weight}` : '', isLog ? 'log scale' : ''].filter(Boolean).join(' · ')
     const toggled = isLog ? param('log').split(',').filter((one) => one !== metric) : [...param('log').split(',').filter(Boolean), metric]
     return (
         <Loaded resource={curves}>
-            {() => (
+            {(found) => (
                 <div>
-                    <Chart
-                        title={metric}
-                        keys={ids}
-                        points={points}
-                        window={[missing > 0 ? `not logged by ${missing} of ${runs.length}` : '', weight > 0 ? `smoothed ${weight}` : '', isLog ? 'log scale' : ''].filter(Boolean).join(' · ')}
-                        over={{ nameOf: (id) => names.get(id) ?? id, x: x.unit, isLog, group: 'compare' }}
-                    />
+                    {isMany(runs) ? (
+                        <Banded runs={runs} metric={metric} curves={found} weight={weight} isLog={isLog} said={said} />
+                    ) : (
+                        <Chart title={metric} keys={ids} points={points} window={said} over={{ nameOf: (id) => names.get(id) ?? id, x: x.unit, isLog, group: 'compare' }} />
+                    )}
                     <p class="under-chart small">
                         <a href={hrefWith({ log: toggled.join() })}>{isLog ? 'Linear scale' : 'Log scale'}</a>
                         <a href={hrefWith({ metrics: chosenMetrics(runs).filter((one) => one !== metric).join() || '-' })}>Take away</a>
@@ -194,7 +242,8 @@ function All({ runs, experiment, metric }: { runs: readonly Run[]; experiment: n
     const others = useResource(`${experiment ?? ''} ${filter} ${project.value ?? ''}`, () => get<List<Run>>('/runs', { experiment, project: project.value, filter, limit: OTHERS }))
     const all = useMemo(() => [...runs, ...(others.data.value?.items ?? []).filter((one) => !runs.some((run) => run.id === one.id))], [runs, others.data.value])
     const axes = useMemo(() => axesOf(all, metric), [all, metric])
-    const strands = useMemo(() => all.map((run, i) => ({ id: run.id, name: run.name, tone: i < runs.length ? toneOfRun(i) : undefined })), [all])
+    const tones = tonesOf(runs)
+    const strands = useMemo(() => all.map((run, i) => ({ id: run.id, name: run.name, tone: i < runs.length ? `${tones[i]} ${isMany(runs) ? 'many' : ''}` : undefined })), [all, tones.join()])
     return axes.length < 2 ? null : (
         <Parallel
             title="Parallel coordinates"
@@ -210,8 +259,29 @@ function Compared({ runs, experiment }: { runs: readonly Run[]; experiment: numb
     const names = metricNames(runs)
     const shown = chosenMetrics(runs)
     const left = names.filter((key) => !shown.includes(key))
+    const differing = paramRows(runs).filter((row) => !row.isSame).map((row) => row.key)
     return (
         <>
+            {isMany(runs) && (
+                <div class="row wrap">
+                    <label class="group-by">
+                        <span class="muted">{`More than ${CURVES_MAX} runs are bands, by`}</span>
+                        <select class="input" name="by" value={param('by')} onChange={(event) => setQuery({ by: event.currentTarget.value })}>
+                            <option value="">all together</option>
+                            {differing.map((key) => (
+                                <option key={key}>{key}</option>
+                            ))}
+                        </select>
+                    </label>
+                    <Choices
+                        label="Bands of"
+                        items={[
+                            { name: 'Quartiles', address: hrefWith({ band: '' }), isCurrent: param('band') !== 'range' },
+                            { name: 'Least to greatest', address: hrefWith({ band: 'range' }), isCurrent: param('band') === 'range' },
+                        ]}
+                    />
+                </div>
+            )}
             <Figures runs={runs} metrics={shown} />
             <div class="grid g2">
                 {shown.slice(0, CHARTS_MAX).map((metric) => (
@@ -234,10 +304,16 @@ function Compared({ runs, experiment }: { runs: readonly Run[]; experiment: numb
     )
 }
 
+/** In the order in which they were chosen; those that are not there any more are left out. */
+async function runsOf(ids: readonly string[]): Promise<Run[]> {
+    const { items } = ids.length === 0 ? { items: [] } : await get<List<Run>>('/runs', { filter: `run_id in (${ids.map((id) => `"${id.replace(/"/g, '')}"`).join()})`, view: 'all', limit: RUNS_MAX })
+    return ids.flatMap((id) => items.find((run) => run.id === id) ?? [])
+}
+
 function Compare({ args }: { args: Args }) {
     const experiment = experimentOf(args['experiment'])
     const ids = idsNow()
-    const found = useResource(ids.join(), () => Promise.all(ids.map((id) => get<Run>(`/runs/${segment(id)}`))))
+    const found = useResource(ids.join(), () => runsOf(ids))
     const x = X[param('x')] ? param('x') : ''
     return (
         <>
@@ -256,7 +332,12 @@ function Compare({ args }: { args: Args }) {
                 </div>
             ) : (
                 <Loaded resource={found} rows={8}>
-                    {(runs) => <Compared runs={runs} experiment={experiment?.id} />}
+                    {(runs) => (
+                        <>
+                            {runs.length < ids.length && <p class="quiet">{`${ids.length - runs.length} of them ${ids.length - runs.length === 1 ? 'is' : 'are'} not there any more.`}</p>}
+                            {runs.length > 0 && <Compared runs={runs} experiment={experiment?.id} />}
+                        </>
+                    )}
                 </Loaded>
             )}
         </>
@@ -268,7 +349,7 @@ const screen = (id: string, address: string): Screen => ({
     title: 'Compare runs',
     icon: 'runs',
     address,
-    query: ['runs', 'q', 'x', 'smooth', 'log', 'metrics'],
+    query: ['runs', 'q', 'x', 'smooth', 'log', 'metrics', 'by', 'band'],
     under: 'experiments',
     load: [experiments],
     render: Compare,

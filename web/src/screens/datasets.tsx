@@ -199,6 +199,9 @@ function DatasetDrawer({ dataset }: { dataset: Dataset }) {
                     ],
                 ]}
             />
+            <p>
+                <a href={href('experiments', { q: `dataset = "${dataset.name}" or dataset.name = "${dataset.name}"` })}>Runs that read it</a>
+            </p>
             <h3>Versions</h3>
             <Versions key={dataset.name} dataset={dataset} />
         </Drawer>

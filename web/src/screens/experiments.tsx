@@ -2,109 +2,36 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Experiment, List, Run, RunSummary } from '../api'
 import { COMMANDS } from '../commands'
-import { Choices, Empty, Failed, Loading, Owner, PageHead, Panel, When } from '../components/basics'
+import { Choices, Empty, Failed, Loading, Owner, PageHead, Panel } from '../components/basics'
 import { ColumnChoice } from '../components/column_choice'
+import { Dialog } from '../components/dialog'
 import { Form } from '../components/form'
 import { Grammar } from '../components/grammar'
+import { Icon } from '../components/icon'
 import { Act } from '../components/locked'
+import { RegisterBest } from '../components/register_best'
 import { RunActs } from '../components/run_acts'
-import { Table, type Column } from '../components/table'
+import { boundsOf, columnsOf, isNumeric, OF_ATTRIBUTES, withBars } from '../components/run_columns'
+import { Table } from '../components/table'
 import { toast } from '../components/toast'
-import { NONE, short, span } from '../format'
+import { short } from '../format'
 import type { Args, Screen } from '../screen'
 import { csvOf, download } from '../state/audit'
-import { interest } from '../state/curves'
+import { goodEnd, interest } from '../state/curves'
 import { call, get, send } from '../state/http'
 import { inProject, project, projectList, projects } from '../state/project'
 import { useResource } from '../state/resource'
 import { go, href, hrefWith, param, setQuery } from '../state/route'
-import { now } from '../state/store'
+import { Heading } from '../state/rows'
+import { canGroup, GroupedRuns, type Grouped } from '../state/run_groups'
 import { experimentOf, experiments, nameInGrammar, paramsOf, RunPages, splitColumn, summaryOf, type Wanted } from '../state/tracking'
-import { RunState } from './runs'
 
 const TYPING_MS = 250
 const CHOSEN_MAX = 100
-const COMPARED_MAX = 20
 const FILE_MAX = 100_000
 const FIRST = { metrics: 2, params: 3 } // columns that one sees without a choice
 const ATTRIBUTES = ['status', 'took', 'user', 'started']
 const GRAMMAR_ATTRIBUTES = ['attributes.status', 'attributes.run_name', 'attributes.start_time', 'attributes.end_time', 'attributes.user_id', 'and ', 'or ', 'not ', 'like ', 'ilike ', 'in ']
-
-/* ---- columns -------------------------------------------------------------------------------------------------------- */
-
-/** A column's values as numbers lie between these: for the bars. */
-function boundsOf(rows: readonly (Run | undefined)[], key: string): [number, number] {
-    let [low, high] = [Infinity, -Infinity]
-    for (const run of rows) {
-        const value = run?.metrics?.[key]
-        if (typeof value === 'number') {
-            low = Math.min(low, value)
-            high = Math.max(high, value)
-        }
-    }
-    return [low, high]
-}
-
-function MetricCell({ value, bounds }: { value: number | null | undefined; bounds: [number, number] | undefined }) {
-    const part = bounds && typeof value === 'number' ? (bounds[1] > bounds[0] ? 0.1 + (0.9 * (value - bounds[0])) / (bounds[1] - bounds[0]) : 1) : 0
-    return (
-        <>
-            {value === null ? 'NaN' : short(value)}
-            {bounds && (
-                <span class="bar thin in-cell" aria-hidden="true">
-                    <i style={{ width: `${part * 100}%` }} />
-                </span>
-            )}
-        </>
-    )
-}
-
-const OF_ATTRIBUTES: Record<string, Column<Run>> = {
-    status: { id: 'status', name: 'State', width: '100px', phone: 'state', sort: (run) => run.status, render: (run) => <RunState run={run} /> },
-    took: { id: 'took', name: 'Time', width: '72px', isNumber: true, phone: 'more', render: (run) => (run.started_ms ? span(run.started_ms, run.finished_ms, run.finished_ms ? 0 : now.value) : NONE) },
-    user: { id: 'user', name: 'By', width: '64px', render: (run) => <span class="muted">{run.user ?? run.created_by ?? NONE}</span> },
-    started: { id: 'start_time', name: 'Started', width: '124px', isNumber: true, sort: (run) => run.started_ms ?? '', render: (run) => <When time={run.started_ms ?? run.created_ms} /> },
-    project: { id: 'project', name: 'Project', width: '100px', render: (run) => <Owner project={run.project} /> },
-}
-
-/** The column that has bars: the one that is sorted by, else the first of a metric. */
-function withBars(ids: readonly string[]): string | undefined {
-    const sorted = param('sort').replace(/^-/, '')
-    return sorted.startsWith('metrics.') ? sorted : ids.find((id) => id.startsWith('metrics.'))
-}
-
-const isNumeric = (run: Run | undefined, id: string) => {
-    const [family, key] = splitColumn(id)
-    return family === 'metrics' || (family === 'params' && !Number.isNaN(Number(run?.params?.[key] ?? NaN)))
-}
-
-/** Columns of these ids, those of `numbers` at the right. */
-function columnsOf(ids: readonly string[], barred: [string, [number, number]] | undefined, numbers: readonly string[], first: Column<Run>[]): Column<Run>[] {
-    return [
-        ...first,
-        ...ids.flatMap((id): Column<Run>[] => {
-            const [family, key] = splitColumn(id)
-            if (family === '') {
-                return OF_ATTRIBUTES[key] ? [OF_ATTRIBUTES[key]] : []
-            }
-            const bounds = id === barred?.[0] ? barred[1] : undefined
-            const isNumber = numbers.includes(id)
-            return [
-                {
-                    id,
-                    name: key,
-                    width: bounds ? '116px' : family === 'metrics' ? '76px' : isNumber ? '64px' : '84px',
-                    isNumber,
-                    sort: () => 0,
-                    ...(bounds ? { phone: 'more' as const } : {}),
-                    render: (run) => (family === 'metrics' ? <MetricCell value={run.metrics?.[key]} bounds={bounds} /> : <span title={run[family]?.[key]}>{run[family]?.[key] ?? NONE}</span>),
-                },
-            ]
-        }),
-    ]
-}
-
-const widthOf = (columns: readonly Column<Run>[]) => columns.reduce((sum, one) => sum + parseInt(one.width ?? '180'), 0)
 
 /* ---- what is chosen ------------------------------------------------------------------------------------------------- */
 
@@ -122,7 +49,7 @@ function choose(ids: readonly string[], isOn: boolean): void {
 const toggle = (id: string) => choose([id], !chosenIds().includes(id))
 
 export function compareAddress(experiment: string | undefined, ids: readonly string[]): string {
-    return href(experiment ? ['experiments', experiment, 'compare'] : ['compare'], { runs: ids.slice(0, COMPARED_MAX).join(), q: param('q') })
+    return href(experiment ? ['experiments', experiment, 'compare'] : ['compare'], { runs: ids.slice(0, CHOSEN_MAX).join(), q: param('q') })
 }
 
 /* ---- the list ------------------------------------------------------------------------------------------------------- */
@@ -155,6 +82,84 @@ async function writeFile(wanted: Wanted, name: string): Promise<void> {
     toast(`${rows.length} runs are in the file${cursor ? `: the first ${FILE_MAX}` : ''}`)
 }
 
+/** The list that is asked for, in groups or not: fetched anew when that changes, while the old one stays until the first rows are there. */
+function useList(wanted: Wanted, by: string, metric: string | undefined, round: number) {
+    const key = JSON.stringify([wanted, by, by && metric, round])
+    const list = useMemo(() => (by === '' ? new RunPages(wanted) : new GroupedRuns(wanted, by, metric)), [key])
+    useEffect(() => list.start(), [list])
+    const open = by === '' ? '' : param('open')
+    useEffect(() => {
+        if (list instanceof GroupedRuns) {
+            list.open(openKeys())
+        }
+    }, [list, open])
+    const shown = useRef(list)
+    if (list.found.value) {
+        shown.current = list
+    }
+    return { found: shown.current.found.value, error: list.error.value, need: (first: number, end: number) => shown.current.need(first, end) }
+}
+
+const openKeys = () => param('open').split(',').filter(Boolean).map(decodeURIComponent)
+
+/** A group: its value, how many, and how good they are. */
+function headingOf(by: string, metric: string | undefined) {
+    return ({ key, of }: Heading) => {
+        const { group, isOpen } = of as Grouped
+        const keys = isOpen ? openKeys().filter((one) => one !== key) : [...openKeys(), key]
+        const address = hrefWith({ open: keys.map(encodeURIComponent).join() })
+        const best = goodEnd(metric ?? '') < 0 ? group.least : group.greatest
+        return {
+            address,
+            content: (
+                <span class="group-head">
+                    <a class="main" href={address} aria-expanded={isOpen}>
+                        <Icon name="down" /> {splitColumn(by)[1]} {group.value === null ? 'not set' : `= ${group.value}`}
+                    </a>
+                    <span class="muted">{group.n_runs === 1 ? '1 run' : `${short(group.n_runs)} runs`}</span>
+                    {metric && group.n_measured > 0 && (
+                        <span class="figures">
+                            {metric} mean <b>{short(group.mean)}</b> · {goodEnd(metric) === 0 ? 'greatest' : 'best'} <b>{short(best)}</b>
+                        </span>
+                    )}
+                </span>
+            ),
+        }
+    }
+}
+
+/** What can be done to one run, also where there is no room beside it. */
+function RowActs({ run, isDeleted, onClose, onDone }: { run: Run; isDeleted: boolean; onClose: () => void; onDone: () => void }) {
+    const isPicked = chosenIds().includes(run.id)
+    return (
+        <Dialog title={run.name} onClose={onClose}>
+            <div class="dialog-text acts-list">
+                <a class="button" href={href(['runs', run.id])}>
+                    Open
+                </a>
+                <button
+                    type="button"
+                    class="button"
+                    onClick={() => {
+                        onClose()
+                        toggle(run.id)
+                    }}
+                >
+                    {isPicked ? 'Do not choose it' : 'Choose it, to compare'}
+                </button>
+                <RunActs
+                    runs={[run]}
+                    isDeleted={isDeleted}
+                    onDone={() => {
+                        onClose()
+                        onDone()
+                    }}
+                />
+            </div>
+        </Dialog>
+    )
+}
+
 function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: Pick<RunSummary, 'metrics' | 'params' | 'tags'> }) {
     const all = [...ATTRIBUTES, ...keys.metrics.map((key) => `metrics.${key}`), ...keys.params.map((key) => `params.${key}`), ...keys.tags.map((key) => `tags.${key}`)]
     const usual = ['status', ...[...keys.metrics].sort((a, b) => interest(b) - interest(a)).slice(0, FIRST.metrics).map((key) => `metrics.${key}`), ...all.filter((id) => id.startsWith('params.')).slice(0, FIRST.params), 'took', 'user', 'started']
@@ -162,34 +167,32 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
     const isDeleted = param('life') === 'deleted'
     const filter = useLate(param('q').trim(), TYPING_MS)
     const [round, setRound] = useState(0)
+    const [acting, setActing] = useState<Run | null>(null)
+    const [isRegistering, setRegistering] = useState(false)
     const wanted: Wanted = { experiment: experiment?.id, project: project.value, filter, sort: param('sort'), columns: ids, isDeleted }
-    const key = JSON.stringify([wanted, round])
-    const pages = useMemo(() => new RunPages(wanted), [key])
-    useEffect(() => pages.start(), [pages])
-    const shown = useRef(pages)
-    const error = pages.error.value
-    if (pages.found.value) {
-        shown.current = pages // until the first rows are there, the old ones stay
-    }
-    const found = shown.current.found.value
+    const by = canGroup(param('group')) ? param('group') : ''
+    const bars = withBars(ids)
+    const metric = bars && splitColumn(bars)[1]
+    const { found, error, need } = useList(wanted, by, metric, round)
     const rows = found?.rows ?? []
     const picked = chosenIds()
-    const chosen = rows.filter((run): run is Run => run !== undefined && picked.includes(run.id))
+    const isRun = (run: Run | Heading | undefined): run is Run => run !== undefined && !(run instanceof Heading)
+    const chosen = rows.filter((run): run is Run => isRun(run) && picked.includes(run.id))
     const last = useRef<string>('')
     const latest = useRef(rows)
     latest.current = rows
     const onCheck = (run: Run) => (event: MouseEvent) => {
-        const rows = latest.current
-        const from = rows.findIndex((one) => one?.id === last.current)
-        const to = rows.findIndex((one) => one?.id === run.id)
+        const rows = latest.current.filter(isRun)
+        const from = rows.findIndex((one) => one.id === last.current)
+        const to = rows.findIndex((one) => one.id === run.id)
         const isOn = !chosenIds().includes(run.id)
         const range = event.shiftKey && from >= 0 ? rows.slice(Math.min(from, to), Math.max(from, to) + 1) : [run]
         last.current = run.id
-        choose(range.flatMap((one) => (one ? [one.id] : [])), isOn)
+        choose(range.map((one) => one.id), isOn)
     }
-    const bars = withBars(ids)
     const barred: [string, [number, number]] | undefined = bars === undefined ? undefined : [bars, boundsOf(rows, splitColumn(bars)[1])]
-    const numbers = ids.filter((id) => isNumeric(rows[0], id))
+    const first = rows.find(isRun)
+    const numbers = ids.filter((id) => isNumeric(first, id))
     // The same columns as long as they look the same: rows that are there are then not drawn anew when others come.
     const look = JSON.stringify([ids, barred, numbers, picked, project.value, experiment?.id])
     const makeColumns = () => columnsOf(ids, barred, numbers, [
@@ -211,6 +214,17 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                 </a>
             ),
         },
+        {
+            id: 'acts',
+            name: '',
+            width: '40px',
+            phone: 'acts',
+            render: (run) => (
+                <button type="button" class="icon-button" aria-label={`What can be done with ${run.name}`} onClick={() => setActing(run)}>
+                    <b aria-hidden="true">⋯</b>
+                </button>
+            ),
+        },
         ...(project.value === undefined && !experiment ? [OF_ATTRIBUTES['project']!] : []),
     ])
     const columns = useMemo(makeColumns, [look])
@@ -219,6 +233,11 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
         setRound(round + 1)
         experiments.refresh()
     }
+    const registerBest = (
+        <Act right="register models" project={experiment?.project ?? project.value} isSmall onClick={() => setRegistering(true)}>
+            <Icon name="models" /> Register best
+        </Act>
+    )
     const total = experiment?.n_runs
     const matching = found?.matching ?? (found?.isWhole ? rows.length : undefined)
     return (
@@ -235,6 +254,18 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                         { name: 'Deleted', address: hrefWith({ life: 'deleted', pick: '' }), isCurrent: isDeleted },
                     ]}
                 />
+                <label class="group-by">
+                    <span class="muted">Group by</span>
+                    <select class="input" name="group" value={by} onChange={(event) => setQuery({ group: event.currentTarget.value, open: '' })}>
+                        <option value="">none</option>
+                        {all.filter(canGroup).map((id) => (
+                            <option key={id} value={id}>
+                                {splitColumn(id)[1]}
+                                {id.startsWith('tags.') ? ' (tag)' : ''}
+                            </option>
+                        ))}
+                    </select>
+                </label>
                 <ColumnChoice all={all} chosen={ids} />
             </Grammar>
             {error && error.httpStatus !== 400 && (
@@ -256,6 +287,7 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                                 <a class="button small" href={compareAddress(experiment?.name, picked)}>
                                     Compare
                                 </a>
+                                {!isDeleted && registerBest}
                                 {chosen.length > 0 && <RunActs runs={chosen} isDeleted={isDeleted} onDone={again} />}
                                 <button type="button" class="button small" onClick={() => setQuery({ pick: '' })}>
                                     None
@@ -265,7 +297,8 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                         ) : (
                             <>
                                 <h2>Runs</h2>
-                                <span class="window">{param('sort') ? '' : 'newest first'}</span>
+                                <span class="window">{by ? `by ${splitColumn(by)[1]}` : param('sort') ? '' : 'newest first'}</span>
+                                {!isDeleted && rows.length > 0 && registerBest}
                             </>
                         )}
                         <span class="aside small muted">
@@ -274,7 +307,7 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                                     {found.nNew} new: show
                                 </button>
                             )}
-                            <span class="desk">x choose · j k move · Enter open · c compare</span>
+                            <span class="desk">x choose · j k move · Enter open · . acts · c compare</span>
                         </span>
                     </header>
                     {rows.length === 0 ? (
@@ -297,18 +330,21 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                             classOf={(run) => (picked.includes(run.id) ? 'sel' : '')}
                             isDense
                             isInOrder
-                            minPx={widthOf(columns)}
-                            onRange={(first, end) => shown.current.need(first, end)}
+                            widths="runs"
+                            heading={headingOf(by, metric)}
+                            onRange={need}
                             onKey={(pressed, run) => {
                                 if (pressed === 'x') {
                                     toggle(run.id)
+                                } else if (pressed === '.') {
+                                    setActing(run)
                                 }
-                                return pressed === 'x'
+                                return pressed === 'x' || pressed === '.'
                             }}
                         />
                     )}
                     <footer class="panel-foot">
-                        <span>{`${short(rows.length)}${found.isWhole ? '' : ' so far · scroll loads more'}`}</span>
+                        <span>{by ? (found.isWhole ? '' : 'scroll loads more groups') : `${short(rows.length)}${found.isWhole ? '' : ' so far · scroll loads more'}`}</span>
                         <span class="push">
                             <button type="button" class="button small" onClick={() => void writeFile(wanted, experiment?.name ?? 'runs').catch((failure: Error) => toast(failure.message, 'bad'))}>
                                 Download CSV
@@ -317,6 +353,8 @@ function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: 
                     </footer>
                 </section>
             )}
+            {acting && <RowActs run={acting} isDeleted={isDeleted} onClose={() => setActing(null)} onDone={again} />}
+            {isRegistering && <RegisterBest wanted={wanted} ids={picked} metrics={keys.metrics} name={experiment?.name ?? ''} onClose={() => setRegistering(false)} />}
         </>
     )
 }
@@ -453,7 +491,7 @@ export const experimentsScreen: Screen = {
     title: 'Experiments',
     icon: 'runs',
     address: 'experiments/:experiment?',
-    query: ['q', 'cols', 'sort', 'life', 'pick'],
+    query: ['q', 'cols', 'sort', 'life', 'pick', 'group', 'open'],
     group: { science: 'Build', operations: 'Build' },
     load: [experiments, projectList],
     letter: 'e',
@@ -461,3 +499,11 @@ export const experimentsScreen: Screen = {
     actions: (args) => (chosenIds().length > 0 ? [{ name: `Compare ${chosenIds().length} runs`, run: () => compare(args) }] : []),
     render: Experiments,
 }
+
+/** Runs have one list, that of all experiments: an address of before leads there. */
+function ToExperiments() {
+    useEffect(() => go(href('experiments'), true), [])
+    return <Loading rows={8} />
+}
+
+export const runsScreen: Screen = { id: 'runs', title: 'Runs', icon: 'runs', address: 'runs', query: [], under: 'experiments', load: [], render: ToExperiments }

@@ -260,7 +260,7 @@ function Cluster() {
 function Runs() {
     const mine = (runs.data.value ?? []).filter(inProject)
     return (
-        <Panel title="Runs" window="newest first" aside={<a href={href('runs')}>All {mine.length}</a>}>
+        <Panel title="Runs" window="newest first" aside={<a href={href('experiments')}>All {mine.length}</a>}>
             <Loaded resource={runs}>
                 {() =>
                     mine.length === 0 ? (

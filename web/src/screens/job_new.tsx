@@ -1,12 +1,13 @@
 /** Submit a job: kinds and options as the server knows them; beside them what there is now, and the same as YAML, CLI and REST. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Job, Kind, Secret } from '../api'
+import type { Job, Kind, Run, Secret } from '../api'
 import { Choices, Loaded, Loading, Owner, PageHead, Panel } from '../components/basics'
 import { Code } from '../components/code'
 import { Icon } from '../components/icon'
 import { Act } from '../components/locked'
 import { OptionField } from '../components/option_field'
 import { QuotaBar } from '../components/quota_bar'
+import { Parameters } from '../components/run_tables'
 import { toast } from '../components/toast'
 import { sentence, words } from '../format'
 import type { Args, Screen } from '../screen'
@@ -17,6 +18,7 @@ import { project, projectList, projects } from '../state/project'
 import { amountOf, capacityOf, models, plainAmount, queues, shareOf } from '../state/queues'
 import { Resource, useResource } from '../state/resource'
 import { go, href, hrefWith, param } from '../state/route'
+import { jobAgain, type JobBefore } from '../state/run_again'
 import { datasets, jobs, nodes } from '../state/store'
 
 const kinds = new Resource<Kind[]>(() => getAll<Kind>('/kinds', { noun: 'job-kind' }))
@@ -99,7 +101,7 @@ function Fields(props: { options: readonly Option[]; texts: Texts; errors: Texts
     )
 }
 
-function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
+function Submit({ all, from, again }: { all: Kind[]; from: JobBefore | undefined; again: Run | undefined }) {
     const usable = all.filter((kind) => !kind.is_planned)
     const kind = usable.find((one) => one.name === (param('kind') || from?.kind || USUAL)) ?? usable[0]
     const options = optionsOf(kind)
@@ -158,7 +160,7 @@ function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
             <PageHead
                 title="Submit a job"
                 crumbs={[['Jobs', href('jobs')]]}
-                sub={from ? `Copied from ${from.name} · values of secrets are not copied: write them anew` : 'Every field has its line in the document beside it'}
+                sub={from ? `${again ? `Runs ${again.name} again` : `Copied from ${from.name}`} · values of secrets are not copied: write them anew` : 'Every field has its line in the document beside it'}
             >
                 <a class="button" href={href('jobs')}>
                     Cancel
@@ -226,6 +228,15 @@ function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
                 </div>
                 <div class="stack">
                     <Now job={job} />
+                    {again && (
+                        <>
+                            <p class="quiet">
+                                {again.job ? 'The fields are those of the job that ran it, with its code.' : `Weir did not start ${again.name}: the fields have the code and the program that it names; say the rest.`} What the program logged as its
+                                parameters stands below; it sets those that are in its command or its variables.
+                            </p>
+                            <Parameters run={again} />
+                        </>
+                    )}
                     <Panel
                         title="Document"
                         aside={<Choices label="Document as" items={(Object.keys(WORDS) as (keyof typeof WORDS)[]).map((one) => ({ name: WORD_NAMES[one], address: hrefWith({ as: one === 'yaml' ? '' : one }), isCurrent: one === as }))} />}
@@ -239,16 +250,21 @@ function Submit({ all, from }: { all: Kind[]; from: Job | undefined }) {
 }
 
 function JobNew() {
-    const from = param('from')
+    const [from, run] = [param('from'), param('run')]
     const source = useResource(`job:${from}`, async () => (from === '' ? undefined : await get<Job>(`/jobs/${segment(from)}`)))
+    const again = useResource(`again:${run}`, async () => (run === '' ? undefined : await get<Run>(`/runs/${segment(run)}`)))
     useEffect(() => {
         kinds.need()
         datasets.need()
     }, [])
-    const isReady = from === '' || source.data.value !== undefined || source.error.value !== null
+    const isReady = [
+        [from, source],
+        [run, again],
+    ].every(([id, one]) => id === '' || (one as typeof source).data.value !== undefined || (one as typeof source).error.value !== null)
+    const found = again.data.value
     return (
         <Loaded resource={kinds} rows={6}>
-            {(all) => (isReady ? <Submit key={from} all={all} from={source.data.value} /> : <Loading rows={6} />)}
+            {(all) => (isReady ? <Submit key={`${from} ${run}`} all={all} from={found ? jobAgain(found, source.data.value) : source.data.value} again={found} /> : <Loading rows={6} />)}
         </Loaded>
     )
 }
@@ -258,7 +274,7 @@ export const jobNewScreen: Screen = {
     title: 'Submit a job',
     icon: 'jobs',
     address: 'jobs/new',
-    query: ['kind', 'from', 'as'],
+    query: ['kind', 'from', 'as', 'run'],
     under: 'jobs',
     load: [queues, devices, nodes, projectList],
     render: JobNew as (props: { args: Args }) => ReturnType<typeof JobNew>,

@@ -1,5 +1,4 @@
 /** Models: every version, where it came from, where it serves, and what can be done with it. */
-import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
@@ -11,13 +10,14 @@ import { Act } from '../components/locked'
 import { Aliases, AliasForm, aliasesOf, removeQuestion } from '../components/model_aliases'
 import { PushForm } from '../components/model_push'
 import { SignaturePanel } from '../components/model_signature'
+import { Step } from '../components/lineage'
 import { DatasetLink } from '../components/noun'
+import { placesOf } from '../components/run_lineage'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, plainValue, shortId, words } from '../format'
 import type { Action, Args, Screen } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
-import { verdictOf } from '../state/deployments'
 import { apiUrl, getAll, segment } from '../state/http'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
@@ -54,13 +54,13 @@ function actionsOf(version: ModelVersion): (Action & { short: string; tone: 'pri
 }
 
 /** Links of IONs, and deployments, that answer with it. */
-function placesOf(version: ModelVersion): string[] {
+function placeNames(version: ModelVersion): string[] {
     const links = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
     return [...links.map((one) => `${one.ion} / ${one.pipeline}`), ...(version.deployments ?? []).map((name) => `deployment / ${name}`)]
 }
 
 function stateOf(version: ModelVersion): string {
-    return placesOf(version).length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? 'registered')
+    return placeNames(version).length > 0 ? 'serving' : (candidatesOf(version)[0]?.state ?? 'registered')
 }
 
 /** The measure that stands in the table: the one of validation if there is one, else the first number. */
@@ -108,7 +108,7 @@ function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>
             sort: (one) => -one.version,
             render: (one) => (
                 <a href={href(['models', one.model, `v${one.version}`])} aria-label={`Version ${one.version}`}>
-                    <Version number={one.version} is={candidatesOf(one).some(isPending) ? 'candidate' : placesOf(one).length > 0 && isHeard ? 'live' : undefined} />
+                    <Version number={one.version} is={candidatesOf(one).some(isPending) ? 'candidate' : placeNames(one).length > 0 && isHeard ? 'live' : undefined} />
                 </a>
             ),
         },
@@ -117,7 +117,7 @@ function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>
             name: 'Where it is',
             phone: 'state',
             render: (one) => {
-                const places = placesOf(one)
+                const places = placeNames(one)
                 const state = stateOf(one)
                 return places.length > 0 ? (
                     <State tone={isHeard ? 'good' : 'plain'} isKnown={isHeard}>
@@ -157,57 +157,32 @@ function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>
     ]
 }
 
-function Step(props: { icon: 'data' | 'runs' | 'models' | 'camera' | 'sink'; note: ComponentChildren; isHere?: boolean; children: ComponentChildren }) {
-    return (
-        <li class={props.isHere ? 'here' : ''}>
-            <Icon name={props.icon} />
-            <span>
-                <b>{props.children}</b>
-                <small class="muted">{props.note}</small>
-            </span>
-        </li>
-    )
-}
-
 /** Dataset → run with code and parameters, or the file → this version → where it serves. */
 function Lineage({ version }: { version: ModelVersion }) {
     const run = runs.data.value?.find((one) => one.id === version.run)
-    const places = servings(ions.data.value ?? [], version.model).filter((one) => one.version === version.version)
-    const served = (version.deployments ?? []).map((name) => ({ name, found: deployments.data.value?.find((one) => one.name === name) }))
+    const { links, deployments } = placesOf(version)
     return (
         <ol class="lineage" aria-label="Lineage">
-            {version.dataset && (
-                <Step icon="data" note="dataset version">
-                    <DatasetLink name={version.dataset} version={version.dataset_version} />
-                </Step>
-            )}
-            {version.run ? (
-                <Step icon="runs" note={`run, code ${version.code_version ? version.code_version.slice(0, 12) : NONE}`}>
-                    <a href={href(['runs', version.run])}>{run?.name ?? shortId(version.run)}</a>
-                </Step>
-            ) : (
-                <Step icon="data" note={`registered by ${version.created_by ?? 'nobody known'}`}>
-                    a file, sha {version.blob.slice(0, 8)}
-                </Step>
-            )}
-            <Step icon="models" note={`${version.model} · ${bytes(version.bytes)}`} isHere>
-                v{version.version}
-            </Step>
-            {places.map((place) => (
-                <Step key={`${place.ion}/${place.pipeline}`} icon="camera" note="link, serving">
-                    <a href={href(['ions', place.ion, 'graph'])}>
-                        {place.ion} / {place.pipeline}
-                    </a>
-                </Step>
+            <Step icon="data" stops={version.dataset ? [{ key: 'data', name: <DatasetLink name={version.dataset} version={version.dataset_version} />, note: 'dataset version' }] : []} />
+            <Step
+                icon={version.run ? 'runs' : 'data'}
+                stops={[
+                    version.run
+                        ? {
+                              key: 'run',
+                              name: <a href={href(['runs', version.run], { tab: 'lineage' })}>{run?.name ?? shortId(version.run)}</a>,
+                              note: `run, code ${version.code_version ? version.code_version.slice(0, 12) : NONE}`,
+                          }
+                        : { key: 'file', name: `a file, sha ${version.blob.slice(0, 8)}`, note: `registered by ${version.created_by ?? 'nobody known'}` },
+                ]}
+            />
+            <Step icon="models" isHere stops={[{ key: 'here', name: `v${version.version}`, note: `${version.model} · ${bytes(version.bytes)}` }]} />
+            {links.map((stop) => (
+                <Step key={stop.key} icon="camera" stops={[stop]} />
             ))}
-            {served.map(({ name, found }) => {
-                const its = found?.versions.find((one) => one.version === version.version)
-                return (
-                    <Step key={name} icon="sink" note={found ? `deployment ${verdictOf(found).word}${its?.is_mirror ? ', mirror' : its ? `, ${its.live_percent} %` : ''}` : 'deployment'}>
-                        <a href={href(['deployments', name])}>{name}</a>
-                    </Step>
-                )
-            })}
+            {deployments.map((stop) => (
+                <Step key={stop.key} icon="sink" stops={[stop]} />
+            ))}
         </ol>
     )
 }

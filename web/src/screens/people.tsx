@@ -1,4 +1,4 @@
-/** People and projects: who is there, who may do what in which project, groups and tokens. */
+/** People and projects: who is there, who may do what in which project, groups, tokens and secrets. */
 import { useState } from 'preact/hooks'
 import type { Project, ProjectMember, User } from '../api'
 import { Count, Empty, Loaded, Owner, PageHead, Panel, Tabs, When } from '../components/basics'
@@ -21,6 +21,7 @@ import { href, hrefWith, param } from '../state/route'
 import { lastSeen, loadTeam, rolesIn, type Team } from '../state/team'
 import { Matrix, Sessions, Tokens } from './people_access'
 import { Person } from './people_person'
+import { AllSecrets } from './people_secrets'
 
 const FIRST = 'member'
 
@@ -264,7 +265,7 @@ function GroupPanel({ group, team, again }: { group: TeamGroup; team: Team; agai
 
 /* ---- the screen --------------------------------------------------------------------------------------------------- */
 
-const TABS = { people: 'People', groups: 'Groups', roles: 'Roles', tokens: 'Tokens and sessions' }
+const TABS = { people: 'People', groups: 'Groups', roles: 'Roles', tokens: 'Tokens and sessions', secrets: 'Secrets' }
 type Tab = keyof typeof TABS
 
 function Shown({ tab, team, again }: { tab: Tab; team: Team; again: () => void }) {
@@ -286,6 +287,8 @@ function Shown({ tab, team, again }: { tab: Tab; team: Team; again: () => void }
                     ))}
                 </div>
             )
+        case 'secrets':
+            return <AllSecrets />
         case 'roles':
             return <Matrix />
         case 'tokens':
@@ -330,7 +333,7 @@ function PeopleScreen() {
     const people = found?.users.filter((one) => one.kind !== 'service' && one.role !== 'agent').length ?? 0
     const services = found?.users.filter((one) => one.kind === 'service' && one.role !== 'agent').length ?? 0
     const close = () => setOpen('')
-    const counts: Record<Tab, number | undefined> = { people: found?.users.filter((one) => one.role !== 'agent').length, groups: found?.groups.length, roles: roles.data.value?.length, tokens: found?.tokens.length }
+    const counts: Record<Tab, number | undefined> = { people: found?.users.filter((one) => one.role !== 'agent').length, groups: found?.groups.length, roles: roles.data.value?.length, tokens: found?.tokens.length, secrets: undefined }
     return (
         <>
             <PageHead

@@ -7,6 +7,7 @@ import { DatasetLink, Id } from '../components/noun'
 import { RunActs } from '../components/run_acts'
 import { Artifacts } from '../components/run_artifacts'
 import { curveKeys, Curves, isSystem } from '../components/run_curves'
+import { RunLineageTab } from '../components/run_lineage'
 import { CodeAndPlace, Parameters, SystemNow, Tags } from '../components/run_tables'
 import { toneOf } from '../components/state'
 import { dayTime, duration, fixed, millis, NONE, percent, plainValue, short, span } from '../format'
@@ -17,7 +18,7 @@ import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
 import { Tasks } from './jobs'
-import { RunState } from './runs'
+import { RunState } from '../components/run_state'
 
 const DEVICES_EVERY_MS = 5_000
 const LEFT_FROM = 0.02 // of the way: before that, how long it will take is a guess
@@ -133,7 +134,8 @@ const TABS: { id: string; name: string; render: (props: { run: Run; job: Job | u
     { id: '', name: 'Overview', render: Overview },
     { id: 'metrics', name: 'Metrics', render: ({ run }) => <Curves run={run} keys={curveKeys(run)} hasSearch /> },
     { id: 'system', name: 'System', render: System },
-    { id: 'artifacts', name: 'Artifacts', render: ({ run }) => <Artifacts run={run.id} isOver={toneOf(run.status) !== 'busy'} /> },
+    { id: 'artifacts', name: 'Artifacts', render: ({ run }) => <Artifacts run={run.id} project={run.project} isOver={toneOf(run.status) !== 'busy'} /> },
+    { id: 'lineage', name: 'Lineage', render: RunLineageTab },
     { id: 'code', name: 'Code', render: CodeAndPlace },
     {
         id: 'log',

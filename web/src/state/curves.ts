@@ -4,8 +4,8 @@ import { getAll, segment } from './http'
 
 const POINTS = 1000
 
-export function curveOf(run: string, key: string): Promise<Metric[]> {
-    return getAll<Metric>(`/runs/${segment(run)}/metrics`, { key, max_points: POINTS, limit: POINTS })
+export function curveOf(run: string, key: string, points = POINTS): Promise<Metric[]> {
+    return getAll<Metric>(`/runs/${segment(run)}/metrics`, { key, max_points: points, limit: points })
 }
 
 /** Which end of a metric is the good one, as far as its name says; 0: nobody knows. */

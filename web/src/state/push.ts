@@ -18,9 +18,11 @@ export interface Push {
 export type Step = { doing: 'reads the file' | 'uploads' | 'looks at the file'; part: number }
 
 /** fetch() does not tell how much has gone. */
-function upload(path: string, file: Blob, onProgress: (part: number) => void): Promise<void> {
+export function sendBytes(path: string, file: Blob, onProgress: (part: number) => void, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
         const request = new XMLHttpRequest()
+        signal?.addEventListener('abort', () => request.abort())
+        request.onabort = () => reject(new DOMException('It was cancelled.', 'AbortError'))
         request.open('PUT', path)
         for (const [name, value] of Object.entries(csrf())) {
             request.setRequestHeader(name, value)
@@ -58,7 +60,7 @@ export function newId(): string {
 
 export async function push(id: string, one: Push, onStep: (step: Step) => void): Promise<ModelVersion> {
     const blob = await sha256Of(one.file, (part) => onStep({ doing: 'reads the file', part }))
-    await upload(apiUrl(`/blobs/${blob}?as=model`), one.file, (part) => onStep({ doing: 'uploads', part }))
+    await sendBytes(apiUrl(`/blobs/${blob}?as=model`), one.file, (part) => onStep({ doing: 'uploads', part }))
     onStep({ doing: 'looks at the file', part: 1 })
     const { labels, preprocess, alias, project } = one
     const version = await call<ModelVersion>('POST', `/models/${segment(one.model)}/versions`, { id, blob, labels, preprocess, alias, project }, LOOK_MS)

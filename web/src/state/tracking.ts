@@ -8,6 +8,7 @@ import type { Opt } from '../types'
 import { get, getAll, ApiError } from './http'
 import { Resource } from './resource'
 import { inProject } from './project'
+import type { Rows } from './rows'
 import { runFeed } from './store'
 
 export const PAGE = 200
@@ -60,12 +61,17 @@ export function paramsOf(wanted: Wanted): Record<string, Opt<string | number>> {
 }
 
 export interface Found {
-    rows: readonly (Run | undefined)[]
+    rows: Rows<Run>
     isWhole: boolean // there are no more
     matching: number | undefined
     tookMs: number
     /** Runs that began since. */
     nNew: number
+}
+
+/** As Found, without headings. */
+interface FoundRuns extends Found {
+    rows: readonly (Run | undefined)[]
 }
 
 /** Part of the list: where it begins, how many rows it has, and what the server calls its begin. */
@@ -79,7 +85,7 @@ interface Page {
 type News = Partial<Run> & { id: string }
 
 export class RunPages {
-    readonly found = signal<Found | null>(null)
+    readonly found = signal<FoundRuns | null>(null)
     readonly error = signal<ApiError | null>(null)
     private pages: Page[] = [{ start: 0, n: 0, cursor: undefined, isHere: false }] // the last of them may not have been fetched
     private view: [number, number] = [0, 0]
@@ -94,19 +100,21 @@ export class RunPages {
         void this.work()
     }
 
-    /** Live changes come until the returned function is called. */
-    start(): () => void {
+    /** Live changes come until the returned function is called. @param isCounted How many match is asked for, too. */
+    start(isCounted = true): () => void {
         const take = (news: News, points: readonly Metric[]) => this.change(news, points)
         runFeed.add(take)
         void this.work()
-        void this.count()
+        if (isCounted) {
+            void this.count()
+        }
         return () => {
             this.isOver = true
             runFeed.delete(take)
         }
     }
 
-    private set(change: Partial<Found>): void {
+    private set(change: Partial<FoundRuns>): void {
         this.found.value = { rows: [], isWhole: false, matching: undefined, tookMs: 0, nNew: 0, ...this.found.peek(), ...change }
     }
 

@@ -1,0 +1,239 @@
+/** weir model set, experiment set, runs set: descriptions, tags and stages. */
+#include "cli/find.h"
+#include "cli/model_name.h"
+
+#include <string.h>
+
+struct label_options {
+    struct cli_common common;
+    char *description, *tags, *untags, *stage, *project, *name;
+    bool archives;
+};
+
+#define DESCRIPTION_OPTION                                                                         \
+    WEIR_OPT(label_options, description, "description", 'd', TEXT, NULL, 0, 0, "TEXT",             \
+             "What it is; an empty one takes it away")
+#define TAG_OPTIONS                                                                                \
+    WEIR_OPT(label_options, tags, "tag", 't', LIST, NULL, 0, 0, "NAME=VALUE",                      \
+             "Set a tag; may be given again"),                                                     \
+        WEIR_OPT(label_options, untags, "untag", 0, LIST, NULL, 0, 0, "NAME",                      \
+                 "Take a tag away; may be given again")
+#define NAME_OPTION                                                                                \
+    WEIR_OPT(label_options, name, "name", 0, TEXT, NULL, 0, 0, "NAME", "Another name")
+
+static const struct weir_option model_options[] = {
+    CLI_COMMON_OPTIONS(label_options),
+    DESCRIPTION_OPTION,
+    TAG_OPTIONS,
+    WEIR_OPT(label_options, stage, "stage", 0, TEXT, NULL, 0, 0, "STAGE",
+             "Of a version: None, Staging, Production or Archived; changes nothing that runs"),
+    WEIR_OPT(label_options, archives, "archive-others", 0, BOOL, NULL, 0, 0, NULL,
+             "The others of that stage become Archived"),
+};
+
+static const struct weir_option experiment_options[] = {
+    CLI_COMMON_OPTIONS(label_options),
+    DESCRIPTION_OPTION,
+    TAG_OPTIONS,
+    NAME_OPTION,
+    WEIR_OPT(label_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "Where the experiment of that name is, if several projects have one"),
+};
+
+static const struct weir_option run_options[] = {
+    CLI_COMMON_OPTIONS(label_options),
+    DESCRIPTION_OPTION,
+    TAG_OPTIONS,
+    NAME_OPTION,
+};
+
+/* ---- what is sent ----------------------------------------------------------------------------- */
+
+/* Each line of a list. */
+static char *next_line(struct cli_call *call, const char **lines)
+{
+    size_t len = strcspn(*lines, "\n");
+    char *line = weir_arena_memdup(call->arena, *lines, len);
+    *lines += len + ((*lines)[len] == '\n');
+    return line;
+}
+
+static weir_status add_tags(struct cli_call *call, json_t *tags, struct weir_error *err)
+{
+    const struct label_options *options = call->options;
+    const char *lines = options->tags != NULL ? options->tags : "";
+    while (*lines != '\0') {
+        char *line = next_line(call, &lines), *equals = strchr(line, '=');
+        if (equals == NULL || equals == line) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: expected NAME=VALUE", line);
+        }
+        *equals = '\0';
+        json_t *value = json_string(equals + 1);
+        if (value == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "--tag %.80s: the value is no UTF-8 text",
+                                  line);
+        }
+        json_object_set_new(tags, line, value);
+    }
+    lines = options->untags != NULL ? options->untags : "";
+    while (*lines != '\0') {
+        json_object_set_new(tags, next_line(call, &lines), json_null());
+    }
+    return WEIR_OK;
+}
+
+static weir_status set_text(json_t *change, const char *member, const char *text,
+                            struct weir_error *err)
+{
+    return text == NULL || json_object_set_new(change, member, json_string(text)) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "--%s: it is no UTF-8 text", member);
+}
+
+/* The change that the options say, never an empty one. */
+static weir_status read_change(struct cli_call *call, json_t *change, struct weir_error *err)
+{
+    const struct label_options *options = call->options;
+    json_t *tags = json_object();
+    json_object_set_new(change, "tags", tags);
+    WEIR_TRY(add_tags(call, tags, err));
+    if (json_object_size(tags) == 0) {
+        (void)json_object_del(change, "tags");
+    }
+    if (options->description != NULL && options->description[0] == '\0') {
+        json_object_set_new(change, "description", json_null());
+    } else {
+        WEIR_TRY(set_text(change, "description", options->description, err));
+    }
+    WEIR_TRY(set_text(change, "name", options->name, err));
+    WEIR_TRY(set_text(change, "stage", options->stage, err));
+    if (options->archives) {
+        json_object_set_new(change, "archive_others", json_true());
+    }
+    return json_object_size(change) > 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "nothing is said to change: give --description, --tag or --untag; "
+                                "`weir %s --help` lists the others",
+                                call->command->name);
+}
+
+static weir_status send_change(struct cli_call *call, const char *path, const char *what,
+                               struct weir_error *err)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *change = json_object();
+    json_t *answer;
+    WEIR_TRY(read_change(call, change, err));
+    WEIR_TRY(cli_rest(call, "PATCH", path, change, &answer, err));
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s: changed\n", what);
+    }
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+/* ---- of what ---------------------------------------------------------------------------------- */
+
+static weir_status run_model_set(struct cli_call *call, struct weir_error *err)
+{
+    const struct label_options *options = call->options;
+    char *name, *word;
+    int64_t version;
+    WEIR_TRY(cli_model_split(call, call->words[0], &name, &word, err));
+    if (word == NULL && (options->stage != NULL || options->archives)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a stage is of a version: name it, as %.60s@v3", name);
+    }
+    if (word == NULL) {
+        return send_change(call, cli_path1(call, "/api/v1/models/{}", name), name, err);
+    }
+    WEIR_TRY(cli_model_version(call, name, word, &version, err));
+    char *number = weir_arena_printf(call->arena, "%lld", (long long)version);
+    return send_change(call, cli_path2(call, "/api/v1/models/{}/versions/{}", name, number),
+                       weir_arena_printf(call->arena, "%s version %s", name, number), err);
+}
+
+/* By number, or by a name that only one project has. */
+static weir_status find_experiment(struct cli_call *call, const char *word, char **out_id,
+                                   struct weir_error *err)
+{
+    const struct label_options *options = call->options;
+    if (*word != '\0' && word[strspn(word, "0123456789")] == '\0') {
+        *out_id = weir_arena_strdup(call->arena, word);
+        return WEIR_OK;
+    }
+    char *quoted = weir_arena_alloc(call->arena, 2 * strlen(word) + 1), *to = quoted;
+    for (const char *from = word; *from != '\0'; from++) {
+        *to++ = *from;
+        if (*from == '\'') { /* the grammar's way to have one inside of a text */
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    char *filter = weir_arena_printf(call->arena, "name = '%s'", quoted);
+    char *path =
+        options->project != NULL
+            ? cli_path2(call, "/api/v1/experiments?filter={}&project={}", filter, options->project)
+            : cli_path1(call, "/api/v1/experiments?filter={}", filter);
+    json_t *answer;
+    WEIR_TRY(cli_rest(call, "GET", path, NULL, &answer, err));
+    json_t *items = json_object_get(answer, "items");
+    size_t n = json_array_size(items);
+    *out_id = n == 1 ? cli_text(call, json_array_get(items, 0), "id") : NULL;
+    json_decref(answer);
+    return n == 1  ? WEIR_OK
+           : n > 1 ? weir_error_set(err, WEIR_ERR_INVALID,
+                                    "several projects have an experiment \"%.80s\": name one with "
+                                    "--project, or give its number",
+                                    word)
+                   : weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                                    "there is no experiment \"%.80s\"; `weir get experiments` "
+                                    "lists them",
+                                    word);
+}
+
+static weir_status run_experiment_set(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    WEIR_TRY(find_experiment(call, call->words[0], &id, err));
+    return send_change(call, cli_path1(call, "/api/v1/experiments/{}", id), call->words[0], err);
+}
+
+static weir_status run_run_set(struct cli_call *call, struct weir_error *err)
+{
+    char *id;
+    WEIR_TRY(cli_find(call, &find_run, call->words[0], &id, err));
+    return send_change(call, cli_path1(call, "/api/v1/runs/{}", id), call->words[0], err);
+}
+
+const struct cli_command cli_model_set = {
+    .name = "model set",
+    .usage = "NAME[@v3|@ALIAS] [--description TEXT] [--tag NAME=VALUE] [--stage STAGE]",
+    .summary = "Describe or tag a model or a version of it, or set a version's stage",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(label_options, model_options),
+    .run = run_model_set,
+};
+
+const struct cli_command cli_experiment_set = {
+    .name = "experiment set",
+    .usage = "NAME|NUMBER [--name NAME] [--description TEXT] [--tag NAME=VALUE]",
+    .summary = "Rename, describe or tag an experiment",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(label_options, experiment_options),
+    .run = run_experiment_set,
+};
+
+const struct cli_command cli_run_set = {
+    .name = "runs set",
+    .usage = "RUN [--name NAME] [--description TEXT] [--tag NAME=VALUE]",
+    .summary = "Rename, describe or tag a run",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(label_options, run_options),
+    .run = run_run_set,
+};
