@@ -178,6 +178,8 @@ static const struct row {
     {.method = "GET", .pattern = API "/sweeps/{id}", .least = VIEWER},
     {.method = "GET", .pattern = API "/sweeps/{id}/trials", .least = VIEWER},
     {.method = "POST", .pattern = API "/sweeps/{id}/stop", .least = OPERATOR},
+    {.method = "POST", .pattern = API "/sweeps/{id}/pause", .least = ENGINEER},
+    {.method = "POST", .pattern = API "/sweeps/{id}/resume", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/sweeps/{id}", .least = ENGINEER},
     {.method = "GET", .pattern = API "/queues", .least = VIEWER},
     {.method = "GET", .pattern = API "/queues/{name}", .least = VIEWER},
