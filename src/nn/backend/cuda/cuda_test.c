@@ -8,6 +8,7 @@
 #include "cuda_test.h"
 #include "cuda_fixture.h"
 #include "nn/net_file.h"
+#include "nn/zoo.h"
 
 #include <unistd.h>
 
@@ -520,6 +521,83 @@ START_TEST(a_batch_is_kept_until_a_new_one_comes)
 
 END_TEST
 
+/* ---- published nets ------------------------------------------------------------------------- */
+
+/* ‖a - b‖ / ‖a‖ */
+static double apart(const float *a, const float *b, size_t n)
+{
+    double square = 0, difference = 0;
+    for (size_t i = 0; i < n; i++) {
+        square += (double)a[i] * a[i];
+        difference += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+    }
+    return sqrt(difference / fmax(square, 1e-30));
+}
+
+/* How many parameters' gradients are further apart; they are named. */
+static int count_far(const struct net_pair *pair, double tolerance, const char *what)
+{
+    size_t n_params;
+    const struct weir_param *params = weir_net_params(pair->nets[0], &n_params);
+    const float *a = weir_net_gradients(pair->nets[0], NULL);
+    const float *b = weir_net_gradients(pair->nets[1], NULL);
+    double most = 0;
+    int n_far = 0;
+    for (size_t i = 0; i < n_params; i++) {
+        const struct weir_param *p = &params[i];
+        double d = p->is_trainable ? apart(a + p->first_elem, b + p->first_elem, p->n_elems) : 0;
+        most = fmax(most, d);
+        if (!(d <= tolerance)) {
+            printf("%s: gradients of %s are %.2g apart\n", what, p->name, d);
+            n_far++;
+        }
+    }
+    printf("%s: gradients are at most %.2g apart\n", what, most);
+    return n_far;
+}
+
+/* One step in both, and how many gradients are further apart. */
+static int compare_published(const char *model, enum weir_precision precision, int32_t batch,
+                             double tolerance)
+{
+    char what[64];
+    struct weir_error err = {0};
+    struct weir_graph *graph = NULL;
+    const struct weir_shape shape = {3, 224, 224};
+    weir_status built = weir_zoo_build(model, &shape, 1000, &graph, &err);
+    ck_assert_msg(built == WEIR_OK, "%s", err.message);
+    struct weir_net_config config = {.batch = batch, .is_training = true};
+    struct net_pair pair = {.nets[0] = compared_net(graph, config)};
+    config.backend = &gpus[N_GPUS - 1];
+    config.precision = precision;
+    pair.nets[1] = compared_net(graph, config);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(weir_net_step(pair.nets[i], 0, NULL, NULL, &pair.results[i]), WEIR_OK);
+    }
+    (void)snprintf(what, sizeof what, "%s, %s", model, weir_precision_text(precision));
+    int n_far = count_far(&pair, tolerance, what);
+    ck_assert_double_eq_tol(pair.results[0].loss, pair.results[1].loss, tolerance);
+    free_pair(&pair);
+    weir_graph_destroy(graph);
+    return n_far;
+}
+
+/* Large shapes have engines of a library that small ones have not. The processor's back-end is the
+ * oracle, since the reference would take hours; some rectifiers differ, and what they let through. */
+START_TEST(published_nets_have_the_gradients_of_the_processor)
+{
+    int n_far = 0;
+    if (has_real) {
+        n_far += compare_published("resnet18", WEIR_PRECISION_F32, 8, 0.02);
+        n_far += compare_published("resnet18", WEIR_PRECISION_TF32, 8, 0.1);
+        n_far += compare_published("mobilenet_v2", WEIR_PRECISION_F32, 8, 0.02);
+        n_far += compare_published("resnet50", WEIR_PRECISION_F32, 16, 0.02);
+    }
+    ck_assert_int_eq(n_far, 0);
+}
+
+END_TEST
+
 #define TESTS_MAX 64
 
 int main(int argc, char **argv)
@@ -538,7 +616,8 @@ int main(int argc, char **argv)
                                   gradients_reach_the_caller,
                                   pending_weights_are_fetched_before_a_step,
                                   weights_of_a_failed_gpu_are_not_saved,
-                                  a_batch_is_kept_until_a_new_one_comes};
+                                  a_batch_is_kept_until_a_new_one_comes,
+                                  published_nets_have_the_gradients_of_the_processor};
     const TTest *all[TESTS_MAX];
     size_t n = WEIR_ARRAY_LEN(tests);
     memcpy(all, tests, sizeof tests);
