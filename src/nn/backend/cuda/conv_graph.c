@@ -131,7 +131,6 @@ static cudnn_descriptor tensor_between(struct builder *b, struct dims dims)
 static cudnn_descriptor convolution(struct builder *b, const struct gpu_conv_shape *shape)
 {
     int64_t pads[2] = {shape->pad_h, shape->pad_w};
-    int64_t end_pads[2] = {shape->pad_end_h, shape->pad_end_w};
     int64_t strides[2] = {shape->stride, shape->stride};
     int64_t dilations[2] = {shape->dilation, shape->dilation};
     cudnn_descriptor descriptor = begin(b, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -141,7 +140,7 @@ static cudnn_descriptor convolution(struct builder *b, const struct gpu_conv_sha
              CUDNN_CROSS_CORRELATION);
     set_int(b, descriptor, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
     set(b, descriptor, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
-    set(b, descriptor, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, end_pads);
+    set(b, descriptor, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
     set(b, descriptor, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
     set(b, descriptor, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
     end(b, descriptor, "convolution");

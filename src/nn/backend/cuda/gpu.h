@@ -64,10 +64,9 @@ struct gpu_conv_shape {
     int32_t k, out_h, out_w; /**< y. k as c. */
     int32_t kernel_h, kernel_w;
     int32_t stride, pad_h, pad_w, dilation;
-    int32_t groups;               /**< 1, or a divisor of c and k. */
-    int32_t pad_end_h, pad_end_w; /**< Behind the last row and column; pad_h, pad_w: in front. */
-    bool adds;                    /**< INPUT_GRADIENT: x += instead of x =. */
-    bool has_bias;                /**< FORWARD: k values of the same type. */
+    int32_t groups;    /**< 1, or a divisor of c and k. */
+    bool adds;         /**< INPUT_GRADIENT: x += instead of x =. */
+    bool has_bias;     /**< FORWARD: k values of the same type. */
     bool has_residual; /**< FORWARD: added to y before the ReLU; may be the memory of y. */
     bool has_relu;     /**< FORWARD. */
 };

@@ -372,8 +372,6 @@ static void shape_copy(struct gpu_conv_shape *to, const struct gpu_conv_shape *f
     to->pad_w = from->pad_w;
     to->dilation = from->dilation;
     to->groups = from->groups;
-    to->pad_end_h = from->pad_end_h;
-    to->pad_end_w = from->pad_end_w;
     to->adds = from->adds;
     to->has_bias = from->has_bias;
     to->has_residual = from->has_residual;

@@ -136,7 +136,8 @@ struct gpu_pack_args {
 
 /** A picture whose blocks of 2×2 pixels are pixels of four times the channels (row of the block, column,
  *  channel), for convolutions with stride 2: tap r of a kernel is tap (r - pad) / 2 of the blocks',
- *  rounded down, counted from `first`, and row (r - pad) % 2 of its block. */
+ *  rounded down, counted from `first`, and row (r - pad) % 2 of its block. The first block is the one
+ *  at `first`: the padding is part of them. */
 struct gpu_block_args {
     const void *x; /**< N×H×W×C. */
     void *out;     /**< N×block_h×block_w×packed_c. */

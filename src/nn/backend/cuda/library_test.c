@@ -296,8 +296,6 @@ START_TEST(every_form_of_a_convolution_has_engines)
             .stride = cases[i].stride,
             .pad_h = cases[i].pad,
             .pad_w = cases[i].pad,
-            .pad_end_h = cases[i].pad,
-            .pad_end_w = cases[i].pad,
             .dilation = cases[i].dilation,
             .groups = cases[i].groups,
         };

@@ -22,14 +22,8 @@ static struct gpu_conv_shape shape_of(const struct op *op, const struct cuda_con
                                        .kernel_h = blocks->block_kernel_h,
                                        .kernel_w = blocks->block_kernel_w,
                                        .stride = 1,
-                                       .pad_h = -blocks->first_h,
-                                       .pad_w = -blocks->first_w,
                                        .dilation = 1,
-                                       .groups = 1,
-                                       .pad_end_h = conv->out.h + blocks->block_kernel_h - 1 +
-                                                    blocks->first_h - blocks->block_h,
-                                       .pad_end_w = conv->out.w + blocks->block_kernel_w - 1 +
-                                                    blocks->first_w - blocks->block_w};
+                                       .groups = 1};
     }
     return (struct gpu_conv_shape){.direction = direction,
                                    .type = conv->type,
@@ -46,9 +40,7 @@ static struct gpu_conv_shape shape_of(const struct op *op, const struct cuda_con
                                    .pad_h = conv->conv.pad_h,
                                    .pad_w = conv->conv.pad_w,
                                    .dilation = conv->conv.dilation,
-                                   .groups = conv->conv.groups,
-                                   .pad_end_h = conv->conv.pad_h,
-                                   .pad_end_w = conv->conv.pad_w};
+                                   .groups = conv->conv.groups};
 }
 
 static weir_status plan(struct cuda_conv *conv, const struct gpu_conv_shape *shape,
@@ -141,9 +133,10 @@ static void choose_blocks(const struct op *op, struct cuda_conv *conv)
                                .first_w = half(-c->pad_w)};
     b.block_kernel_h = half(c->kernel_h - 1 - c->pad_h) - b.first_h + 1;
     b.block_kernel_w = half(c->kernel_w - 1 - c->pad_w) - b.first_w + 1;
-    /* No blocks beyond the last that is read. */
-    b.block_h = WEIR_MIN((conv->in.h + 1) / 2, conv->out.h + b.block_kernel_h - 1 + b.first_h);
-    b.block_w = WEIR_MIN((conv->in.w + 1) / 2, conv->out.w + b.block_kernel_w - 1 + b.first_w);
+    /* All that is read, the padding too: it is not the same in front and behind, and some of the
+     * library's engines take that in front for both. */
+    b.block_h = conv->out.h + b.block_kernel_h - 1;
+    b.block_w = conv->out.w + b.block_kernel_w - 1;
     b.packed_c = (4 * conv->in.c + vec - 1) / vec * vec;
     conv->packed_c = b.packed_c;
     conv->blocks = b;

@@ -190,15 +190,16 @@ KERNEL(unpack_gradient, struct gpu_pack_args)
 INLINE void pack_block(const struct gpu_block_args *a, u64 i)
 {
     struct pixel p = pixel_of(i, 1, a->block_w, a->block_h, 1);
-    int row_channels = 2 * a->c, there = (a->w - 2 * p.w) * a->c;
-    const elem *from = (const elem *)a->x + index_of(p.n, 2 * p.h, 2 * p.w, 0, a->h, a->w, a->c);
+    int h = 2 * (p.h + a->first_h), w = 2 * (p.w + a->first_w);
+    int row_channels = 2 * a->c, there = w >= 0 ? (a->w - w) * a->c : 0;
+    const elem *picture = (const elem *)a->x + index_of(p.n, 0, 0, 0, a->h, a->w, a->c);
     for (int c = 0; c < a->packed_c; c += VEC) {
         float x[VEC];
         UNROLL
         for (int j = 0; j < VEC; j++) {
             int row = c + j >= row_channels, q = c + j - row * row_channels;
-            int is_there = q < row_channels && q < there && 2 * p.h + row < a->h;
-            x[j] = is_there ? to_f32(from[(u64)(row * a->w * a->c + q)]) : 0;
+            int is_there = q < row_channels && q < there && h + row >= 0 && h + row < a->h;
+            x[j] = is_there ? to_f32(picture[((u64)(h + row) * (u64)a->w + (u64)w) * (u64)a->c + (u64)q]) : 0;
         }
         store(a->out, i * (u64)a->packed_c + (u64)c, VEC, x);
     }
