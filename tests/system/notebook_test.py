@@ -89,7 +89,7 @@ class NotebookTest(unittest.TestCase):
         self.server.post("/users", {"name": "eve", "kind": "person", "role": "member"})
         self.server.request("PUT", "/api/v1/projects/rivals/members/user/eve", {"role": "ml-engineer"})
         eve = self.server.post("/tokens", {"user": "eve", "name": "t", "role": "ml-engineer"})["secret"]
-        self.server.weir("service", "run", "paper", "--wait", "--state", str(self.server.state), "--", "python3", "-m", "http.server",
+        self.server.weir("service", "run", "paper", "--wait", "--", "python3", "-m", "http.server",
                          "--bind", "127.0.0.1", "{{port}}")
         notebook = self.server.get("/services?name=paper")["items"][0]
         for path in ("", "/start", "/stop", "/ticket"):
