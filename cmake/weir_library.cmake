@@ -17,7 +17,7 @@ function(weir_test_programs name tests fuzzers sources include libs test_libs)
       set_tests_properties(${name}/${test} PROPERTIES
         SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS "unit;${name}"
         # Check gives a case 4 s; a busy machine needs more, and a hang is found as surely.
-        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
+        ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};WEIR_TEST_CACHE=${CMAKE_BINARY_DIR}/test-cache;CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
     endforeach()
   endif()
   foreach(source IN LISTS fuzzers)

@@ -5,7 +5,7 @@
 # and tsan (our own threads, with the reference back-end). A step that fails counts as one failure
 # and the rest still runs, so that one look shows everything. The tests of the whole system, and those
 # with threads, mostly wait and have deadlines: beside them run the builds and the tests that only
-# compute, with what CPU the former leave.
+# compute, with what CPU the former leave. Each part begins as soon as what it needs is built.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -101,6 +101,25 @@ flaky() {
         }' "build/check-$1.txt"
 }
 
+# thread_tests: those with threads of each build that is there, the three builds beside each other.
+thread_tests() {
+    local name i names=() rows=()
+    [ $is_dev = no ] || names+=(dev-threads:dev)
+    [ $is_asan = no ] || names+=(asan-threads:asan)
+    [ $is_tsan = no ] || names+=(tsan:tsan)
+    export CK_TIMEOUT_MULTIPLIER=4
+    for name in "${names[@]}"; do
+        run_tests "${name%:*}" "${name#*:}" -j "$jobs" -L threads -LE slow >"build/check-${name%:*}.log" 2>&1 &
+        rows+=($!)
+    done
+    for i in "${!names[@]}"; do
+        name=${names[$i]%:*}
+        wait "${rows[$i]}"
+        cat "build/check-$name.log"
+        count_tests "$name"
+    done
+}
+
 # count_tests NAME: adds what run_tests counted; nothing to be found is a failure.
 count_tests() {
     if [ -s "build/check-$1.xml" ]; then count_junit "build/check-$1.xml"; else failed=$((failed + 1)); fi
@@ -117,13 +136,14 @@ if [ $is_long = no ]; then
     is_dev=no is_asan=no is_tsan=no system_job= bare_job= compute_job=
     if build dev all; then
         is_dev=yes
-        run_tests system dev -j 2 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
+        # Three rows (tests/CMakeLists.txt): two of tests that start tasks, one of the page's.
+        run_tests system dev -j 3 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
         system_job=$!
     fi
-    build asan unit-tests && is_asan=yes
-    # It builds too, and then waits as the system tests do.
+    # It waits for packages, builds, and then waits as the system tests do.
     own_session tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
     bare_job=$!
+    build asan unit-tests && is_asan=yes
     build tsan thread-tests && is_tsan=yes
     step tidy calm tests/lint/tidy.sh build/dev
     step man tests/lint/man.sh
@@ -145,10 +165,8 @@ if [ $is_long = no ]; then
         cat build/check-system.log
         count_tests system
     fi
-    # Some of them wait for others' processes: one more than there are processors.
-    [ $is_dev = no ] || suite dev-threads dev -j "$((jobs + 1))" -L threads -LE slow
-    [ $is_asan = no ] || suite asan-threads asan -j "$((jobs + 1))" -L threads -LE slow
-    [ $is_tsan = no ] || suite tsan tsan -j "$((jobs + 1))" -L threads -LE slow
+    # One row of each build: they wait for each other's processes and for time more than they compute.
+    thread_tests
     wait "$compute_job"
     cat build/check-compute.log
     [ $is_dev = no ] || count_tests dev

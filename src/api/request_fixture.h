@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "http/server_private.h"
 #include "store/identity.h"
+#include "store/store_template.h"
 #include "store/table.h"
 
 #include <dirent.h>
@@ -124,6 +125,7 @@ static inline void request_fixture_open(struct request_fixture *fixture)
         abort();
     }
     (void)snprintf(path, sizeof path, "%s/weir.db", fixture->dir);
+    must(store_template_lay(path, &err), &err);
     must(weir_store_open(&(struct weir_store_config){.path = path, .n_readers = 1}, &fixture->store,
                          &err),
          &err);

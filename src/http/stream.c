@@ -96,13 +96,21 @@ static ssize_t read_pipe(void *context, uint64_t position, char *out, size_t siz
     return 0;
 }
 
+/* Behind an answer without a body libmicrohttpd (0.9.75) sends the last chunk of those whose length it does
+ * not know, which would be taken for the beginning of the next answer. */
 void weir_http_response_stream(struct weir_http_response *response, int http_status,
                                int64_t n_bytes, struct weir_http_pipe *pipe)
 {
     struct http_exchange *x = WEIR_CONTAINER_OF(response, struct http_exchange, response);
     uint64_t size = n_bytes < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)n_bytes;
-    response_set(response, http_status, NULL,
-                 MHD_create_response_from_callback(size, READER_BLOCK_BYTES, read_pipe, x, NULL));
+    bool has_body = http_status != 204 && http_status != 304;
+    response_set(
+        response, http_status, NULL,
+        has_body ? MHD_create_response_from_callback(size, READER_BLOCK_BYTES, read_pipe, x, NULL)
+                 : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+    if (has_body && n_bytes < 0 && strcmp(x->request.method, "HEAD") == 0) {
+        weir_http_response_header(response, "Connection", "close"); /* there is no next one */
+    }
     response->pipe = weir_http_pipe_ref(pipe);
     weir_http_pipe_watch_bytes(pipe, let_go, x);
 }

@@ -157,6 +157,15 @@ static void handle(void *context, struct weir_http_request *request,
         weir_http_response_upgrade(response, "echo", on_upgrade, NULL);
         return;
     }
+    if (strcmp(request->segments[0], "empty") == 0) {
+        side = begin_side(request);
+        side->out = weir_http_pipe_create(WEIR_HTTP_PIPE_BYTES);
+        weir_http_response_stream(response, (int)strtol(request->segments[1], NULL, 10),
+                                  strtol(request->segments[2], NULL, 10), side->out);
+        weir_http_response_foreign(response);
+        weir_http_pipe_end(side->out, WEIR_OK);
+        return;
+    }
     if (strncmp(request->path, "/down", 5) == 0) {
         side = begin_side(request);
         side->out = weir_http_pipe_create(WEIR_HTTP_PIPE_BYTES);
@@ -310,6 +319,27 @@ START_TEST(a_body_whose_sender_goes_away_ends_with_an_error)
 
 END_TEST
 
+/* What stood behind such an answer would be taken for the beginning of the next one. (There is no next
+ * one behind the head of what comes in chunks.) */
+START_TEST(an_answer_that_has_no_body_ends_with_its_head)
+{
+    static const char *const requests[] = {"GET /empty/204/-1",   "GET /empty/304/-1",
+                                           "GET /empty/304/500",  "HEAD /empty/200/-1",
+                                           "HEAD /empty/200/500", "HEAD /empty/304/-1"};
+    char answer[4096], request[256];
+    (void)snprintf(request, sizeof request,
+                   "%s HTTP/1.1\r\nHost: x\r\n\r\n"
+                   "POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                   requests[_i]);
+    exchange_text(server, request, answer, sizeof answer);
+    const char *end = strstr(answer, "\r\n\r\n"), *closes = strstr(answer, "Connection: close");
+    ck_assert_msg(end != NULL && (strncmp(end + 4, "HTTP/1.1 200 OK", 15) == 0 ||
+                                  (closes != NULL && closes < end)),
+                  "%s: %s", requests[_i], answer);
+}
+
+END_TEST
+
 static const char *const downs[] = {"/down", "/down-known"};
 
 START_TEST(an_answer_is_sent_as_it_comes)
@@ -442,6 +472,7 @@ int main(void)
     tcase_add_test(tests, a_body_that_is_refused_is_not_read);
     tcase_add_test(tests, a_body_that_nobody_wants_any_more_is_dropped);
     tcase_add_test(tests, a_body_whose_sender_goes_away_ends_with_an_error);
+    tcase_add_loop_test(tests, an_answer_that_has_no_body_ends_with_its_head, 0, 6);
     tcase_add_loop_test(tests, an_answer_is_sent_as_it_comes, 0, 2);
     tcase_add_test(tests, an_answer_that_breaks_off_is_seen_to);
     tcase_add_test(tests, a_slow_reader_is_cut);

@@ -120,19 +120,32 @@ static void handle(void *context, struct weir_http_request *request,
     }
 }
 
+static void serve_waits(int idle_timeout_s)
+{
+    f.server = serve(&(struct weir_http_config){.n_handlers = 4,
+                                                .max_queued = 2 * N_MANY,
+                                                .max_connections = 3000,
+                                                .max_connections_per_address = 3000,
+                                                .idle_timeout_s = idle_timeout_s,
+                                                .keep_alive_ms = 200},
+                     handle, NULL);
+}
+
+/* On a busy machine a server may not come to look at a connection for seconds: those who are silent
+ * are cut in the tests that are about it only. */
 static void start(void)
 {
     memset(&f, 0, sizeof f);
     f.batch = 10;
     f.padding = 1;
     pthread_mutex_init(&f.lock, NULL);
-    f.server = serve(&(struct weir_http_config){.n_handlers = 4,
-                                                .max_queued = 2 * N_MANY,
-                                                .max_connections = 3000,
-                                                .max_connections_per_address = 3000,
-                                                .idle_timeout_s = 2,
-                                                .keep_alive_ms = 200},
-                     handle, NULL);
+    serve_waits(600);
+}
+
+static void cut_silent_ones(int idle_timeout_s)
+{
+    weir_http_server_stop(f.server, 0);
+    serve_waits(idle_timeout_s);
 }
 
 static void stop(void)
@@ -205,9 +218,10 @@ START_TEST(a_wait_ends_when_its_time_is_over)
 
 END_TEST
 
-/* Longer than the idle timeout of 2 s: a wait is not silence. */
+/* A wait is not silence. */
 START_TEST(a_wait_outlives_the_idle_timeout)
 {
+    cut_silent_ones(2);
     expect_answer(ask("/wait/1?ms=3500", ""), "expired");
 }
 
@@ -215,9 +229,7 @@ END_TEST
 
 START_TEST(a_wake_between_look_and_wait_is_not_lost)
 {
-    int64_t begin_ms = weir_mono_ms();
-    expect_answer(ask("/wait/5?race=1", ""), "reached");
-    ck_assert_int_lt(weir_mono_ms() - begin_ms, 10000);
+    expect_answer(ask("/wait/5?race=1", ""), "reached"); /* before the client's patience ends */
     ck_assert_int_eq(f.n_calls, 2);
 }
 
@@ -262,9 +274,7 @@ START_TEST(stop_answers_those_who_wait_and_ends_streams)
     int waiting = ask("/wait/1", "");
     int stream = ask("/events", "");
     await_waiting(2);
-    int64_t begin_ms = weir_mono_ms();
-    weir_http_server_stop(f.server, 10000);
-    ck_assert_int_lt(weir_mono_ms() - begin_ms, 5000);
+    weir_http_server_stop(f.server, 600000); /* waited for, it would outlast the test */
     f.server = NULL;
     expect_answer(waiting, "expired");
     expect_answer(stream, "\r\n0\r\n"); /* the stream's last chunk: ended in good order */
@@ -320,6 +330,7 @@ END_TEST
 
 START_TEST(a_slow_reader_is_not_pulled_ahead_and_is_cut)
 {
+    cut_silent_ones(2);
     f.batch = 100;
     f.padding = 2000;
     f.value = 1000000; /* 2 GB of events, if it were read */
@@ -347,6 +358,16 @@ static void *waker(void *context)
     return NULL;
 }
 
+/* The next event of the stream has this id. */
+static void expect_id(FILE *stream, int id)
+{
+    char line[4096] = "";
+    while (strncmp(line, "id: ", 4) != 0) {
+        ck_assert_msg(fgets(line, sizeof line, stream) != NULL, "the stream ends before %d", id);
+    }
+    ck_assert_int_eq(strtol(line + 4, NULL, 10), id);
+}
+
 /* Whatever the order of wake, pull and send: every event arrives once, in order. */
 START_TEST(no_event_is_lost_or_doubled_under_a_storm_of_wakes)
 {
@@ -360,15 +381,10 @@ START_TEST(no_event_is_lost_or_doubled_under_a_storm_of_wakes)
         files[i] = fdopen(fds[i], "r");
         ck_assert_ptr_nonnull(files[i]);
     }
-    for (int i = 0; i < 8; i++) {
-        char line[4096];
-        int last = 0;
-        while (last < 2000 && fgets(line, sizeof line, files[i]) != NULL) {
-            if (strncmp(line, "id: ", 4) == 0) {
-                ck_assert_int_eq(strtol(line + 4, NULL, 10), ++last);
-            }
+    for (int n = 1; n <= 2000; n++) { /* in turns: none of them is a slow reader */
+        for (int i = 0; i < 8; i++) {
+            expect_id(files[i], n);
         }
-        ck_assert_int_eq(last, 2000);
     }
     is_over = true;
     pthread_join(thread, NULL);
@@ -464,7 +480,7 @@ START_TEST(stop_waits_for_those_who_are_answered_later)
     pthread_mutex_lock(&f.lock);
     f.laters[f.n_laters++] = later;
     pthread_mutex_unlock(&f.lock);
-    weir_http_server_stop(f.server, 1000);
+    weir_http_server_stop(f.server, 600000);
     pthread_join(thread, NULL);
     expect_answer(fd, "called 3");
     f.server = NULL;

@@ -50,29 +50,37 @@ static weir_status apply(struct connection *connection, struct weir_txn *txn,
                          const struct migration *migration, const char *sha256,
                          struct weir_error *err)
 {
-    weir_status status;
-    WEIR_TRY(connection_exec(connection, "BEGIN IMMEDIATE", err));
     if (sqlite3_exec(connection->db, migration->sql, NULL, NULL, NULL) != SQLITE_OK) {
-        status = connection_error(connection, sqlite3_extended_errcode(connection->db),
-                                  "applying it", err);
-        goto rollback;
+        return connection_error(connection, sqlite3_extended_errcode(connection->db), "applying it",
+                                err);
     }
-    WEIR_TRY_GOTO(weir_txn_exec(txn, sql_record,
-                                WEIR_BINDS(WEIR_BIND_INT("version", migration->version),
-                                           WEIR_BIND_TEXT("name", migration->name),
-                                           WEIR_BIND_TEXT("sha256", sha256),
-                                           WEIR_BIND_INT("applied_ms", weir_time_ms())),
-                                NULL, err),
-                  status, rollback);
-    WEIR_TRY_GOTO(connection_exec(connection, "COMMIT", err), status, rollback);
+    WEIR_TRY(weir_txn_exec(txn, sql_record,
+                           WEIR_BINDS(WEIR_BIND_INT("version", migration->version),
+                                      WEIR_BIND_TEXT("name", migration->name),
+                                      WEIR_BIND_TEXT("sha256", sha256),
+                                      WEIR_BIND_INT("applied_ms", weir_time_ms())),
+                           NULL, err));
     weir_log(WEIR_LOG_DEBUG, "store_migrated", WEIR_KV_STR("migration", migration->name));
     return WEIR_OK;
+}
 
-rollback:
-    (void)weir_error_prefix(err, "migration %s: ", migration->name);
-    /* SQLite may have rolled back already; then this one fails, and that is fine. */
-    (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
-    return status;
+/** In a transaction. */
+static weir_status apply_missing(struct connection *connection, const struct migration *migrations,
+                                 size_t n_migrations, struct weir_error *err)
+{
+    struct weir_txn txn = {.connection = connection};
+    for (size_t i = 0; i < n_migrations; i++) {
+        char sha256[WEIR_SHA256_TEXT_BYTES];
+        weir_sha256(migrations[i].sql, strlen(migrations[i].sql), sha256);
+        bool is_applied = false;
+        WEIR_TRY(check_applied(&txn, &migrations[i], sha256, &is_applied, err));
+        weir_status status =
+            is_applied ? WEIR_OK : apply(connection, &txn, &migrations[i], sha256, err);
+        if (status != WEIR_OK) {
+            return weir_error_prefix(err, "migration %s: ", migrations[i].name);
+        }
+    }
+    return WEIR_OK;
 }
 
 weir_status migrate(struct connection *connection, const struct migration *migrations,
@@ -89,14 +97,12 @@ weir_status migrate(struct connection *connection, const struct migration *migra
                               ", this one knows %" PRId64 "): upgrade Weir",
                               newest, known);
     }
-    for (size_t i = 0; i < n_migrations; i++) {
-        char sha256[WEIR_SHA256_TEXT_BYTES];
-        weir_sha256(migrations[i].sql, strlen(migrations[i].sql), sha256);
-        bool is_applied = false;
-        WEIR_TRY(check_applied(&txn, &migrations[i], sha256, &is_applied, err));
-        if (!is_applied) {
-            WEIR_TRY(apply(connection, &txn, &migrations[i], sha256, err));
-        }
+    WEIR_TRY(connection_exec(connection, "BEGIN IMMEDIATE", err));
+    weir_status status = apply_missing(connection, migrations, n_migrations, err);
+    status = status == WEIR_OK ? connection_exec(connection, "COMMIT", err) : status;
+    if (status != WEIR_OK) {
+        /* SQLite may have rolled back already; then this one fails, and that is fine. */
+        (void)sqlite3_exec(connection->db, "ROLLBACK", NULL, NULL, NULL);
     }
-    return WEIR_OK;
+    return status;
 }

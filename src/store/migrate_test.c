@@ -68,11 +68,16 @@ START_TEST(a_migration_that_fails_leaves_no_trace)
 {
     const struct migration wrong[] = {
         first, {2, "0002_wrong", "CREATE TABLE b (x TEXT); INSERT INTO nowhere VALUES (1);"}};
+    const struct migration wrong_later[] = {first, second, {3, "0003_wrong", "DELETE FROM x;"}};
     ck_assert_int_lt(migrate(&connection, wrong, 2, &fixture.err), 0);
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "0002_wrong"));
     ck_assert_ptr_nonnull(strstr(fixture.err.message, "nowhere"));
-    ck_assert_int_eq(query("SELECT count(*) FROM schema_migrations"), 1);
-    ck_assert_int_eq(query("SELECT count(*) FROM sqlite_master WHERE name = 'b'"), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM schema_migrations"), 0);
+    ck_assert_int_eq(query("SELECT count(*) FROM sqlite_master WHERE name IN ('a', 'b')"), 0);
+    /* Nor do those before it: the program that made the database can go on with it. */
+    ck_assert_int_eq(migrate(&connection, &first, 1, NULL), WEIR_OK);
+    ck_assert_int_lt(migrate(&connection, wrong_later, 3, &fixture.err), 0);
+    ck_assert_int_eq(migrate(&connection, &first, 1, NULL), WEIR_OK);
     const struct migration both[] = {first, second};
     ck_assert_int_eq(migrate(&connection, both, 2, NULL), WEIR_OK);
 }

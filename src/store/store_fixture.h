@@ -6,11 +6,12 @@
 #include "base/test_main.h"
 #include "store/stmt.h"
 #include "store/store.h"
+#include "store/store_template.h"
 
 #include <stdio.h>
 
 struct store_fixture {
-    char dir[64];
+    char dir[64]; /**< In memory, where it can be: a transaction waits for the disk. */
     char path[96];
     struct weir_store *store;
     struct weir_arena arena;
@@ -20,13 +21,18 @@ struct store_fixture {
 static inline void fixture_open(struct store_fixture *fixture, struct weir_store_config config)
 {
     config.path = fixture->path;
-    weir_status status = weir_store_open(&config, &fixture->store, &fixture->err);
+    weir_status status = store_template_lay(config.path, &fixture->err);
+    ck_assert_msg(status == WEIR_OK, "%s", fixture->err.message);
+    status = weir_store_open(&config, &fixture->store, &fixture->err);
     ck_assert_msg(status == WEIR_OK, "%s", fixture->err.message);
 }
 
 static inline void fixture_init(struct store_fixture *fixture)
 {
-    *fixture = (struct store_fixture){.dir = "/tmp/weir-store-XXXXXX"};
+    *fixture = (struct store_fixture){.dir = "/dev/shm/weir-store-XXXXXX"};
+    if (!weir_path_is_dir("/dev/shm")) {
+        (void)snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/weir-store-XXXXXX");
+    }
     ck_assert_ptr_nonnull(mkdtemp(fixture->dir));
     (void)snprintf(fixture->path, sizeof(fixture->path), "%s/weir.db", fixture->dir);
     weir_arena_init(&fixture->arena, 0);

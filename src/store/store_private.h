@@ -83,7 +83,8 @@ struct migration {
     const char *sql; /**< NUL-terminated. */
 };
 
-/** Apply the migrations that are not there yet, in order, each in one transaction. */
+/** Apply the migrations that are not there yet, in order and in one transaction: all of them, or the
+ *  database stays as it was, for the program that made it. */
 weir_status migrate(struct connection *connection, const struct migration *migrations,
                     size_t n_migrations, struct weir_error *err) WEIR_MUST_CHECK;
 

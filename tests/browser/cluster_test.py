@@ -88,7 +88,7 @@ class NodeTest(WithPage):
         page.button("Remove").click()
         page.has_text("dialog", "Its tokens end")
         page.button("Remove edge-door", "dialog").click()
-        page.until(lambda: self.state.requests[-1:] and self.state.requests[-1][:2] == ("DELETE", "/api/v1/nodes/edge-door"), "the removal")
+        self.until_requested("DELETE", "/api/v1/nodes/edge-door")
 
     def test_alerts_about_devices_and_nodes_are_shown_and_lead_to_them(self):
         page = self.page
@@ -121,7 +121,7 @@ class PeopleTest(WithPage):
         page.one('.people-projects .icon-button').click()
         page.has_text("dialog", "sees and changes nothing of default")
         page.one("dialog button.danger").click()
-        page.until(lambda: self.state.requests[-1][:2] == ("DELETE", "/api/v1/projects/default/members/user/mara"), "the role to be taken")
+        self.until_requested("DELETE", "/api/v1/projects/default/members/user/mara")
 
 
     def add_mara(self):
@@ -140,7 +140,7 @@ class PeopleTest(WithPage):
         page.button("Set password").click()
         page.one('dialog input[name="password"]').send_keys("correct horse battery")
         page.button("Set the password", "dialog").click()
-        page.until(lambda: self.state.requests[-1][:2] == ("PUT", "/api/v1/users/mara/password"), "the password")
+        self.until_requested("PUT", "/api/v1/users/mara/password")
         page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
         page.button("Delete").click()
         page.button("Delete mara", "dialog").click()

@@ -52,3 +52,10 @@ class WithPage(unittest.TestCase):
     def last_request(self):
         self.page.until(lambda: self.state.requests, "a request that changes something")
         return self.state.requests[-1]
+
+    def until_requested(self, method, path=""):
+        """The newest change, once it is of this method and its path ends so."""
+        def newest():
+            return next((one for one in self.state.requests[-1:] if one[0] == method and one[1].endswith(path)), None)
+
+        return self.page.until(newest, f"{method} …{path}")

@@ -132,8 +132,9 @@ class Page:
                 b.ariaLabel === arguments[0]))"""
         return self.until(lambda: self.js(find, label, within), f"a button {label!r}")
 
-    def until(self, condition, what, seconds=WAIT_S):
-        """Polls until the condition gives something true; there is no other way to wait for a page."""
+    def until(self, condition, what, seconds=None):
+        """Polls until the condition gives something true; there is no other way to wait for a page. Without `seconds`: WAIT_S."""
+        seconds = WAIT_S if seconds is None else seconds
         deadline = time.monotonic() + seconds
         while True:
             value = condition()

@@ -48,7 +48,7 @@ class ModelTest(WithPage):
         self.assertEqual(self.last_request()[:2], ("PUT", "/api/v1/models/clothes/aliases/better"))
         page.has_text("dialog", "Deployments keep the versions that they have")
         page.button("Remove @better", "dialog").click()
-        page.until(lambda: self.state.requests[-1][0] == "DELETE", "the alias to go")
+        self.until_requested("DELETE", "/aliases/better")
         page.until(lambda: "@better" not in page.text("main table"), "the table without it")
 
     def test_a_file_becomes_a_version_once_the_server_has_looked_at_it(self):
@@ -164,7 +164,7 @@ class DeploymentTest(WithPage):
     def test_figures_are_of_a_window_and_each_chart_has_its_table(self):
         page = self.page
         self.open()
-        page.until(lambda: "10" in page.text('tr[data-row="v2"] td:nth-child(2)'), "two looks at the figures")
+        page.until(lambda: page.text('tr[data-row="v2"] td:nth-child(2)') == "10.0", "two looks at the figures")
         self.assertEqual(page.texts('tr[data-row="v2"] td')[2:4], ["5.1 ms", "12.3 ms"])
         page.has_text("[aria-labelledby=p-replicas]", "clothes-1")
         page.button("Table of Requests").click()
@@ -206,7 +206,7 @@ class DeploymentTest(WithPage):
         page.button("Undeploy").click()
         page.has_text("dialog", "get 404 from then on, its replica stops")
         page.button("Undeploy clothes", "dialog").click()
-        page.until(lambda: self.state.requests[-1][:2] == ("DELETE", "/api/v1/deployments/clothes"), "the end")
+        self.until_requested("DELETE", "/api/v1/deployments/clothes")
         page.until(lambda: page.texts(".picks li b") == ["sums"], "the list without it")
 
     def test_who_may_not_sees_who_can_give_the_right(self):

@@ -107,7 +107,7 @@ class JobActTest(WithPage):
         self.assertEqual(self.last_request()[:2], ("POST", f"/api/v1/jobs/{job['id']}/hold"))
         page.has_text(".drawer", "Stopped for others")
         page.button(f"Resume {job['name']}").click()
-        page.until(lambda: self.state.requests[-1][1].endswith("/resume"), "the job to be resumed")
+        self.until_requested("POST", "/resume")
 
     def test_the_priority_is_changed(self):
         page = self.page
@@ -117,8 +117,7 @@ class JobActTest(WithPage):
         field.clear()
         field.send_keys("80")
         page.button("Change the priority", "dialog").click()
-        page.until(lambda: self.state.requests and self.state.requests[-1][0] == "PATCH", "the change")
-        self.assertEqual(json.loads(self.last_request()[3]), {"priority": 80})
+        self.assertEqual(json.loads(self.until_requested("PATCH")[3]), {"priority": 80})
 
     def test_who_may_not_cancel_sees_the_act_locked(self):
         page = self.page

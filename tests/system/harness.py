@@ -153,7 +153,8 @@ class Server:
 
     def weir(self, *arguments, check=True, timeout=120):
         """Run the command line against this server; returns (status, stdout, stderr)."""
-        done = subprocess.run([WEIR, *arguments, "--state", str(self.state)], capture_output=True,
+        n_own = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is a program's
+        done = subprocess.run([WEIR, *arguments[:n_own], "--state", str(self.state), *arguments[n_own:]], capture_output=True,
                               text=True, timeout=timeout)
         if check and done.returncode != 0:
             raise AssertionError(f"weir {' '.join(arguments)}: {done.returncode}: {done.stderr}")

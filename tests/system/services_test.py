@@ -120,7 +120,7 @@ class ServicesTest(unittest.TestCase):
 
     def run_program(self, name="web", *flags):
         program = str(self.server.root / "program.py")
-        self.server.weir("service", "run", name, "--wait", "--state", str(self.server.state), *flags, "--", "python3", program)
+        self.server.weir("service", "run", name, "--wait", *flags, "--", "python3", program)
         return self.wait_for(name)
 
     def wait_for(self, name):

@@ -7,6 +7,8 @@
 #include "comm/core/test_group.h"
 
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* What takes long is not done with UCX too, which carries the same messages as sockets. */
 enum { N_TRANSPORTS = 3, N_SWEPT = 2, N_KINDS };
@@ -321,6 +323,70 @@ START_TEST(relaxed_workers_see_their_own_gradients_and_all_but_the_last_few_of_o
 
 END_TEST
 
+/* ---- a server without pieces ---------------------------------------------------------------- */
+
+enum { N_MISSED = 500, N_AFTER = 5000 };
+
+static weir_status subtract(void *context, const struct weir_ps_step *step, float *weights,
+                            const float *gradient_sum, size_t first_elem, size_t n_elems)
+{
+    (void)context, (void)step, (void)first_elem;
+    for (size_t i = 0; i < n_elems; i++) {
+        weights[i] -= gradient_sum[i];
+    }
+    return WEIR_OK;
+}
+
+/* The last server has none of the few weights and sleeps through the steps, then there are more. */
+static int start_anew_before_one_who_sleeps(struct weir_comm *comm, const pid_t *sleeper)
+{
+    static float weights[N_AFTER], ones[N_AFTER];
+    const struct weir_ps_step step = {.step = 0, .learning_rate = 1, .n_samples = 1};
+    for (size_t i = 0; i < N_AFTER; i++) {
+        ones[i] = 1;
+        weights[i] = (float)i;
+    }
+    RANK_CHECK(weir_ps_start(comm, weights, 1) == WEIR_OK);
+    RANK_CHECK(kill(*sleeper, SIGSTOP) == 0);
+    weir_status status = WEIR_OK;
+    for (int i = 0; i < N_MISSED && status == WEIR_OK; i++) {
+        status = weir_ps_push_pull(comm, ones, weights, 1, &step);
+    }
+    RANK_CHECK(kill(*sleeper, SIGCONT) == 0 && status == WEIR_OK && weights[0] == -N_MISSED);
+    RANK_CHECK(weir_ps_start(comm, weights, N_AFTER) == WEIR_OK);
+    RANK_CHECK(weir_ps_push_pull(comm, ones, weights, N_AFTER, &step) == WEIR_OK);
+    for (size_t i = 0; i < N_AFTER; i++) {
+        RANK_CHECK(weights[i] == (i == 0 ? -N_MISSED : (float)i) - 1);
+    }
+    RANK_CHECK(weir_ps_stop(comm) == WEIR_OK);
+    return 0;
+}
+
+static int sleep_through_steps(struct weir_comm *comm, void *context)
+{
+    const struct weir_ps_config config = {.idle_timeout_ms = 0};
+    pid_t *sleeper = context;
+    if (weir_comm_rank(comm) == 0) {
+        return start_anew_before_one_who_sleeps(comm, sleeper);
+    }
+    if (weir_comm_rank(comm) == weir_comm_size(comm) - 1) {
+        *sleeper = getpid();
+    }
+    RANK_CHECK(weir_ps_serve(comm, &config, subtract, NULL) == WEIR_OK);
+    return 0;
+}
+
+START_TEST(a_server_without_pieces_may_be_late_for_new_weights)
+{
+    pid_t *sleeper =
+        mmap(NULL, sizeof *sleeper, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(sleeper, MAP_FAILED);
+    ck_assert_int_eq(test_group_try(transports[_i], 1, 2, 1, sleep_through_steps, sleeper), 0);
+    ck_assert_int_eq(munmap(sleeper, sizeof *sleeper), 0);
+}
+
+END_TEST
+
 /* ---- posted ranges -------------------------------------------------------------------------- */
 
 /* The optimiser of a rank, whose slices are anywhere. */
@@ -467,6 +533,8 @@ int main(void)
     tcase_add_loop_test(tcase, weights_are_those_of_the_serial_program, 0, 7 * N_SWEPT);
     tcase_add_loop_test(tcase, a_dead_worker_or_server_is_named_to_all, 0, 2 * N_TRANSPORTS);
     tcase_add_loop_test(tcase, an_update_that_fails_ends_the_group, 0, N_TRANSPORTS);
+    tcase_add_loop_test(tcase, a_server_without_pieces_may_be_late_for_new_weights, 0,
+                        N_TRANSPORTS);
     tcase_add_loop_test(tcase,
                         queued_ranges_become_the_serial_programs_weights_where_the_gradients_were,
                         0, 5 * N_KINDS);

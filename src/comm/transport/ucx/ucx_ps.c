@@ -23,9 +23,16 @@ struct ucx_piece {
 /* A worker's replies that are on their way out at once: see LEAVING_MOST in ps_worker.c. */
 #define REPLIES_LEAVING_MOST 4
 
+/** A control message, and how many rounds its worker has announced before it: a server that has no
+ *  pieces is not waited for, and may still have these before it. */
+struct ucx_control {
+    struct ps_control control;
+    uint64_t n_rounds;
+};
+
 /** A server's side of a worker. */
 struct ucx_client {
-    struct ps_control control;
+    struct ucx_control control;
     struct ps_round round, next_round;
     struct ucx_request control_in, round_in, done_out;
     uint32_t n_controls, n_rounds;
@@ -35,7 +42,8 @@ struct ucx_client {
     size_t n_queued;
     size_t leaving[REPLIES_LEAVING_MOST]; /**< Own pieces whose replies are on their way out. */
     int n_leaving;
-    bool is_control_in;
+    bool is_control_in; /**< `control_in` is posted, and its end was not seen. */
+    bool has_control;   /**< `control` has come, and waits for the rounds before it. */
 };
 
 struct ucx_ps {
@@ -45,7 +53,7 @@ struct ucx_ps {
     size_t n_own; /**< Server: its pieces. */
     size_t i_next;
     /* Worker. */
-    struct ps_control control;
+    struct ucx_control control;
     struct ps_round round;
     uint32_t n_controls, n_rounds;
     struct ucx_piece *pieces;
@@ -171,6 +179,20 @@ static weir_status open_client(struct ucx_state *ucx, int worker)
     return client->round_in.handle != NULL ? WEIR_OK : expect_round(ucx, worker);
 }
 
+/** The workers have their last replies, or soon will: until their sending is known to have ended, the
+ *  pieces are in the list of what is in flight. */
+static weir_status end_replies(struct ucx_state *ucx)
+{
+    const uint64_t deadline_ns = comm_deadline_ns(ucx->comm);
+    const struct ucx_ps *ps = ucx->ps;
+    for (int r = 0; ps->clients != NULL && r < ucx->comm->n_workers; r++) {
+        for (size_t i = 0; ps->clients[r].pieces != NULL && i < ps->n_own; i++) {
+            WEIR_TRY(ucx_wait(ucx, &ps->clients[r].pieces[i].out, deadline_ns));
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layout)
 {
     struct ucx_state *ucx = comm->state;
@@ -178,6 +200,7 @@ static weir_status ps_open(struct weir_comm *comm, const struct ps_layout *layou
     if (ps == NULL) {
         return no_memory(ucx);
     }
+    WEIR_TRY(end_replies(ucx));
     forget_pieces(ps, comm->n_workers);
     ps->layout = *layout;
     ps->is_open = true;
@@ -202,7 +225,7 @@ static weir_status ps_broadcast(struct weir_comm *comm, const struct ps_control 
     if (ps == NULL) {
         return no_memory(ucx);
     }
-    ps->control = *control;
+    ps->control = (struct ucx_control){.control = *control, .n_rounds = ps->n_rounds};
     uint32_t n = ps->n_controls++;
     for (int r = comm->n_workers; r < comm->size; r++) {
         WEIR_TRY(ucx_receive(ucx, r, NULL, 0, n, ucx_part(UCX_PS_DONE, 0), &ps->acks[r]));
@@ -359,24 +382,6 @@ static weir_status begin_serving(struct ucx_state *ucx)
     return WEIR_OK;
 }
 
-static weir_status find_control(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
-{
-    for (int r = 0; r < ucx->comm->n_workers; r++) {
-        struct ucx_client *client = &ucx->ps->clients[r];
-        bool is_over = false;
-        if (client->is_control_in) {
-            WEIR_TRY(ucx_test_all(ucx, &client->control_in, 1, &is_over));
-        }
-        if (is_over) {
-            client->is_control_in = false;
-            *out = (struct ps_event){.worker = r, .is_control = true, .control = client->control};
-            *out_is_found = true;
-            return WEIR_OK;
-        }
-    }
-    return WEIR_OK;
-}
-
 static size_t piece_number(const struct weir_comm *comm, size_t i_own)
 {
     return i_own * n_servers(comm) + (size_t)(comm->rank - comm->n_workers);
@@ -404,13 +409,45 @@ static weir_status expect_pieces(struct ucx_state *ucx, int worker)
     return expect_round(ucx, worker);
 }
 
-static weir_status poll_rounds(struct ucx_state *ucx)
+/** All rounds of a worker that have come: several, if this server has no pieces. */
+static weir_status poll_rounds(struct ucx_state *ucx, int worker)
 {
-    for (int r = 0; r < ucx->comm->n_workers; r++) {
-        bool is_over = false;
-        WEIR_TRY(ucx_test_all(ucx, &ucx->ps->clients[r].round_in, 1, &is_over));
+    for (bool is_over = true; is_over;) {
+        WEIR_TRY(ucx_test_all(ucx, &ucx->ps->clients[worker].round_in, 1, &is_over));
         if (is_over) {
-            WEIR_TRY(expect_pieces(ucx, r));
+            WEIR_TRY(expect_pieces(ucx, worker));
+        }
+    }
+    return WEIR_OK;
+}
+
+/** The next of a worker's control messages, once its rounds before it have begun here. */
+static weir_status poll_control(struct ucx_state *ucx, int worker, bool *out_is_found)
+{
+    struct ucx_client *client = &ucx->ps->clients[worker];
+    bool is_over = false;
+    if (client->is_control_in) {
+        WEIR_TRY(ucx_test_all(ucx, &client->control_in, 1, &is_over));
+    }
+    if (is_over) {
+        client->is_control_in = false;
+        client->has_control = true;
+    }
+    if (ucx->ps->is_open) {
+        WEIR_TRY(poll_rounds(ucx, worker));
+    }
+    *out_is_found = client->has_control && client->control.n_rounds == client->n_rounds;
+    client->has_control = client->has_control && !*out_is_found;
+    return WEIR_OK;
+}
+
+static weir_status find_control(struct ucx_state *ucx, struct ps_event *out, bool *out_is_found)
+{
+    for (int r = 0; r < ucx->comm->n_workers && !*out_is_found; r++) {
+        WEIR_TRY(poll_control(ucx, r, out_is_found));
+        if (*out_is_found) {
+            *out = (struct ps_event){
+                .worker = r, .is_control = true, .control = ucx->ps->clients[r].control.control};
         }
     }
     return WEIR_OK;
@@ -501,7 +538,6 @@ static weir_status ps_next(struct weir_comm *comm, int awaited, uint64_t deadlin
         WEIR_TRY(send_all_replies(ucx));
         WEIR_TRY(find_control(ucx, out, &is_found));
         if (!is_found && ps->is_open) {
-            WEIR_TRY(poll_rounds(ucx));
             WEIR_TRY(find_piece(ucx, out, &is_found));
         }
         if (is_found) {
@@ -564,11 +600,11 @@ static weir_status ps_done(struct weir_comm *comm, const struct ps_control *cont
     }
     for (int r = 0; r < comm->n_workers; r++) {
         WEIR_TRY(ucx_wait(ucx, &ps->clients[r].done_out, deadline_ns));
-        for (size_t i = 0; control->op == PS_STOP && ps->is_open && i < ps->n_own; i++) {
-            WEIR_TRY(ucx_wait(ucx, &ps->clients[r].pieces[i].out, deadline_ns));
-        }
     }
-    ps->is_serving = control->op != PS_STOP;
+    if (control->op == PS_STOP) {
+        WEIR_TRY(end_replies(ucx));
+        ps->is_serving = ps->is_open = false;
+    }
     return WEIR_OK;
 }
 
