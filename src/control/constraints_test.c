@@ -56,7 +56,8 @@ static const struct weir_resource *const records[] = {&weir_user_resource,
                                                       &weir_ion_trigger_resource,
                                                       &weir_sweep_resource,
                                                       &weir_sweep_trial_resource,
-                                                      &weir_model_version_resource};
+                                                      &weir_model_version_resource,
+                                                      &weir_logged_model_resource};
 
 /* Columns of which the record tells more or nothing: what only the answer has, and tables that are
  * no records. */

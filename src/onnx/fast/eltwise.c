@@ -153,12 +153,12 @@ weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *
         return WEIR_OK;
     }
     WEIR_TRY(choose_forms(plan, &pair, dims, form, err));
-    size_t n_acts = link->n > 1 ? tail_activation(plan, fast_step(plan, link, 1), acts) : 0;
+    size_t n_acts, n_joined = tail_activations(plan, link, 1, acts, &n_acts);
     WEIR_TRY(describe_pair(plan, &pair, acts, n_acts, &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
-    int32_t out = fast_step(plan, link, n_acts > 0 ? 1 : 0)->out[0];
+    int32_t out = fast_step(plan, link, n_joined)->out[0];
     bool takes = fast_may_take(plan, pair.value[0], form[0]);
     weir_status status =
         takes ? fast_make_over(plan, out, WEIR_DTYPE_FLOAT, &pair.md[0], form[0], err)
@@ -171,7 +171,7 @@ weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *
         fast_arg_of(DNNL_ARG_SRC_0, &pair.md[0], form[0]),
         fast_arg_of(DNNL_ARG_SRC_1, &pair.md[1], form[1]),
         fast_arg_at(DNNL_ARG_DST, &pair.md[0], takes ? form[0]->data : y)};
-    *out_taken = n_acts > 0 ? 2 : 1;
+    *out_taken = 1 + n_joined;
     return fast_add_primitive(plan, desc, args, 3, err);
 }
 

@@ -79,6 +79,23 @@ size_t tail_activation(const struct fast_plan *plan, const struct onnx_step *ste
     return 0;
 }
 
+size_t tail_activations(const struct fast_plan *plan, const struct fast_link *link, size_t i,
+                        struct onednn_act acts[TAIL_ACTS_MAX], size_t *out_n)
+{
+    const struct onnx_step *step = i < link->n ? fast_step(plan, link, i) : NULL;
+    *out_n = 0;
+    if (step != NULL && is_type(step, "Sigmoid") && i + 1 < link->n) {
+        const struct onnx_step *next = fast_step(plan, link, i + 1);
+        if (is_type(next, "Mul") && (next->in[0] == step->in[0] || next->in[1] == step->in[0])) {
+            acts[0] = (struct onednn_act){dnnl_eltwise_swish, 1, 0};
+            *out_n = 1;
+            return 2;
+        }
+    }
+    *out_n = step != NULL ? tail_activation(plan, step, acts) : 0;
+    return *out_n > 0 ? 1 : 0;
+}
+
 /* ---- by channel ------------------------------------------------------------------------------- */
 
 struct reader {
@@ -180,24 +197,11 @@ static bool read_added(struct reader *r, const struct onnx_step *step, int32_t r
 static size_t read_activation(struct reader *r, const struct fast_link *link, size_t i)
 {
     struct onednn_act acts[TAIL_ACTS_MAX];
-    const struct onnx_step *step = fast_step(r->plan, link, i);
-    if (r->tail->n_acts > 0) {
-        return 0;
-    }
-    if (is_type(step, "Sigmoid") && i + 1 < link->n) {
-        const struct onnx_step *next = fast_step(r->plan, link, i + 1);
-        bool has_x =
-            is_type(next, "Mul") && (next->in[0] == step->in[0] || next->in[1] == step->in[0]);
-        if (has_x) {
-            r->tail->acts[r->tail->n_acts++] = (struct onednn_act){dnnl_eltwise_swish, 1, 0};
-            return 2;
-        }
-    }
-    size_t n = tail_activation(r->plan, step, acts);
+    size_t n = 0, n_steps = r->tail->n_acts > 0 ? 0 : tail_activations(r->plan, link, i, acts, &n);
     for (size_t k = 0; k < n; k++) {
         r->tail->acts[r->tail->n_acts++] = acts[k];
     }
-    return n > 0 ? 1 : 0;
+    return n_steps;
 }
 
 /* How many steps from i on join. */
