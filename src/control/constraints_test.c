@@ -16,6 +16,7 @@
 #include "store/store_fixture.h"
 #include "sweep/sweep.h"
 #include "track/forgotten.h"
+#include "track/logged_model.h"
 #include "track/track.h"
 
 #include <string.h>
