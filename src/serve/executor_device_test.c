@@ -24,14 +24,14 @@ static weir_status probe(struct weir_error *err)
 int main(void)
 {
     struct weir_error err = {0};
-    Suite *suite = suite_create("executor on this machine's GPU");
-    TCase *tcase = tcase_create("executor on this machine's GPU");
     weir_status status = probe(&err);
     if (status != WEIR_OK) {
         (void)printf("%s: %s\n", status == WEIR_ERR_UNSUPPORTED ? "skipped" : "failed",
                      err.message);
         return status == WEIR_ERR_UNSUPPORTED ? SKIPPED : EXIT_FAILURE;
     }
+    Suite *suite = suite_create("executor on this machine's GPU");
+    TCase *tcase = tcase_create("executor on this machine's GPU");
     setenv("CK_FORK", "no", 1); /* a driver does not survive a fork */
     test_gpu_tolerance = TOLERANCE;
     tcase_set_timeout(tcase, 300);
