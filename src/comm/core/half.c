@@ -1,5 +1,7 @@
 #include "comm/core/half.h"
 
+#include "base/half.h"
+
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -42,45 +44,17 @@ static inline __attribute__((always_inline)) void bf16_widen_body(const uint16_t
 
 /* ---- fp16 ----------------------------------------------------------------------------------- */
 
-static uint16_t fp16_of(float value)
-{
-    uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size > 0x7f800000) {
-        return (uint16_t)(sign | 0x7e00 | (size >> 13 & 0x3ff));
-    }
-    if (size >= 0x477ff000) { /* from 65520 on the nearest is beyond the largest */
-        return (uint16_t)(sign | 0x7c00);
-    }
-    if (size < 0x38800000) {
-        /* Subnormal: adding 0.5 rounds to multiples of 2^-24, in the last bits of the sum. */
-        return (uint16_t)(sign | (bits_of(float_of(size) + 0.5f) - 0x3f000000));
-    }
-    return (uint16_t)(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
-}
-
-static float float_of_fp16(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, size = half & 0x7fff;
-    if (size >= 0x7c00) {
-        return float_of(sign | 0x7f800000 | (size & 0x3ff) << 13 | (size > 0x7c00 ? 0x400000 : 0));
-    }
-    if (size < 0x400) {
-        return float_of(sign | bits_of((float)size * 0x1p-24f));
-    }
-    return float_of(sign | ((size << 13) + 0x38000000));
-}
-
 static void fp16_narrow_any(const float *in, size_t n, uint16_t *out)
 {
     for (size_t i = 0; i < n; i++) {
-        out[i] = fp16_of(in[i]);
+        out[i] = weir_half_from_f32(in[i]);
     }
 }
 
 static void fp16_widen_any(const uint16_t *in, size_t n, float *out)
 {
     for (size_t i = 0; i < n; i++) {
-        out[i] = float_of_fp16(in[i]);
+        out[i] = weir_half_to_f32(in[i]);
     }
 }
 

@@ -14,7 +14,7 @@
 #ifndef WEIR_NN_OP_H
 #define WEIR_NN_OP_H
 
-#include "nn/backend/half.h"
+#include "base/half.h"
 #include "nn/graph/graph.h"
 
 #include <string.h>
@@ -331,7 +331,7 @@ static inline float bf16_to_f32(uint16_t value)
 static inline float op_rounded(enum weir_precision type, float value)
 {
     return type == WEIR_PRECISION_BF16  ? bf16_to_f32(bf16_from_f32(value))
-           : type == WEIR_PRECISION_F16 ? half_to_f32(half_from_f32(value))
+           : type == WEIR_PRECISION_F16 ? weir_half_to_f32(weir_half_from_f32(value))
                                         : value;
 }
 

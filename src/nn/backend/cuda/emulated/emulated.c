@@ -216,7 +216,7 @@ static weir_status emulated_take_ahead(struct gpu *gpu, void *to, const void *fr
 static float get(const struct gpu_conv_shape *s, const void *from, size_t at)
 {
     return s->type == GPU_BF16  ? bf16_to_f32(((const uint16_t *)from)[at])
-           : s->type == GPU_F16 ? half_to_f32(((const uint16_t *)from)[at])
+           : s->type == GPU_F16 ? weir_half_to_f32(((const uint16_t *)from)[at])
                                 : ((const float *)from)[at];
 }
 
@@ -226,7 +226,7 @@ static void set(const struct gpu_conv_shape *s, const void *to, size_t at, doubl
     if (s->type == GPU_BF16) {
         ((uint16_t *)writable)[at] = bf16_from_f32((float)value);
     } else if (s->type == GPU_F16) {
-        ((uint16_t *)writable)[at] = half_from_f32((float)value);
+        ((uint16_t *)writable)[at] = weir_half_from_f32((float)value);
     } else {
         ((float *)writable)[at] = (float)value;
     }

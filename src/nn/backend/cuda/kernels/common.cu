@@ -53,7 +53,7 @@ INLINE float to_f32(elem value)
     asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value));
     return result;
 #elif defined(WEIR_GPU_F16)
-    return half_to_f32(value);
+    return weir_half_to_f32(value);
 #elif !defined(WEIR_GPU_BF16)
     return value;
 #elif defined(__CUDACC_RTC__)
@@ -70,7 +70,7 @@ INLINE elem from_f32(float value)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(value));
     return result;
 #elif defined(WEIR_GPU_F16)
-    return half_from_f32(value);
+    return weir_half_from_f32(value);
 #elif !defined(WEIR_GPU_BF16)
     return value;
 #elif defined(__CUDACC_RTC__)

@@ -1,5 +1,5 @@
 /* Halves against their definition, worked out in double. */
-#include "half.h"
+#include "base/half.h"
 
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -21,15 +21,15 @@ START_TEST(every_half_is_widened_and_comes_back)
     for (uint32_t i = 0; i < 0x10000; i++) {
         uint16_t half = (uint16_t)i;
         double value = defined(half);
-        float wide = half_to_f32(half);
+        float wide = weir_half_to_f32(half);
         if (isnan(value)) {
             ck_assert(isnan(wide));
-            ck_assert(isnan(half_to_f32(half_from_f32(wide))));
+            ck_assert(isnan(weir_half_to_f32(weir_half_from_f32(wide))));
             continue;
         }
         ck_assert_msg((double)wide == value && (signbit(wide) != 0) == (half >= 0x8000),
                       "0x%04x: %g", half, (double)wide);
-        ck_assert_uint_eq(half_from_f32(wide), half);
+        ck_assert_uint_eq(weir_half_from_f32(wide), half);
     }
 }
 
@@ -38,9 +38,9 @@ END_TEST
 /* No half is nearer, and of two that are as near the even one is taken. */
 static void check_nearest(float value)
 {
-    uint16_t half = half_from_f32(value);
+    uint16_t half = weir_half_from_f32(value);
     double own = fabs(defined(half) - (double)value);
-    ck_assert_int_eq(signbit(half_to_f32(half)) != 0, signbit(value) != 0);
+    ck_assert_int_eq(signbit(weir_half_to_f32(half)) != 0, signbit(value) != 0);
     if (fabs((double)value) >= 65520) { /* half way to what would be 65536 */
         ck_assert_uint_eq(half & 0x7fff, 0x7c00);
         return;
@@ -74,7 +74,7 @@ START_TEST(the_nearest_half_is_taken)
     check_nearest(65519.996F);
     check_nearest(65520);
     check_nearest(1e30F);
-    ck_assert_uint_eq(half_from_f32(-INFINITY), 0xfc00);
+    ck_assert_uint_eq(weir_half_from_f32(-INFINITY), 0xfc00);
 }
 
 END_TEST
