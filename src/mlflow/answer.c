@@ -63,6 +63,18 @@ void mlflow_answer_buf(struct weir_mlflow_call *call, struct weir_buf *buf)
     weir_http_response_buf(call->response, 200, "application/json", buf);
 }
 
+weir_status mlflow_answer_made(struct weir_mlflow_call *call, weir_status status,
+                               struct weir_buf *buf)
+{
+    if (status != WEIR_OK) {
+        weir_buf_fini(buf);
+        return status;
+    }
+    (void)weir_buf_puts(buf, "}");
+    mlflow_answer_buf(call, buf);
+    return WEIR_OK;
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 void mlflow_put_text(struct weir_buf *buf, const char *text)

@@ -265,6 +265,10 @@ void mlflow_answer(struct weir_mlflow_call *call, json_t *object);
 void mlflow_answer_nothing(struct weir_mlflow_call *call); /**< {} */
 /** Takes the buffer's memory. */
 void mlflow_answer_buf(struct weir_mlflow_call *call, struct weir_buf *buf);
+/** The end of an object that was put into the buffer with this status: closes and answers with it, or
+ *  frees it. @return The status. */
+weir_status mlflow_answer_made(struct weir_mlflow_call *call, weir_status status,
+                               struct weir_buf *buf) WEIR_MUST_CHECK;
 
 /** A JSON string, number. NULL is "". */
 void mlflow_put_text(struct weir_buf *buf, const char *text);

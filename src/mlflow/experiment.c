@@ -53,13 +53,7 @@ static weir_status answer_experiment(struct weir_mlflow_call *call, struct weir_
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"experiment\":");
     weir_status status = mlflow_put_experiment(call, txn, &buf, experiment, err);
-    (void)weir_buf_puts(&buf, "}");
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    return mlflow_answer_made(call, status, &buf);
 }
 
 static weir_status check_location(const char *location, struct weir_error *err)

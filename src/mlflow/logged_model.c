@@ -113,13 +113,7 @@ static weir_status answer_model(struct weir_mlflow_call *call, struct weir_txn *
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"model\":");
     weir_status status = put_model(call, txn, &buf, model, err);
-    (void)weir_buf_puts(&buf, "}");
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    return mlflow_answer_made(call, status, &buf);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */

@@ -68,13 +68,7 @@ weir_status mlflow_answer_version(struct weir_mlflow_call *call, struct weir_txn
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"model_version\":");
     weir_status status = mlflow_put_version(call, txn, &buf, version, err);
-    (void)weir_buf_append(&buf, "}", 1);
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    return mlflow_answer_made(call, status, &buf);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -502,11 +496,6 @@ weir_status mlflow_latest_versions(struct weir_mlflow_call *call, struct weir_tx
             status = mlflow_put_version(call, txn, &buf, &versions[k], err);
         }
     }
-    (void)weir_buf_puts(&buf, "]}");
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    (void)weir_buf_puts(&buf, "]");
+    return mlflow_answer_made(call, status, &buf);
 }

@@ -153,13 +153,7 @@ static weir_status answer_model(struct weir_mlflow_call *call, struct weir_txn *
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"registered_model\":");
     weir_status status = mlflow_put_model(call, txn, &buf, &model, err);
-    (void)weir_buf_append(&buf, "}", 1);
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    return mlflow_answer_made(call, status, &buf);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */

@@ -71,13 +71,7 @@ static weir_status answer_run(struct weir_mlflow_call *call, struct weir_txn *tx
     weir_buf_init(&buf, MLFLOW_ANSWER_MAX_BYTES);
     (void)weir_buf_puts(&buf, "{\"run\":");
     weir_status status = mlflow_put_run(call, txn, &buf, run, err);
-    (void)weir_buf_puts(&buf, "}");
-    if (status != WEIR_OK) {
-        weir_buf_fini(&buf);
-        return status;
-    }
-    mlflow_answer_buf(call, &buf);
-    return WEIR_OK;
+    return mlflow_answer_made(call, status, &buf);
 }
 
 /* The name that is given, as argument or tag, or one that is made; the tags get it, too. */
