@@ -120,6 +120,41 @@ START_TEST(a_member_of_a_project_pushes_into_it_and_deploys_from_it)
 
 END_TEST
 
+START_TEST(a_version_is_made_of_a_file_that_a_run_left)
+{
+    char meg[BEARER_BYTES];
+    place_job(&(struct placed_job){
+        .id = JOB, .task = TASK, .kind = "train", .node = "n", .run = "run-1", .spec = "{}"});
+    EXPECT(200, "PUT " API "/runs/run-1/artifacts/out/model.onnx\n\nx");
+    EXPECT(200, "PUT " API "/runs/run-1/artifacts/notes.txt\n\n" BAD);
+    EXPECT_ERROR(404, "run run-1 has no model to register",
+                 "POST " API "/models/digits/versions\n\n{\"id\":\"" ID
+                 "1\",\"run\":\"run-1\",\"artifact\":\"notes.txt\"}");
+    EXPECT_ERROR(400, "$.artifact",
+                 "POST " API "/models/digits/versions\n\n{\"id\":\"" ID
+                 "1\",\"artifact\":\"out\"}");
+    EXPECT_ERROR(400, "$.artifact",
+                 "POST " API "/models/digits/versions\n\n{\"id\":\"" ID
+                 "1\",\"run\":\"run-1\",\"artifact\":\"out\",\"blob\":\"" BLOB_X "\"}");
+    EXPECT(404, "POST " API "/models/digits/versions\n\n{\"id\":\"" ID "1\",\"run\":\"none\"}");
+    EXPECT(404, "GET " API "/models/digits"); /* none of these has made one */
+    EXPECT(200, "POST " API "/models/digits/versions\n\n{\"id\":\"" ID
+                "1\",\"run\":\"run-1\",\"labels\":[\"cat\"],\"alias\":\"best\"}");
+    ck_assert_str_eq(said_text("blob"), BLOB_X);
+    ck_assert_str_eq(said_text("run"), "run-1");
+    ck_assert_str_eq(said_text("signature.labels.0"), "cat");
+    EXPECT(200, "POST " API "/models/digits/versions\n\n{\"id\":\"" ID
+                "1\",\"run\":\"run-1\",\"artifact\":\"out\"}"); /* the same version again */
+    ck_assert_int_eq(json_integer_value(said("version")), 1);
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"red\"}");
+    make_caller("meg", "member", "", meg);
+    EXPECT(200, "PUT " API "/projects/red/members/user/meg\n\n{\"role\":\"ml-engineer\"}");
+    EXPECT_STATUS(404, ask_as(meg, "POST " API "/models/mine/versions\n\n{\"id\":\"" ID
+                                   "2\",\"run\":\"run-1\"}"));
+}
+
+END_TEST
+
 /* ---- deployments ----------------------------------------------------------------------------- */
 
 /* digits is deployed with one replica, whose job runs. */
@@ -295,6 +330,7 @@ END_TEST
 WEIR_TEST_MAIN_WITH("deploy_routes", set_up, tear_down, a_file_that_is_no_model_becomes_no_version,
                     a_version_says_what_it_takes_and_who_said_so, an_alias_moves_and_goes,
                     a_member_of_a_project_pushes_into_it_and_deploys_from_it,
+                    a_version_is_made_of_a_file_that_a_run_left,
                     a_deployment_is_shown_with_its_shares_and_replicas,
                     a_replica_is_told_what_to_load_and_of_no_other_deployment,
                     golden_inputs_are_kept_with_the_version_and_told_to_replicas,

@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "job/attempt.h"
 #include "store/stmt.h"
+#include "track/model_of_run.h"
 #include "track/registry.h"
 
 #include <stdlib.h>
@@ -189,6 +190,7 @@ struct entry {
     struct api_call *call;
     struct weir_model_version version, stored;
     const char *project, *alias;
+    const char *artifact;      /* Without a blob: where in the run its file is. */
     char *labels, *preprocess; /* JSON; NULL: what the file says. */
     bool is_there;             /* Out: the same identifier was registered before. */
 };
@@ -197,13 +199,15 @@ struct entry {
 static weir_status take_extras(struct entry *entry, struct weir_error *err)
 {
     struct api_call *call = entry->call;
-    const char *project, *alias;
+    const char *project, *alias, *artifact;
     const json_t *labels = json_object_get(call->body, "labels");
     const json_t *preprocess = json_object_get(call->body, "preprocess");
     WEIR_TRY(api_body_text(call, "project", &project, err));
     WEIR_TRY(api_body_text(call, "alias", &alias, err));
     entry->project = weir_arena_strdup(call->arena, project);
     entry->alias = weir_arena_strdup(call->arena, alias);
+    WEIR_TRY(api_body_text(call, "artifact", &artifact, err));
+    entry->artifact = weir_arena_strdup(call->arena, artifact);
     if (labels != NULL && !json_is_null(labels) &&
         (!json_is_array(labels) || json_array_size(labels) > LABELS_MAX)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.labels: expected an array of texts");
@@ -218,9 +222,13 @@ static weir_status take_extras(struct entry *entry, struct weir_error *err)
         return weir_error_set(err, WEIR_ERR_LIMIT, "$.preprocess: at most %zu bytes",
                               PREPROCESS_BYTES);
     }
-    static const char *const names[] = {"labels", "preprocess", "alias", "project"};
+    static const char *const names[] = {"labels", "preprocess", "alias", "project", "artifact"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
         (void)json_object_del(call->body, names[i]);
+    }
+    bool has_run = json_is_string(json_object_get(call->body, "run"));
+    if ((has_run || entry->artifact != NULL) && json_object_get(call->body, "blob") == NULL) {
+        json_object_set_new(call->body, "blob", json_string("")); /* find_file */
     }
     return WEIR_OK;
 }
@@ -281,7 +289,7 @@ static weir_status check_entry(struct entry *entry, struct weir_error *err)
                                                 &bytes, NULL) != WEIR_OK) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "$.blob: upload the file first with PUT "
-                              "/api/v1/blobs/{sha256}");
+                              "/api/v1/blobs/{sha256}, or name the $.run that has it");
     }
     version->bytes = (int64_t)bytes;
     return check_golden(call, version->golden, err);
@@ -296,6 +304,39 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     entry->is_there = weir_txn_get(txn, &weir_model_version_resource, entry->version.id,
                                    entry->call->arena, &there, &ignored) == WEIR_OK;
     return WEIR_OK;
+}
+
+/* The version is of a run's own file, and says of itself what the run knows. */
+static weir_status take_from_run(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct entry *entry = context;
+    struct api_call *call = entry->call;
+    struct weir_model_version *version = &entry->version;
+    struct weir_artifact file;
+    struct weir_run run;
+    const char *why;
+    WEIR_TRY(weir_txn_get(txn, &weir_run_resource, version->run, call->arena, &run, err));
+    WEIR_TRY(weir_model_of_run_find(txn, run.id, entry->artifact, call->arena, &file, &why, err));
+    if (why != NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "run %s has no model to register: %s",
+                              run.id, why);
+    }
+    version->blob = file.blob;
+    return weir_model_of_run_describe(txn, &run, call->arena, version, err);
+}
+
+/* Without a blob, the file is an artifact of the run. */
+static weir_status find_file(struct entry *entry, struct weir_error *err)
+{
+    struct api_call *call = entry->call;
+    bool has_blob = entry->version.blob != NULL && entry->version.blob[0] != '\0';
+    if (entry->artifact != NULL && (has_blob || entry->version.run == NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.artifact: it is a path in the artifacts of $.run, in place of "
+                              "$.blob");
+    }
+    return has_blob || entry->version.run == NULL ? WEIR_OK
+                                                  : api_read(call, take_from_run, entry, err);
 }
 
 static weir_status register_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -324,6 +365,7 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     entry.version.unservable = NULL;
     entry.version.stage = NULL;
     WEIR_TRY(weir_store_read(call->api->store, look_in, &entry, err));
+    WEIR_TRY(find_file(&entry, err));
     WEIR_TRY(check_entry(&entry, err));
     if (!entry.is_there) {
         const struct inspect_question question = {.blob = entry.version.blob,

@@ -361,8 +361,9 @@ const struct api_route api_routes[] = {
      "Delete a version that nothing uses; its row stays, its file goes", R(MODELS_DELETE),
      API_WRITE, 0, NULL, NULL, NULL, 0, api_model_version_delete},
     {"POST", API "/models/{name}/versions",
-     "Make a version of an uploaded file, once it was looked at: {id, blob} and, besides the "
-     "record's, "
+     "Make a version of a file, once it was looked at: {id} with {blob} of an uploaded file, or "
+     "with "
+     "{run} and perhaps {artifact}, a path in the artifacts of that run; besides the record's also "
      "{labels, preprocess, alias, project}; the same id again is the same version",
      R(MODELS_REGISTER), API_NONE, API_NOTIFY | API_OWN_MODEL | API_MAKES,
      &weir_model_version_resource, &weir_model_version_resource, NULL, 16 * MIB,

@@ -1,4 +1,5 @@
 /** weir model push, alias, export: models from outside, names for versions, and out again. */
+#include "cli/find.h"
 #include "cli/model_name.h"
 
 #include "base/file.h"
@@ -17,11 +18,14 @@
 
 struct push_options {
     struct cli_common common;
-    char *labels, *preprocess, *golden, *alias, *project;
+    char *run, *labels, *preprocess, *golden, *alias, *project;
 };
 
 static const struct weir_option push_options[] = {
     CLI_COMMON_OPTIONS(push_options),
+    WEIR_OPT(push_options, run, "run", 0, TEXT, NULL, 0, 0, "RUN",
+             "Take the file from what this run left; ARTIFACT: the file or folder there, else its "
+             "ONNX or safetensors file"),
     WEIR_OPT(push_options, labels, "labels", 0, TEXT, NULL, 0, 0, "FILE",
              "Names of the classes: one a line, or a JSON array"),
     WEIR_OPT(
@@ -144,18 +148,41 @@ static weir_status put_golden(struct cli_call *call, const char *file, json_t *b
     return WEIR_OK;
 }
 
+/* A file of this machine, or of a run. */
+static weir_status put_model(struct cli_call *call, json_t *body, struct weir_error *err)
+{
+    const struct push_options *options = call->options;
+    char blob[WEIR_SHA256_TEXT_BYTES], *run;
+    if (options->run == NULL) {
+        WEIR_TRY(weir_client_model_put(call->client, call->words[1], blob, err));
+        json_object_set_new(body, "blob", json_string(blob));
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_find(call, &find_run, options->run, &run, err));
+    json_object_set_new(body, "run", json_string(run));
+    if (call->n_words > 1) {
+        json_object_set_new(body, "artifact", json_string(call->words[1]));
+    }
+    return WEIR_OK;
+}
+
 static weir_status push(struct cli_call *call, json_t *body, json_t **out, struct weir_error *err)
 {
     const struct push_options *options = call->options;
-    char blob[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
+    char id[WEIR_UUID_BYTES];
+    if (options->run == NULL && call->n_words < 2) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "weir model push %s: of which file? Name it, or with --run the run "
+                              "that left it",
+                              call->words[0]);
+    }
     WEIR_TRY(read_labels(call, options->labels, body, err));
     WEIR_TRY(read_preprocess(call, options->preprocess, body, err));
     WEIR_TRY(cli_connect(call, err));
     WEIR_TRY(put_golden(call, options->golden, body, err));
-    WEIR_TRY(weir_client_model_put(call->client, call->words[1], blob, err));
+    WEIR_TRY(put_model(call, body, err));
     weir_uuid_make(id);
     json_object_set_new(body, "id", json_string(id));
-    json_object_set_new(body, "blob", json_string(blob));
     if (options->alias != NULL) {
         json_object_set_new(body, "alias", json_string(options->alias));
     }
@@ -185,14 +212,15 @@ static weir_status run_push(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_model_push = {
     .name = "model push",
-    .usage = "NAME FILE [--labels FILE] [--preprocess FILE] [--golden FILE] [--alias NAME] "
+    .usage = "NAME FILE | NAME --run RUN [ARTIFACT] [--labels FILE] [--preprocess FILE] [--golden "
+             "FILE] [--alias NAME] "
              "[--project NAME]",
     .summary = "Make a version of a model file, ONNX or Weir's own, once it was looked at",
     .help =
         "The server loads the file apart, in a process with bounds, before it becomes a version: "
         "it says\nwhich executor will run the model and why, or refuses it and says what is "
         "missing. Size and\nsignature are the file's.",
-    .min_words = 2,
+    .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(push_options, push_options),
     .run = run_push,

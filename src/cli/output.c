@@ -99,6 +99,33 @@ static char *exit_text(const struct cli_call *call, const json_t *item)
                         : weir_arena_strdup(call->arena, "-");
 }
 
+/* "red, blue" of an array, "lr=0.1, batch=32" of an object, as long as their values are plain; else NULL. */
+static char *list_text(const struct cli_call *call, const json_t *value)
+{
+    char *text = NULL;
+    const char *key;
+    json_t *inner;
+    size_t i;
+    json_array_foreach(value, i, inner)
+    {
+        if (json_is_object(inner) || json_is_array(inner)) {
+            return NULL;
+        }
+        text = weir_arena_printf(call->arena, "%s%s%s", text != NULL ? text : "",
+                                 text != NULL ? ", " : "", value_text(call->arena, inner));
+    }
+    json_object_foreach((json_t *)value, key, inner)
+    {
+        if (json_is_object(inner) || json_is_array(inner)) {
+            return NULL;
+        }
+        text = weir_arena_printf(call->arena, "%s%s%s=%s", text != NULL ? text : "",
+                                 text != NULL ? ", " : "", printable(call->arena, key),
+                                 value_text(call->arena, inner));
+    }
+    return text != NULL ? text : weir_arena_strdup(call->arena, "-");
+}
+
 /* What a table shows of a member: sizes and exits as people say them, identifiers
  * short, all else as it is. */
 static char *cell_text(const struct cli_call *call, const json_t *item, const char *member)
@@ -109,6 +136,10 @@ static char *cell_text(const struct cli_call *call, const json_t *item, const ch
     size_t len = strlen(member), unit = 0;
     if (strcmp(member, "exit_code") == 0 && json_is_integer(value)) {
         return exit_text(call, item);
+    }
+    if (json_is_array(value) || json_is_object(value)) {
+        char *list = list_text(call, value);
+        return list != NULL ? list : cli_text(call, item, member);
     }
     if (json_is_string(value) && weir_uuid_is_valid(json_string_value(value)) && !is_wide(call)) {
         return weir_arena_strdup(call->arena, cli_short_id(json_string_value(value)));

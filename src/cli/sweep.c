@@ -45,23 +45,38 @@ static weir_status read_document(struct cli_call *call, const char *file, json_t
     return weir_yaml_parse(text, len, file, false, out, err);
 }
 
-static void print_sweep(struct cli_call *call, const json_t *sweep)
+/* How far it is. In the arena. */
+static char *line_of(struct cli_call *call, const json_t *sweep)
 {
+    struct weir_arena *arena = call->arena;
     const char *id = json_string_value(json_object_get(sweep, "id"));
     const char *reason = json_string_value(json_object_get(sweep, "reason"));
-    printf("sweep/%s %s: %s, %s of %s trials, %s open, %s stopped early, %s failed",
-           cli_short_id(id), cli_text(call, sweep, "name"), cli_text(call, sweep, "state"),
-           cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
-           cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
-           cli_text(call, sweep, "n_failed"));
-    if (json_integer_value(json_object_get(sweep, "n_paused")) > 0) {
-        printf(", %s waiting at a rung", cli_text(call, sweep, "n_paused"));
+    bool has_paused = json_integer_value(json_object_get(sweep, "n_paused")) > 0;
+    bool has_best = json_integer_value(json_object_get(sweep, "best")) > 0;
+    const char *paused = !has_paused ? ""
+                                     : weir_arena_printf(arena, ", %s waiting at a rung",
+                                                         cli_text(call, sweep, "n_paused"));
+    const char *best = !has_best ? ""
+                                 : weir_arena_printf(arena, "; best: trial %s, %s %s",
+                                                     cli_text(call, sweep, "best"),
+                                                     cli_text(call, sweep, "metric"),
+                                                     cli_text(call, sweep, "best_value"));
+    return weir_arena_printf(
+        arena, "sweep/%s %s: %s, %s of %s trials, %s open, %s stopped early, %s failed%s%s%s%s",
+        cli_short_id(id), cli_text(call, sweep, "name"), cli_text(call, sweep, "state"),
+        cli_text(call, sweep, "n_made"), cli_text(call, sweep, "n_trials"),
+        cli_text(call, sweep, "n_open"), cli_text(call, sweep, "n_stopped"),
+        cli_text(call, sweep, "n_failed"), paused, best, reason != NULL ? "; " : "",
+        reason != NULL ? reason : "");
+}
+
+static void print_sweep(struct cli_call *call, const json_t *sweep)
+{
+    if (cli_is_json(call)) {
+        cli_print_json(sweep);
+    } else {
+        printf("%s\n", line_of(call, sweep));
     }
-    if (json_integer_value(json_object_get(sweep, "best")) > 0) {
-        printf("; best: trial %s, %s %s", cli_text(call, sweep, "best"),
-               cli_text(call, sweep, "metric"), cli_text(call, sweep, "best_value"));
-    }
-    printf("%s%s\n", reason != NULL ? "; " : "", reason != NULL ? reason : "");
 }
 
 static bool is_over(const json_t *sweep)
@@ -71,23 +86,33 @@ static bool is_over(const json_t *sweep)
            strcmp(state, "STOPPING") != 0;
 }
 
-/* A line whenever it has changed. */
+/* What changed in a sweep need not be seen in its line. */
+static const char *print_if_new(struct cli_call *call, const json_t *sweep, const char *before)
+{
+    const char *line = line_of(call, sweep);
+    if (before == NULL || strcmp(line, before) != 0) {
+        printf("%s\n", line);
+        (void)fflush(stdout);
+    }
+    return line;
+}
+
+/* A line whenever it has changed; as JSON, the record when it is over. */
 static weir_status follow(struct cli_call *call, const char *id, struct weir_error *err)
 {
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
     const char *path = cli_path1(call, "/api/v1/sweeps/{}", id);
-    json_t *before = NULL;
+    const char *line = NULL;
+    json_t *sweep, *before = NULL;
     bool has_ended = false;
     while (!has_ended) {
-        json_t *sweep;
         weir_status status = cli_rest(call, "GET", path, NULL, &sweep, err);
         if (status != WEIR_OK) {
             json_decref(before);
             return status;
         }
-        if (before == NULL || !json_equal(before, sweep)) {
-            print_sweep(call, sweep);
-            (void)fflush(stdout);
+        if (!cli_is_json(call) && !json_equal(before, sweep)) {
+            line = print_if_new(call, sweep, line);
         }
         has_ended = is_over(sweep);
         json_decref(before);
@@ -95,6 +120,9 @@ static weir_status follow(struct cli_call *call, const char *id, struct weir_err
         if (!has_ended) {
             (void)nanosleep(&pause, NULL);
         }
+    }
+    if (cli_is_json(call)) {
+        cli_print_json(before);
     }
     const char *state = json_string_value(json_object_get(before, "state"));
     call->exit_status = strcmp(state, "SUCCEEDED") == 0 ? 0 : 1;
@@ -105,6 +133,7 @@ static weir_status follow(struct cli_call *call, const char *id, struct weir_err
 static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
 {
     const struct sweep_options *options = call->options;
+    bool is_following = options->is_following && !options->is_dry_run;
     json_t *document, *answer;
     WEIR_TRY(read_document(call, call->words[0], &document, err));
     json_t *spec = json_object_get(json_object_get(document, "job"), "spec");
@@ -123,16 +152,18 @@ static weir_status run_sweep_run(struct cli_call *call, struct weir_error *err)
     json_decref(document);
     WEIR_TRY(status);
     char *id = weir_arena_strdup(call->arena, json_string_value(json_object_get(answer, "id")));
-    if (cli_is_json(call)) {
-        cli_print_json(answer);
-    } else if (options->is_dry_run) {
+    if (is_following) {
+        json_decref(answer);
+        return follow(call, id, err);
+    }
+    if (options->is_dry_run && !cli_is_json(call)) {
         printf("sweep %s is good: %s trials by method %s\n", cli_text(call, answer, "name"),
                cli_text(call, answer, "n_trials"), cli_text(call, answer, "method"));
     } else {
         print_sweep(call, answer);
     }
     json_decref(answer);
-    return options->is_following && !options->is_dry_run ? follow(call, id, err) : WEIR_OK;
+    return WEIR_OK;
 }
 
 const struct cli_command cli_sweep_run = {
@@ -213,11 +244,7 @@ static weir_status tell(struct cli_call *call, const char *path, struct weir_err
     json_t *sweep;
     WEIR_TRY(cli_find(call, &find_sweep, call->words[0], &id, err));
     WEIR_TRY(cli_rest(call, "POST", cli_path1(call, path, id), NULL, &sweep, err));
-    if (cli_is_json(call)) {
-        cli_print_json(sweep);
-    } else {
-        print_sweep(call, sweep);
-    }
+    print_sweep(call, sweep);
     json_decref(sweep);
     return WEIR_OK;
 }

@@ -70,6 +70,35 @@ START_TEST(a_training_is_a_gang_of_workers_then_servers)
 
 END_TEST
 
+START_TEST(the_model_of_a_tracked_training_is_kept_unless_it_goes_elsewhere)
+{
+    static const struct {
+        const char *spec, *output;
+    } cases[] = {
+        {"{\"model\":\"lenet\",\"run\":\"r\"}", "\"output/model.safetensors\""},
+        {"{\"model\":\"lenet\",\"run\":\"r\",\"elastic\":true}", "\"output/model.safetensors\""},
+        {"{\"model\":\"lenet\",\"run\":\"r\",\"model_name\":\"digits\"}", NULL},
+        {"{\"model\":\"lenet\",\"run\":\"r\",\"output\":\"m.safetensors\"}", "\"m.safetensors\""},
+        {"{\"model\":\"lenet\"}", NULL},
+    };
+
+    weir_arena_init(&arena, 0);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        ck_assert_int_eq(plan("train", cases[i].spec), WEIR_OK);
+        if (cases[i].output != NULL) {
+            ck_assert_str_eq(spec_member(0, "output"), cases[i].output);
+        } else {
+            ck_assert_ptr_null(strstr(launches[0].definition, "model.safetensors"));
+        }
+    }
+    ck_assert_int_eq(plan("train", "{\"model\":\"lenet\",\"run\":\"r\",\"workers\":2}"), WEIR_OK);
+    ck_assert_ptr_nonnull(strstr(launches[0].definition, "output/model.safetensors"));
+    ck_assert_ptr_null(strstr(launches[1].definition, "output/")); /* all have the same weights */
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 /* A command whose one file has this many bytes. */
 static weir_status plan_with_file(size_t file_bytes, int n_tasks)
 {
@@ -191,6 +220,7 @@ END_TEST
 
 WEIR_TEST_MAIN("framework", job_kinds_keep_the_laws_of_registries,
                a_training_is_a_gang_of_workers_then_servers,
+               the_model_of_a_tracked_training_is_kept_unless_it_goes_elsewhere,
                a_batch_prediction_is_a_gang_of_equal_tasks_with_what_was_found,
                an_elastic_training_is_one_task_that_starts_its_workers, a_command_keeps_its_words,
                what_cannot_be_started_says_why, tasks_times_text_is_bounded)

@@ -27,12 +27,25 @@ static void set_checkpoint_dir(const struct weir_launch_job *job, json_t *spec)
     }
 }
 
-/* Worker 0's event file for TensorBoard lies in its output, so it becomes a file of the run. */
+/* What lies in the output of worker 0 becomes files of the run: its event file for TensorBoard, and a
+ * model that is registered under no name and was not to lie elsewhere. */
+static void keep_with_run(json_t *spec)
+{
+    if (json_object_get(spec, "run") == NULL) {
+        return;
+    }
+    if (json_object_get(spec, "tensorboard") == NULL) {
+        json_object_set_new(spec, "tensorboard", json_string("output/tensorboard"));
+    }
+    if (json_object_get(spec, "model_name") == NULL && json_object_get(spec, "output") == NULL) {
+        json_object_set_new(spec, "output", json_string("output/model.safetensors"));
+    }
+}
+
 static json_t *define_worker(struct job_plan *plan, json_t *spec, bool is_first)
 {
-    if (is_first && json_object_get(spec, "run") != NULL &&
-        json_object_get(spec, "tensorboard") == NULL) {
-        json_object_set_new(spec, "tensorboard", json_string("output/tensorboard"));
+    if (is_first) {
+        keep_with_run(spec);
     }
     return job_plan_worker(plan, "train", spec);
 }

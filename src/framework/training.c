@@ -77,7 +77,7 @@ const struct weir_option weir_training_table[] = {
     OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, checkpoint.dir, "checkpoint-dir", TEXT, NULL,       0, 0, "DIR", "Where checkpoints are; without: beside the output, until it is there"),
     OPT(checkpoint.every_s, "checkpoint-every-s", F64,  "30",       0, 1e9, "S", "Time between checkpoints; each epoch ends with one too"),
     OPT_WORDS(WEIR_WORDS("last", "best"), 0, checkpoint.keep, "keep", TEXT, "last",     0, 0, "WHICH", "The model is that of the last epoch, or of the best on the validation pictures: last or best"),
-    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, output.file, "output", TEXT, "model.safetensors", 0, 0, "FILE", "The trained model"),
+    OPT_FLAGS(WEIR_OPTION_PATH | WEIR_OPTION_WRITTEN, output.file, "output", TEXT, "model.safetensors", 0, 0, "FILE", "The trained model. Without it a job registers it under its model_name, or else keeps it with its run"),
     { .name = "format", .short_name = 'o', .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_train_config, output.format),
       .fallback = "text", .arg = "FORMAT", .flags = WEIR_OPTION_INTERNAL, .words = WEIR_WORDS("text", "json"), .doc = "Progress as text, or as JSON lines: json" },
     OPT(output.display_every, "display-every",      INT,  "0",        0, 1 << 30, "N", "Progress after each N steps; 0: by time, as often as a person reads"),

@@ -5,17 +5,13 @@
 #include "control/model_delete.h"
 #include "store/stmt.h"
 #include "store/table.h"
-#include "track/artifact.h"
+#include "track/model_of_run.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define FILES_MAX         1000 /* that are looked through for one to serve */
-#define COPIES_MAX        8    /* of copies of versions */
-#define SOURCE_MAX        4000
-#define METRICS_MAX_BYTES ((size_t)60 << 10)
+#define COPIES_MAX 8 /* of copies of versions */
+#define SOURCE_MAX 4000
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
@@ -122,71 +118,19 @@ struct entry {
     bool is_copy; /**< Of a version that was looked at already. */
 };
 
-/* How good a file is as the one to serve: less is better; 0: it is none. */
-static int rank_of(const char *path)
-{
-    static const char *const names[] = {"model.onnx", ".onnx", "model.safetensors", ".safetensors"};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    size_t len = strlen(name);
-    int depth = 0;
-    for (const char *c = path; *c != '\0'; c++) {
-        depth += *c == '/';
-    }
-    for (int i = 0; i < (int)WEIR_ARRAY_LEN(names); i++) {
-        size_t n = strlen(names[i]);
-        bool fits = names[i][0] == '.' ? len > n && strcmp(name + len - n, names[i]) == 0
-                                       : strcmp(name, names[i]) == 0;
-        if (fits) {
-            return 1 + i * 1000 + WEIR_MIN(depth, 999);
-        }
-    }
-    return 0;
-}
-
 /* The file under the source that Weir can bring into service. */
 static weir_status find_file(struct entry *entry, struct weir_txn *txn,
                              const struct mlflow_source *from, struct weir_error *err)
 {
-    struct weir_artifact *files;
-    const struct weir_artifact *best = NULL;
-    size_t n;
-    int best_rank = 0;
-    WEIR_TRY(weir_artifact_list_files(txn, from->run, from->path, FILES_MAX, entry->call->arena,
-                                      &files, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        int rank = rank_of(files[i].path);
-        if (rank > 0 && (best == NULL || rank < best_rank)) {
-            best = &files[i];
-            best_rank = rank;
-        }
+    struct weir_artifact file;
+    const char *why;
+    WEIR_TRY(
+        weir_model_of_run_find(txn, from->run, from->path, entry->call->arena, &file, &why, err));
+    if (why == NULL) {
+        entry->version.blob = file.blob;
+        entry->version.bytes = file.bytes;
     }
-    if (best != NULL) {
-        entry->version.blob = best->blob;
-        entry->version.bytes = best->bytes;
-    } else {
-        entry->version.unservable = n == 0 ? "there is no artifact where it is said to come from"
-                                           : "among its artifacts is no ONNX or safetensors file";
-    }
-    return WEIR_OK;
-}
-
-/* What policies compare: the run's last measurements. */
-static weir_status take_metrics(struct entry *entry, struct weir_txn *txn, const char *run,
-                                struct weir_error *err)
-{
-    struct weir_metric *metrics;
-    size_t n;
-    WEIR_TRY(weir_metrics_latest(txn, run, entry->call->arena, &metrics, &n, err));
-    json_t *object = json_object();
-    for (size_t i = 0; i < n; i++) {
-        if (isfinite(metrics[i].value)) {
-            json_object_set_new(object, metrics[i].key, json_real(metrics[i].value));
-        }
-    }
-    char *text = weir_json_text(object, entry->call->arena);
-    json_decref(object);
-    entry->version.metrics = strlen(text) <= METRICS_MAX_BYTES ? text : NULL;
+    entry->version.unservable = (char *)why;
     return WEIR_OK;
 }
 
@@ -203,8 +147,7 @@ static weir_status take_run(struct entry *entry, struct weir_txn *txn, const cha
     if (call->job != NULL) { /* a task registers what its own job made */
         WEIR_TRY(mlflow_find_run_to_change(call, txn, id, true, &run, err));
     }
-    entry->version.run = run.record.id;
-    return take_metrics(entry, txn, run.record.id, err);
+    return weir_model_of_run_describe(txn, &run.record, call->arena, &entry->version, err);
 }
 
 /* A copy has the file of the version that it is one of. */
