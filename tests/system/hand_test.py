@@ -87,6 +87,21 @@ class Reasons(Hand):
         wait_until(lambda: "one_class" in self.weir("logs", job["id"]), 10, "the worker's warning")
 
 
+class Models(Hand):
+    def test_a_model_without_a_name_stays_with_its_run_until_it_gets_one(self):
+        job = self.server.post("/jobs", {"name": "first-try", "kind": "train", "spec": {
+            "model": "lenet", "dataset": "one", "epochs": 1, "input": "1,28,28"}})
+        ended = self.ended(job["id"])
+        self.assertEqual(ended["state"], "SUCCEEDED", ended["reason"])
+        [file] = [one for one in self.server.get(f"/runs/{ended['run']}/artifacts")["items"] if not one["is_folder"]]
+        self.assertEqual(file["path"], "model.safetensors")
+        self.weir("model", "push", "mine", "--run", "first-try", "--alias", "best")
+        version = self.server.get("/models/mine/versions/1")
+        self.assertEqual((version["run"], version["blob"], version["dataset"], version["aliases"]), (ended["run"], file["blob"], "one", ["best"]))
+        self.assertEqual(version["metrics"], self.server.get("/runs/" + ended["run"])["metrics"])
+        self.assertEqual(version["executor"], "weir")
+
+
 class Specifications(Hand):
     def refused(self, spec, kind="train", **more):
         try:
