@@ -325,21 +325,40 @@ static int exit_code_of_exec(int errno_value)
     return errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;
 }
 
-void launch_explain(const struct launch_failure *failure, const struct task *task,
+/* Of a program that is not found where the task looks: what may be meant. */
+static void suggest(const char *dir, const struct task *task, char *out, size_t size)
+{
+    char path[TASK_PATH_BYTES];
+    const char *program = task->argv[0];
+    size_t len = strlen(program);
+    bool is_script = len > 3 && strcmp(program + len - 3, ".py") == 0;
+    out[0] = '\0';
+    if (program[0] == '/' && task->cell.user != 0 && access(program, F_OK) == 0) {
+        (void)snprintf(
+            out, size,
+            " in what jobs see of this node: start the agent with --share of its folder");
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/work/%s", dir, program);
+    if (strchr(program, '/') == NULL && access(path, F_OK) == 0) {
+        (void)snprintf(out, size, "; to run the job's own file say %s%.100s",
+                       is_script ? "python3 " : "./", program);
+    }
+}
+
+void launch_explain(const struct launch_failure *failure, const char *dir, const struct task *task,
                     struct task_exit *record)
 {
+    char hint[256] = "";
     record->exit_code = WEIR_EXIT_NOT_RUN;
     if (failure->message[0] != '\0') {
         (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
-    } else {
-        record->exit_code = exit_code_of_exec(failure->errno_value);
-        const char *program = task->argv[0];
-        bool is_hidden = failure->errno_value == ENOENT && program[0] == '/' &&
-                         task->cell.user != 0 && access(program, F_OK) == 0;
-        (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s%s",
-                       program, strerror(failure->errno_value),
-                       is_hidden ? " in what jobs see of this node: start the agent with --share "
-                                   "of its folder"
-                                 : "");
+        return;
     }
+    record->exit_code = exit_code_of_exec(failure->errno_value);
+    if (failure->errno_value == ENOENT) {
+        suggest(dir, task, hint, sizeof hint);
+    }
+    (void)snprintf(record->message, sizeof record->message, "cannot start \"%.100s\": %s%s",
+                   task->argv[0], strerror(failure->errno_value), hint);
 }

@@ -44,8 +44,9 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
 bool launch_release(struct launch *launch, const struct weir_limits *limits,
                     struct launch_failure *out);
 
-/** What is recorded of a process that never became the program. */
-void launch_explain(const struct launch_failure *failure, const struct task *task,
+/** What is recorded of a process that never became the program, and what may help.
+ *  @param dir  The attempt's folder. */
+void launch_explain(const struct launch_failure *failure, const char *dir, const struct task *task,
                     struct task_exit *record);
 
 /** It exits without having executed anything. */

@@ -522,7 +522,7 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     fill_exit(s, n_left, &record);
     record.log_bytes = s->log.n_written;
     if (!is_started) {
-        launch_explain(&failure, &s->task, &record);
+        launch_explain(&failure, s->dir, &s->task, &record);
     }
     weir_group_remove(&s->group);
     return ending_finish(s->dir, document, &s->task, &record, s->signal_fd);

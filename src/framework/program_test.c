@@ -75,6 +75,32 @@ START_TEST(torch_ranks_of_one_process_have_what_torchrun_gives)
 
 END_TEST
 
+START_TEST(a_script_of_the_folder_is_run_by_python_as_torchrun_does)
+{
+    static const struct {
+        const char *spec, *argv;
+    } cases[] = {
+        {"{\"argv\":[\"train.py\",\"--epochs\",\"3\"]}",
+         "[\"python3\",\"train.py\",\"--epochs\",\"3\"]"},
+        {"{\"argv\":[\"src/train.py\"],\"files\":{\"src/"
+         "train.py\":\"#!\"},\"processes_per_node\":2}",
+         "[\"python3\",\"src/train.py\"]"},
+        {"{\"argv\":[\"./train.py\"],\"files\":{\"train.py\":\"#!\"}}", "[\"./train.py\"]"},
+        {"{\"argv\":[\"/opt/train.py\"]}", "[\"/opt/train.py\"]"},
+        {"{\"argv\":[\"train.pyc\"]}", "[\"train.pyc\"]"},
+        {"{\"argv\":[\".py\"]}", "[\".py\"]"},
+    };
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        ck_assert_int_eq(plan("pytorch", cases[i].spec), WEIR_OK);
+        EXPECT_TOLD(0, "argv", cases[i].argv);
+    }
+    ck_assert_int_eq(plan("command", "{\"argv\":[\"train.py\"]}"), WEIR_OK);
+    EXPECT_TOLD(0, "argv", "[\"train.py\"]"); /* it may be in PATH */
+}
+
+END_TEST
+
 /* The launcher's words, without those that are a program of two words: -c and its text. */
 static void expect_launcher(size_t i, const char *wanted)
 {
@@ -233,6 +259,7 @@ static void teardown(void)
 }
 
 WEIR_TEST_MAIN_WITH("program", setup, teardown, torch_ranks_of_one_process_have_what_torchrun_gives,
+                    a_script_of_the_folder_is_run_by_python_as_torchrun_does,
                     several_processes_and_elastic_gangs_go_through_torchrun,
                     tensorflow_tasks_are_told_their_type_and_the_cluster,
                     the_first_task_of_mpi_launches_and_the_others_serve,

@@ -102,10 +102,23 @@ static void set_launcher(const struct job_plan *plan, const struct program *prog
     program_meet_launcher(definition, "--no_python");
 }
 
+/* As torchrun does, Python runs a script of the task's folder. What is a path from "./" or "/" on runs itself. */
+static void set_interpreter(json_t *definition)
+{
+    json_t *argv = json_object_get(definition, "argv");
+    const char *first = json_string_value(json_array_get(argv, 0));
+    size_t len = strlen(first);
+    if (first[0] != '/' && strncmp(first, "./", 2) != 0 && len > 3 &&
+        strcmp(first + len - 3, ".py") == 0) {
+        json_array_insert_new(argv, 0, json_string("python3"));
+    }
+}
+
 static json_t *definition_of(const struct job_plan *plan, const struct program *program,
                              const struct ranks *ranks)
 {
     json_t *definition = program_definition(plan, ranks->rank, ranks->n_nodes);
+    set_interpreter(definition);
     program_meet(definition, ranks->n_nodes, 1);
     /* Gloo looks for an address by the host's name, which on many machines leads to loopback. */
     program_meet_env(definition, "GLOO_SOCKET_IFNAME", "{{interface}}");
@@ -162,9 +175,11 @@ static const struct weir_job_ops ops = {
 
 const struct weir_kind weir_job_pytorch = {
     .name = "pytorch",
-    .doc = "A program of PyTorch as a gang of tasks that start together, each told what torchrun "
-           "tells it: MASTER_ADDR, MASTER_PORT, RANK, LOCAL_RANK, WORLD_SIZE. One that is started "
-           "again finds what it saved in the folder WEIR_CHECKPOINT.",
+    .doc =
+        "A program of PyTorch as a gang of tasks that start together, each told what torchrun "
+        "tells it: MASTER_ADDR, MASTER_PORT, RANK, LOCAL_RANK, WORLD_SIZE. A script (train.py) is "
+        "run by python3. One that is started "
+        "again finds what it saved in the folder WEIR_CHECKPOINT.",
     WEIR_KIND_OPTIONS(job_pytorch, options),
     .ops = &ops,
 };

@@ -67,6 +67,14 @@ class Reasons(Hand):
         self.assertEqual(failed["reason"], "command 0: Error: no such key (exit 3)")
         self.assertEqual((failed["n_restarts"], marks.read_text()), (0, "one\n"))
 
+    def test_a_file_of_the_job_that_is_called_like_a_program_is_said_how_to_run(self):
+        for name, how in (("report.py", "python3 report.py"), ("go", "./go")):
+            job = self.server.post("/jobs", {"name": "t", "kind": "command", "spec": {"argv": [name], "files": {name: "#!/bin/sh\n"}}})
+            reason = self.ended(job["id"])["reason"]
+            self.assertIn(f"to run the job's own file say {how} (exit 127", reason)
+        job = self.server.post("/jobs", {"name": "t", "kind": "command", "spec": {"argv": ["none-such"], "files": {"go": ""}}})
+        self.assertNotIn("own file", self.ended(job["id"])["reason"])
+
     def test_a_training_that_a_second_try_cannot_mend_fails_at_once_with_the_workers_sentence(self):
         job = self.server.post("/jobs", {"name": "t", "kind": "train", "spec": {
             "model": "lenet", "data": "/nowhere/at-all", "epochs": 1}})
