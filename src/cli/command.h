@@ -147,6 +147,10 @@ void cli_print_object(const struct cli_call *call, const json_t *object);
 /** Member as text: strings as they are, null as "-", else compact JSON. In the arena. */
 char *cli_text(const struct cli_call *call, const json_t *object, const char *member);
 
+/** Member as a table shows it: sizes and exits as people say them, identifiers short, lists and objects of
+ *  plain values without brackets, all else as cli_text. In the arena. */
+char *cli_cell_text(const struct cli_call *call, const json_t *object, const char *member);
+
 /** Print what the tasks of a job write until it is over (logs.c). */
 weir_status cli_follow_job(struct cli_call *call, const char *job,
                            struct weir_error *err) WEIR_MUST_CHECK;

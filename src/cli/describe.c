@@ -2,6 +2,7 @@
 #include "cli/noun.h"
 
 #include "cli/find.h"
+#include "cli/model_name.h"
 
 #include <string.h>
 
@@ -76,7 +77,9 @@ static void print_members(struct cli_call *call, const json_t *record, const cha
             printf("%s:\n", name);
             cli_print_yaml(call, value, 2);
         } else if (value != NULL && !json_is_null(value) && !json_is_object(value)) {
-            printf("%-20s %s\n", name, cli_text(call, record, name));
+            printf("%-20s %s\n", name,
+                   json_is_array(value) ? cli_cell_text(call, record, name)
+                                        : cli_text(call, record, name));
         }
         members += len + (members[len] == ' ');
     }
@@ -247,6 +250,20 @@ static void print_alert(struct cli_call *call, const json_t *record)
     json_decref(done);
 }
 
+static const struct cli_column port_columns[] = {
+    {"name", "NAME"}, {"datatype", "TYPE"}, {"shape", "SHAPE"}};
+
+/* What a version's model takes and gives, and why it is run as it is. */
+static void print_version(struct cli_call *call, const json_t *record)
+{
+    const json_t *signature = json_object_get(record, "signature");
+    print_members(call, signature, "format why labels");
+    print_part(call, "inputs", json_object_get(signature, "inputs"), port_columns,
+               WEIR_ARRAY_LEN(port_columns));
+    print_part(call, "outputs", json_object_get(signature, "outputs"), port_columns,
+               WEIR_ARRAY_LEN(port_columns));
+}
+
 /* What is shown of a noun: members in their order, lists that come with it, and lists that are asked
  * for beside it. */
 static const struct described {
@@ -271,6 +288,16 @@ static const struct described {
      NULL,
      {NULL}},
     {"model", "name project description created_by created_ms", NULL, {"versions", "aliases"}},
+    {"version",
+     "model version description stage aliases deployments executor unservable bytes blob dataset "
+     "dataset_version run code_version metrics parameters created_by created_ms",
+     print_version,
+     {NULL}},
+    {"sweep",
+     "state reason name id project method metric direction n_trials n_made n_open n_stopped "
+     "n_failed n_paused best best_value created_by created_ms ended_ms",
+     NULL,
+     {"trials"}},
     {"deployment",
      "state reason name project model traffic mirror n_ready n_wanted replicas_min replicas_max "
      "batch_max delay_max_us queue_max cpus memory_bytes gpus idle_after_ms hold_ms created_by "
@@ -348,6 +375,31 @@ static const struct described *find_described(const char *singular)
     return NULL;
 }
 
+static weir_status load(struct cli_call *call, const struct cli_noun *noun, const char *word,
+                        json_t **out, struct weir_error *err)
+{
+    char *model, *version;
+    int64_t number;
+    if (strcmp(noun->singular, "version") != 0) {
+        return cli_noun_get(call, noun, word, out, err);
+    }
+    WEIR_TRY(cli_model_split(call, word, &model, &version, err));
+    WEIR_TRY(cli_connect(call, err));
+    WEIR_TRY(cli_model_version(call, model, version, &number, err));
+    return cli_model_record(call, model, number, out, err);
+}
+
+/* "ion, job and run" */
+static const char *all_described(struct cli_call *call)
+{
+    const char *text = "";
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(described); i++) {
+        const char *between = i == 0 ? "" : i + 1 < WEIR_ARRAY_LEN(described) ? ", " : " and ";
+        text = weir_arena_printf(call->arena, "%s%s%s", text, between, described[i].singular);
+    }
+    return text;
+}
+
 static weir_status run_describe(struct cli_call *call, struct weir_error *err)
 {
     const char *word = call->words[call->n_words - 1];
@@ -357,15 +409,13 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
     }
     const struct described *what = find_described(noun->singular);
     if (what == NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_INVALID,
-            "a %s cannot be described; ion, job, run, model, deployment, dataset, node, "
-            "snapshot and alert can, and `weir get %s` lists %s",
-            noun->singular, noun->plural, noun->plural);
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "a %s cannot be described; %s can, and `weir get %s` lists %s",
+                              noun->singular, all_described(call), noun->plural, noun->plural);
     }
     bool is_whole = cli_is_json(call) || cli_is_yaml(call);
     json_t *record;
-    WEIR_TRY(cli_noun_get(call, noun, word, &record, err));
+    WEIR_TRY(load(call, noun, word, &record, err));
     const char *key = json_string_value(json_object_get(record, noun->key));
     weir_status status = add_parts(call, what, weir_arena_strdup(call->arena, key),
                                    is_whole ? WHOLE_LIMIT : PART_LIMIT, record, err);
@@ -384,9 +434,10 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
 const struct cli_command cli_describe = {
     .name = "describe",
     .usage = "[NOUN] NAME [-o json|yaml]",
-    .summary =
-        "Show an ION (or job, run, model, dataset, node, snapshot, alert) and what belongs to it",
-    .help = "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
+    .summary = "Show an ION (or job, run, model, dataset, node, sweep …) and what belongs to it",
+    .help = "NOUN is ion (what it is without one), job, run, sweep, model, version (NAME@v3, "
+            "NAME@ALIAS), deployment,\ndataset, node, snapshot or alert.\n"
+            "The state comes first, and of each list the newest 10. -o yaml and -o json show all.",
     .flags = CLI_WIDE | CLI_YAML,
     .min_words = 1,
     .max_words = 2,

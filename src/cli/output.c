@@ -126,9 +126,7 @@ static char *list_text(const struct cli_call *call, const json_t *value)
     return text != NULL ? text : weir_arena_strdup(call->arena, "-");
 }
 
-/* What a table shows of a member: sizes and exits as people say them, identifiers
- * short, all else as it is. */
-static char *cell_text(const struct cli_call *call, const json_t *item, const char *member)
+char *cli_cell_text(const struct cli_call *call, const json_t *item, const char *member)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     static const char suffix[] = "_bytes";
@@ -169,9 +167,9 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
     int *widths = WEIR_ARENA_ARRAY(call->arena, n_columns, int);
     for (size_t row = 0; row <= n_rows; row++) {
         for (size_t col = 0; col < n_columns; col++) {
-            char *cell = row == 0
-                             ? weir_arena_strdup(call->arena, columns[col].title)
-                             : cell_text(call, json_array_get(items, row - 1), columns[col].member);
+            char *cell =
+                row == 0 ? weir_arena_strdup(call->arena, columns[col].title)
+                         : cli_cell_text(call, json_array_get(items, row - 1), columns[col].member);
             int width = width_of(cell);
             cells[row * n_columns + col] = cell;
             widths[col] = WEIR_MAX(widths[col], width);

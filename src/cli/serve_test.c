@@ -44,6 +44,12 @@ START_TEST(a_model_is_pushed_with_labels_rule_and_alias)
     EXPECT_EXIT(0, "get", "versions", "digits");
     ck_assert_ptr_nonnull(strstr(cli.out, "best, stable  -")); /* its aliases and deployments */
     ck_assert_ptr_nonnull(strstr(cli.out, "EXECUTOR"));
+    EXPECT_EXIT(0, "describe", "version", "digits@best");
+    ck_assert_ptr_nonnull(strstr(cli.out, "aliases              best, stable\n"));
+    ck_assert_ptr_nonnull(strstr(cli.out, "labels               cat\n"));
+    EXPECT_EXIT(0, "describe", "version", "digits", "-ojson"); /* the newest */
+    ck_assert_int_eq(json_integer_value(json_object_get(cli.json, "version")), 2);
+    EXPECT_REFUSED(4, "digits", "describe", "version", "digits@v7");
     EXPECT_EXIT(0, "model", "alias", "digits", "best", "--delete");
     EXPECT_REFUSED(4, "has no alias", "model", "alias", "digits", "good", "best");
     EXPECT_EXIT(0, "model", "export", "digits@stable", "--file", "out.onnx");
