@@ -1,6 +1,7 @@
 /** What people ask of deployments and aliases, checked against what there is. */
 #include "control/alias.h"
 #include "control/deploy.h"
+#include "framework/request.h"
 
 #include "base/names.h"
 #include "base/quantity.h"
@@ -194,6 +195,12 @@ static weir_status read_memory(const json_t *value, int64_t *out, struct weir_er
     if (bytes < 0 || bytes > 1024 * 1024 * GIB) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.memory: expected bytes, or a text as 4GiB; 0 is no limit");
+    }
+    if (bytes > 0 && bytes < WEIR_REQUEST_MEMORY_LEAST) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "$.memory: %lld bytes is too little for any replica: give the unit, "
+                              "as 4GiB; 0 is no limit",
+                              (long long)bytes);
     }
     *out = bytes;
     return WEIR_OK;

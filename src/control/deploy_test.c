@@ -279,6 +279,7 @@ static const struct {
     {"{\"model\":\"digits\",\"batch_max\":0}", WEIR_ERR_INVALID, "$.batch_max: expected 1"},
     {"{\"model\":\"digits\",\"batch_max\":99999}", WEIR_ERR_INVALID, "batch_max"},
     {"{\"model\":\"digits\",\"memory\":\"much\"}", WEIR_ERR_INVALID, "$.memory: expected bytes"},
+    {"{\"model\":\"digits\",\"memory\":\"4\"}", WEIR_ERR_INVALID, "give the unit"},
     {"{\"model\":\"digits\",\"replica\":2}", WEIR_ERR_INVALID, "replica"},
 };
 

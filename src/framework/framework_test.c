@@ -172,10 +172,10 @@ START_TEST(a_command_keeps_its_words)
 {
     weir_arena_init(&arena, 0);
     ck_assert_int_eq(plan("command", "{\"argv\":[\"sh\",\"-c\",\"exit 3\"],\"tasks\":2,"
-                                     "\"memory_max_bytes\":4096}"),
+                                     "\"memory_max_bytes\":4194304}"),
                      WEIR_OK);
     ck_assert_uint_eq(n_launches, 2);
-    ck_assert_int_eq(launches[1].memory_bytes, 4096);
+    ck_assert_int_eq(launches[1].memory_bytes, 4194304);
     json_t *definition = json_loads(launches[1].definition, 0, NULL);
     ck_assert_str_eq(json_string_value(json_array_get(json_object_get(definition, "argv"), 2)),
                      "exit 3");

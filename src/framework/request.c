@@ -65,6 +65,16 @@ _Static_assert(WEIR_ARRAY_LEN(weir_job_common_options) == WEIR_JOB_N_COMMON_OPTI
 
 /* ---- resources -------------------------------------------------------------------------------- */
 
+static weir_status check_least(int64_t bytes, const char *where, struct weir_error *err)
+{
+    return bytes <= 0 || bytes >= WEIR_REQUEST_MEMORY_LEAST
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "%s: %lld bytes is too little for any program: give the unit, as "
+                                "4GiB or 512M",
+                                where, (long long)bytes);
+}
+
 /* 0 if it is not there. */
 static weir_status read_bytes(const json_t *value, const char *where, int64_t *out,
                               struct weir_error *err)
@@ -81,7 +91,7 @@ static weir_status read_bytes(const json_t *value, const char *where, int64_t *o
                               "%s: expected bytes, or a text as 64GiB or 512M", where);
     }
     *out = bytes;
-    return WEIR_OK;
+    return check_least(bytes, where, err);
 }
 
 static weir_status take_share(const struct resources *resources, struct weir_accelerators *out,
@@ -144,6 +154,8 @@ static weir_status read_resources(const json_t *spec, const json_t *object,
                                   struct weir_error *err)
 {
     struct resources resources = {0};
+    WEIR_TRY(check_least(json_integer_value(json_object_get(spec, "memory_max_bytes")),
+                         "$.spec.memory_max_bytes", err));
     if (object == NULL) {
         out->cpus = -1;
         return WEIR_OK;

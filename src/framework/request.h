@@ -24,7 +24,8 @@
 
 #define WEIR_REQUEST_ACCELERATORS_MAX 64
 #define WEIR_REQUEST_PRIORITY_MAX     1000
-#define WEIR_REQUEST_MARKS_MAX        16 /**< Labels and tolerations of a job. */
+#define WEIR_REQUEST_MARKS_MAX        16                 /**< Labels and tolerations of a job. */
+#define WEIR_REQUEST_MEMORY_LEAST     ((int64_t)1 << 20) /**< Less is a size without its unit. */
 
 /** Priorities of those who say none. A replica is waited for at a door, a training is not. */
 #define WEIR_REQUEST_PRIORITY_SERVICE 125
