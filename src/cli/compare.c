@@ -96,6 +96,25 @@ static void add_figures(json_t *rows, json_t *const *runs, size_t n)
     }
 }
 
+/* A metric may be called as a parameter is: learning_rate is both. */
+static void add_metrics(json_t *rows, json_t *const *runs, json_t *const *metrics,
+                        json_t *const *parameters, size_t n)
+{
+    json_t *of_metrics = names_of(metrics, n), *of_parameters = names_of(parameters, n), *value;
+    const char *name;
+    char label[128];
+    json_object_foreach(of_metrics, name, value)
+    {
+        bool is_both = json_object_get(of_parameters, name) != NULL;
+        if (!is_figure(name) && json_object_get(runs[0], name) == NULL) {
+            (void)snprintf(label, sizeof label, "%s%s", name, is_both ? " (last)" : "");
+            add_row(rows, label, metrics, n, name, false);
+        }
+    }
+    json_decref(of_metrics);
+    json_decref(of_parameters);
+}
+
 static json_t *compare(json_t *const *runs, size_t n, bool shows_all)
 {
     json_t *rows = json_array(), *parameters[RUNS_MAX], *metrics[RUNS_MAX], *value;
@@ -105,15 +124,8 @@ static json_t *compare(json_t *const *runs, size_t n, bool shows_all)
         parameters[i] = parameters_of(runs[i]);
         metrics[i] = json_object_get(runs[i], "metrics");
     }
-    json_t *names = names_of(metrics, n);
-    json_object_foreach(names, name, value)
-    {
-        if (!is_figure(name) && json_object_get(runs[0], name) == NULL) {
-            add_row(rows, name, metrics, n, name, false);
-        }
-    }
-    json_decref(names);
-    names = names_of(parameters, n);
+    add_metrics(rows, runs, metrics, parameters, n);
+    json_t *names = names_of(parameters, n);
     json_object_foreach(names, name, value)
     {
         bool is_shown_above = json_object_get(runs[0], name) != NULL;

@@ -213,8 +213,13 @@ START_TEST(runs_are_compared)
                                    .kind = "train",
                                    .node = "n",
                                    .run = "run-2"});
+    EXPECT(200, "PATCH " API "/runs/run-2\n\n{\"params\":{\"rate\":\"0.1\"}}");
+    EXPECT(204, "POST " API "/runs/run-2/metrics\n\n{\"metrics\":[{\"key\":\"rate\",\"step\":1,"
+                "\"value\":0.05}]}");
     EXPECT_EXIT(0, "runs", "compare", "run-1", "run-2", "-ojson");
     ck_assert_ptr_nonnull(cli.json);
+    ck_assert_ptr_nonnull(strstr(cli.out, "\"rate (last)\"")); /* the metric, not the parameter */
+    ck_assert_ptr_nonnull(strstr(cli.out, "\"rate\""));
     EXPECT_EXIT(0, "runs", "compare", "run-1", "run-2", "--all");
     EXPECT_OUT("loss");
     EXPECT_REFUSED(4, "none", "runs", "compare", "run-1", "none");
