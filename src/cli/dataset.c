@@ -117,9 +117,13 @@ static weir_status freeze(struct cli_call *call, struct weir_error *err)
     if (status == WEIR_OK && cli_is_json(call)) {
         cli_print_json(answer);
     } else if (status == WEIR_OK) {
-        printf("dataset/%s version %s: %s files in %s classes\n", call->words[1],
-               cli_text(call, answer, "version"), cli_text(call, answer, "n_files"),
-               cli_text(call, answer, "n_classes"));
+        bool has_folders = json_integer_value(json_object_get(answer, "n_classes")) > 0;
+        printf("dataset/%s version %s: %s files", call->words[1], cli_text(call, answer, "version"),
+               cli_text(call, answer, "n_files"));
+        if (has_folders) { /* other kinds of data name their classes otherwise */
+            printf(" in %s classes", cli_text(call, answer, "n_classes"));
+        }
+        putchar('\n');
         warn_of_damage(call, answer);
     }
     json_decref(answer);
