@@ -1,7 +1,7 @@
 #include "track/model_search.h"
 
-#include "base/grow.h"
 #include "store/stmt.h"
+#include "track/search_page.h"
 
 static const struct weir_search_attribute model_attributes[] = {
     {"name", "m.name", false, false},
@@ -50,55 +50,68 @@ const struct weir_search_noun weir_version_noun = {
     " v.source, v.source_run, v.run_link, v.description, v.stage, v.unservable, v.updated_ms"
 #define N_VERSION_COLUMNS 15
 
+static void read_model(const struct weir_stmt *stmt, struct weir_arena *arena, void *out_item)
+{
+    *(struct weir_model *)out_item =
+        (struct weir_model){.name = weir_stmt_text(stmt, 0, arena),
+                            .project = weir_stmt_text(stmt, 1, arena),
+                            .description = weir_stmt_text(stmt, 2, arena),
+                            .created_by = weir_stmt_text(stmt, 3, arena),
+                            .created_ms = weir_stmt_int(stmt, 4),
+                            .updated_ms = weir_stmt_int(stmt, 5)};
+}
+
+static void read_version(const struct weir_stmt *stmt, struct weir_arena *arena, void *out_item)
+{
+    *(struct weir_model_version *)out_item =
+        (struct weir_model_version){.id = weir_stmt_text(stmt, 0, arena),
+                                    .model = weir_stmt_text(stmt, 1, arena),
+                                    .version = weir_stmt_int(stmt, 2),
+                                    .run = weir_stmt_text(stmt, 3, arena),
+                                    .blob = weir_stmt_text(stmt, 4, arena),
+                                    .bytes = weir_stmt_int(stmt, 5),
+                                    .created_by = weir_stmt_text(stmt, 6, arena),
+                                    .created_ms = weir_stmt_int(stmt, 7),
+                                    .source = weir_stmt_text(stmt, 8, arena),
+                                    .source_run = weir_stmt_text(stmt, 9, arena),
+                                    .run_link = weir_stmt_text(stmt, 10, arena),
+                                    .description = weir_stmt_text(stmt, 11, arena),
+                                    .stage = weir_stmt_text(stmt, 12, arena),
+                                    .unservable = weir_stmt_text(stmt, 13, arena),
+                                    .updated_ms = weir_stmt_int(stmt, 14)};
+}
+
 /** What is searched for: how its page is asked for and read. */
 struct noun {
     const struct weir_search_noun *noun;
     const char *columns, *from, *where;
-    int n_columns;
+    struct weir_search_rows rows;
 };
 
-static const struct noun models = {&weir_model_noun, MODEL_COLUMNS, " FROM models m",
-                                   " WHERE m.deleted_ms = 0", N_MODEL_COLUMNS};
-static const struct noun versions = {&weir_version_noun, VERSION_COLUMNS, " FROM model_versions v",
-                                     " WHERE v.deleted_ms = 0", N_VERSION_COLUMNS};
-
-static struct weir_model read_model(const struct weir_stmt *stmt, struct weir_arena *arena)
-{
-    return (struct weir_model){.name = weir_stmt_text(stmt, 0, arena),
-                               .project = weir_stmt_text(stmt, 1, arena),
-                               .description = weir_stmt_text(stmt, 2, arena),
-                               .created_by = weir_stmt_text(stmt, 3, arena),
-                               .created_ms = weir_stmt_int(stmt, 4),
-                               .updated_ms = weir_stmt_int(stmt, 5)};
-}
-
-static struct weir_model_version read_version(const struct weir_stmt *stmt,
-                                              struct weir_arena *arena)
-{
-    return (struct weir_model_version){.id = weir_stmt_text(stmt, 0, arena),
-                                       .model = weir_stmt_text(stmt, 1, arena),
-                                       .version = weir_stmt_int(stmt, 2),
-                                       .run = weir_stmt_text(stmt, 3, arena),
-                                       .blob = weir_stmt_text(stmt, 4, arena),
-                                       .bytes = weir_stmt_int(stmt, 5),
-                                       .created_by = weir_stmt_text(stmt, 6, arena),
-                                       .created_ms = weir_stmt_int(stmt, 7),
-                                       .source = weir_stmt_text(stmt, 8, arena),
-                                       .source_run = weir_stmt_text(stmt, 9, arena),
-                                       .run_link = weir_stmt_text(stmt, 10, arena),
-                                       .description = weir_stmt_text(stmt, 11, arena),
-                                       .stage = weir_stmt_text(stmt, 12, arena),
-                                       .unservable = weir_stmt_text(stmt, 13, arena),
-                                       .updated_ms = weir_stmt_int(stmt, 14)};
-}
+static const struct noun models = {.noun = &weir_model_noun,
+                                   .columns = MODEL_COLUMNS,
+                                   .from = " FROM models m",
+                                   .where = " WHERE m.deleted_ms = 0",
+                                   .rows = {.name = "models",
+                                            .item_bytes = sizeof(struct weir_model),
+                                            .n_columns = N_MODEL_COLUMNS,
+                                            .read = read_model}};
+static const struct noun versions = {.noun = &weir_version_noun,
+                                     .columns = VERSION_COLUMNS,
+                                     .from = " FROM model_versions v",
+                                     .where = " WHERE v.deleted_ms = 0",
+                                     .rows = {.name = "models",
+                                              .item_bytes = sizeof(struct weir_model_version),
+                                              .n_columns = N_VERSION_COLUMNS,
+                                              .read = read_version}};
 
 /* The values of "?" are bound in the order in which they stand: joins come before conditions. */
 static weir_status make_sql(const struct noun *noun, const struct weir_model_search *search,
-                            const struct weir_search_columns *columns, struct weir_search_sql *sql,
+                            const struct weir_search_page *page, struct weir_search_sql *sql,
                             struct weir_error *err)
 {
     weir_search_sql_put(sql, noun->columns);
-    weir_search_sql_columns(sql, columns);
+    weir_search_sql_columns(sql, &page->columns);
     weir_search_sql_put(sql, noun->from);
     weir_search_sql_joins(sql, noun->noun, search->orders, search->n_orders);
     weir_search_sql_put(sql, noun->where);
@@ -106,72 +119,27 @@ static weir_status make_sql(const struct noun *noun, const struct weir_model_sea
         weir_search_sql_put(sql, " AND ");
         weir_search_sql_filter(sql, noun->noun, search->filter);
     }
-    if (search->cursor != NULL) {
-        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
-    }
-    weir_search_sql_order(sql, columns);
-    weir_search_sql_put(sql, " LIMIT ?");
-    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return sql->text.status == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+    return weir_search_page_sql(page, sql, err);
 }
 
-/** A page being read: one of the two arrays. */
-struct page {
-    const struct noun *noun;
-    struct weir_arena *arena;
-    struct weir_model *models;
-    struct weir_model_version *versions;
-    size_t n, cap;
-    char *next;
-};
-
-static void add_row(struct page *page, const struct weir_stmt *stmt)
+static struct weir_search_page
+page_of(const struct noun *noun, const struct weir_model_search *search, struct weir_arena *arena)
 {
-    if (page->noun == &models) {
-        weir_arena_grow(page->arena, &page->models, sizeof *page->models, page->n, &page->cap);
-        page->models[page->n++] = read_model(stmt, page->arena);
-    } else {
-        weir_arena_grow(page->arena, &page->versions, sizeof *page->versions, page->n, &page->cap);
-        page->versions[page->n++] = read_version(stmt, page->arena);
-    }
+    struct weir_search_page page = {
+        .rows = &noun->rows, .cursor = search->cursor, .limit = search->limit};
+    weir_search_columns_of(search->orders, search->n_orders, arena, &page.columns);
+    return page;
 }
 
-static weir_status read_page(struct weir_txn *txn, size_t limit,
-                             const struct weir_search_columns *columns,
-                             const struct weir_search_sql *sql, struct page *page,
-                             struct weir_error *err)
-{
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            page->next = NULL;
-            return WEIR_OK;
-        }
-        if (page->n == limit) {
-            return WEIR_OK;
-        }
-        add_row(page, stmt);
-        if (page->n == limit) {
-            page->next = weir_search_cursor(stmt, page->noun->n_columns, columns, page->arena);
-        }
-        WEIR_TRY(weir_arena_check(page->arena, "models", err));
-    }
-}
-
-static weir_status search_for(struct weir_txn *txn, const struct weir_model_search *search,
-                              const struct weir_search_columns *columns, struct page *page,
-                              struct weir_error *err)
+static weir_status read_page(struct weir_txn *txn, const struct noun *noun,
+                             const struct weir_model_search *search, struct weir_arena *arena,
+                             struct weir_search_page *page, struct weir_error *err)
 {
     struct weir_search_sql sql;
-    weir_search_sql_init(&sql, page->arena);
-    weir_status status = make_sql(page->noun, search, columns, &sql, err);
+    weir_search_sql_init(&sql, arena);
+    weir_status status = make_sql(noun, search, page, &sql, err);
     if (status == WEIR_OK) {
-        status = read_page(txn, search->limit, columns, &sql, page, err);
+        status = weir_search_page_read(page, txn, &sql, err);
     }
     weir_search_sql_fini(&sql);
     return status;
@@ -181,13 +149,11 @@ weir_status weir_model_search(struct weir_txn *txn, const struct weir_model_sear
                               struct weir_arena *arena, struct weir_model **out, size_t *out_n,
                               char **out_next, struct weir_error *err)
 {
-    struct weir_search_columns columns;
-    struct page page = {.noun = &models, .arena = arena};
-    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
-    weir_search_columns_add(&columns, "m.name", false, WEIR_BIND_TYPE_TEXT);
-    WEIR_TRY(search_for(txn, search, &columns, &page, err));
-    *out = page.models;
-    *out_n = page.n;
+    struct weir_search_page page = page_of(&models, search, arena);
+    weir_search_columns_add(&page.columns, "m.name", false, WEIR_BIND_TYPE_TEXT);
+    WEIR_TRY(read_page(txn, &models, search, arena, &page, err));
+    *out = page.items;
+    *out_n = page.n_items;
     *out_next = page.next;
     return WEIR_OK;
 }
@@ -196,15 +162,13 @@ weir_status weir_version_search(struct weir_txn *txn, const struct weir_model_se
                                 struct weir_arena *arena, struct weir_model_version **out,
                                 size_t *out_n, char **out_next, struct weir_error *err)
 {
-    struct weir_search_columns columns;
-    struct page page = {.noun = &versions, .arena = arena};
-    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
-    weir_search_columns_add(&columns, LAST_UPDATE, true, WEIR_BIND_TYPE_INT);
-    weir_search_columns_add(&columns, "v.model", false, WEIR_BIND_TYPE_TEXT);
-    weir_search_columns_add(&columns, "v.version", true, WEIR_BIND_TYPE_INT);
-    WEIR_TRY(search_for(txn, search, &columns, &page, err));
-    *out = page.versions;
-    *out_n = page.n;
+    struct weir_search_page page = page_of(&versions, search, arena);
+    weir_search_columns_add(&page.columns, LAST_UPDATE, true, WEIR_BIND_TYPE_INT);
+    weir_search_columns_add(&page.columns, "v.model", false, WEIR_BIND_TYPE_TEXT);
+    weir_search_columns_add(&page.columns, "v.version", true, WEIR_BIND_TYPE_INT);
+    WEIR_TRY(read_page(txn, &versions, search, arena, &page, err));
+    *out = page.items;
+    *out_n = page.n_items;
     *out_next = page.next;
     return WEIR_OK;
 }

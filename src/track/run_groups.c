@@ -1,8 +1,8 @@
 #include "track/run_groups.h"
 
-#include "base/grow.h"
 #include "store/stmt.h"
 #include "track/run_search_private.h"
+#include "track/search_page.h"
 
 #include <string.h>
 
@@ -41,7 +41,8 @@ static weir_status put_after(struct weir_search_sql *sql, const char *value, con
 /* The joins are "o0", of the value, and "o1", of the metric; "?" are bound as they stand. */
 static weir_status make_sql(const struct weir_run_search *search,
                             const struct weir_search_order orders[2], size_t n_orders,
-                            struct weir_search_sql *sql, struct weir_error *err)
+                            const struct weir_search_page *page, struct weir_search_sql *sql,
+                            struct weir_error *err)
 {
     const char *value =
         orders[0].entity == WEIR_SEARCH_ATTRIBUTE ? orders[0].attribute->sql : "o0.value";
@@ -53,44 +54,34 @@ static weir_status make_sql(const struct weir_run_search *search,
     weir_search_sql_put(sql, " FROM main.runs r");
     weir_search_sql_joins(sql, &weir_run_noun, orders, n_orders);
     weir_run_search_conditions(sql, search);
-    if (search->cursor != NULL) {
-        WEIR_TRY(put_after(sql, value, search->cursor, err));
+    if (page->cursor != NULL) {
+        WEIR_TRY(put_after(sql, value, page->cursor, err));
     }
-    weir_search_sql_put(sql, " GROUP BY 1 ORDER BY 1 LIMIT ?");
-    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return weir_run_search_check(sql, err);
+    weir_search_sql_put(sql, " GROUP BY 1 ORDER BY 1");
+    return weir_search_page_limit(page, sql, err);
 }
 
-static weir_status read_groups(struct weir_txn *txn, size_t limit,
-                               const struct weir_search_sql *sql, struct weir_arena *arena,
-                               struct weir_run_group **out, size_t *out_n, char **out_next,
-                               struct weir_error *err)
+static void read_group(const struct weir_stmt *stmt, struct weir_arena *arena, void *out_item)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    size_t cap = 0;
-    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            return WEIR_OK;
-        }
-        if (*out_n == limit) {
-            const char *last = (*out)[limit - 1].value;
-            *out_next = last != NULL ? weir_arena_printf(arena, "=%s", last)
-                                     : weir_arena_strdup(arena, "-");
-            return WEIR_OK;
-        }
-        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
-        (*out)[(*out_n)++] = (struct weir_run_group){.value = weir_stmt_text(stmt, 0, arena),
-                                                     .n_runs = weir_stmt_int(stmt, 1),
-                                                     .n_measured = weir_stmt_int(stmt, 2),
-                                                     .mean = weir_stmt_f64(stmt, 3),
-                                                     .least = weir_stmt_f64(stmt, 4),
-                                                     .greatest = weir_stmt_f64(stmt, 5)};
-        WEIR_TRY(weir_arena_check(arena, "groups of runs", err));
-    }
+    *(struct weir_run_group *)out_item =
+        (struct weir_run_group){.value = weir_stmt_text(stmt, 0, arena),
+                                .n_runs = weir_stmt_int(stmt, 1),
+                                .n_measured = weir_stmt_int(stmt, 2),
+                                .mean = weir_stmt_f64(stmt, 3),
+                                .least = weir_stmt_f64(stmt, 4),
+                                .greatest = weir_stmt_f64(stmt, 5)};
 }
+
+static char *group_cursor(const struct weir_stmt *stmt, struct weir_arena *arena)
+{
+    const char *value = weir_stmt_peek(stmt, 0, NULL);
+    return value != NULL ? weir_arena_printf(arena, "=%s", value) : weir_arena_strdup(arena, "-");
+}
+
+static const struct weir_search_rows group_rows = {.name = "groups of runs",
+                                                   .item_bytes = sizeof(struct weir_run_group),
+                                                   .read = read_group,
+                                                   .cursor = group_cursor};
 
 weir_status weir_run_groups(struct weir_txn *txn, const struct weir_run_search *search,
                             const struct weir_search_order *by, const char *metric,
@@ -99,17 +90,19 @@ weir_status weir_run_groups(struct weir_txn *txn, const struct weir_run_search *
 {
     const struct weir_search_order orders[2] = {*by, {.entity = WEIR_SEARCH_METRIC, .key = metric}};
     struct weir_search_sql sql;
-    *out = NULL;
-    *out_n = 0;
-    *out_next = NULL;
-    if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
-        return WEIR_OK;
+    struct weir_search_page page = {
+        .rows = &group_rows, .cursor = search->cursor, .limit = search->limit};
+    if (search->n_experiments > 0 || search->projects == NULL || search->n_projects > 0) {
+        weir_search_sql_init(&sql, arena);
+        weir_status status = make_sql(search, orders, metric != NULL ? 2 : 1, &page, &sql, err);
+        if (status == WEIR_OK) {
+            status = weir_search_page_read(&page, txn, &sql, err);
+        }
+        weir_search_sql_fini(&sql);
+        WEIR_TRY(status);
     }
-    weir_search_sql_init(&sql, arena);
-    weir_status status = make_sql(search, orders, metric != NULL ? 2 : 1, &sql, err);
-    if (status == WEIR_OK) {
-        status = read_groups(txn, search->limit, &sql, arena, out, out_n, out_next, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    *out = page.items;
+    *out_n = page.n_items;
+    *out_next = page.next;
+    return WEIR_OK;
 }

@@ -1,8 +1,8 @@
 #include "track/run_search.h"
 
-#include "base/grow.h"
 #include "store/stmt.h"
 #include "track/run_search_private.h"
+#include "track/search_page.h"
 
 #include <string.h>
 
@@ -130,37 +130,25 @@ void weir_run_search_conditions(struct weir_search_sql *sql, const struct weir_r
     }
 }
 
-weir_status weir_run_search_check(const struct weir_search_sql *sql, struct weir_error *err)
-{
-    return sql->text.status == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
-}
-
 /* The values of "?" are bound in the order in which they stand: joins come before conditions. */
 static weir_status make_sql(const struct weir_run_search *search,
-                            const struct weir_search_columns *columns, struct weir_search_sql *sql,
+                            const struct weir_search_page *page, struct weir_search_sql *sql,
                             struct weir_error *err)
 {
     weir_search_sql_put(sql, RUN_COLUMNS);
     weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
-    weir_search_sql_columns(sql, columns);
+    weir_search_sql_columns(sql, &page->columns);
     weir_search_sql_put(sql, " FROM main.runs r");
     weir_search_sql_joins(sql, &weir_run_noun, search->orders, search->n_orders);
     weir_run_search_conditions(sql, search);
-    if (search->cursor != NULL) {
-        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
-    }
-    weir_search_sql_order(sql, columns);
-    weir_search_sql_put(sql, " LIMIT ?");
-    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return weir_run_search_check(sql, err);
+    return weir_search_page_sql(page, sql, err);
 }
 
-static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct weir_run_row *out)
+static void read_run(const struct weir_stmt *stmt, struct weir_arena *arena, void *out_item)
 {
-    *out = (struct weir_run_row){.number = weir_stmt_int(stmt, 0)};
-    struct weir_run *run = &out->record;
+    struct weir_run_row *row = out_item;
+    struct weir_run *run = &row->record;
+    *row = (struct weir_run_row){.number = weir_stmt_int(stmt, 0)};
 
     struct {
         char **text;
@@ -192,36 +180,23 @@ static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct we
     run->deleted_ms = weir_stmt_int(stmt, 19);
 }
 
-static weir_status read_page(struct weir_txn *txn, const struct weir_run_search *search,
-                             const struct weir_search_columns *columns,
-                             const struct weir_search_sql *sql, struct weir_arena *arena,
-                             struct weir_run_row **out, size_t *out_n, char **out_next,
-                             struct weir_error *err)
+static size_t weigh_run(const void *item)
 {
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    size_t cap = 0, bytes = 0;
-    *out = NULL;
-    *out_n = 0;
-    *out_next = NULL;
-    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            *out_next = NULL;
-            return WEIR_OK;
-        }
-        if (*out_next != NULL) {
-            return WEIR_OK; /* it is of the row before */
-        }
-        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
-        read_run(stmt, arena, &(*out)[*out_n]);
-        bytes += weir_record_weight(&weir_run_resource, &(*out)[(*out_n)++].record);
-        if (*out_n == search->limit || (search->max_bytes > 0 && bytes > search->max_bytes)) {
-            *out_next = weir_search_cursor(stmt, N_RUN_COLUMNS, columns, arena);
-        }
-        WEIR_TRY(weir_arena_check(arena, "runs", err));
-    }
+    return weir_record_weight(&weir_run_resource, &((const struct weir_run_row *)item)->record);
+}
+
+static const struct weir_search_rows run_rows = {.name = "runs",
+                                                 .item_bytes = sizeof(struct weir_run_row),
+                                                 .n_columns = N_RUN_COLUMNS,
+                                                 .read = read_run,
+                                                 .weigh = weigh_run};
+
+static struct weir_search_page page_of(const struct weir_run_search *search)
+{
+    return (struct weir_search_page){.rows = &run_rows,
+                                     .cursor = search->cursor,
+                                     .limit = search->limit,
+                                     .max_bytes = search->max_bytes};
 }
 
 /* ---- by one metric --------------------------------------------------------------------------- */
@@ -273,51 +248,63 @@ static weir_status can_walk(struct weir_txn *txn, const struct weir_run_search *
 }
 
 static weir_status make_walk_sql(const struct weir_run_search *search,
-                                 const struct weir_search_columns *columns,
-                                 struct weir_search_sql *sql, struct weir_error *err)
+                                 const struct weir_search_page *page, struct weir_search_sql *sql,
+                                 struct weir_error *err)
 {
     weir_search_sql_put(sql, RUN_COLUMNS);
     weir_search_sql_put(sql, search->with_texts ? RUN_TEXTS : RUN_NO_TEXTS);
-    weir_search_sql_columns(sql, columns);
+    weir_search_sql_columns(sql, &page->columns);
     weir_search_sql_put(sql, " FROM main.latest_metrics o0 CROSS JOIN main.runs r"
                              " ON r.number = o0.run");
     weir_run_search_conditions(sql, search);
     weir_search_sql_put(sql, " AND o0.key = (SELECT id FROM main.track_keys WHERE name = ?)"
                              " AND o0.is_nan = 0");
     weir_search_sql_bind(sql, WEIR_BIND_TEXT(NULL, search->orders[0].key));
-    if (search->cursor != NULL) {
-        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
-    }
-    weir_search_sql_order(sql, columns);
-    weir_search_sql_put(sql, " LIMIT ?");
-    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return weir_run_search_check(sql, err);
+    return weir_search_page_sql(page, sql, err);
 }
 
-/* *out_is_whole: the page is full, and behind it are more runs that have the metric. */
+/* Read *page so, if that can be done; `next` is NULL unless the page is full, and behind it are more runs that
+ * have the metric. */
 static weir_status walk(struct weir_txn *txn, const struct weir_run_search *search,
-                        struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
-                        char **out_next, bool *out_is_whole, struct weir_error *err)
+                        struct weir_arena *arena, struct weir_search_page *page,
+                        struct weir_error *err)
 {
     struct weir_search_sql sql;
-    struct weir_search_columns columns;
-    *out_is_whole = false;
+    bool can;
     if (search->filter != NULL || search->n_orders != 1 ||
         search->orders[0].entity != WEIR_SEARCH_METRIC) {
         return WEIR_OK;
     }
-    walk_columns(search, &columns);
-    WEIR_TRY(can_walk(txn, search, &columns, arena, out_is_whole, err));
-    if (!*out_is_whole) {
+    *page = page_of(search);
+    walk_columns(search, &page->columns);
+    WEIR_TRY(can_walk(txn, search, &page->columns, arena, &can, err));
+    if (!can) {
         return WEIR_OK;
     }
     weir_search_sql_init(&sql, arena);
-    weir_status status = make_walk_sql(search, &columns, &sql, err);
+    weir_status status = make_walk_sql(search, page, &sql, err);
     if (status == WEIR_OK) {
-        status = read_page(txn, search, &columns, &sql, arena, out, out_n, out_next, err);
+        status = weir_search_page_read(page, txn, &sql, err);
     }
     weir_search_sql_fini(&sql);
-    *out_is_whole = *out_next != NULL;
+    return status;
+}
+
+static weir_status sort_all(struct weir_txn *txn, const struct weir_run_search *search,
+                            struct weir_arena *arena, struct weir_search_page *page,
+                            struct weir_error *err)
+{
+    struct weir_search_sql sql;
+    *page = page_of(search);
+    weir_search_columns_of(search->orders, search->n_orders, arena, &page->columns);
+    weir_search_columns_add(&page->columns, "r.start_ms", true, WEIR_BIND_TYPE_INT);
+    weir_search_columns_add(&page->columns, "r.id", false, WEIR_BIND_TYPE_TEXT);
+    weir_search_sql_init(&sql, arena);
+    weir_status status = make_sql(search, page, &sql, err);
+    if (status == WEIR_OK) {
+        status = weir_search_page_read(page, txn, &sql, err);
+    }
+    weir_search_sql_fini(&sql);
     return status;
 }
 
@@ -325,29 +312,17 @@ weir_status weir_run_search(struct weir_txn *txn, const struct weir_run_search *
                             struct weir_arena *arena, struct weir_run_row **out, size_t *out_n,
                             char **out_next, struct weir_error *err)
 {
-    struct weir_search_sql sql;
-    struct weir_search_columns columns;
-    *out = NULL;
-    *out_n = 0;
-    *out_next = NULL;
-    if (search->n_experiments == 0 && search->projects != NULL && search->n_projects == 0) {
-        return WEIR_OK;
+    struct weir_search_page page = {0};
+    if (search->n_experiments > 0 || search->projects == NULL || search->n_projects > 0) {
+        WEIR_TRY(walk(txn, search, arena, &page, err));
+        if (page.next == NULL) {
+            WEIR_TRY(sort_all(txn, search, arena, &page, err));
+        }
     }
-    bool is_whole;
-    WEIR_TRY(walk(txn, search, arena, out, out_n, out_next, &is_whole, err));
-    if (is_whole) {
-        return WEIR_OK;
-    }
-    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
-    weir_search_columns_add(&columns, "r.start_ms", true, WEIR_BIND_TYPE_INT);
-    weir_search_columns_add(&columns, "r.id", false, WEIR_BIND_TYPE_TEXT);
-    weir_search_sql_init(&sql, arena);
-    weir_status status = make_sql(search, &columns, &sql, err);
-    if (status == WEIR_OK) {
-        status = read_page(txn, search, &columns, &sql, arena, out, out_n, out_next, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    *out = page.items;
+    *out_n = page.n_items;
+    *out_next = page.next;
+    return WEIR_OK;
 }
 
 weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *search,
@@ -363,7 +338,7 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
     weir_search_sql_init(&sql, arena);
     weir_search_sql_put(&sql, "SELECT count(*) FROM main.runs r");
     weir_run_search_conditions(&sql, search);
-    weir_status status = weir_run_search_check(&sql, err);
+    weir_status status = weir_search_sql_check(&sql, err);
     if (status == WEIR_OK) {
         status = weir_stmt_open(txn, sql.text.data, sql.binds, sql.n_binds, &stmt, err);
     }
@@ -384,24 +359,31 @@ weir_status weir_run_count(struct weir_txn *txn, const struct weir_run_search *s
     " e.updated_ms, e.deleted_ms"
 #define N_EXPERIMENT_COLUMNS 8
 
-static struct weir_experiment read_experiment(struct weir_stmt *stmt, struct weir_arena *arena)
+static void read_experiment(const struct weir_stmt *stmt, struct weir_arena *arena, void *out_item)
 {
-    return (struct weir_experiment){.id = weir_stmt_int(stmt, 0),
-                                    .project = weir_stmt_text(stmt, 1, arena),
-                                    .name = weir_stmt_text(stmt, 2, arena),
-                                    .artifact_location = weir_stmt_text(stmt, 3, arena),
-                                    .created_by = weir_stmt_text(stmt, 4, arena),
-                                    .created_ms = weir_stmt_int(stmt, 5),
-                                    .updated_ms = weir_stmt_int(stmt, 6),
-                                    .deleted_ms = weir_stmt_int(stmt, 7)};
+    *(struct weir_experiment *)out_item =
+        (struct weir_experiment){.id = weir_stmt_int(stmt, 0),
+                                 .project = weir_stmt_text(stmt, 1, arena),
+                                 .name = weir_stmt_text(stmt, 2, arena),
+                                 .artifact_location = weir_stmt_text(stmt, 3, arena),
+                                 .created_by = weir_stmt_text(stmt, 4, arena),
+                                 .created_ms = weir_stmt_int(stmt, 5),
+                                 .updated_ms = weir_stmt_int(stmt, 6),
+                                 .deleted_ms = weir_stmt_int(stmt, 7)};
 }
 
+static const struct weir_search_rows experiment_rows = {.name = "experiments",
+                                                        .item_bytes =
+                                                            sizeof(struct weir_experiment),
+                                                        .n_columns = N_EXPERIMENT_COLUMNS,
+                                                        .read = read_experiment};
+
 static weir_status make_experiment_sql(const struct weir_experiment_search *search,
-                                       const struct weir_search_columns *columns,
+                                       const struct weir_search_page *page,
                                        struct weir_search_sql *sql, struct weir_error *err)
 {
     weir_search_sql_put(sql, EXPERIMENT_COLUMNS);
-    weir_search_sql_columns(sql, columns);
+    weir_search_sql_columns(sql, &page->columns);
     weir_search_sql_put(sql, " FROM main.experiments e");
     weir_search_sql_joins(sql, &weir_experiment_noun, search->orders, search->n_orders);
     weir_search_sql_put(sql, " WHERE e");
@@ -413,43 +395,7 @@ static weir_status make_experiment_sql(const struct weir_experiment_search *sear
         weir_search_sql_put(sql, " AND ");
         weir_search_sql_filter(sql, &weir_experiment_noun, search->filter);
     }
-    if (search->cursor != NULL) {
-        WEIR_TRY(weir_search_sql_after(sql, columns, search->cursor, err));
-    }
-    weir_search_sql_order(sql, columns);
-    weir_search_sql_put(sql, " LIMIT ?");
-    weir_search_sql_bind(sql, WEIR_BIND_INT(NULL, (int64_t)search->limit + 1));
-    return sql->text.status == WEIR_OK
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
-}
-
-static weir_status read_experiments(struct weir_txn *txn, size_t limit,
-                                    const struct weir_search_columns *columns,
-                                    const struct weir_search_sql *sql, struct weir_arena *arena,
-                                    struct weir_experiment **out, size_t *out_n, char **out_next,
-                                    struct weir_error *err)
-{
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    size_t cap = 0;
-    WEIR_TRY(weir_stmt_open(txn, sql->text.data, sql->binds, sql->n_binds, &stmt, err));
-    for (;;) {
-        bool has_row;
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            *out_next = NULL;
-            return WEIR_OK;
-        }
-        if (*out_n == limit) {
-            return WEIR_OK;
-        }
-        weir_arena_grow(arena, out, sizeof **out, *out_n, &cap);
-        (*out)[(*out_n)++] = read_experiment(stmt, arena);
-        if (*out_n == limit) {
-            *out_next = weir_search_cursor(stmt, N_EXPERIMENT_COLUMNS, columns, arena);
-        }
-        WEIR_TRY(weir_arena_check(arena, "experiments", err));
-    }
+    return weir_search_page_sql(page, sql, err);
 }
 
 weir_status weir_experiment_search(struct weir_txn *txn,
@@ -458,22 +404,22 @@ weir_status weir_experiment_search(struct weir_txn *txn,
                                    size_t *out_n, char **out_next, struct weir_error *err)
 {
     struct weir_search_sql sql;
-    struct weir_search_columns columns;
-    *out = NULL;
-    *out_n = 0;
-    *out_next = NULL;
-    if (search->projects != NULL && search->n_projects == 0) {
-        return WEIR_OK;
+    struct weir_search_page page = {
+        .rows = &experiment_rows, .cursor = search->cursor, .limit = search->limit};
+    if (search->projects == NULL || search->n_projects > 0) {
+        weir_search_columns_of(search->orders, search->n_orders, arena, &page.columns);
+        weir_search_columns_add(&page.columns, "e.updated_ms", true, WEIR_BIND_TYPE_INT);
+        weir_search_columns_add(&page.columns, "e.id", true, WEIR_BIND_TYPE_INT);
+        weir_search_sql_init(&sql, arena);
+        weir_status status = make_experiment_sql(search, &page, &sql, err);
+        if (status == WEIR_OK) {
+            status = weir_search_page_read(&page, txn, &sql, err);
+        }
+        weir_search_sql_fini(&sql);
+        WEIR_TRY(status);
     }
-    weir_search_columns_of(search->orders, search->n_orders, arena, &columns);
-    weir_search_columns_add(&columns, "e.updated_ms", true, WEIR_BIND_TYPE_INT);
-    weir_search_columns_add(&columns, "e.id", true, WEIR_BIND_TYPE_INT);
-    weir_search_sql_init(&sql, arena);
-    weir_status status = make_experiment_sql(search, &columns, &sql, err);
-    if (status == WEIR_OK) {
-        status =
-            read_experiments(txn, search->limit, &columns, &sql, arena, out, out_n, out_next, err);
-    }
-    weir_search_sql_fini(&sql);
-    return status;
+    *out = page.items;
+    *out_n = page.n_items;
+    *out_next = page.next;
+    return WEIR_OK;
 }

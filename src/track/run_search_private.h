@@ -7,8 +7,4 @@
 /** Append " WHERE …": which runs, wherever a page begins. The table is "r". */
 void weir_run_search_conditions(struct weir_search_sql *sql, const struct weir_run_search *search);
 
-/** @return INVALID: the text has become too long. */
-weir_status weir_run_search_check(const struct weir_search_sql *sql,
-                                  struct weir_error *err) WEIR_MUST_CHECK;
-
 #endif

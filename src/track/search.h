@@ -136,6 +136,9 @@ void weir_search_sql_init(struct weir_search_sql *sql, struct weir_arena *arena)
 void weir_search_sql_fini(struct weir_search_sql *sql);
 void weir_search_sql_put(struct weir_search_sql *sql, const char *text);
 void weir_search_sql_bind(struct weir_search_sql *sql, struct weir_bind bind);
+/** @return INVALID: the text has become too long, and is not whole. */
+weir_status weir_search_sql_check(const struct weir_search_sql *sql,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Append the condition of a filter, in parentheses; "1" for NULL. */
 void weir_search_sql_filter(struct weir_search_sql *sql, const struct weir_search_noun *noun,

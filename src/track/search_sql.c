@@ -34,6 +34,13 @@ void weir_search_sql_bind(struct weir_search_sql *sql, struct weir_bind bind)
     sql->binds[sql->n_binds++] = bind;
 }
 
+weir_status weir_search_sql_check(const struct weir_search_sql *sql, struct weir_error *err)
+{
+    return sql->text.status == WEIR_OK
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID, "the search is too long");
+}
+
 /* ---- filters ----------------------------------------------------------------------------------- */
 
 /* LIKE looks at case, as SQLite's GLOB does: "%" is "*", "_" is "?". */
