@@ -278,8 +278,9 @@ static void add_schema(json_t *schemas, const char *name, const struct weir_reso
 
 static void add_schemas(json_t *schemas)
 {
-    for (size_t i = 0; i < api_n_shapes; i++) {
-        add_schema(schemas, api_shapes[i].name, api_shapes[i].record, &api_shapes[i]);
+    const struct api_shape *shape;
+    for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
+        add_schema(schemas, shape->name, shape->record, shape);
     }
     for (size_t i = 0; i < api_n_routes; i++) {
         const struct weir_resource *used[] = {api_routes[i].in, api_routes[i].out};

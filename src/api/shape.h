@@ -1,8 +1,8 @@
 /**
  * What answers have that no record has, as data: members that a handler adds to a record, and answers
  * that are no record. The OpenAPI document is made from these and the record tables, and the console's
- * types from that document (web/api_types.py). A handler that adds a member adds it here too:
- * tests/system/openapi_test.py compares answers with the document.
+ * types from that document (web/api_types.py). A handler that adds a member adds it to the table of its shape too, in
+ * the shape_*.c of its part of the API: tests/system/openapi_test.py compares answers with the document.
  */
 #ifndef WEIR_API_SHAPE_H
 #define WEIR_API_SHAPE_H
@@ -34,8 +34,8 @@ struct api_shape {
     size_t n_members;
 };
 
-extern const struct api_shape api_shapes[];
-extern const size_t api_n_shapes;
+/** The i-th of all shapes, from 0; NULL behind the last. */
+const struct api_shape *api_shape_at(size_t i);
 
 /** The shape of this record wherever no route has one of its own; NULL if answers have its fields and
  *  nothing else. */

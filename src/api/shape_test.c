@@ -1,0 +1,61 @@
+/* Each shape against the routes, and against the other shapes. */
+#include "api/shape.h"
+
+#include "api/api_private.h"
+#include "base/test_main.h"
+
+#include <string.h>
+
+static bool is_a_route(const char *route)
+{
+    const char *pattern = strchr(route, ' ') + 1;
+    bool is_one = false;
+    for (size_t i = 0; i < api_n_routes; i++) {
+        size_t len = strlen(api_routes[i].method);
+        is_one =
+            is_one || (strncmp(route, api_routes[i].method, len) == 0 &&
+                       route + len + 1 == pattern && strcmp(pattern, api_routes[i].pattern) == 0);
+    }
+    return is_one;
+}
+
+START_TEST(every_shape_has_a_name_of_its_own)
+{
+    const struct api_shape *shape, *other;
+    size_t i, k;
+    for (i = 0; (shape = api_shape_at(i)) != NULL; i++) {
+        for (k = 0; k < i; k++) {
+            other = api_shape_at(k);
+            ck_assert_str_ne(shape->name, other->name);
+        }
+    }
+    ck_assert_uint_gt(i, 100);
+    ck_assert_ptr_null(api_shape_at(SIZE_MAX));
+}
+
+END_TEST
+
+START_TEST(every_shape_is_found_by_its_route_or_its_record)
+{
+    const struct api_shape *shape;
+    for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
+        char text[256];
+        const char *route = shape->route != NULL ? shape->route : shape->body;
+        if (route == NULL) {
+            ck_assert(shape->record == NULL || api_shape_of_record(shape->record) == shape);
+            continue;
+        }
+        ck_assert_msg(is_a_route(route), "%s: there is no %s", shape->name, route);
+        (void)snprintf(text, sizeof text, "%s", route);
+        char *pattern = strchr(text, ' ');
+        *pattern++ = '\0';
+        ck_assert_ptr_eq(shape->route != NULL ? api_shape_of_route(text, pattern)
+                                              : api_shape_of_body(text, pattern),
+                         shape);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("shape", every_shape_has_a_name_of_its_own,
+               every_shape_is_found_by_its_route_or_its_record)
