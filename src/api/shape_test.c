@@ -57,5 +57,46 @@ START_TEST(every_shape_is_found_by_its_route_or_its_record)
 
 END_TEST
 
+/* "text", "integer" …, or what the document has a schema of. */
+static bool is_known(const char *type)
+{
+    static const char *const plain[] = {"text", "integer", "number", "bool", "time", "any"};
+    static const char *const around[] = {"list of ", "map of "};
+    const struct api_shape *shape;
+    bool is_one = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(around); i++) {
+        size_t len = strlen(around[i]);
+        if (strncmp(type, around[i], len) == 0) {
+            return is_known(type + len);
+        }
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(plain); i++) {
+        is_one = is_one || strcmp(type, plain[i]) == 0;
+    }
+    for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
+        is_one = is_one || strcmp(type, shape->name) == 0;
+    }
+    for (size_t i = 0; i < api_n_routes; i++) {
+        const struct api_route *route = &api_routes[i];
+        is_one = is_one || (route->in != NULL && strcmp(type, route->in->name) == 0) ||
+                 (route->out != NULL && strcmp(type, route->out->name) == 0);
+    }
+    return is_one;
+}
+
+START_TEST(every_member_has_a_type_that_is_there)
+{
+    const struct api_shape *shape;
+    for (size_t i = 0; (shape = api_shape_at(i)) != NULL; i++) {
+        for (size_t k = 0; k < shape->n_members; k++) {
+            ck_assert_msg(is_known(shape->members[k].type), "%s.%s: %s", shape->name,
+                          shape->members[k].name, shape->members[k].type);
+        }
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN("shape", every_shape_has_a_name_of_its_own,
-               every_shape_is_found_by_its_route_or_its_record)
+               every_shape_is_found_by_its_route_or_its_record,
+               every_member_has_a_type_that_is_there)

@@ -122,7 +122,7 @@ static const struct api_member changed_version_members[] = {
     MAY_MISS("description", "any", "What it is; null takes it away"),
     MAY_MISS("tags", "map of any", "Tags to set; null takes one away"),
     MAY_MISS("stage", "text", "None, Staging, Production or Archived; changes nothing that runs"),
-    MAY_MISS("archive_others", "boolean", "The others of that stage become Archived"),
+    MAY_MISS("archive_others", "bool", "The others of that stage become Archived"),
 };
 static const struct api_member new_version_members[] = {
     MAY_MISS("labels", "list of text",
