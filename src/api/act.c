@@ -1,6 +1,8 @@
 #include "api/act.h"
 
-#include "api/api_private.h"
+#include "api/audit.h"
+#include "api/call.h"
+#include "api/route.h"
 
 #include <ctype.h>
 #include <string.h>

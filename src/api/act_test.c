@@ -1,10 +1,13 @@
 /* Every change that a person asks for is in the audit: the whole table of routes is walked. */
 #include "api/request_fixture.h"
 
-#include "api/api_private.h"
+#include "api/act.h"
+#include "api/call.h"
+#include "api/route.h"
 #include "base/test_main.h"
 #include "store/chain.h"
 #include "store/event.h"
+#include "store/table.h"
 
 #define SHA "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" /* of "abc" */
 

@@ -1,5 +1,8 @@
 /** Alerts, and who is told of them: rules, receivers, silences, deliveries (notify/notify.h). */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/records.h"
 
 #include "control/control.h"
 #include "notify/notify.h"

@@ -1,7 +1,12 @@
 /** Files that runs leave: lists, bytes in and out, and uploads in parts. */
-#include "api/api_private.h"
 
+#include "api/artifact.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include "blob/parts.h"
+#include "store/table.h"
 #include "track/artifact.h"
 
 #include "base/uuid.h"

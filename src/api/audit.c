@@ -1,6 +1,7 @@
 #include "api/audit.h"
 
-#include "api/api_private.h"
+#include "api/call.h"
+#include "api/route.h"
 
 #include "base/hash.h"
 #include "base/log.h"

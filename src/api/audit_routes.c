@@ -1,5 +1,9 @@
 /** GET /audit, GET /audit/verify: the audit, and whether it is whole (store/chain.h). */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "api/records.h"
 
 #include "store/chain.h"
 

@@ -1,9 +1,11 @@
 /* What the audit writes, over a store of its own and at times of our choosing. */
 #include "api/request_fixture.h"
 
-#include "api/api_private.h"
+#include "api/audit.h"
+#include "api/call.h"
 #include "base/test_main.h"
 #include "store/event.h"
+#include "store/table.h"
 
 #define NOW ((int64_t)1000000000000)
 

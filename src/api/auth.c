@@ -1,7 +1,13 @@
 /** Who calls: tokens, sessions, one-time login links. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/attempt_token.h"
+#include "api/audit.h"
+#include "api/dispatch.h"
+#include "api/functions.h"
 #include "api/login.h"
 #include "api/login_page.h"
+#include "api/role.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 #include "job/attempt.h"

@@ -1,6 +1,7 @@
 #include "api/basic.h"
 
-#include "api/api_private.h"
+#include "api/dispatch.h"
+#include "store/table.h"
 
 #include "base/base64.h"
 #include "base/clock.h"

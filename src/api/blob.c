@@ -1,10 +1,15 @@
 /** Blobs: bytes by their SHA-256, who has sent them, and folders of jobs' code. */
-#include "api/api_private.h"
 
+#include "api/blob.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include "base/tree.h"
 #include "job/attempt.h"
 #include "job/code.h"
 #include "store/stmt.h"
+#include "store/table.h"
 
 #include <string.h>
 

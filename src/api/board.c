@@ -1,6 +1,9 @@
 /** The board of a job (job/board.h): its tasks write, and wait for what others write. */
 #include "job/board.h"
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #define WAIT_MAX_S 60
 

@@ -1,9 +1,12 @@
 /** Datasets: files in, versions out. A version is a manifest of names and SHA-256 sums; the photos
  *  of an uploaded dataset are blobs too, so that a version can be had again after files change. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include "control/control.h"
 #include "control/dataset_scan.h"
 #include "control/freeze.h"
+#include "store/table.h"
 
 #include "base/file.h"
 #include "track/forgotten.h"

@@ -1,5 +1,9 @@
 /** What replicas decided, and what their monitors found. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/health.h"
+#include "api/records.h"
 #include "control/control.h"
 
 #include "base/base64.h"
@@ -15,20 +19,6 @@
 #define DECISIONS_PER_CALL 1000
 #define LABEL_MAX_BYTES    256
 #define CAMERAS_NAMED      8 /* in a sentence */
-
-bool api_is_plain(const char *text, size_t max_bytes)
-{
-    if (text == NULL) {
-        return true;
-    }
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        bool is_c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* U+0080 to U+009F */
-        if (*c < 0x20 || *c == 0x7F || is_c1) {
-            return false;
-        }
-    }
-    return strlen(text) <= max_bytes;
-}
 
 static bool is_verdict(const char *text)
 {
@@ -101,20 +91,6 @@ static weir_status check_decision(const struct weir_decision *decision, struct w
     WEIR_TRY(check_labels(decision->labels, err));
     if (decision->image != NULL && !is_sha256(decision->image)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.image: expected a SHA-256 in hexadecimal");
-    }
-    return WEIR_OK;
-}
-
-weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
-                           int64_t *out, struct weir_error *err)
-{
-    const char *text = weir_http_request_query(call->request, name);
-    *out = fallback;
-    if (text != NULL && weir_time_parse(text, out) != WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "query parameter %s: expected a time like 2026-01-31T10:00:00Z, got "
-                              "\"%.40s\"",
-                              name, text);
     }
     return WEIR_OK;
 }

@@ -1,7 +1,11 @@
 /** Deployments: what people ask for, what replicas are told, and what they report. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/model.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
+#include "store/table.h"
 
 #include "job/job.h"
 #include "store/stmt.h"

@@ -1,5 +1,7 @@
 /** Figures of a deployment: what its gateway has counted, for who watches it. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #include "base/clock.h"
 #include "deploy/deploy.h"

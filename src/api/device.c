@@ -1,5 +1,8 @@
 /** Devices, as people see them: whose tasks have them is told of the caller's own projects alone. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
+#include "api/node.h"
+#include "api/records.h"
 
 #include "job/device.h"
 #include "store/stmt.h"

@@ -1,6 +1,10 @@
 /** Drift of an ION as people look at it: a table of signals by p-value, the histograms behind it, and
  *  how each signal's p-value went over time. All of it from the reports that are stored. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/ion.h"
+#include "store/table.h"
 
 #include "base/clock.h"
 #include "ion/decision.h"

@@ -1,5 +1,8 @@
 /** Events, and the live stream of everything. */
-#include "api/api_private.h"
+#include "api/audit.h"
+#include "api/feed.h"
+#include "api/functions.h"
+#include "api/records.h"
 
 #include "ion/decision.h"
 

@@ -1,5 +1,10 @@
 /** Experiments: listed, searched, made, changed, deleted and restored. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/label.h"
+#include "api/run.h"
+#include "store/table.h"
 
 #include "store/stmt.h"
 #include "track/run_search.h"

@@ -1,5 +1,9 @@
 /** How well an ION does: the truth about its decisions, told later, and business figures. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/ion.h"
+#include "api/records.h"
 
 #include "base/clock.h"
 #include "ion/feedback.h"

@@ -1,5 +1,11 @@
 /** How it is: of nodes, of IONs, of the whole. */
-#include "api/api_private.h"
+#include "api/health.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/node.h"
+#include "store/table.h"
 #include "watch/watch.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /** What the gateway asks of the API: who may send requests to which deployments. */
-#include "api/api_private.h"
+#include "api/dispatch.h"
+#include "store/table.h"
 
 #include "gateway/gateway.h"
 

@@ -1,8 +1,14 @@
 /** IONs: apply, look, review, roll back; what a replica must serve; who is on which list. */
-#include "api/api_private.h"
+#include "api/ion.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/health.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
+#include "store/table.h"
 #include "store/tenant.h"
 #include "track/registry.h"
 #include "watch/watch.h"

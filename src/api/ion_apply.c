@@ -1,9 +1,13 @@
 /** Applying an ION document. What cannot work is refused with a sentence that says what to change;
  *  what looks wrong from here, but may be right on another node, is a warning in the answer. */
 #include "api/ion_apply.h"
+
+#include "api/functions.h"
+#include "api/ion.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/old_words.h"
+#include "store/table.h"
 
 #include <string.h>
 

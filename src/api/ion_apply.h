@@ -2,7 +2,7 @@
 #ifndef WEIR_API_ION_APPLY_H
 #define WEIR_API_ION_APPLY_H
 
-#include "api/api_private.h"
+#include "api/call.h"
 #include "ion/ion.h"
 
 /** One document on its way: read and checked first, then stored in a transaction that may run

@@ -2,6 +2,7 @@
 #include "api/ion_apply.h"
 #include "job/code.h"
 #include "store/stmt.h"
+#include "store/table.h"
 #include "track/registry.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /** What applying a document would come to: the engine's actions, in words. The same step as an apply takes, so that
  *  nothing is foretold by other rules than those that hold. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/ion.h"
 
 #include "ion/ion_step.h"
 

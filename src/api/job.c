@@ -1,5 +1,10 @@
 /** Jobs and tasks, as people and as agents see them. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/attempt_token.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "api/node.h"
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
@@ -8,6 +13,7 @@
 #include "job/service.h"
 #include "job/task_device.h"
 #include "job/usage.h"
+#include "store/table.h"
 
 #include "base/buf.h"
 #include "base/file.h"

@@ -1,8 +1,10 @@
 /** A job that is over, started again as a new one: from the beginning, or from its last checkpoint.
  */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
 #include "control/control.h"
 #include "framework/framework.h"
+#include "store/table.h"
 
 #include "base/file.h"
 #include "base/uuid.h"

@@ -1,5 +1,9 @@
 /** How a machine becomes a node: a one-time token is exchanged for the node's own. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 

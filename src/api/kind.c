@@ -1,6 +1,8 @@
 /** GET /kinds: what there are several of, from the registries (base/kind.h). */
 #include "api/kind.h"
-#include "api/api_private.h"
+
+#include "api/answer.h"
+#include "api/functions.h"
 
 #include "base/names.h"
 #include "cluster/cluster.h"

@@ -7,4 +7,8 @@
 /** A kind of source, sink, policy, job or driver, from its registry. */
 extern const struct weir_resource weir_kind_resource;
 
+struct weir_registry;
+extern const struct weir_registry *const api_registries[];
+extern const size_t api_n_registries;
+
 #endif

@@ -1,6 +1,11 @@
 /** What people say of models, versions, experiments and runs: descriptions, tags, stages. */
-#include "api/api_private.h"
 
+#include "api/label.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/model.h"
 #include "control/control.h"
 #include "track/registry.h"
 

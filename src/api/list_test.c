@@ -2,7 +2,7 @@
  * no JSON, of the wrong type or too large is refused with the place. */
 #include "api/caller_fixture.h"
 
-#include "api/api_private.h"
+#include "api/dispatch.h"
 #include "base/test_main.h"
 #include "ion/decision.h"
 #include "store/event.h"

@@ -2,7 +2,7 @@
 #ifndef WEIR_API_LOGIN_H
 #define WEIR_API_LOGIN_H
 
-#include "api/api_private.h"
+#include "api/call.h"
 
 /** Begin a session of who the link names: `by` is what proved it. */
 weir_status login_begin_session(struct api_call *call, struct weir_txn *txn,

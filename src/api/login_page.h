@@ -6,7 +6,7 @@
 #ifndef WEIR_API_LOGIN_PAGE_H
 #define WEIR_API_LOGIN_PAGE_H
 
-#include "api/api_private.h"
+#include "api/call.h"
 
 /** 401: why there is no session; a form for name and password, and how to get a link. */
 void login_page_refuse(struct api_call *call, const char *why);

@@ -1,7 +1,11 @@
 /** Logging in with a password: a browser's session, or a program's token. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
 #include "api/login.h"
 #include "api/login_page.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 #include "store/password.h"

@@ -1,6 +1,9 @@
 /** Who is on an ION's lists. A name that nobody has would change nothing and look as if it did:
  * only people whom a gallery of the ION knows are taken, unless the caller insists. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/ion.h"
 #include "base/names.h"
 #include "control/control.h"
 #include "control/enrolled.h"

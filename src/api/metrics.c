@@ -1,12 +1,14 @@
 /** What Prometheus is told. */
 #include "api/metrics.h"
 
-#include "api/api_private.h"
+#include "api/call.h"
+#include "api/functions.h"
 #include "gateway/figures.h"
 #include "http/http.h"
 #include "job/job.h"
 #include "store/space.h"
 #include "store/stmt.h"
+#include "store/table.h"
 #include "watch/watch.h"
 
 #include <string.h>

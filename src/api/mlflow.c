@@ -4,7 +4,11 @@
  */
 #include "mlflow/mlflow.h"
 
-#include "api/api_private.h"
+#include "api/artifact.h"
+#include "api/basic.h"
+#include "api/dispatch.h"
+#include "api/functions.h"
+#include "api/model.h"
 
 #include "base/log.h"
 #include "control/inspector.h"

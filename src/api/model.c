@@ -1,5 +1,11 @@
 /** Models, their versions and aliases. No file becomes a version that was not looked at. */
-#include "api/api_private.h"
+#include "api/model.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/label.h"
+#include "api/records.h"
 #include "control/alias.h"
 #include "control/deploy.h"
 #include "control/inspector.h"

@@ -1,11 +1,16 @@
 /** Nodes as people handle them, and what a heartbeat says of devices and health. */
-#include "api/api_private.h"
 
+#include "api/node.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include "control/control.h"
 #include "job/device.h"
 #include "job/job.h"
 #include "store/event.h"
 #include "store/stmt.h"
+#include "store/table.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /** The OpenAPI 3.0 document, made from the route table, the record tables and the shapes of answers. */
-#include "api/api_private.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/kind.h"
 #include "api/shape.h"
 
 #include "base/kind.h"

@@ -1,5 +1,5 @@
 /** The page's files, embedded in the program; for who is logged in only. */
-#include "api/api_private.h"
+#include "api/dispatch.h"
 
 #include <string.h>
 

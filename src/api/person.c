@@ -1,8 +1,12 @@
 /** Forgetting a person: what is written first, so that a killed server goes on; then control/forget.h. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
 #include "control/control.h"
 #include "control/forget.h"
 #include "control/freeze.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 #include "ion/ion.h"

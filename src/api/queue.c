@@ -1,8 +1,11 @@
 /** Queues, and what the scheduler would do: control/live.h. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include "control/control.h"
 #include "control/live.h"
 #include "framework/request.h"
+#include "store/table.h"
 
 #include "job/queue.h"
 #include "store/event.h"

@@ -1,6 +1,10 @@
 /** Routes that need nothing but the record table: list, get, delete, health, the document. */
-#include "api/api_private.h"
 
+#include "api/records.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 #include <string.h>
 
 #define LIST_LIMIT_DEFAULT 100

@@ -1,6 +1,7 @@
 /** What replicas report of themselves, and what people are told of it. */
 #include "ion/replica.h"
-#include "api/api_private.h"
+#include "api/functions.h"
+#include "api/ion.h"
 #include "control/control.h"
 
 #include <string.h>

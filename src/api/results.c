@@ -1,7 +1,9 @@
 /** Results of jobs of the kind "batch": files in a folder of the job's own, written by its tasks. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
 #include "framework/framework.h"
 #include "job/job.h"
+#include "store/table.h"
 
 #include "base/file.h"
 

@@ -1,6 +1,8 @@
 /** GET /roles: what each role may, from the matrix (store/rights.h). */
 #include "api/role.h"
-#include "api/api_private.h"
+
+#include "api/answer.h"
+#include "api/functions.h"
 
 #include "store/rights.h"
 

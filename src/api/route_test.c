@@ -2,7 +2,7 @@
  * reach, and that reading changes nothing. */
 #include "api/caller_fixture.h"
 
-#include "api/api_private.h"
+#include "api/route.h"
 #include "base/test_main.h"
 #include "track/artifact.h"
 

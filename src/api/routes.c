@@ -1,5 +1,5 @@
 /** Every route of the API, as data. */
-#include "api/api_private.h"
+#include "api/functions.h"
 #include "api/kind.h"
 #include "api/role.h"
 
@@ -24,6 +24,7 @@
 #include "store/tenant.h"
 #include "sweep/sweep.h"
 #include "track/artifact.h"
+#include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/model_baseline.h"
 #include "track/track.h"

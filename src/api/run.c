@@ -1,7 +1,13 @@
 /** Runs: listed, searched, made from outside, changed. */
-#include "api/api_private.h"
 
+#include "api/run.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/label.h"
 #include "control/control.h"
+#include "store/table.h"
 #include "track/run_search.h"
 
 #include "base/clock.h"

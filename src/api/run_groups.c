@@ -1,5 +1,8 @@
 /** Groups of runs: how many have which value of a parameter, and what they measured. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/run.h"
 
 #include "track/run_groups.h"
 

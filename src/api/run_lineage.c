@@ -1,5 +1,8 @@
 /** Where a run stands: the data that it read, and the model versions that came of it. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
+#include "api/model.h"
+#include "store/table.h"
 
 #include "track/run.h"
 

@@ -1,5 +1,7 @@
 /** What there is among some runs: how many, and what was logged of them. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
+#include "api/run.h"
 
 #include "track/run_search.h"
 

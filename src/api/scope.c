@@ -1,8 +1,11 @@
 #include "api/scope.h"
 
+#include "api/args.h"
+#include "api/route.h"
 #include "base/uuid.h"
 #include "deploy/deploy.h"
 #include "job/attempt.h"
+#include "store/table.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef WEIR_API_SCOPE_H
 #define WEIR_API_SCOPE_H
 
-#include "api/api_private.h"
+#include "api/call.h"
 
 /** After the role was checked and the body parsed. @return DENIED; NOT_FOUND for an attempt that
  * was not placed on the agent's node. */

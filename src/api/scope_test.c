@@ -1,6 +1,7 @@
 /* Which routes are open to tasks and agents, and the form of a task's token. The rest needs jobs
  * and runs: tests/system/identity_test.py. */
-#include "api/api_private.h"
+#include "api/attempt_token.h"
+#include "api/route.h"
 
 #include "base/test_main.h"
 

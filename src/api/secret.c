@@ -1,5 +1,9 @@
 /** Secrets of projects: set, listed by name, deleted; no route answers a value. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #include "job/secret.h"
 #include "store/stmt.h"

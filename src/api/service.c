@@ -1,6 +1,11 @@
 /** Services and notebooks: made, started, stopped, and how a browser is let in. */
-#include "api/api_private.h"
 
+#include "api/service.h"
+
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/records.h"
 #include "control/service.h"
 #include "job/service.h"
 

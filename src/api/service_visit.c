@@ -1,6 +1,9 @@
 /** The proxy's questions about visitors of services, and the console's side of their login. */
-#include "api/api_private.h"
+#include "api/dispatch.h"
+#include "api/functions.h"
 #include "api/login_page.h"
+#include "api/service.h"
+#include "store/table.h"
 
 #include "base/log.h"
 #include "http/stream.h"

@@ -1,7 +1,7 @@
 /* Each shape against the routes, and against the other shapes. */
 #include "api/shape.h"
 
-#include "api/api_private.h"
+#include "api/route.h"
 #include "base/test_main.h"
 
 #include <string.h>

@@ -1,6 +1,10 @@
 /** Snapshots of IONs: taken, listed, sent out, taken in; what they show. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/ion.h"
 #include "control/control.h"
+#include "store/table.h"
 
 #include "capture/replay.h"
 #include "capture/rows.h"

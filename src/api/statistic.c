@@ -1,5 +1,9 @@
 /** What programs tell about themselves: statistics, and whether something is well. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/ion.h"
+#include "api/records.h"
 
 #include "base/uuid.h"
 #include "ion/ion.h"

@@ -1,5 +1,6 @@
 /** What the state folder takes, and by which rules it goes. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
 #include "control/control.h"
 
 #include "retain/retain.h"

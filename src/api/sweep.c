@@ -1,8 +1,10 @@
 /** Sweeps: what people ask for, and how far it is. */
 #include "control/sweep.h"
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/functions.h"
 #include "base/secret.h"
 #include "job/job.h"
+#include "store/table.h"
 
 #include "store/tenant.h"
 

@@ -1,6 +1,7 @@
 /** What the tasks of a node use, as its agent says it. */
 #include "control/task_use.h"
-#include "api/api_private.h"
+#include "api/args.h"
+#include "api/functions.h"
 
 #include <string.h>
 

@@ -1,5 +1,9 @@
 /** Groups, members of projects, passwords: who may do what. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 #include "store/password.h"

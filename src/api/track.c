@@ -1,5 +1,8 @@
 /** Runs and metrics. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "store/table.h"
 
 #include "control/control.h"
 #include "store/stmt.h"

@@ -1,5 +1,7 @@
 /** Who had how much of the cluster, and what queues had over time: job/usage.h, job/queue_history.h. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

@@ -1,5 +1,9 @@
 /** Users, their tokens and sessions, and projects: made, changed, ended. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/functions.h"
+#include "api/records.h"
 
 #include "base/uuid.h"
 #include "ion/ion.h"

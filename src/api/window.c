@@ -1,6 +1,11 @@
 /** Features of a table or a series: the baseline of a model version, and windows of live values that are
  *  compared with it. For models of any kind; replicas of image models compare for themselves. */
-#include "api/api_private.h"
+#include "api/answer.h"
+#include "api/args.h"
+#include "api/functions.h"
+#include "api/health.h"
+#include "api/ion.h"
+#include "store/table.h"
 
 #include "base/uuid.h"
 #include "ion/decision.h"

@@ -1,0 +1,122 @@
+/** What a route reads of a request's query and body. */
+#include "api/args.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool api_words_have(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *p = words != NULL ? words : ""; *p != '\0';
+         p += strcspn(p, " "), p += *p == ' ') {
+        if (strcspn(p, " ") == len && strncmp(p, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool api_is_plain(const char *text, size_t max_bytes)
+{
+    if (text == NULL) {
+        return true;
+    }
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        bool is_c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* U+0080 to U+009F */
+        if (*c < 0x20 || *c == 0x7F || is_c1) {
+            return false;
+        }
+    }
+    return strlen(text) <= max_bytes;
+}
+
+weir_status api_query_int(const struct api_call *call, const char *name, int64_t fallback,
+                          int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
+{
+    const char *text = weir_http_request_query(call->request, name);
+    if (text == NULL) {
+        *out = fallback;
+        return WEIR_OK;
+    }
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || value < lo || value > hi) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "query parameter %s: expected an integer from %lld to %lld, got \"%.40s\"", name,
+            (long long)lo, (long long)hi, text);
+    }
+    *out = value;
+    return WEIR_OK;
+}
+
+weir_status api_query_time(const struct api_call *call, const char *name, int64_t fallback,
+                           int64_t *out, struct weir_error *err)
+{
+    const char *text = weir_http_request_query(call->request, name);
+    *out = fallback;
+    if (text != NULL && weir_time_parse(text, out) != WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "query parameter %s: expected a time like 2026-01-31T10:00:00Z, got "
+                              "\"%.40s\"",
+                              name, text);
+    }
+    return WEIR_OK;
+}
+
+weir_status api_body_text(const struct api_call *call, const char *name, const char **out,
+                          struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_string(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected string", name);
+    }
+    if (json_string_length(value) > API_TEXT_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT, "$.%s: %zu bytes; at most %zu are allowed", name,
+                              json_string_length(value), API_TEXT_MAX_BYTES);
+    }
+    *out = json_string_value(value);
+    return WEIR_OK;
+}
+
+weir_status api_body_int(const struct api_call *call, const char *name, int64_t fallback,
+                         int64_t *out, struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_integer(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected integer", name);
+    }
+    *out = json_is_integer(value) ? json_integer_value(value) : fallback;
+    return WEIR_OK;
+}
+
+weir_status api_body_bool(const struct api_call *call, const char *name, bool fallback, bool *out,
+                          struct weir_error *err)
+{
+    const json_t *value = json_object_get(call->body, name);
+    if (value != NULL && !json_is_null(value) && !json_is_boolean(value)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected true or false", name);
+    }
+    *out = json_is_boolean(value) ? json_is_true(value) : fallback;
+    return WEIR_OK;
+}
+
+weir_status api_body_only(const struct api_call *call, const char *const *names,
+                          struct weir_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(call->body, key, value)
+    {
+        bool is_known = false;
+        for (const char *const *name = names; *name != NULL && !is_known; name++) {
+            is_known = strcmp(*name, key) == 0;
+        }
+        if (!is_known) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "$.%.80s: unknown field", key);
+        }
+    }
+    return WEIR_OK;
+}

@@ -1,0 +1,319 @@
+/** The way of a request: to the gateway, to MLflow's API, to a page, or to a route of the table. */
+#include "api/dispatch.h"
+
+#include "api/args.h"
+#include "api/audit.h"
+#include "api/blob.h"
+#include "api/functions.h"
+#include "api/scope.h"
+#include "base/log.h"
+#include "base/model_format.h"
+#include "gateway/gateway.h"
+#include "mlflow/mlflow.h"
+
+#include <string.h>
+
+#define API_UPLOAD_MAX_BYTES ((uint64_t)4 << 30)
+#define OPEN_MAX_BYTES       ((uint64_t)4 << 10) /* of a body from who need not say who it is */
+#define CALL_MAX_BYTES       ((size_t)64 << 20)  /* of the arena of one turn */
+
+/* All segments from the i-th on, as one text. */
+static const char *join_segments(const struct weir_http_request *request, size_t i_first)
+{
+    const char *path = request->segments[i_first];
+    for (size_t i = i_first + 1; i < request->n_segments; i++) {
+        path = weir_arena_printf(request->arena, "%s/%s", path, request->segments[i]);
+    }
+    return path;
+}
+
+/* Does the pattern fit the path? "{name}" takes one segment, "{path}" at the end all that are left. If so, parameters that it has not are
+ * NULL: another pattern may have fitted in part. */
+static bool pattern_fits(const char *pattern, const struct weir_http_request *request,
+                         const char *params[API_MAX_PARAMS])
+{
+    size_t i_segment = 0, n_params = 0;
+    for (const char *p = pattern; *p != '\0';) {
+        p += *p == '/';
+        size_t len = strcspn(p, "/");
+        if (len == 0) {
+            break;
+        }
+        if (i_segment == request->n_segments) {
+            return false;
+        }
+        const char *segment = request->segments[i_segment++];
+        if (strcmp(p, "{path}") == 0) {
+            params[n_params++] = join_segments(request, i_segment - 1);
+            i_segment = request->n_segments;
+        } else if (*p == '{') {
+            params[n_params++] = segment;
+        } else if (strlen(segment) != len || memcmp(segment, p, len) != 0) {
+            return false;
+        }
+        p += len;
+    }
+    while (n_params < API_MAX_PARAMS) {
+        params[n_params++] = NULL;
+    }
+    return i_segment == request->n_segments;
+}
+
+static bool method_fits(const struct api_route *route, const char *method)
+{
+    return strcmp(route->method, method) == 0 ||
+           (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+}
+
+/* The route of a request; *out_other_method says that the path exists for another method. */
+static const struct api_route *find_route(const struct weir_http_request *request,
+                                          const char *params[API_MAX_PARAMS],
+                                          bool *out_other_method)
+{
+    *out_other_method = false;
+    for (size_t i = 0; i < api_n_routes; i++) {
+        if (!pattern_fits(api_routes[i].pattern, request, params)) {
+            continue;
+        }
+        if (method_fits(&api_routes[i], request->method)) {
+            return &api_routes[i];
+        }
+        *out_other_method = true;
+    }
+    return NULL;
+}
+
+/* Who may do it in one project only need not name it. */
+static void name_only_project(struct api_call *call)
+{
+    static const char *const patterns[] = {
+        "/api/v1/jobs", "/api/v1/datasets",    "/api/v1/ions",    "/api/v1/models/{name}/versions",
+        "/api/v1/runs", "/api/v1/experiments", "/api/v1/services"};
+    bool makes_noun = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(patterns); i++) {
+        makes_noun = makes_noun || (strcmp(call->route->pattern, patterns[i]) == 0 &&
+                                    strcmp(call->route->method, "POST") == 0);
+    }
+    if (makes_noun && !call->rows.is_all && call->rows.n_projects == 1 &&
+        json_object_get(call->body, "project") == NULL) {
+        json_object_set_new(call->body, "project", json_string(call->rows.projects[0]));
+    }
+}
+
+static weir_status parse_body(struct api_call *call, struct weir_error *err)
+{
+    if (call->route->flags & (API_UPLOAD | API_BYTES_IN)) {
+        return WEIR_OK;
+    }
+    bool is_change =
+        strcmp(call->request->method, "GET") != 0 && strcmp(call->request->method, "HEAD") != 0;
+    if (!is_change) {
+        return WEIR_OK;
+    }
+    if (call->request->body_len == 0) {
+        call->body = json_object();
+        return WEIR_OK;
+    }
+    if (weir_json_count(call->request->body, call->request->body_len) > API_BODY_MAX_VALUES) {
+        return weir_error_set(err, WEIR_ERR_LIMIT,
+                              "request body: more than %zu values: send it in parts",
+                              API_BODY_MAX_VALUES);
+    }
+    WEIR_TRY(weir_json_parse(call->request->body, call->request->body_len, "request body",
+                             &call->body, err));
+    if (!json_is_object(call->body)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "request body: expected a JSON object");
+    }
+    name_only_project(call);
+    return WEIR_OK;
+}
+
+static weir_status read_trial(struct api_call *call, struct weir_error *err)
+{
+    int64_t is_dry = 0;
+    if (api_words_have(call->route->query, "dry_run")) {
+        WEIR_TRY(api_query_int(call, "dry_run", 0, 0, 1, &is_dry, err));
+    }
+    call->is_trial = is_dry == 1;
+    return WEIR_OK;
+}
+
+static weir_status prepare(struct api_call *call, struct weir_error *err)
+{
+    bool has_other_method;
+    call->route = find_route(call->request, call->params, &has_other_method);
+    if (call->route == NULL && has_other_method) {
+        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s is not supported for %.120s",
+                              call->request->method, call->request->path);
+    }
+    if (call->route == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no %.120s; GET /api/v1/openapi.json "
+                              "lists what there is",
+                              call->request->path);
+    }
+    if (call->route->flags & API_OPEN) {
+        call->rows.is_all = true;
+        return WEIR_OK;
+    }
+    WEIR_TRY(api_identify(call, err));
+    WEIR_TRY(api_check_right(call, err));
+    return read_trial(call, err);
+}
+
+/* A request that waits is handled again with every wake: what one turn allocates must not stay
+ * until the answer, as it would in the request's arena. */
+void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
+                   struct weir_http_response *response, struct weir_arena *arena)
+{
+    weir_arena_init(arena, CALL_MAX_BYTES);
+    *call = (struct api_call){
+        .api = api, .request = request, .response = response, .arena = arena, .actor = "nobody"};
+    call->now_ms = weir_clock_now_ms(api->clock);
+}
+
+static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
+{
+    weir_http_response_error(call->response, err);
+    if (status == WEIR_ERR_UNAUTH) {
+        weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
+    }
+    if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
+        weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
+                 WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));
+    }
+}
+
+/* After the transaction: a write of the audit's own. A wait that is handled anew was noted. */
+void api_note_for_audit(const struct api_call *call, weir_status status,
+                        const struct weir_error *err)
+{
+    struct audit *audit = call->api->audit;
+    if (call->is_link_refused) {
+        audit_refused(audit, call, "login_refused", "the link is unknown, was used or is too old");
+    } else if (status == WEIR_ERR_UNAUTH) {
+        audit_refused(audit, call, "login_refused", err->message);
+    } else if (status == WEIR_ERR_DENIED) {
+        audit_refused(audit, call, "access_refused", err->message);
+    } else {
+        audit_used(audit, call);
+    }
+}
+
+static void handle(struct api_call *call)
+{
+    struct weir_error err = {0};
+    call->publish = json_array();
+    weir_status status = prepare(call, &err);
+    if (status == WEIR_OK) {
+        status = parse_body(call, &err);
+    }
+    if (status == WEIR_OK) {
+        status = api_check_scope(call, &err);
+    }
+    if (status == WEIR_OK) {
+        status = api_perform(call, &err);
+    }
+    if (status != WEIR_OK) {
+        answer_error(call, status, &err);
+    }
+    api_note_for_audit(call, status, &err);
+    json_decref(call->body);
+    json_decref(call->publish);
+}
+
+static bool is_inference(const struct weir_api *api, const struct weir_http_request *request)
+{
+    return api->gateway != NULL && weir_gateway_takes(request);
+}
+
+void weir_api_handle(void *context, struct weir_http_request *request,
+                     struct weir_http_response *response)
+{
+    struct weir_api *api = context;
+    struct api_call call;
+    struct weir_arena arena;
+    if (is_inference(api, request)) {
+        weir_gateway_handle(api->gateway, request, response);
+        return;
+    }
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_handle(api, request, response);
+        return;
+    }
+    api_call_init(&call, api, request, response, &arena);
+    if (!api_page(&call)) {
+        handle(&call);
+    }
+    weir_arena_fini(&arena);
+}
+
+/* A file of gigabytes that is no model is not stored before somebody says so. */
+static weir_status check_model_head(const struct weir_http_request *request, const void *bytes,
+                                    size_t len, uint64_t total_bytes, struct weir_error *err)
+{
+    (void)request;
+    return weir_model_format_check(bytes, len, total_bytes > 0 ? total_bytes : UINT64_MAX,
+                                   "the file", err);
+}
+
+void weir_api_body_rule(void *context, const struct weir_http_request *request,
+                        struct weir_http_body_rule *rule)
+{
+    struct weir_api *api = context;
+    const char *params[API_MAX_PARAMS];
+    bool has_other_method;
+    if (is_inference(api, request)) {
+        weir_gateway_body_rule(api->gateway, request, rule);
+        return;
+    }
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_body_rule(api, request, rule);
+        return;
+    }
+    const struct api_route *route = find_route(request, params, &has_other_method);
+    if (route == NULL) {
+        return;
+    }
+    if (route->max_body_bytes != 0) {
+        rule->max_bytes = route->max_body_bytes;
+    } else if (route->flags & API_OPEN) {
+        rule->max_bytes = OPEN_MAX_BYTES;
+    }
+    if (route->flags & API_UPLOAD) {
+        rule->to_file = true;
+        rule->max_bytes = route->max_body_bytes != 0 ? route->max_body_bytes : API_UPLOAD_MAX_BYTES;
+        const char *as = weir_http_request_query(request, "as");
+        bool is_model = as != NULL && strcmp(as, API_BLOB_AS_MODEL) == 0;
+        if (route->flags & API_ARTIFACT) {
+            rule->max_bytes = api->artifact_max_bytes;
+        }
+        rule->wants_sha256 = route->fn == api_blob_put || (route->flags & API_ARTIFACT) != 0;
+        rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
+        rule->check_bytes = WEIR_MODEL_SNIFF_BYTES;
+    }
+}
+
+void weir_api_admit(void *context, struct weir_http_request *request,
+                    struct weir_http_response *response)
+{
+    struct api_call call;
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    struct weir_api *api = context;
+    if (is_inference(api, request)) {
+        weir_gateway_admit(api->gateway, request, response);
+        return;
+    }
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_admit(api, request, response);
+        return;
+    }
+    api_call_init(&call, api, request, response, &arena);
+    weir_status status = prepare(&call, &err);
+    if (status != WEIR_OK) {
+        weir_http_response_error(response, &err);
+        api_note_for_audit(&call, status, &err);
+    }
+    weir_arena_fini(&arena);
+}

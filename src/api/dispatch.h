@@ -1,0 +1,49 @@
+/**
+ * The steps of a request's way (dispatch.c): the call is made, its caller identified, the right checked, the route
+ * performed, the audit told. What is answered in another form than the API's own takes the same steps (mlflow.c, page.c,
+ * inference.c, service_visit.c).
+ */
+#ifndef WEIR_API_DISPATCH_H
+#define WEIR_API_DISPATCH_H
+
+#include "api/act.h"
+#include "api/call.h"
+#include "api/route.h"
+
+/** Values in the JSON of one body, each of which takes memory however short it is written. */
+#define API_BODY_MAX_VALUES ((size_t)256 << 10)
+
+/** A call of one turn; its arena is to be freed. */
+void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http_request *request,
+                   struct weir_http_response *response, struct weir_arena *arena);
+
+/** DENIED unless the caller has the route's right; sets the rows that the call sees. */
+weir_status api_check_right(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run the route as its access says, write its act, and tell whoever waits. */
+weir_status api_perform(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Who calls? Identity from token or session; checks the CSRF header of a session's changes. */
+weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The same by a token, or else a session's cookie; either may be NULL. */
+weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Let the audit know of a refusal, or that a token was used. Outside of any transaction. */
+void api_note_for_audit(const struct api_call *call, weir_status status,
+                        const struct weir_error *err);
+
+/** The handler, body rule and admission of paths that weir_mlflow_takes (mlflow.c). */
+void api_mlflow_handle(struct weir_api *api, struct weir_http_request *request,
+                       struct weir_http_response *response);
+void api_mlflow_body_rule(const struct weir_api *api, const struct weir_http_request *request,
+                          struct weir_http_body_rule *rule);
+void api_mlflow_admit(struct weir_api *api, struct weir_http_request *request,
+                      struct weir_http_response *response);
+
+/** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
+ *  session; false if the path is none of them. */
+bool api_page(struct api_call *call);
+
+#endif

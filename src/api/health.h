@@ -1,0 +1,17 @@
+/** Health of IONs, and what reports of drift make of it. */
+#ifndef WEIR_API_HEALTH_H
+#define WEIR_API_HEALTH_H
+
+#include "api/call.h"
+
+/** {status, reason, since} */
+struct weir_health;
+json_t *api_health_view(const struct weir_health *health);
+
+/** Store a report of drift, and raise or resolve its alert. */
+struct weir_health_report;
+weir_status api_health_store(struct api_call *call, struct weir_txn *txn,
+                             const struct weir_health_report *report,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

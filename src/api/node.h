@@ -1,0 +1,28 @@
+/** Nodes and their devices, for the routes that tell of both. */
+#ifndef WEIR_API_NODE_H
+#define WEIR_API_NODE_H
+
+#include "api/call.h"
+
+/** A node with its state, as lists and GET /nodes/{name} tell it; a new reference. */
+struct weir_node;
+json_t *api_node_view(const struct api_call *call, const struct weir_node *node);
+
+/** Tell of each device's holders only those of projects whose jobs the caller may read; the others are
+ *  counted. */
+struct weir_device;
+weir_status api_devices_name(const struct api_call *call, struct weir_txn *txn,
+                             struct weir_device *devices, size_t n,
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Take $.devices, $.unhealthy and $.time_ms of a heartbeat: what is wrong with the node goes into
+ * node->unhealthy, how many accelerators it has into n_accelerators. Pure.
+ * @param out  The devices, *out_n of them; NULL if the body has none: then nothing is known.
+ */
+struct weir_device_report;
+weir_status api_node_read_devices(const struct api_call *call, struct weir_node *node,
+                                  struct weir_device_report **out, size_t *out_n,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+#endif

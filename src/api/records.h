@@ -1,0 +1,25 @@
+/** Lists of a table's records (records.c), for routes that add to them. */
+#ifndef WEIR_API_RECORDS_H
+#define WEIR_API_RECORDS_H
+
+#include "api/call.h"
+#include "store/table.h"
+
+/** api_list with one more condition; NULL: none. */
+weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
+                           const struct weir_filter *more, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** api_list_numbered with one more condition; NULL: none. */
+weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
+                                    const struct weir_filter *more, size_t n_more,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** How many records a list may answer with. */
+weir_status api_query_limit(const struct api_call *call, int64_t *out,
+                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Query parameters that are names of text fields of the answer filter by them. @return How many,
+ * at most max. */
+size_t api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max);
+
+#endif
