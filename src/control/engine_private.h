@@ -1,0 +1,111 @@
+/**
+ * One round of the engine, in parts: engine.c is the thread, which calls them in turn; engine_unit.c runs their
+ * transactions. All on the engine's thread.
+ */
+#ifndef WEIR_CONTROL_ENGINE_PRIVATE_H
+#define WEIR_CONTROL_ENGINE_PRIVATE_H
+
+#include "control/alerter.h"
+#include "control/aside.h"
+#include "control/control.h"
+#include "control/engine.h"
+#include "control/idle.h"
+#include "control/preparer.h"
+#include "control/scheduler.h"
+#include "control/sweeper.h"
+#include "control/watcher.h"
+
+#include <pthread.h>
+
+#define ENGINE_IDLE_MAX_MS  1000                /**< A round is never further off. */
+#define WORK_UNIT_MAX_BYTES ((size_t)256 << 20) /**< Of one job or ION in memory. */
+
+struct engine {
+    struct engine_config config;
+    char *state_dir, *server_url;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    bool is_notified, is_stopping;
+    struct weir_node_watch watch;
+    int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,
+        next_sample_mono_ms;
+    struct watcher watcher;
+    struct alerter alerter;
+    struct preparer preparer;
+    struct sweeper sweeper;
+    struct aside aside;
+    struct scheduler *scheduler;
+    struct work *work; /**< Of the round that runs. */
+};
+
+struct work;
+typedef weir_status (*work_fn)(struct work *work, struct weir_txn *txn, struct weir_error *err);
+
+/** One round: control transactions with a list of publications. What a round lists lies in its
+ * arena; what one job, ION or action needs, in one of its own (work_run_unit). */
+struct work {
+    struct engine *engine;
+    struct control control;
+    work_fn fn;
+    const char *job; /**< For job work. */
+    const struct weir_job_event *job_event;
+    const char *ion;                     /**< For ION work. */
+    const char *deployment;              /**< For deployments' work. */
+    const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
+    bool is_due;                         /**< Out: a deployment's tick; an ION's shift, again. */
+    bool observes;                       /**< In this round triggers look at the store. */
+    const struct weir_outbox *action;    /**< For outbox work. */
+    struct weir_outbox *actions;
+    size_t n_actions;
+    char **ids;
+    size_t n_ids;
+    struct control_idle_job *idle;
+    size_t n_idle;
+    const struct control_idle_job *idle_service;
+    int64_t next_ms;     /**< Out: when to look again. */
+    char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
+    const char *problem; /**< Why it cannot be loaded. */
+};
+
+/** Run it in a read transaction. */
+weir_status work_read(struct work *work, work_fn fn, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Run it in a transaction, and publish what it lists. What goes wrong is logged, but for NOT_FOUND. */
+weir_status work_write(struct work *work, work_fn fn);
+
+/** Begin with the next unit, "KIND/ID"; false if it is set aside for now. */
+bool work_take_unit(struct work *work, const char *kind, const char *id);
+
+/** Run one step of the unit that was taken with an arena of its own: what it needs is free again before the next, and
+ *  one that is too large fails alone. */
+weir_status work_run_unit(struct work *work, work_fn fn, bool is_write);
+
+/** How a step of the unit that was taken went: one that cannot be loaded is set aside, and one that can again is not. */
+void work_note_outcome(struct work *work, weir_status status, const struct weir_error *err);
+
+/* The parts of a round. Those that return a time say when the next round is due for them, by the wall clock. */
+
+/** Do the actions that are due. */
+int64_t engine_run_outbox(struct work *work);
+
+/** Notice what has become of jobs, and place those that wait. */
+int64_t engine_run_jobs(struct work *work);
+
+/** For the scheduler's configuration; the context is the engine. A job could or could not be bound: one that cannot be
+ *  loaded is set aside, as by any other step. @return After how many ms it is tried again. */
+int64_t engine_note_bind(void *context, const char *job, weir_status status,
+                         const struct weir_error *err);
+
+/** Devices that are not used are taken back: their jobs are held. */
+void engine_hold_idle(struct work *work);
+
+/** Stop services that nobody looks at any more. */
+void engine_stop_idle_services(struct work *work);
+
+int64_t engine_run_ions(struct work *work);
+
+/** Each is looked at in every round: the load is nowhere in the store, and no round is far off. */
+void engine_run_deployments(struct work *work);
+
+#endif
