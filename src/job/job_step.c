@@ -2,19 +2,11 @@
 
 #include "job/array.h"
 #include "job/elastic.h"
+#include "job/job_step_private.h"
 #include "job/restart.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/** What one call of weir_job_step works with. */
-struct step {
-    struct weir_job_state *state;
-    const struct weir_job_event *event;
-    int64_t now_ms;
-    struct weir_arena *arena;
-    struct weir_job_actions *actions;
-};
 
 static void set_phase(struct step *step, enum weir_job_phase phase)
 {
@@ -54,7 +46,7 @@ static void wake(struct step *step, const char *node)
     act(step, (struct weir_job_action){.type = WEIR_JOB_ACTION_WAKE_NODE, .node = node});
 }
 
-static void tell(struct step *step, const char *kind, const char *message)
+void job_tell(struct step *step, const char *kind, const char *message)
 {
     act(step,
         (struct weir_job_action){.type = WEIR_JOB_ACTION_EVENT, .kind = kind, .message = message});
@@ -76,10 +68,10 @@ static void finish(struct step *step, enum weir_job_phase phase)
     if (phase == WEIR_JOB_SUCCEEDED) {
         job->reason = NULL;
     }
-    tell(step, kinds[phase],
-         weir_arena_printf(step->arena, "Job %s %s%s%s.", job->name, verbs[phase],
-                           job->reason != NULL ? ": " : "",
-                           job->reason != NULL ? job->reason : ""));
+    job_tell(step, kinds[phase],
+             weir_arena_printf(step->arena, "Job %s %s%s%s.", job->name, verbs[phase],
+                               job->reason != NULL ? ": " : "",
+                               job->reason != NULL ? job->reason : ""));
     act(step, (struct weir_job_action){.type = WEIR_JOB_ACTION_ENDED,
                                        .kind = weir_job_phase_text(phase),
                                        .message = job->reason != NULL ? job->reason : ""});
@@ -130,28 +122,27 @@ static void go_on_if_all_ended(struct step *step)
     }
 }
 
-static void stop_task(struct step *step, struct weir_task *task)
+void job_stop_task(struct step *step, struct weir_task *task)
 {
     set_task_phase(task, WEIR_TASK_STOPPING);
     task->desired = "stopped";
     wake(step, task->node);
 }
 
-static void stop_alive(struct step *step)
+void job_stop_alive(struct step *step)
 {
     for (size_t i = 0; i < step->state->n_tasks; i++) {
         if (weir_task_is_alive(&step->state->tasks[i])) {
-            stop_task(step, &step->state->tasks[i]);
+            job_stop_task(step, &step->state->tasks[i]);
         }
     }
 }
 
-/** All tasks are to end; then the job is `outcome`. */
-static void stop_job(struct step *step, enum weir_job_phase outcome)
+void job_stop(struct step *step, enum weir_job_phase outcome)
 {
     step->state->job.outcome = (char *)weir_job_phase_text(outcome);
     set_phase(step, WEIR_JOB_STOPPING);
-    stop_alive(step);
+    job_stop_alive(step);
     go_on_if_all_ended(step);
 }
 
@@ -161,19 +152,19 @@ static void fail_gang(struct step *step, const struct weir_task *task, char *rea
     struct weir_job *job = &step->state->job;
     job->reason = reason;
     if (!weir_job_may_restart(job, task)) {
-        stop_job(step, WEIR_JOB_FAILED);
+        job_stop(step, WEIR_JOB_FAILED);
         return;
     }
     job->n_restarts++;
     int64_t backoff_ms = weir_job_backoff_ms(job->n_restarts);
     job->due_ms = step->now_ms + backoff_ms;
     set_phase(step, WEIR_JOB_RESTARTING);
-    tell(step, "job_restarting",
-         weir_arena_printf(step->arena,
-                           "Job %s restarts (%" PRId64 " of %" PRId64 ") in %" PRId64 " s: %s.",
-                           job->name, job->n_restarts, WEIR_MAX(job->max_restarts, job->n_restarts),
-                           backoff_ms / 1000, reason));
-    stop_alive(step);
+    job_tell(step, "job_restarting",
+             weir_arena_printf(
+                 step->arena, "Job %s restarts (%" PRId64 " of %" PRId64 ") in %" PRId64 " s: %s.",
+                 job->name, job->n_restarts, WEIR_MAX(job->max_restarts, job->n_restarts),
+                 backoff_ms / 1000, reason));
+    job_stop_alive(step);
     go_on_if_all_ended(step);
 }
 
@@ -192,7 +183,8 @@ static void refresh_service(struct step *step)
     if (n_running > 0) {
         if (job->started_ms == 0) {
             job->started_ms = step->now_ms;
-            tell(step, "job_running", weir_arena_printf(step->arena, "Job %s runs.", job->name));
+            job_tell(step, "job_running",
+                     weir_arena_printf(step->arena, "Job %s runs.", job->name));
         }
         set_phase(step, WEIR_JOB_RUNNING);
     } else if (n_starting > 0) {
@@ -212,9 +204,9 @@ static void refresh_array(struct step *step)
     const struct weir_array_count count = weir_array_count(step->state);
     if (count.n_running + count.n_ended > 0 && job->started_ms == 0) {
         job->started_ms = step->now_ms;
-        tell(step, "job_running",
-             weir_arena_printf(step->arena, "Job %s runs (%zu tasks, on their own).", job->name,
-                               step->state->n_tasks));
+        job_tell(step, "job_running",
+                 weir_arena_printf(step->arena, "Job %s runs (%zu tasks, on their own).", job->name,
+                                   step->state->n_tasks));
     }
     if (count.n_ended == step->state->n_tasks) {
         if (count.n_failed > 0) {
@@ -228,7 +220,7 @@ static void refresh_array(struct step *step)
     }
 }
 
-static void refresh_loose(struct step *step)
+void job_refresh_loose(struct step *step)
 {
     if (weir_job_is_service(step->state)) {
         refresh_service(step);
@@ -244,9 +236,9 @@ static void refresh_gang(struct step *step)
     if (weir_job_phase_of(step->state) == WEIR_JOB_STARTING && weir_job_has_begun(step->state)) {
         set_phase(step, WEIR_JOB_RUNNING);
         job->started_ms = job->started_ms == 0 ? step->now_ms : job->started_ms;
-        tell(step, "job_running",
-             weir_arena_printf(step->arena, "Job %s runs (attempt %" PRId64 ", %zu tasks).",
-                               job->name, job->attempt, step->state->n_tasks));
+        job_tell(step, "job_running",
+                 weir_arena_printf(step->arena, "Job %s runs (attempt %" PRId64 ", %zu tasks).",
+                                   job->name, job->attempt, step->state->n_tasks));
     }
 }
 
@@ -274,10 +266,11 @@ static void restart_replica(struct step *step, struct weir_task *task, const cha
     step->state->job.reason =
         weir_arena_printf(step->arena, "%s %" PRId64 " restarts: %s", task->role, task->rank, why);
     if (weir_replica_restart_is_told(task->n_restarts)) {
-        tell(step, "replica_restarting",
-             weir_arena_printf(step->arena, "The %s %" PRId64 " of job %s restarts in %.1f s: %s.",
-                               task->role, task->rank, step->state->job.name,
-                               (double)backoff_ms / 1000, why));
+        job_tell(step, "replica_restarting",
+                 weir_arena_printf(step->arena,
+                                   "The %s %" PRId64 " of job %s restarts in %.1f s: %s.",
+                                   task->role, task->rank, step->state->job.name,
+                                   (double)backoff_ms / 1000, why));
     }
 }
 
@@ -308,7 +301,7 @@ static bool let_go(struct step *step, struct weir_task *task)
     if (was_asked && may_lose) {
         requeue_replica(step, task);
     } else if (was_asked) {
-        stop_job(step, WEIR_JOB_PENDING);
+        job_stop(step, WEIR_JOB_PENDING);
     } else if (!may_lose || !weir_job_may_restart(job, task)) {
         return false;
     } else {
@@ -329,7 +322,7 @@ static void after_end(struct step *step, struct weir_task *task)
         weir_task_is_beyond_repair(&step->state->job, task)) {
         /* The others' end was told first, but this one is why they ended. */
         step->state->job.reason = weir_task_describe_end(task, step->arena);
-        stop_job(step, WEIR_JOB_FAILED);
+        job_stop(step, WEIR_JOB_FAILED);
     } else if (phase == WEIR_JOB_STOPPING || (!is_active && !weir_job_is_loose(step->state))) {
         go_on_if_all_ended(step);
     } else if (step->state->job.is_array) {
@@ -349,7 +342,7 @@ static void after_end(struct step *step, struct weir_task *task)
     } else {
         refresh_gang(step);
         if (weir_job_work_is_done(step->state)) {
-            stop_job(step, WEIR_JOB_SUCCEEDED);
+            job_stop(step, WEIR_JOB_SUCCEEDED);
         }
     }
 }
@@ -389,7 +382,7 @@ static void bind_tasks(struct step *step, const size_t *wants, size_t n_wants)
         job->reason = job->eviction = NULL;
     }
     if (is_loose) {
-        refresh_loose(step);
+        job_refresh_loose(step);
     }
 }
 
@@ -403,7 +396,7 @@ static void on_running(struct step *step, struct weir_task *task)
     }
     set_task_phase(task, WEIR_TASK_RUNNING);
     if (weir_job_is_loose(step->state)) {
-        refresh_loose(step);
+        job_refresh_loose(step);
         return;
     }
     refresh_gang(step);
@@ -463,117 +456,20 @@ static void on_device_lost(struct step *step, struct weir_task *task)
         return;
     }
     job->reason = weir_arena_strdup(step->arena, step->event->text);
-    tell(step, "job_moves",
-         weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
+    job_tell(step, "job_moves",
+             weir_arena_printf(step->arena, "Job %s moves: %s.", job->name, job->reason));
     if (weir_job_is_loose(step->state)) {
-        stop_task(step, task);
-        refresh_loose(step);
+        job_stop_task(step, task);
+        job_refresh_loose(step);
         return;
     }
     if (weir_job_is_elastic(step->state) && weir_job_may_lose(step->state, task)) {
-        stop_task(step, task);
+        job_stop_task(step, task);
         return;
     }
     job->due_ms = step->now_ms;
     set_phase(step, WEIR_JOB_RESTARTING);
-    stop_alive(step);
-}
-
-/** Stop it, or one task of a service or an elastic gang, so that it waits again. @return false:
- *  nothing of it runs. */
-static bool send_back(struct step *step, struct weir_task *replica)
-{
-    enum weir_job_phase phase = weir_job_phase_of(step->state);
-    bool is_loose = weir_job_is_loose(step->state);
-    bool is_active = phase == WEIR_JOB_STARTING || phase == WEIR_JOB_RUNNING;
-    if (is_loose && replica != NULL) {
-        is_active = weir_task_is_alive(replica) && strcmp(replica->desired, "running") == 0;
-    }
-    if (!is_active) {
-        return false;
-    }
-    if (weir_job_is_elastic(step->state) && replica != NULL &&
-        weir_job_may_lose(step->state, replica)) {
-        stop_task(step, replica);
-        return true;
-    }
-    if (!is_loose) {
-        stop_job(step, WEIR_JOB_PENDING);
-        return true;
-    }
-    if (replica != NULL) {
-        stop_task(step, replica);
-    } else {
-        stop_alive(step);
-    }
-    refresh_loose(step);
-    return true;
-}
-
-static weir_status on_evict(struct step *step, struct weir_error *err)
-{
-    struct weir_job *job = &step->state->job;
-    struct weir_task *replica =
-        step->event->task != NULL ? weir_job_find_task(step->state, step->event->task) : NULL;
-    if (!send_back(step, replica)) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT,
-                              "job %s is %s: only what runs can go back to its queue", job->name,
-                              job->state);
-    }
-    job->eviction = weir_arena_strdup(step->arena, step->event->text);
-    job->reason = job->eviction;
-    job->n_evictions++;
-    tell(step, "job_evicted",
-         weir_arena_printf(step->arena,
-                           "Job %s was asked to save what it has, and goes back to its queue: %s.",
-                           job->name, job->eviction));
-    return WEIR_OK;
-}
-
-static weir_status on_hold(struct step *step, struct weir_error *err)
-{
-    struct weir_job *job = &step->state->job;
-    int outcome = weir_job_phase_from_text(job->outcome);
-    if (outcome >= 0 && weir_job_phase_is_final((enum weir_job_phase)outcome)) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is ending: it will be %s", job->name,
-                              job->outcome);
-    }
-    job->is_held = true;
-    job->expected_start_ms = 0;
-    (void)send_back(step, NULL); /* What does not run need not be stopped. */
-    job->reason = weir_arena_strdup(step->arena, step->event->text);
-    tell(step, "job_held", weir_arena_printf(step->arena, "Job %s is %s.", job->name, job->reason));
-    return WEIR_OK;
-}
-
-static weir_status on_release(struct step *step, struct weir_error *err)
-{
-    struct weir_job *job = &step->state->job;
-    if (!job->is_held) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT, "job %s is %s: it is not held", job->name,
-                              job->state);
-    }
-    job->is_held = false;
-    job->reason = NULL;
-    job->queued_ms = step->now_ms;
-    const char *by = step->event->text;
-    tell(step, "job_released",
-         weir_arena_printf(step->arena, "Job %s is held no longer%s%s.", job->name,
-                           by != NULL ? ": " : "", by != NULL ? by : ""));
-    return WEIR_OK;
-}
-
-static void on_priority(struct step *step)
-{
-    struct weir_job *job = &step->state->job;
-    if (job->priority == step->event->priority) {
-        return;
-    }
-    tell(step, "job_priority",
-         weir_arena_printf(step->arena, "Job %s has priority %" PRId64 ", before %" PRId64 ": %s.",
-                           job->name, step->event->priority, job->priority,
-                           step->event->text != NULL ? step->event->text : "set"));
-    job->priority = step->event->priority;
+    job_stop_alive(step);
 }
 
 static void on_tick(struct step *step)
@@ -582,27 +478,10 @@ static void on_tick(struct step *step)
     if (weir_job_limit_end_ms(step->state) <= step->now_ms) {
         job->reason = weir_arena_printf(step->arena, "its time limit of %" PRId64 " s is over",
                                         job->time_limit_ms / 1000);
-        stop_job(step, WEIR_JOB_FAILED);
+        job_stop(step, WEIR_JOB_FAILED);
         return;
     }
     go_on_if_all_ended(step);
-}
-
-static void on_cancel(struct step *step)
-{
-    bool is_going_back = weir_job_phase_from_text(step->state->job.outcome) == WEIR_JOB_PENDING;
-    if (weir_job_phase_of(step->state) == WEIR_JOB_STOPPING && !is_going_back) {
-        return; /* It ends anyway, with what it has come to. */
-    }
-    step->state->job.reason = weir_arena_strdup(step->arena, step->event->text);
-    if (!weir_job_none_is_alive(
-            step->state)) { /* That it is cancelled is told when they have ended. */
-        tell(step, "job_cancel_asked",
-             weir_arena_printf(step->arena, "Job %s is stopped for good%s%s.",
-                               step->state->job.name, step->event->text != NULL ? ": " : "",
-                               step->event->text != NULL ? step->event->text : ""));
-    }
-    stop_job(step, WEIR_JOB_CANCELLED);
 }
 
 /** What is said of one task. */
@@ -661,16 +540,16 @@ weir_status weir_job_step(struct weir_job_state *state, const struct weir_job_ev
         on_node_lost(&step);
         break;
     case WEIR_JOB_EVENT_CANCEL:
-        on_cancel(&step);
+        job_on_cancel(&step);
         break;
     case WEIR_JOB_EVENT_EVICT:
-        return on_evict(&step, err);
+        return job_on_evict(&step, err);
     case WEIR_JOB_EVENT_HOLD:
-        return on_hold(&step, err);
+        return job_on_hold(&step, err);
     case WEIR_JOB_EVENT_RELEASE:
-        return on_release(&step, err);
+        return job_on_release(&step, err);
     case WEIR_JOB_EVENT_PRIORITY:
-        on_priority(&step);
+        job_on_priority(&step);
         break;
     case WEIR_JOB_EVENT_TICK:
         on_tick(&step);
