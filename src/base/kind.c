@@ -2,6 +2,7 @@
 
 #include "base/macros.h"
 #include "base/names.h"
+#include "base/options_private.h"
 
 #include <string.h>
 
@@ -78,6 +79,80 @@ weir_status weir_kind_read(const struct weir_kind *kind, const json_t *object, c
     WEIR_TRY(weir_options_read(kind->options, kind->n_options, object, where, "kind", arena,
                                options, err));
     *out = (struct weir_configured){.kind = kind, .options = options};
+    return WEIR_OK;
+}
+
+/* ---- members that are no options ------------------------------------------------------------- */
+
+#define PLACE_BYTES 256
+
+static const struct weir_kind_words *find_words(const struct weir_kind *kind, const char *key)
+{
+    for (size_t i = 0; i < kind->n_words; i++) {
+        for (const char *const *word = kind->words[i].words; *word != NULL; word++) {
+            if (strcmp(*word, key) == 0) {
+                return &kind->words[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The options that people set: their names, and the nearest to `key`. */
+static void see_options(const struct weir_option *options, size_t n_options, const char *key,
+                        struct weir_names *known, struct weir_nearest *nearest)
+{
+    char name[OPTIONS_NAME_BYTES], written[OPTIONS_NAME_BYTES];
+    (void)options_swap(key, '_', '-', written);
+    for (size_t i = 0; i < n_options; i++) {
+        if (!(options[i].flags & WEIR_OPTION_INTERNAL)) {
+            (void)options_swap(options[i].name, '-', '_', name);
+            weir_names_add(known, name, strlen(name));
+            weir_nearest_see(nearest, written, strlen(written), options[i].name);
+        }
+    }
+}
+
+static weir_status refuse_member(const struct weir_registry *registry, const struct weir_kind *kind,
+                                 const char *place, const char *key, struct weir_error *err)
+{
+    struct weir_names known = {0};
+    struct weir_nearest nearest = {0};
+    char text[PLACE_BYTES] = "", more[PLACE_BYTES] = "";
+    const struct weir_kind_words *words = find_words(kind, key);
+    see_options(kind->options, kind->n_options, key, &known, &nearest);
+    see_options(registry->common, registry->n_common, key, &known, &nearest);
+    if (words == NULL && nearest.name != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s: unknown option; did you mean %s?", place,
+                              options_swap(nearest.name, '-', '_', text));
+    }
+    if (words != NULL && words->option != NULL) {
+        (void)snprintf(text, sizeof text, "; %s is meant (%s)", words->option, words->doc);
+    } else if (words != NULL) {
+        (void)snprintf(text, sizeof text, ": %s", words->doc);
+    }
+    if (known.is_full) {
+        (void)snprintf(more, sizeof more, ": weir explain %s %s", registry->noun, kind->name);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "%s: unknown option%s; %s has %s%s", place, text,
+                          kind->name, known.len > 0 ? known.text : "none", more);
+}
+
+weir_status weir_kind_check_members(const struct weir_registry *registry,
+                                    const struct weir_kind *kind, const json_t *object,
+                                    const char *where, struct weir_error *err)
+{
+    for (void *it = json_object_iter((json_t *)object); it != NULL;
+         it = json_object_iter_next((json_t *)object, it)) {
+        const char *key = json_object_iter_key(it);
+        char place[PLACE_BYTES];
+        if (strcmp(key, "kind") != 0 &&
+            weir_options_find(kind->options, kind->n_options, key) == NULL &&
+            weir_options_find(registry->common, registry->n_common, key) == NULL) {
+            (void)snprintf(place, sizeof place, "%s.%.60s", where, key);
+            return refuse_member(registry, kind, place, key, err);
+        }
+    }
     return WEIR_OK;
 }
 

@@ -24,6 +24,13 @@
 
 #include <stdio.h>
 
+/** Words that people write for an option that a kind calls otherwise, or does not have. */
+struct weir_kind_words {
+    const char *const *words; /**< Members of JSON, with NULL at the end; none is an option. */
+    const char *option;       /**< The member that is meant: "max_mb"; NULL: there is none. */
+    const char *doc;          /**< How it is given, or why there is none; no sentence. */
+};
+
 struct weir_kind {
     const char *name; /**< What people write. */
     const char *doc;  /**< What it is and does; sentences. */
@@ -32,10 +39,14 @@ struct weir_kind {
     size_t options_bytes; /**< sizeof the struct that the options fill; 0: there are none. */
     const void *ops;      /**< What its domain does with it, a table of the domain's own type; NULL
                              where another domain has them (base/kind.h is used by both). */
+    const struct weir_kind_words *words; /**< Or NULL. */
+    size_t n_words;
 };
 
 #define WEIR_KIND_OPTIONS(strct, table)                                                            \
     .options = (table), .n_options = WEIR_ARRAY_LEN(table), .options_bytes = sizeof(struct strct)
+
+#define WEIR_KIND_WORDS(table) .words = (table), .n_words = WEIR_ARRAY_LEN(table)
 
 struct weir_registry {
     const char *noun;   /**< "source", "job-kind"; with blanks for "-" in sentences. */
@@ -76,6 +87,16 @@ const struct weir_kind *weir_registry_get(const struct weir_registry *registry, 
 weir_status weir_kind_read(const struct weir_kind *kind, const json_t *object, const char *where,
                            struct weir_arena *arena, struct weir_configured *out,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Is every member of an object an option of the kind, or one that every kind of the registry takes?
+ * "kind" is passed over; values are not looked at.
+ * @return INVALID with the place of the first that is none, and the option that is meant: by the
+ *         kind's words, else the nearest; where no name is near, all of the kind's.
+ */
+weir_status weir_kind_check_members(const struct weir_registry *registry,
+                                    const struct weir_kind *kind, const json_t *object,
+                                    const char *where, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Read {"kind": NAME, …options}. */
 weir_status weir_registry_read(const struct weir_registry *registry, const json_t *object,

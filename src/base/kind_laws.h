@@ -98,6 +98,27 @@ static void kind_laws_option(const struct weir_kind *kind, size_t i, struct weir
     json_decref(object);
 }
 
+/* No word for an option is one itself, or of two options; what is meant is an option. */
+static void kind_laws_words(const struct weir_kind *kind)
+{
+    for (size_t i = 0; i < kind->n_words; i++) {
+        const struct weir_kind_words *row = &kind->words[i];
+        ck_assert_msg(row->doc[0] != '\0' && row->words[0] != NULL, "%s", kind->name);
+        ck_assert_msg(row->option == NULL ||
+                          weir_options_find(kind->options, kind->n_options, row->option) != NULL,
+                      "%s has no %s", kind->name, row->option);
+        for (const char *const *word = row->words; *word != NULL; word++) {
+            ck_assert_msg(weir_options_find(kind->options, kind->n_options, *word) == NULL,
+                          "%s: %s", kind->name, *word);
+            for (size_t k = 0; k < i; k++) {
+                for (const char *const *other = kind->words[k].words; *other != NULL; other++) {
+                    ck_assert_str_ne(*word, *other);
+                }
+            }
+        }
+    }
+}
+
 /** Names are names and unique, also among the planned; everything is documented; defaults are valid;
  *  each option is read into a place of its own. */
 static void kind_laws_check(const struct weir_registry *registry)
@@ -114,6 +135,7 @@ static void kind_laws_check(const struct weir_registry *registry)
         for (size_t k = 0; k < kind->n_options; k++) {
             kind_laws_option(kind, k, &arena);
         }
+        kind_laws_words(kind);
     }
     for (size_t i = 0; registry->planned != NULL && registry->planned[i] != NULL; i++) {
         ck_assert_ptr_null(weir_registry_get(registry, registry->planned[i]));

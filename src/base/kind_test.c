@@ -25,11 +25,19 @@ static const struct weir_option drum_options[] = {
 };
 // clang-format on
 
+static const struct weir_kind_words drum_words[] = {
+    {WEIR_WORDS("strokes", "beat"), "n_beats", "weir beat N"},
+    {WEIR_WORDS("strings"), NULL, "a drum has no strings"},
+};
 static const struct weir_kind drum_kind = {.name = "drum",
                                            .doc = "Something that is beaten, loudly.",
-                                           WEIR_KIND_OPTIONS(drum, drum_options)};
+                                           WEIR_KIND_OPTIONS(drum, drum_options),
+                                           WEIR_KIND_WORDS(drum_words)};
 static const struct weir_kind bell_kind = {.name = "bell",
                                            .doc = "Something that rings, without options."};
+static const struct weir_option common_options[] = {
+    WEIR_OPT_JSON(drum, colour, "shop", TEXT, 0, NULL, 0, 0, "Where it was bought"),
+};
 static const struct weir_kind *const kinds[] = {&drum_kind, &bell_kind};
 static const struct weir_registry toys = {.noun = "toy",
                                           .plural = "toys",
@@ -37,7 +45,9 @@ static const struct weir_registry toys = {.noun = "toy",
                                           .kinds = kinds,
                                           .n_kinds = WEIR_ARRAY_LEN(kinds),
                                           .planned = WEIR_WORDS("organ"),
-                                          .instead = "take a bell"};
+                                          .instead = "take a bell",
+                                          .common = common_options,
+                                          .n_common = WEIR_ARRAY_LEN(common_options)};
 
 static struct weir_arena arena;
 static struct weir_error err;
@@ -131,6 +141,40 @@ START_TEST(what_is_wrong_is_named_by_its_place)
 
 END_TEST
 
+static const struct {
+    const struct weir_kind *kind;
+    const char *json, *message; /* NULL: nothing is wrong */
+} members[] = {
+    {&drum_kind, "{\"kind\":\"drum\",\"skin\":3,\"shop\":4,\"score\":5}", NULL},
+    {&drum_kind, "{\"strokes\":2}",
+     "$.music.strokes: unknown option; n_beats is meant (weir beat N); drum has skin, n_beats, "
+     "volume, loud, players, marks, colour, shop"},
+    /* Its letters are nearest to the same one; the words go before. */
+    {&drum_kind, "{\"beat\":2}", "$.music.beat: unknown option; n_beats is meant (weir beat N); "},
+    {&drum_kind, "{\"strings\":2}",
+     "$.music.strings: unknown option: a drum has no strings; drum has skin, "},
+    {&drum_kind, "{\"n_beat\":2}", "$.music.n_beat: unknown option; did you mean n_beats?"},
+    {&drum_kind, "{\"shops\":2}", "$.music.shops: unknown option; did you mean shop?"},
+    {&drum_kind, "{\"weight\":2}", "$.music.weight: unknown option; drum has skin, n_beats, "},
+    {&bell_kind, "{\"weight\":2}", "$.music.weight: unknown option; bell has shop"},
+};
+
+START_TEST(a_member_that_is_no_option_is_told_which_is_meant)
+{
+    json_t *json = json_loads(members[_i].json, 0, NULL);
+    weir_status status = weir_kind_check_members(&toys, members[_i].kind, json, "$.music", &err);
+    json_decref(json);
+    if (members[_i].message == NULL) {
+        ck_assert_msg(status == WEIR_OK, "%s", err.message);
+        return;
+    }
+    ck_assert_int_eq(status, WEIR_ERR_INVALID);
+    ck_assert_msg(strncmp(err.message, members[_i].message, strlen(members[_i].message)) == 0, "%s",
+                  err.message);
+}
+
+END_TEST
+
 START_TEST(a_text_has_a_maximum)
 {
     struct weir_configured read;
@@ -160,7 +204,8 @@ START_TEST(a_kind_is_described_for_those_who_fill_it_in)
         "{\"name\":\"players\",\"type\":\"array\",\"doc\":\"Who beat it\"},"
         "{\"name\":\"marks\",\"type\":\"object\",\"doc\":\"What is written on it\"},"
         "{\"name\":\"colour\",\"type\":\"text\",\"default\":\"red\",\"words\":[\"red\",\"blue\"],"
-        "\"doc\":\"What it looks like\"}]",
+        "\"doc\":\"What it looks like\"},"
+        "{\"name\":\"shop\",\"type\":\"text\",\"doc\":\"Where it was bought\"}]",
         0, NULL);
     json_t *told = weir_kind_describe(&toys, &drum_kind);
     ck_assert_str_eq(json_string_value(json_object_get(told, "noun")), "toy");
@@ -202,5 +247,6 @@ END_TEST
 
 WEIR_TEST_LOOPS_MAIN("kind", {a_registry_keeps_its_laws, 0}, {a_kind_is_read_with_its_defaults, 0},
                      {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
+                     {a_member_that_is_no_option_is_told_which_is_meant, WEIR_ARRAY_LEN(members)},
                      {a_text_has_a_maximum, 0}, {a_kind_is_described_for_those_who_fill_it_in, 0},
                      {paths_are_found_by_the_table, 0})

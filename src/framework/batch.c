@@ -78,6 +78,10 @@ static weir_status plan_batch(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("nodes", "replicas", "workers", "processes"), "tasks", "weir batch --tasks N"},
+};
+
 static const struct weir_job_ops ops = {
     .has_known_exits = true,
     .pins_model = true,
@@ -92,5 +96,6 @@ const struct weir_kind weir_job_batch = {
            "start together share them. It is tracked as a run, and one that is started again goes "
            "on from the shards that are there.",
     WEIR_KIND_OPTIONS(job_batch, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

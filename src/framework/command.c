@@ -76,6 +76,10 @@ static weir_status plan_command(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("nodes", "replicas", "workers", "processes"), "tasks", "weir job run --tasks N"},
+};
+
 static const struct weir_job_ops ops = {
     .names_datasets = true,
     .is_tracked = true,
@@ -89,5 +93,6 @@ const struct weir_kind weir_job_command = {
            "or as "
            "an array of independent ones.",
     WEIR_KIND_OPTIONS(job_command, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

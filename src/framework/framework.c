@@ -34,6 +34,7 @@ weir_status weir_framework_check(const char *kind, const json_t *spec, struct we
     WEIR_TRY(weir_registry_find(&weir_job_kinds, kind, "$.kind", &found, err));
     const struct weir_job_ops *ops = found->ops;
     struct weir_job_request request;
+    WEIR_TRY(weir_kind_check_members(&weir_job_kinds, found, spec, "$.spec", err));
     WEIR_AUTO(weir_json_auto_free) json_t *own = weir_job_request_strip(spec);
     WEIR_TRY(ops->check(own, arena, err));
     return weir_job_request_read(spec, ops->is_service, arena, &request, err);

@@ -37,6 +37,11 @@ static weir_status plan_measure(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "nodes", "replicas", "workers", "processes"), NULL,
+     "a measurement is one task"},
+};
+
 static const struct weir_job_ops ops = {
     .has_known_exits = true,
     .pins_model = true,
@@ -51,5 +56,6 @@ const struct weir_kind weir_job_measure = {
            "second one, which is better: figures of its run (accuracy, loss; difference, p_value, "
            "better).",
     WEIR_KIND_OPTIONS(job_measure, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

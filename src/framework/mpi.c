@@ -112,6 +112,11 @@ static weir_status plan_mpi(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "replicas", "workers"), "nodes", "weir job run --nodes N"},
+    {WEIR_WORDS("processes"), "processes_per_node", "weir job run --set processes_per_node=N"},
+};
+
 static const struct weir_job_ops ops = {
     .names_datasets = true,
     .is_tracked = true,
@@ -125,5 +130,6 @@ const struct weir_kind weir_job_mpi = {
         "A program of MPI over tasks that start together: mpirun of Open MPI, or MPICH's mpiexec, "
         "starts its daemons on them through Weir, without ssh and without a list of hosts.",
     WEIR_KIND_OPTIONS(job_mpi, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

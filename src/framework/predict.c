@@ -104,6 +104,12 @@ static weir_status visit_paths(const json_t *spec, const char *where, weir_optio
                                 where, fn, context);
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "nodes", "workers", "processes"), "replicas",
+     "of the pipeline in the document of the ION"},
+    {WEIR_WORDS("argv"), NULL, "an ION starts its own replicas: weir apply"},
+};
+
 static const struct weir_job_ops ops = {
     .is_service = true,
     .has_known_exits = true,
@@ -118,5 +124,6 @@ const struct weir_kind weir_job_predict = {
     .doc = "The replicas of an ION's prediction pipeline: each is placed and restarted on its own, "
            "for ever. An ION starts its own; people do not.",
     WEIR_KIND_OPTIONS(job_predict, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

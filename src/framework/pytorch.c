@@ -166,6 +166,12 @@ static weir_status plan_pytorch(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "replicas", "workers"), "nodes", "weir job run --nodes N"},
+    {WEIR_WORDS("processes", "nproc_per_node"), "processes_per_node",
+     "weir job run --set processes_per_node=N"},
+};
+
 static const struct weir_job_ops ops = {
     .names_datasets = true,
     .is_tracked = true,
@@ -181,5 +187,6 @@ const struct weir_kind weir_job_pytorch = {
         "run by python3. One that is started "
         "again finds what it saved in the folder WEIR_CHECKPOINT.",
     WEIR_KIND_OPTIONS(job_pytorch, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

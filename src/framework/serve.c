@@ -44,6 +44,12 @@ static weir_status plan_serve(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "nodes", "replicas", "workers", "processes"), NULL,
+     "each replica of a deployment is a job of its own: weir deploy --replicas N"},
+    {WEIR_WORDS("argv"), NULL, "a deployment starts its own replicas: weir deploy"},
+};
+
 static const struct weir_job_ops ops = {
     .is_service = true,
     .has_known_exits = true,
@@ -57,5 +63,6 @@ const struct weir_kind weir_job_serve = {
     .doc = "A replica of a deployment: it loads the deployment's versions and answers requests. It "
            "is placed and restarted on its own. A deployment starts its own; people do not.",
     WEIR_KIND_OPTIONS(job_serve, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

@@ -113,6 +113,11 @@ static weir_status plan_spark(struct job_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "replicas", "workers", "processes", "executors"), "nodes",
+     "weir job run --nodes N"},
+};
+
 static const struct weir_job_ops ops = {
     .names_datasets = true,
     .is_tracked = true,
@@ -126,5 +131,6 @@ const struct weir_kind weir_job_spark = {
         "An application of Spark on a standalone cluster of the job's own: master and workers are "
         "started, then spark-submit with the words of argv. The nodes must have Spark.",
     WEIR_KIND_OPTIONS(job_spark, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

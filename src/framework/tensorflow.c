@@ -121,6 +121,12 @@ static weir_status plan_tensorflow(struct job_plan *plan, struct weir_error *err
     return WEIR_OK;
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "nodes", "replicas", "processes"), "workers",
+     "weir job run --set workers=N"},
+    {WEIR_WORDS("ps", "servers"), "parameter_servers", "weir job run --set parameter_servers=N"},
+};
+
 static const struct weir_job_ops ops = {
     .names_datasets = true,
     .is_tracked = true,
@@ -134,5 +140,6 @@ const struct weir_kind weir_job_tensorflow = {
            "who it is and where the others are: for MultiWorkerMirroredStrategy, "
            "ParameterServerStrategy and estimators.",
     WEIR_KIND_OPTIONS(job_tensorflow, options),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

@@ -95,6 +95,13 @@ static weir_status check_train(const json_t *spec, struct weir_arena *arena, str
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "$.spec.");
 }
 
+static const struct weir_kind_words words[] = {
+    {WEIR_WORDS("tasks", "nodes", "replicas", "processes"), "workers", "weir train --workers N"},
+    {WEIR_WORDS("argv"), NULL,
+     "a training is told by options; a program of your own is of another kind, as pytorch or "
+     "command"},
+};
+
 static const struct weir_job_ops ops = {
     .has_known_exits = true,
     .is_training = true,
@@ -110,5 +117,6 @@ const struct weir_kind weir_job_train = {
     .options = weir_training_table,
     .n_options = WEIR_TRAINING_N_OPTIONS,
     .options_bytes = sizeof(struct weir_train_config),
+    WEIR_KIND_WORDS(words),
     .ops = &ops,
 };

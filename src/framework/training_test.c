@@ -118,7 +118,82 @@ START_TEST(the_values_of_a_command_are_named_where_they_are_wrong)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("training",
-                     {a_specification_is_taken_or_told_what_is_wrong_where, WEIR_ARRAY_LEN(cases)},
-                     {the_values_of_a_command_are_named_where_they_are_wrong,
-                      WEIR_ARRAY_LEN(values)})
+/* By hand, beside the kinds' own tables: what each calls the number of its tasks. */
+static const struct {
+    const char *kind, *tasks, *nodes, *replicas, *workers, *processes;
+} counts[] = {
+    {"train", "workers", "workers", "workers", NULL, "workers"},
+    {"predict", "replicas", "replicas", NULL, "replicas", "replicas"},
+    {"serve", "", "", "", "", ""},
+    {"batch", NULL, "tasks", "tasks", "tasks", "tasks"},
+    {"measure", "", "", "", "", ""},
+    {"command", NULL, "tasks", "tasks", "tasks", "tasks"},
+    {"pytorch", "nodes", NULL, "nodes", "nodes", "processes_per_node"},
+    {"tensorflow", "workers", "workers", "workers", NULL, "workers"},
+    {"mpi", "nodes", NULL, "nodes", "nodes", "processes_per_node"},
+    {"spark", "nodes", NULL, "nodes", "nodes", "nodes"},
+};
+
+static void check_count(const char *kind, const char *word, const char *meant)
+{
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    char said[160];
+    if (meant == NULL) {
+        return; /* it is the kind's own */
+    }
+    weir_arena_init(&arena, 0);
+    json_t *spec = json_pack("{s:i}", word, 2);
+    ck_assert_int_eq(weir_framework_check(kind, spec, &arena, &err), WEIR_ERR_INVALID);
+    (void)snprintf(said, sizeof said, "$.spec.%s: unknown option%s%s%s", word,
+                   meant[0] != '\0' ? "; " : ": ", meant, meant[0] != '\0' ? " is meant (" : "");
+    ck_assert_msg(strncmp(err.message, said, strlen(said)) == 0, "%s: %s", kind, err.message);
+    said[0] = '\0';
+    (void)snprintf(said, sizeof said, "; %s has ", kind);
+    ck_assert_msg(strstr(err.message, said) != NULL, "%s", err.message);
+    json_decref(spec);
+    weir_arena_fini(&arena);
+}
+
+START_TEST(each_kind_knows_how_the_others_call_the_number_of_tasks)
+{
+    ck_assert_uint_eq(WEIR_ARRAY_LEN(counts), weir_job_kinds.n_kinds);
+    check_count(counts[_i].kind, "tasks", counts[_i].tasks);
+    check_count(counts[_i].kind, "nodes", counts[_i].nodes);
+    check_count(counts[_i].kind, "replicas", counts[_i].replicas);
+    check_count(counts[_i].kind, "workers", counts[_i].workers);
+    check_count(counts[_i].kind, "processes", counts[_i].processes);
+}
+
+END_TEST
+
+/* Whatever is added: a member of nobody's is told all that there are, none of them Weir's own. */
+START_TEST(each_kind_names_what_it_has)
+{
+    struct weir_arena arena;
+    struct weir_error err = {0};
+    const struct weir_kind *kind = weir_job_kinds.kinds[_i];
+    weir_arena_init(&arena, 0);
+    json_t *spec = json_pack("{s:i}", "shoe_size_of_it", 44);
+    ck_assert_int_eq(weir_framework_check(kind->name, spec, &arena, &err), WEIR_ERR_INVALID);
+    for (size_t i = 0; i < kind->n_options; i++) {
+        char *key = weir_option_key(&kind->options[i], &arena);
+        const char *found = strstr(err.message, key);
+        bool is_internal = (kind->options[i].flags & WEIR_OPTION_INTERNAL) != 0;
+        bool is_cut = strstr(err.message, "…: weir explain job-kind ") != NULL;
+        ck_assert_msg(is_internal || is_cut || found != NULL, "%s: %s", key, err.message);
+    }
+    ck_assert_msg(strcmp(kind->name, "train") == 0 || strstr(err.message, "resources") != NULL,
+                  "%s", err.message);
+    ck_assert_ptr_null(strstr(err.message, "service"));
+    json_decref(spec);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+WEIR_TEST_LOOPS_MAIN(
+    "training", {a_specification_is_taken_or_told_what_is_wrong_where, WEIR_ARRAY_LEN(cases)},
+    {the_values_of_a_command_are_named_where_they_are_wrong, WEIR_ARRAY_LEN(values)},
+    {each_kind_knows_how_the_others_call_the_number_of_tasks, WEIR_ARRAY_LEN(counts)},
+    {each_kind_names_what_it_has, WEIR_ARRAY_LEN(counts)})
