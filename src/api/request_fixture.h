@@ -89,7 +89,8 @@ static inline void request_fixture_sweep(const char *base)
     }
 }
 
-/** Looks at model files as the tests say: what begins with "bad" is no model. */
+/** Looks at model files as the tests say: what begins with "bad" is no model; a JSON array in one is
+ *  the list of its inputs. */
 static inline weir_status fixture_inspect(void *context, const struct inspect_request *request,
                                           struct weir_arena *arena, char **out,
                                           struct weir_error *err)
@@ -102,10 +103,12 @@ static inline weir_status fixture_inspect(void *context, const struct inspect_re
         return weir_error_set(err, WEIR_ERR_INVALID, "%s: the file is neither Weir's nor ONNX",
                               request->name);
     }
+    const char *inputs = strchr(text, '[');
     *out = weir_arena_printf(arena,
                              "{\"format\":\"onnx\",\"executor\":\"onnx\",\"why\":\"Weir runs it\","
-                             "\"inputs\":[],\"outputs\":[],\"is_batched\":true,\"picture\":%s,"
+                             "\"inputs\":%s,\"outputs\":[],\"is_batched\":true,\"picture\":%s,"
                              "\"output_kind\":\"logits\",\"labels\":%s}",
+                             inputs != NULL ? inputs : "[]",
                              request->preprocess != NULL ? "{}" : "null",
                              request->labels != NULL ? "[\"cat\"]" : "null");
     return WEIR_OK;

@@ -1,5 +1,6 @@
 /** weir deploy, weir undeploy: models behind an address. */
 #include "cli/model_name.h"
+#include "cli/try_it.h"
 
 #include "base/clock.h"
 #include "base/quantity.h"
@@ -150,15 +151,42 @@ static weir_status wait_until_settled(struct cli_call *call, const char *name, j
     return WEIR_OK;
 }
 
+/* That of the version with the largest share; a new reference, NULL if it cannot be had. */
+static json_t *signature_of(struct cli_call *call, const json_t *deployment)
+{
+    struct weir_error ignored;
+    double most = -1;
+    int64_t number = 0;
+    json_t *record, *version;
+    size_t i;
+    json_array_foreach(json_object_get(deployment, "versions"), i, version)
+    {
+        double percent = json_number_value(json_object_get(version, "percent"));
+        if (percent > most) {
+            most = percent;
+            number = json_integer_value(json_object_get(version, "version"));
+        }
+    }
+    const char *model = cli_text(call, deployment, "model");
+    if (number == 0 || cli_model_record(call, model, number, &record, &ignored) != WEIR_OK) {
+        return NULL;
+    }
+    json_t *signature = json_incref(json_object_get(record, "signature"));
+    json_decref(record);
+    return signature;
+}
+
 static void print_deployment(struct cli_call *call, const json_t *deployment)
 {
+    json_t *signature = signature_of(call, deployment);
     printf("%s is %s: traffic %s, %s of %s..%s replicas\n", cli_text(call, deployment, "name"),
            cli_text(call, deployment, "state"), cli_text(call, deployment, "traffic"),
            cli_text(call, deployment, "n_ready"), cli_text(call, deployment, "replicas_min"),
            cli_text(call, deployment, "replicas_max"));
     printf("  address  %s/v2/models/%s/infer\n", weir_client_server(call->client),
            cli_text(call, deployment, "name"));
-    printf("  try it   weir predict %s PICTURE\n", cli_text(call, deployment, "name"));
+    try_it_print(call, cli_text(call, deployment, "name"), signature);
+    json_decref(signature);
 }
 
 /* What became of it: an error if it does not serve what was asked for. */

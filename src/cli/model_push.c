@@ -1,6 +1,7 @@
 /** weir model push, alias, export: models from outside, names for versions, and out again. */
 #include "cli/find.h"
 #include "cli/model_name.h"
+#include "cli/try_it.h"
 
 #include "base/file.h"
 #include "base/uuid.h"
@@ -106,9 +107,16 @@ static char *ports_text(struct cli_call *call, const json_t *ports)
 
 static void print_version(struct cli_call *call, const json_t *version, const char *alias)
 {
+    static const char *const pictures[] = {
+        [TRY_IT_UNKNOWN] = "unknown",
+        [TRY_IT_PICTURE] = "yes: weir predict takes a picture",
+        [TRY_IT_IMAGE] = "no: requests send tensors; --preprocess says how a picture becomes one",
+        [TRY_IT_TENSOR] = "no: requests send tensors",
+        [TRY_IT_TEXT] = "no: requests send texts",
+    };
+
     const json_t *signature = json_object_get(version, "signature");
     size_t n_labels = json_array_size(json_object_get(signature, "labels"));
-    bool has_picture = json_is_object(json_object_get(signature, "picture"));
     printf("%s version %s%s%s: %s bytes, %s, run by %s\n", cli_text(call, version, "model"),
            cli_text(call, version, "version"), alias != NULL ? ", alias " : "",
            alias != NULL ? alias : "", cli_text(call, version, "bytes"),
@@ -116,10 +124,7 @@ static void print_version(struct cli_call *call, const json_t *version, const ch
     printf("  why      %s\n", cli_text(call, signature, "why"));
     printf("  inputs   %s\n", ports_text(call, json_object_get(signature, "inputs")));
     printf("  outputs  %s\n", ports_text(call, json_object_get(signature, "outputs")));
-    printf("  picture  %s\n", has_picture
-                                  ? "yes: weir predict takes a picture"
-                                  : "no: requests send tensors; --preprocess says how a picture "
-                                    "becomes one");
+    printf("  picture  %s\n", pictures[try_it_input_of(signature)]);
     if (json_is_string(json_object_get(version, "golden"))) {
         printf("  golden   checked: it gave the expected answers\n");
     }

@@ -118,6 +118,29 @@ START_TEST(a_model_is_deployed_changed_and_undeployed)
 
 END_TEST
 
+START_TEST(what_is_proposed_is_what_the_model_takes)
+{
+    put_file("rule.yaml", "width: 28\n");
+    EXPECT_EXIT(0, "model", "push", "digits", "x.onnx", "--preprocess", "rule.yaml");
+    EXPECT_OUT("picture  yes: weir predict takes a picture");
+    EXPECT_EXIT(0, "deploy", "digits", "--no-wait");
+    EXPECT_OUT("try it   weir predict digits PICTURE");
+    put_file("vector.onnx", "\x08\x07[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,2]}]");
+    EXPECT_EXIT(0, "model", "push", "iris", "vector.onnx");
+    EXPECT_OUT("picture  no: requests send tensors\n");
+    EXPECT_EXIT(0, "deploy", "iris", "--no-wait");
+    EXPECT_OUT("try it   weir predict iris request.json");
+    EXPECT_OUT("{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[1,2],");
+    ck_assert_ptr_null(strstr(cli.out, "PICTURE"));
+    put_file("text.onnx", "\x08\x07[{\"name\":\"t\",\"datatype\":\"BYTES\",\"shape\":[-1]}]");
+    EXPECT_EXIT(0, "model", "push", "iris", "text.onnx");
+    EXPECT_OUT("picture  no: requests send texts");
+    EXPECT_EXIT(0, "deploy", "iris", "--traffic", "v1=40,v2=60", "--no-wait");
+    EXPECT_OUT("\"data\":[\"a text\"]"); /* the version that gets most */
+}
+
+END_TEST
+
 START_TEST(a_version_that_cannot_be_loaded_fails_the_command)
 {
     char replica[BEARER_BYTES];
@@ -179,5 +202,6 @@ WEIR_TEST_MAIN_WITH("serve", set_up, tear_down, a_model_is_pushed_with_labels_ru
                     a_model_is_pushed_from_what_a_run_left,
                     what_is_no_model_is_refused_with_what_is_missing,
                     a_model_is_deployed_changed_and_undeployed,
+                    what_is_proposed_is_what_the_model_takes,
                     a_version_that_cannot_be_loaded_fails_the_command,
                     what_makes_no_sense_is_refused_with_a_cure, a_picture_becomes_a_table_of_labels)
