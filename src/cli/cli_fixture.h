@@ -21,6 +21,7 @@ struct cli_fixture {
      *  the API; NULL: none is. */
     const char *script_path, *script_method, *script_body;
     int script_status;
+    json_t *script_sent; /**< What the last of these sent, where it is JSON; else NULL. */
 };
 
 static struct cli_fixture cli;
@@ -31,6 +32,8 @@ static inline void cli_handle(void *context, struct weir_http_request *request,
     if (cli.script_path != NULL &&
         strncmp(request->path, cli.script_path, strlen(cli.script_path)) == 0 &&
         (cli.script_method == NULL || strcmp(request->method, cli.script_method) == 0)) {
+        json_decref(cli.script_sent);
+        cli.script_sent = json_loadb(request->body, request->body_len, 0, NULL);
         weir_http_response_text(response, cli.script_status, "application/json", cli.script_body);
     } else {
         weir_api_handle(context, request, response);
@@ -63,6 +66,7 @@ static inline void cli_open(void)
 static inline void cli_close(void)
 {
     json_decref(cli.json);
+    json_decref(cli.script_sent);
     callers_forget();
     weir_api_stop(callers.fixture.api);
     weir_http_server_stop(cli.http, 1000);

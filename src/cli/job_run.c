@@ -1,29 +1,24 @@
 /** weir job run: a command, with the files of its folder, as a job. */
-#include "cli/job_run.h"
 #include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
-#include "cli/program_files.h"
+#include "cli/job_program.h"
 
 #include "base/file.h"
-#include "base/quantity.h"
-#include "base/record.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAX_BYTES 40
-#define SIGNAL_EXIT    128 /* as a shell: 128 + signal */
+#define SIGNAL_EXIT 128 /* as a shell: 128 + signal */
 
 struct run_options {
     struct cli_common common;
-    char *name, *dir, *env, *memory, *project, *image, *network, *kind, *git, *python, *secret,
-        *set;
+    struct job_program program;
     struct job_ask ask;
-    int64_t cpus, tasks, min_tasks, array, parallel, restarts, nodes;
+    char *name, *dir, *project, *image, *kind, *git, *set;
+    int64_t tasks, min_tasks, array, parallel, restarts, nodes;
     bool is_following, is_detached, has_files;
 };
 
@@ -39,20 +34,14 @@ static const struct weir_option run_options[] = {
         run_options, git, "git", 0, TEXT, NULL, 0, 0, "ADDRESS@COMMIT",
         "Run in a commit of a repository, which the node fetches; a branch or tag is looked up "
         "here"),
-    WEIR_OPT(
-        run_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
-        "Python packages, as a requirements.txt: an environment with them is made once on each "
-        "node"),
-    WEIR_OPT(run_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
-             "A secret of the project as a variable; may be given again"),
-    WEIR_OPT(run_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
-             "Set a variable; may be given again"),
-    WEIR_OPT(run_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots of each task"),
-    WEIR_OPT(run_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
+    JOB_PROGRAM_OPTIONS(run_options),
+    WEIR_OPT(run_options, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N",
+             "CPU slots of each task"),
+    WEIR_OPT(run_options, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
     WEIR_OPT(run_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
              "OCI image to run in: an archive's file, which is sent, or one's name on the nodes"),
-    WEIR_OPT(run_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
+    WEIR_OPT(run_options, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",
              "none: it reaches its own tasks on the same node, and nothing else"),
     WEIR_OPT(run_options, tasks, "tasks", 0, INT, "1", 1, 1024, "N",
              "Processes that start together; each has its WEIR_RANK of WEIR_SIZE"),
@@ -77,37 +66,6 @@ static const struct weir_option run_options[] = {
     WEIR_OPT(run_options, is_detached, "detach", 'd', BOOL, NULL, 0, 0, NULL,
              "Only submit it: so it is without --follow"),
 };
-
-size_t job_run_words_before(const struct cli_call *call)
-{
-    for (int i = 0; i < call->argc; i++) {
-        if (strcmp(call->argv[i], "--") == 0) {
-            return call->n_words - (size_t)(call->argc - i - 1);
-        }
-    }
-    return call->n_words;
-}
-
-weir_status job_run_add_env(const char *lines, json_t *spec, struct weir_error *err)
-{
-    json_t *env = json_object();
-    json_object_set_new(spec, "env", env);
-    while (lines != NULL && *lines != '\0') {
-        size_t len = strcspn(lines, "\n"), name_len = strcspn(lines, "=");
-        if (name_len == 0 || name_len >= len) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "--env: expected NAME=VALUE, got \"%.*s\"",
-                                  (int)WEIR_MIN(len, (size_t)40), lines);
-        }
-        char name[256];
-        (void)snprintf(name, sizeof name, "%.*s", (int)WEIR_MIN(name_len, sizeof name - 1), lines);
-        json_t *value = json_stringn(lines + name_len + 1, len - name_len - 1);
-        if (value == NULL || json_object_set_new(env, name, value) != 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "--env %s: the value is no UTF-8", name);
-        }
-        lines += len + (lines[len] == '\n');
-    }
-    return WEIR_OK;
-}
 
 /* "-m pkg.train": is the module here? */
 static bool is_module(const char *word, struct weir_arena *arena)
@@ -178,30 +136,6 @@ static weir_status add_code(struct cli_call *call, char **words, size_t n, json_
                       : code_read_git(call, options->git, code, err);
 }
 
-weir_status job_run_add_python(struct cli_call *call, const char *path, json_t *spec,
-                               struct weir_error *err)
-{
-    if (path == NULL) {
-        return WEIR_OK;
-    }
-    weir_status status = program_files_read_python(call, path, spec, err);
-    return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "--python: ");
-}
-
-void job_run_add_secrets(const char *lines, json_t *spec)
-{
-    json_t *list = json_array();
-    while (lines != NULL && *lines != '\0') {
-        size_t len = strcspn(lines, "\n");
-        json_array_append_new(list, json_sprintf("%.*s", (int)len, lines));
-        lines += len + (lines[len] == '\n');
-    }
-    if (json_array_size(list) > 0) {
-        json_object_set(spec, "secrets", list);
-    }
-    json_decref(list);
-}
-
 /* --set, joined by newlines: a value that is JSON is that, any other a text. */
 static weir_status add_settings(struct cli_call *call, const char *lines, json_t *spec,
                                 struct weir_error *err)
@@ -225,35 +159,6 @@ static weir_status add_settings(struct cli_call *call, const char *lines, json_t
         lines += len + (lines[len] == '\n');
     }
     return WEIR_OK;
-}
-
-char *job_run_name_of(struct cli_call *call, char **words, size_t n)
-{
-    const char *best = words[0];
-    for (size_t i = 0; i < n && i < 8; i++) {
-        const char *slash = strrchr(words[i], '/');
-        const char *base = slash != NULL ? slash + 1 : words[i];
-        const char *dot = strrchr(base, '.');
-        if (words[i][0] != '-' && dot != NULL && dot > base && isalpha((unsigned char)dot[1])) {
-            best = words[i];
-            break;
-        }
-    }
-    const char *slash = strrchr(best, '/');
-    char *name = weir_arena_strdup(call->arena, slash != NULL ? slash + 1 : best);
-    name[WEIR_MIN(strlen(name), (size_t)NAME_MAX_BYTES)] = '\0';
-    char *dot = strrchr(name, '.');
-    if (dot != NULL && dot > name) {
-        *dot = '\0';
-    }
-    for (char *p = name; *p != '\0'; p++) {
-        *p = (char)tolower((unsigned char)*p);
-        if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
-            strchr("._-", *p) == NULL) {
-            *p = '-';
-        }
-    }
-    return weir_name_is_valid(name) ? name : weir_arena_strdup(call->arena, "command");
 }
 
 /* A program given by its whole path lies on the nodes; what is here may be what is there. */
@@ -311,36 +216,13 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
                              struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    json_t *argv = json_array();
-    json_object_set_new(spec, "argv", argv);
-    for (size_t i = 0; i < n; i++) {
-        if (json_array_append_new(argv, json_string(words[i])) != 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "word %zu of the command is no UTF-8",
-                                  i + 1);
-        }
-    }
-    add_tasks(options, spec);
-    json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
-    if (options->memory != NULL) {
-        int64_t bytes = 0;
-        if (!weir_bytes_parse(options->memory, &bytes) || bytes == 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "--memory: expected a size as 512M or 2G, got \"%.40s\"",
-                                  options->memory);
-        }
-        json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
-    }
+    WEIR_TRY(job_program_add(call, &options->program, words, n, spec, err));
     WEIR_TRY(job_ask_add(&options->ask, spec, err));
-    WEIR_TRY(job_run_add_env(options->env, spec, err));
-    if (strcmp(options->network, "host") != 0) { /* the server says what it may be */
-        json_object_set_new(spec, "network", json_string(options->network));
-    }
+    add_tasks(options, spec);
     WEIR_TRY(add_image(call, spec, err));
     if (options->image == NULL) {
         warn_of_program(words[0]);
     }
-    WEIR_TRY(job_run_add_python(call, options->python, spec, err));
-    job_run_add_secrets(options->secret, spec);
     WEIR_TRY(add_settings(call, options->set, spec, err));
     return add_code(call, words, n, spec, err); /* last: the others may be refused */
 }
@@ -379,7 +261,7 @@ static weir_status take_end(struct cli_call *call, const char *id, struct weir_e
 static weir_status run_run(struct cli_call *call, struct weir_error *err)
 {
     const struct run_options *options = call->options;
-    size_t n_before = job_run_words_before(call), n = call->n_words - n_before;
+    size_t n_before = job_program_words_before(call), n = call->n_words - n_before;
     char **words = call->words + n_before, *id;
     if (n == 0 || n_before > 1) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -395,7 +277,7 @@ static weir_status run_run(struct cli_call *call, struct weir_error *err)
     }
     const char *name = n_before == 1           ? call->words[0]
                        : options->name != NULL ? options->name
-                                               : job_run_name_of(call, words, n);
+                                               : job_program_name_of(call, words, n);
     json_t *spec = json_object();
     weir_status status = make_spec(call, words, n, spec, err);
     json_t *body =

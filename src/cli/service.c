@@ -2,7 +2,7 @@
 #include "cli/code_send.h"
 #include "cli/find.h"
 #include "cli/job_ask.h"
-#include "cli/job_run.h"
+#include "cli/job_program.h"
 #include "cli/noun.h"
 
 #include "base/clock.h"
@@ -16,37 +16,35 @@
 
 struct service_options {
     struct cli_common common;
-    char *name, *dir, *env, *memory, *project, *image, *network, *python, *secret, *idle;
+    struct job_program program;
     struct job_ask ask;
-    int64_t cpus, port;
+    char *name, *dir, *project, *image, *idle;
+    int64_t port;
     bool keeps_path, is_shared, has_wait, installs;
 };
 
+/* Rows of the tables of all that start one. */
+#define SERVICE_OPTIONS(strct)                                                                     \
+    CLI_COMMON_OPTIONS(strct), JOB_PROGRAM_OPTIONS(strct),                                         \
+        WEIR_OPT(strct, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",                              \
+                 "OCI image to run in: the name of one on the nodes"),                             \
+        WEIR_OPT(strct, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",            \
+                 "none: it reaches nothing, and nothing on its node reaches it"),                  \
+        WEIR_OPT(strct, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),             \
+        WEIR_OPT(strct, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",                     \
+                 "Most memory, which is kept for it: 512M, 2G"),                                   \
+        JOB_ASK_OPTIONS(strct),                                                                    \
+        WEIR_OPT(strct, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",                           \
+                 "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"), \
+        WEIR_OPT(strct, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,                             \
+                 "Others of the project may open it (else only you)"),                             \
+        WEIR_OPT(strct, project, "project", 0, TEXT, NULL, 0, 0, "NAME",                           \
+                 "Whose it is (else your only project, or \"default\")"),                          \
+        WEIR_OPT(strct, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,                             \
+                 "Wait until it runs, and print its address")
+
 static const struct weir_option run_options[] = {
-    CLI_COMMON_OPTIONS(service_options),
-    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
-             "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
-             "A secret of the project as a variable; may be given again"),
-    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
-             "Python packages, as a requirements.txt: an environment with them is made once "
-             "on each node"),
-    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
-             "OCI image to run in: the name of one on the nodes"),
-    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
-             "none: it reaches nothing, and nothing on its node reaches it"),
-    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
-    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
-             "Most memory, which is kept for it: 512M, 2G"),
-    JOB_ASK_OPTIONS(service_options),
-    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
-             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
-    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
-             "Others of the project may open it (else only you)"),
-    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is (else your only project, or \"default\")"),
-    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
-             "Wait until it runs, and print its address"),
+    SERVICE_OPTIONS(service_options),
     WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
              "Its name in the project (else the script's or the program's)"),
     WEIR_OPT(service_options, port, "port", 'p', INT, "0", 0, 65535, "N",
@@ -58,57 +56,11 @@ static const struct weir_option run_options[] = {
 };
 
 static const struct weir_option notebook_options[] = {
-    CLI_COMMON_OPTIONS(service_options),
-    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
-             "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
-             "A secret of the project as a variable; may be given again"),
-    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
-             "Python packages, as a requirements.txt: an environment with them is made once "
-             "on each node"),
-    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
-             "OCI image to run in: the name of one on the nodes"),
-    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
-             "none: it reaches nothing, and nothing on its node reaches it"),
-    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
-    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
-             "Most memory, which is kept for it: 512M, 2G"),
-    JOB_ASK_OPTIONS(service_options),
-    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
-             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
-    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
-             "Others of the project may open it (else only you)"),
-    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is (else your only project, or \"default\")"),
-    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
-             "Wait until it runs, and print its address"),
+    SERVICE_OPTIONS(service_options),
 };
 
 static const struct weir_option tensorboard_options[] = {
-    CLI_COMMON_OPTIONS(service_options),
-    WEIR_OPT(service_options, env, "env", 'e', LIST, NULL, 0, 0, "NAME=VALUE",
-             "Set a variable; may be given again"),
-    WEIR_OPT(service_options, secret, "secret", 0, LIST, NULL, 0, 0, "[VARIABLE=]NAME",
-             "A secret of the project as a variable; may be given again"),
-    WEIR_OPT(service_options, python, "python", 0, TEXT, NULL, 0, 0, "FILE",
-             "Python packages, as a requirements.txt: an environment with them is made once "
-             "on each node"),
-    WEIR_OPT(service_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",
-             "OCI image to run in: the name of one on the nodes"),
-    WEIR_OPT(service_options, network, "network", 0, TEXT, "host", 0, 0, "host|none",
-             "none: it reaches nothing, and nothing on its node reaches it"),
-    WEIR_OPT(service_options, cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),
-    WEIR_OPT(service_options, memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
-             "Most memory, which is kept for it: 512M, 2G"),
-    JOB_ASK_OPTIONS(service_options),
-    WEIR_OPT(service_options, idle, "idle-after", 0, TEXT, NULL, 0, 0, "TIME",
-             "Stop it when nobody has used it for so long: 30m, 8h (else as its queue says)"),
-    WEIR_OPT(service_options, is_shared, "share", 0, BOOL, NULL, 0, 0, NULL,
-             "Others of the project may open it (else only you)"),
-    WEIR_OPT(service_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
-             "Whose it is (else your only project, or \"default\")"),
-    WEIR_OPT(service_options, has_wait, "wait", 'w', BOOL, NULL, 0, 0, NULL,
-             "Wait until it runs, and print its address"),
+    SERVICE_OPTIONS(service_options),
     WEIR_OPT(service_options, name, "name", 'n', TEXT, NULL, 0, 0, "NAME",
              "Its name in the project (else made of the first run's)"),
     WEIR_OPT(service_options, installs, "install", 0, BOOL, NULL, 0, 0, NULL,
@@ -166,37 +118,11 @@ static weir_status make_spec(struct cli_call *call, char **words, size_t n, json
                              struct weir_error *err)
 {
     const struct service_options *options = call->options;
-    int64_t bytes = 0;
-    if (n > 0) {
-        json_t *argv = json_array();
-        json_object_set_new(spec, "argv", argv);
-        for (size_t i = 0; i < n; i++) {
-            if (json_array_append_new(argv, json_string(words[i])) != 0) {
-                return weir_error_set(err, WEIR_ERR_INVALID, "word %zu of the command is no UTF-8",
-                                      i + 1);
-            }
-        }
-    }
-    json_object_set_new(spec, "cpu_slots", json_integer(options->cpus));
-    if (options->memory != NULL) {
-        if (!weir_bytes_parse(options->memory, &bytes) || bytes == 0) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "--memory: expected a size as 512M or 2G, got \"%.40s\"",
-                                  options->memory);
-        }
-        json_object_set_new(spec, "memory_max_bytes", json_integer(bytes));
-    }
-    WEIR_TRY(job_ask_add(&options->ask, spec, err));
-    WEIR_TRY(job_run_add_env(options->env, spec, err));
-    WEIR_TRY(job_run_add_python(call, options->python, spec, err));
-    job_run_add_secrets(options->secret, spec);
-    if (strcmp(options->network, "host") != 0) {
-        json_object_set_new(spec, "network", json_string(options->network));
-    }
     if (options->image != NULL) {
         json_object_set_new(spec, "image", json_string(options->image));
     }
-    return WEIR_OK;
+    WEIR_TRY(job_ask_add(&options->ask, spec, err));
+    return job_program_add(call, &options->program, words, n, spec, err);
 }
 
 static weir_status add_idle(const struct service_options *options, json_t *body,
@@ -274,7 +200,7 @@ static weir_status start(struct cli_call *call, json_t *body, struct weir_error 
 static weir_status run_service(struct cli_call *call, struct weir_error *err)
 {
     const struct service_options *options = call->options;
-    size_t n_before = job_run_words_before(call), n = call->n_words - n_before;
+    size_t n_before = job_program_words_before(call), n = call->n_words - n_before;
     char **words = call->words + n_before;
     if (n_before > 1 || n == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -283,7 +209,7 @@ static weir_status run_service(struct cli_call *call, struct weir_error *err)
     }
     const char *name = n_before == 1           ? call->words[0]
                        : options->name != NULL ? options->name
-                                               : job_run_name_of(call, words, n);
+                                               : job_program_name_of(call, words, n);
     json_t *spec = json_object();
     json_t *body = json_pack("{s:s,s:s,s:o,s:I,s:b}", "name", name, "kind", "service", "spec", spec,
                              "port", (json_int_t)options->port, "keeps_path", options->keeps_path);

@@ -32,9 +32,12 @@ KINDS = {
     "sweep-method": ("src/sweep/methods.def", "src/sweep/method/{}.c"),
     "sweep-parameter": ("src/sweep/parameters.def", "src/sweep/parameter/{}.c"),
 }
-# Options that several kinds share, as a macro of this header.
+# Options that several kinds or commands share, as a macro of this file.
 OPTION_MACROS = {
     "PROGRAM_OPTIONS": "src/framework/program.h",
+    "JOB_ASK_OPTIONS": "src/cli/job_ask.h",
+    "JOB_PROGRAM_OPTIONS": "src/cli/job_program.h",
+    "SERVICE_OPTIONS": "src/cli/service.c",
     "WEIR_SWEEP_RUNGS_OPTIONS": "src/sweep/rungs.h",
     "SWEEP_RANGE_MIN": "src/sweep/parameter/range.h",
     "SWEEP_RANGE_MAX": "src/sweep/parameter/range.h",
@@ -164,7 +167,7 @@ def load_records():
 def option_rows(body):
     """(name, default, argument, explanation) of each row of an option table."""
     rows = []
-    for row in parts(body):
+    for row in (row for one in parts(body) for row in shared_options(one)):
         member = lambda name: re.search(rf'\.{name} = ((?:"(?:\\.|[^"\\])*"\s*)+)', row)
         value = lambda name: string(member(name)[1]) if member(name) else None
         if row.startswith("CLI_COMMON_OPTIONS"):
@@ -194,12 +197,13 @@ def option_tables(text):
 
 
 def shared_options(row):
-    """The rows that a macro of OPTION_MACROS puts into a kind's table; any other row is itself."""
+    """The rows that a macro of OPTION_MACROS puts into a table; any other row is itself."""
     name = row[:row.find("(")]
     if name not in OPTION_MACROS:
         return [row]
     text = without_comments(read(OPTION_MACROS[name])).replace("\\\n", " ")
-    return parts(re.search(rf"#define {name}\([^)]*\)(.*)", text)[1])
+    rows = parts(re.search(rf"#define {name}\([^)]*\)(.*)", text)[1])
+    return [inner for one in rows for inner in shared_options(one)]
 
 
 def load_kinds():
