@@ -172,6 +172,42 @@ weir_status weir_registry_read(const struct weir_registry *registry, const json_
     return weir_kind_read(kind, object, where, arena, out, err);
 }
 
+/* NAME alone: its errors are those of the place itself, not of a member "kind". */
+static weir_status read_name(const struct weir_registry *registry, const char *name,
+                             const char *where, struct weir_arena *arena,
+                             struct weir_configured *out, char **out_text, struct weir_error *err)
+{
+    const struct weir_kind *kind;
+    WEIR_TRY(weir_registry_find(registry, name, where, &kind, err));
+    WEIR_AUTO(weir_json_auto_free) json_t *object = json_pack("{s:s}", "kind", kind->name);
+    WEIR_TRY(weir_kind_read(kind, object, where, arena, out, err));
+    if (out_text != NULL) {
+        *out_text = weir_json_text(object, arena);
+    }
+    return WEIR_OK;
+}
+
+weir_status weir_registry_read_named(const struct weir_registry *registry, const json_t *json,
+                                     const char *where, struct weir_arena *arena,
+                                     struct weir_configured *out, char **out_text,
+                                     struct weir_error *err)
+{
+    char noun[NOUN_BYTES];
+    if (json_is_string(json)) {
+        return read_name(registry, json_string_value(json), where, arena, out, out_text, err);
+    }
+    if (!json_is_object(json)) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s: expected the name of a %s, or an object with kind", where,
+                              spoken(registry, noun));
+    }
+    WEIR_TRY(weir_registry_read(registry, json, where, arena, out, err));
+    if (out_text != NULL) {
+        *out_text = weir_json_text(json, arena);
+    }
+    return WEIR_OK;
+}
+
 weir_status weir_registry_paths(const struct weir_registry *registry, const json_t *object,
                                 const char *where, weir_option_path_fn fn, void *context)
 {

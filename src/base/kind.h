@@ -103,6 +103,15 @@ weir_status weir_registry_read(const struct weir_registry *registry, const json_
                                const char *where, struct weir_arena *arena,
                                struct weir_configured *out, struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Read {"kind": NAME, …options}, or NAME alone, which stands for {"kind": NAME}.
+ * @param out_text  The object as JSON, in the arena; NULL: nobody wants it.
+ */
+weir_status weir_registry_read_named(const struct weir_registry *registry, const json_t *json,
+                                     const char *where, struct weir_arena *arena,
+                                     struct weir_configured *out, char **out_text,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
+
 /** weir_options_paths of {"kind": NAME, …options}; a kind that is not there has none. */
 weir_status weir_registry_paths(const struct weir_registry *registry, const json_t *object,
                                 const char *where, weir_option_path_fn fn,

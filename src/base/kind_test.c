@@ -142,6 +142,45 @@ START_TEST(what_is_wrong_is_named_by_its_place)
 END_TEST
 
 static const struct {
+    const char *json, *text, *message; /* message NULL: it is read, and stands for text */
+} named[] = {
+    {"\"bell\"", "{\"kind\":\"bell\"}", NULL},
+    {"{\"kind\":\"bell\"}", "{\"kind\":\"bell\"}", NULL},
+    {DRUM "\"n_beats\":3}", DRUM "\"n_beats\":3}", NULL},
+    {"\"drum\"", NULL, "$.music.skin: missing"},
+    {"\"bel\"", NULL, "$.music: \"bel\" is none of drum, bell; did you mean bell?"},
+    {"\"organ\"", NULL, "$.music: \"organ\" is not a toy of this version"},
+    {"{\"kind\":\"bel\"}", NULL, "$.music.kind: \"bel\" is none of"},
+    {"3", NULL, "$.music: expected the name of a toy, or an object with kind"},
+    {"null", NULL, "$.music: expected the name of a toy, or an object with kind"},
+};
+
+START_TEST(a_kind_is_read_by_its_name_alone_too)
+{
+    struct weir_configured read;
+    char *text;
+    weir_arena_init(&arena, 0);
+    json_t *json = json_loads(named[_i].json, JSON_DECODE_ANY, NULL);
+    weir_status status =
+        weir_registry_read_named(&toys, json, "$.music", &arena, &read, &text, &err);
+    if (named[_i].message == NULL) {
+        ck_assert_msg(status == WEIR_OK, "%s", err.message);
+        ck_assert_str_eq(text, named[_i].text);
+        ck_assert_int_eq(
+            weir_registry_read_named(&toys, json, "$.music", &arena, &read, NULL, &err), WEIR_OK);
+        ck_assert_str_eq(read.kind->name, strstr(text, "bell") != NULL ? "bell" : "drum");
+    } else {
+        ck_assert_int_ne(status, WEIR_OK);
+        ck_assert_msg(strncmp(err.message, named[_i].message, strlen(named[_i].message)) == 0, "%s",
+                      err.message);
+    }
+    json_decref(json);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+static const struct {
     const struct weir_kind *kind;
     const char *json, *message; /* NULL: nothing is wrong */
 } members[] = {
@@ -247,6 +286,7 @@ END_TEST
 
 WEIR_TEST_LOOPS_MAIN("kind", {a_registry_keeps_its_laws, 0}, {a_kind_is_read_with_its_defaults, 0},
                      {what_is_wrong_is_named_by_its_place, WEIR_ARRAY_LEN(wrong)},
+                     {a_kind_is_read_by_its_name_alone_too, WEIR_ARRAY_LEN(named)},
                      {a_member_that_is_no_option_is_told_which_is_meant, WEIR_ARRAY_LEN(members)},
                      {a_text_has_a_maximum, 0}, {a_kind_is_described_for_those_who_fill_it_in, 0},
                      {paths_are_found_by_the_table, 0})

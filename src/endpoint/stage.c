@@ -55,25 +55,6 @@ bool weir_stages_need_gallery(const struct weir_stage_chain *chain)
     return needs_gallery;
 }
 
-/* A name, or an object with its options. */
-static weir_status read_stage(const json_t *json, const char *where, struct weir_arena *arena,
-                              struct weir_configured *out, struct weir_error *err)
-{
-    const struct weir_kind *kind;
-    if (json_is_object(json)) {
-        return weir_registry_read(&weir_stages, json, where, arena, out, err);
-    }
-    if (!json_is_string(json)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected the name of a stage, or an object with kind", where);
-    }
-    WEIR_TRY(weir_registry_find(&weir_stages, json_string_value(json), where, &kind, err));
-    json_t *none = json_object();
-    weir_status status = weir_kind_read(kind, none, where, arena, out, err);
-    json_decref(none);
-    return status;
-}
-
 /* Does each take what the one before gives? */
 static weir_status check_chain(const struct weir_stage_chain *chain, const char *where,
                                struct weir_error *err)
@@ -132,7 +113,8 @@ static weir_status read_list(const json_t *list, const char *where, struct weir_
     json_array_foreach(list, i, stage)
     {
         const char *place = weir_arena_printf(arena, "%s[%zu]", where, i);
-        WEIR_TRY(read_stage(stage, place, arena, &chain.items[i], err));
+        WEIR_TRY(weir_registry_read_named(&weir_stages, stage, place, arena, &chain.items[i], NULL,
+                                          err));
     }
     WEIR_TRY(check_chain(&chain, where, err));
     *out = chain;

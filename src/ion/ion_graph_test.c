@@ -74,7 +74,7 @@ static const struct {
     {DOC("{name: p, type: preparation, output: a, parameters: {argv: [a]}, triggers: [new-data]}",
          ""),
      "$.pipelines[0].triggers[0]: new-data needs a dataset"},
-    {DOC(PREPARE(", restart: sometimes"), ""), "$.pipelines[0].restart.kind: \"sometimes\""},
+    {DOC(PREPARE(", restart: sometimes"), ""), "$.pipelines[0].restart: \"sometimes\""},
     {DOC(PREPARE(", restart: 3"), ""), "$.pipelines[0].restart: expected the name"},
     {DOC(PREPARE(", restart: {kind: on-failure, times: 0}"), ""),
      "$.pipelines[0].restart.times: 0"},

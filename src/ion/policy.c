@@ -47,41 +47,19 @@ static const struct weir_field inputs_fields[] = {
 const struct weir_resource weir_policy_inputs_resource =
     WEIR_RESOURCE("policy's inputs", "policy_inputs", weir_policy_inputs, inputs_fields);
 
-/** Read an object {"kind": NAME, …options}. */
-static weir_status read_object(const json_t *json, const char *where, struct weir_arena *arena,
-                               struct weir_policy *out, struct weir_error *err)
-{
-    struct weir_configured configured;
-    WEIR_TRY(weir_registry_read(&weir_policies, json, where, arena, &configured, err));
-    const struct weir_policy_ops *ops = configured.kind->ops;
-    if (ops->check != NULL) {
-        /* The struct is this call's own until it is given out. */
-        WEIR_TRY(ops->check((void *)configured.options, where, arena, err));
-    }
-    *out = (struct weir_policy){.kind = configured.kind,
-                                .options = configured.options,
-                                .text = weir_json_text(json, arena)};
-    return WEIR_OK;
-}
-
-/** Read a name or an object. */
 static weir_status read_policy(const json_t *json, const char *where, struct weir_arena *arena,
                                struct weir_policy *out, struct weir_error *err)
 {
-    const struct weir_kind *kind;
-    if (json_is_object(json)) {
-        return read_object(json, where, arena, out, err);
+    struct weir_configured read;
+    char *text;
+    WEIR_TRY(weir_registry_read_named(&weir_policies, json, where, arena, &read, &text, err));
+    const struct weir_policy_ops *ops = read.kind->ops;
+    if (ops->check != NULL) {
+        /* The struct is this call's own until it is given out. */
+        WEIR_TRY(ops->check((void *)read.options, where, arena, err));
     }
-    const char *name = json_string_value(json);
-    if (name == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected the name of a policy, or an object with kind", where);
-    }
-    WEIR_TRY(weir_registry_find(&weir_policies, name, where, &kind, err));
-    json_t *object = json_pack("{s:s}", "kind", kind->name);
-    weir_status status = read_object(object, where, arena, out, err);
-    json_decref(object);
-    return status;
+    *out = (struct weir_policy){.kind = read.kind, .options = read.options, .text = text};
+    return WEIR_OK;
 }
 
 static void add_texts(struct weir_policy_chain *chain, struct weir_arena *arena)

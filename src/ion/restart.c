@@ -20,15 +20,10 @@ weir_status weir_restart_read(const json_t *json, const char *where, struct weir
                               struct weir_restart *out, struct weir_error *err)
 {
     struct weir_configured read;
-    const char *name = json == NULL || json_is_null(json) ? "never" : json_string_value(json);
-    if (name == NULL && !json_is_object(json)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected the name of a restart rule, or an object with kind",
-                              where);
-    }
-    json_t *object = name != NULL ? json_pack("{s:s}", "kind", name) : json_deep_copy(json);
-    weir_status status = weir_registry_read(&weir_restarts, object, where, arena, &read, err);
-    json_decref(object);
+    json_t *unsaid = json == NULL || json_is_null(json) ? json_string("never") : NULL;
+    weir_status status = weir_registry_read_named(&weir_restarts, unsaid != NULL ? unsaid : json,
+                                                  where, arena, &read, NULL, err);
+    json_decref(unsaid);
     WEIR_TRY(status);
     *out = (struct weir_restart){.kind = read.kind, .options = read.options};
     return WEIR_OK;

@@ -50,40 +50,18 @@ static const struct weir_field inputs_fields[] = {
 const struct weir_resource weir_trigger_inputs_resource =
     WEIR_RESOURCE("trigger's inputs", "trigger_inputs", weir_trigger_inputs, inputs_fields);
 
-/** Read an object {"kind": NAME, …options}. */
-static weir_status read_object(const json_t *json, const char *where, struct weir_arena *arena,
-                               struct weir_trigger *out, struct weir_error *err)
-{
-    struct weir_configured configured;
-    WEIR_TRY(weir_registry_read(&weir_triggers, json, where, arena, &configured, err));
-    const struct weir_trigger_ops *ops = configured.kind->ops;
-    if (ops->check != NULL) {
-        WEIR_TRY(ops->check(configured.options, where, err));
-    }
-    *out = (struct weir_trigger){.kind = configured.kind,
-                                 .options = configured.options,
-                                 .text = weir_json_text(json, arena)};
-    return WEIR_OK;
-}
-
-/** Read a name or an object. */
 static weir_status read_trigger(const json_t *json, const char *where, struct weir_arena *arena,
                                 struct weir_trigger *out, struct weir_error *err)
 {
-    const struct weir_kind *kind;
-    if (json_is_object(json)) {
-        return read_object(json, where, arena, out, err);
+    struct weir_configured read;
+    char *text;
+    WEIR_TRY(weir_registry_read_named(&weir_triggers, json, where, arena, &read, &text, err));
+    const struct weir_trigger_ops *ops = read.kind->ops;
+    if (ops->check != NULL) {
+        WEIR_TRY(ops->check(read.options, where, err));
     }
-    const char *name = json_string_value(json);
-    if (name == NULL) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected the name of a trigger, or an object with kind", where);
-    }
-    WEIR_TRY(weir_registry_find(&weir_triggers, name, where, &kind, err));
-    json_t *object = json_pack("{s:s}", "kind", kind->name);
-    weir_status status = read_object(object, where, arena, out, err);
-    json_decref(object);
-    return status;
+    *out = (struct weir_trigger){.kind = read.kind, .options = read.options, .text = text};
+    return WEIR_OK;
 }
 
 const struct weir_trigger *weir_trigger_of_kind(const struct weir_trigger_list *list,
