@@ -1,31 +1,17 @@
 #include "predict/deployment.h"
 
 #include "base/clock.h"
-#include "base/deadline.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "client/client.h"
+#include "client/follow.h"
 #include "predict/heartbeat.h"
 #include "predict/threshold_report.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define POLL_WAIT_S        20
-#define POLL_TIMEOUT_MS    ((POLL_WAIT_S + 15) * 1000)
-#define LOW_PRIORITY       10
-#define QUIET_MS           100 /**< After an answer without news, whatever the server does. */
-#define RETRY_FIRST_MS     1000
-#define RETRY_MAX_MS       60000
 #define MANIFEST_MAX_BYTES ((size_t)256 << 20)
-#define PATH_BYTES         4300
+#define PATH_BYTES         WEIR_FOLLOW_PATH_BYTES
 
 /** Blobs of a model that was served, of its gallery and of the impostors; "" for none. */
 struct served {
@@ -35,16 +21,10 @@ struct served {
 
 struct deployer {
     struct deployer_config config;
-    pthread_t thread;
-    struct weir_client *client;  /**< NULL: there is no server. */
-    char *path, *threshold_path; /**< Of the server's deployment; where the threshold goes. */
-    char cache_dir[PATH_BYTES - 160];
-    int64_t revision;           /**< Served; −1: none. */
+    char *path; /**< Of the server's deployment. */
+    struct weir_follow *follow;
     json_t *unreported;         /**< Threshold that the server has not been told; NULL: none. */
     struct served last, before; /**< Whose files are kept. */
-    atomic_bool is_stopping;
-    pthread_mutex_t lock;
-    pthread_cond_t stopping;
 };
 
 /** Nanoseconds that the parts of a deployment took. */
@@ -52,44 +32,11 @@ struct timing {
     uint64_t fetch_ns, load_ns, embed_ns, switch_ns;
 };
 
-static char *cache_path(const struct deployer *deployer, char out[PATH_BYTES], const char *kind,
-                        const char *digest)
-{
-    (void)snprintf(out, PATH_BYTES, "%s/%s-%s", deployer->cache_dir, kind, digest);
-    return out;
-}
-
-/* Is the file in the cache, and still what it was fetched as? One that is not goes. */
-static bool is_cached(const char *sha256, const char *path)
-{
-    char digest[WEIR_SHA256_TEXT_BYTES];
-    uint64_t n_bytes;
-    struct weir_error err;
-    if (!weir_path_exists(path)) {
-        return false;
-    }
-    if (weir_file_sha256(path, digest, &n_bytes, &err) == WEIR_OK && strcmp(digest, sha256) == 0) {
-        return true;
-    }
-    weir_log(WEIR_LOG_WARN, "cached_file_damaged", WEIR_KV_STR("path", path));
-    (void)unlink(path);
-    return false;
-}
-
 static weir_status fetch(void *context, const char *sha256, const char *path,
                          struct weir_error *err)
 {
-    struct deployer *deployer = context;
-    if (is_cached(sha256, path)) {
-        return WEIR_OK;
-    }
-    if (deployer->client == NULL) {
-        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
-                              "blob %s is not in %s, and no server is "
-                              "named in the specification",
-                              sha256, deployer->cache_dir);
-    }
-    return weir_client_blob_get(deployer->client, sha256, path, err);
+    const struct deployer *deployer = context;
+    return weir_follow_get(deployer->follow, sha256, path, err);
 }
 
 /* ---- applying -------------------------------------------------------------------------------- */
@@ -109,7 +56,7 @@ static weir_status get_model(struct deployer *deployer, const struct deployment 
         *out = model_ref(old->model);
         return WEIR_OK;
     }
-    cache_path(deployer, path, "model", wanted->model.blob);
+    weir_follow_cache_path(deployer->follow, "model", wanted->model.blob, path);
     WEIR_TRY(fetch(deployer, wanted->model.blob, path, err));
     timing->fetch_ns = weir_mono_ns() - start_ns;
     weir_status status = model_load(path, &wanted->model, 1, out, err);
@@ -123,7 +70,7 @@ static weir_status get_manifest(struct deployer *deployer, const char *what, con
 {
     char path[PATH_BYTES];
     struct weir_error json_err;
-    cache_path(deployer, path, "manifest", blob);
+    weir_follow_cache_path(deployer->follow, "manifest", blob, path);
     weir_status status = fetch(deployer, blob, path, err);
     if (status != WEIR_OK) {
         (void)weir_error_prefix(err, "%s: ", what);
@@ -150,8 +97,8 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
 {
     char model[PATH_BYTES], store[PATH_BYTES];
     json_t *people = NULL, *impostors = NULL;
-    cache_path(deployer, model, "model", wanted->model.blob);
-    cache_path(deployer, store, embeddings_kind(deployer), wanted->model.blob);
+    weir_follow_cache_path(deployer->follow, "model", wanted->model.blob, model);
+    weir_follow_cache_path(deployer->follow, embeddings_kind(deployer), wanted->model.blob, store);
     weir_status status = get_manifest(deployer, "gallery", wanted->gallery_blob, &people, err);
     if (status == WEIR_OK && wanted->impostors_blob != NULL) {
         status = get_manifest(deployer, "impostors", wanted->impostors_blob, &impostors, err);
@@ -165,10 +112,10 @@ static weir_status build_gallery(struct deployer *deployer, const struct deploym
             .embedder = {.model_path = model,
                          .model = wanted->model,
                          .store_path = store,
-                         .cache_dir = deployer->cache_dir,
+                         .cache_dir = weir_follow_cache_dir(deployer->follow),
                          .fetch = fetch,
                          .context = deployer,
-                         .is_stopping = &deployer->is_stopping},
+                         .is_stopping = weir_follow_stopping(deployer->follow)},
             .rates = wanted->rates};
         status = gallery_build(&request, out, err);
     }
@@ -266,15 +213,28 @@ static void tell_threshold(struct deployer *deployer, const struct serving *serv
     deployer->unreported = threshold_report(serving, deployer->config.spec->replica);
 }
 
-/* A server that is down is told later; one that does not want to know is not asked again. */
-static void report_threshold(struct deployer *deployer)
+static weir_status send_threshold(const struct deployer *deployer, struct weir_error *err)
 {
+    const struct predict_spec *spec = deployer->config.spec;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    char *path = weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/threshold",
+                                  (const char *[]){spec->ion, spec->pipeline}, 2);
+    weir_status status = weir_client_call(weir_follow_client(deployer->follow), "PUT", path,
+                                          deployer->unreported, NULL, err);
+    weir_arena_fini(&arena);
+    return status;
+}
+
+/* A server that is down is told later; one that does not want to know is not asked again. */
+static void report_threshold(void *context)
+{
+    struct deployer *deployer = context;
     struct weir_error err;
     if (deployer->unreported == NULL) {
         return;
     }
-    weir_status status = weir_client_call(deployer->client, "PUT", deployer->threshold_path,
-                                          deployer->unreported, NULL, &err);
+    weir_status status = send_threshold(deployer, &err);
     if (weir_client_can_retry(status)) {
         return;
     }
@@ -326,7 +286,6 @@ static weir_status apply_parsed(struct deployer *deployer, const struct deployme
     log_ready(serving, &timing);
     tell_threshold(deployer, serving);
     serving_unref(serving);
-    deployer->revision = wanted->revision;
     heartbeat_applied(deployer->config.heartbeat, wanted->revision);
     return WEIR_OK;
 }
@@ -350,10 +309,11 @@ static void note_models(struct deployer *deployer, const struct deployment *want
     (void)snprintf(deployer->last.impostors, sizeof deployer->last.impostors, "%s", impostors);
 }
 
-static bool is_kept(const struct deployer *deployer, const char *file)
+static bool is_needed(const void *context, const char *file)
 {
+    const struct deployer *deployer = context;
     const struct served *last = &deployer->last, *before = &deployer->before;
-    if (file[0] == '.' || strstr(file, last->model) != NULL ||
+    if (strstr(file, last->model) != NULL ||
         (last->gallery[0] != '\0' && strstr(file, last->gallery) != NULL) ||
         (last->impostors[0] != '\0' && strstr(file, last->impostors) != NULL)) {
         return true;
@@ -362,41 +322,17 @@ static bool is_kept(const struct deployer *deployer, const char *file)
            (before->gallery[0] != '\0' || strncmp(file, "embeddings-", 11) != 0);
 }
 
-/* Files of earlier deployments are not needed any more. */
-static void clean_cache(const struct deployer *deployer)
-{
-    DIR *stream = opendir(deployer->cache_dir);
-    const struct dirent *entry;
-    while (stream != NULL && (entry = readdir(stream)) != NULL) {
-        char path[PATH_BYTES + 256];
-        if (is_kept(deployer, entry->d_name)) {
-            continue;
-        }
-        (void)snprintf(path, sizeof path, "%s/%s", deployer->cache_dir, entry->d_name);
-        (void)unlink(path);
-    }
-    if (stream != NULL) {
-        closedir(stream);
-    }
-}
-
 static void remember(struct deployer *deployer, const json_t *json, const struct deployment *wanted)
 {
-    char path[PATH_BYTES];
-    struct weir_error err;
-    (void)snprintf(path, sizeof path, "%s/deployment.json", deployer->config.spec->dir);
-    char *text = json_dumps(json, JSON_COMPACT);
-    if (weir_file_write_atomic(path, text, strlen(text), 0600, &err) != WEIR_OK) {
-        weir_log(WEIR_LOG_WARN, "deployment_not_saved", WEIR_KV_STR("reason", err.message));
-    } else {
+    if (weir_follow_remember(deployer->follow, json)) {
         note_models(deployer, wanted);
-        clean_cache(deployer);
+        weir_follow_clean(deployer->follow, is_needed, deployer);
     }
-    free(text);
 }
 
-static weir_status apply(struct deployer *deployer, const json_t *json, struct weir_error *err)
+static weir_status apply(void *context, const json_t *json, struct weir_error *err)
 {
+    struct deployer *deployer = context;
     struct weir_arena arena;
     struct deployment wanted;
     weir_arena_init(&arena, 0);
@@ -416,136 +352,42 @@ static weir_status apply(struct deployer *deployer, const json_t *json, struct w
     return status;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------------- */
 
-static void apply_remembered(struct deployer *deployer)
+static char *path_of(const struct predict_spec *spec)
 {
-    char path[PATH_BYTES];
-    json_t *json;
-    struct weir_error err;
-    (void)snprintf(path, sizeof path, "%s/deployment.json", deployer->config.spec->dir);
-    weir_status status = weir_json_load(path, MANIFEST_MAX_BYTES, &json, &err);
-    if (status == WEIR_OK) {
-        status = apply(deployer, json, &err);
-        json_decref(json);
-    }
-    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND && status != WEIR_ERR_CANCELLED) {
-        weir_log(WEIR_LOG_WARN, "last_deployment_unusable", WEIR_KV_STR("reason", err.message));
-    }
-}
-
-static void pause_for(struct deployer *deployer, int64_t wait_ms)
-{
-    struct timespec deadline = weir_deadline_after(wait_ms);
-    pthread_mutex_lock(&deployer->lock);
-    int rc = 0;
-    while (!atomic_load(&deployer->is_stopping) && rc != ETIMEDOUT) {
-        rc = weir_cond_wait_until(&deployer->stopping, &deployer->lock, &deadline);
-    }
-    pthread_mutex_unlock(&deployer->lock);
-}
-
-/* Ask, and apply what is new. NOT_FOUND: the server has nothing (new). */
-static weir_status poll_once(struct deployer *deployer, struct weir_error *err)
-{
-    char path[PATH_BYTES];
-    json_t *reply;
-    (void)snprintf(path, sizeof path, "%s?after=%" PRId64 "&wait_s=%d", deployer->path,
-                   deployer->revision, POLL_WAIT_S);
-    WEIR_TRY(weir_client_call(deployer->client, "GET", path, NULL, &reply, err));
-    int64_t revision = json_integer_value(json_object_get(reply, "revision"));
-    weir_status status = WEIR_OK;
-    /* A server that was set back to an older state counts anew: what it says is what counts. */
-    bool is_new = revision != deployer->revision && json_object_get(reply, "model") != NULL;
-    if (is_new) {
-        status = apply(deployer, reply, err);
-    }
-    json_decref(reply);
-    if (!is_new) {
-        pause_for(deployer, QUIET_MS);
-    }
-    return status;
-}
-
-static void *deployer_main(void *context)
-{
-    struct deployer *deployer = context;
-    struct weir_backoff backoff = {.base_ms = RETRY_FIRST_MS, .max_ms = RETRY_MAX_MS};
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
-    apply_remembered(deployer);
-    while (deployer->client != NULL && !atomic_load(&deployer->is_stopping)) {
-        struct weir_error err = {0};
-        report_threshold(deployer);
-        weir_status status = poll_once(deployer, &err);
-        if (status == WEIR_OK) {
-            weir_backoff_reset(&backoff);
-            continue;
-        }
-        if (!atomic_load(&deployer->is_stopping)) {
-            weir_log(WEIR_LOG_WARN, "deployment_failed", WEIR_KV_STR("reason", err.message));
-            pause_for(deployer, weir_backoff_next_ms(&backoff));
-        }
-    }
-    return NULL;
-}
-
-static weir_status open_client(struct deployer *deployer, struct weir_error *err)
-{
-    const struct predict_spec *spec = deployer->config.spec;
     struct weir_arena arena;
-    if (spec->server == NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_client_open(&(struct weir_client_config){.server = spec->server,
-                                                           .token_file = spec->token_file,
-                                                           .ca_file = spec->ca_file,
-                                                           .timeout_ms = POLL_TIMEOUT_MS},
-                              &deployer->client, err));
     weir_arena_init(&arena, 0);
-    deployer->path =
-        weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/deployment",
-                                      (const char *[]){spec->ion, spec->pipeline}, 2));
-    deployer->threshold_path =
-        weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/threshold",
-                                      (const char *[]){spec->ion, spec->pipeline}, 2));
+    char *path = weir_xstrdup(weir_client_path(&arena, "/api/v1/ions/{}/pipelines/{}/deployment",
+                                               (const char *[]){spec->ion, spec->pipeline}, 2));
     weir_arena_fini(&arena);
-    return WEIR_OK;
-}
-
-static void deployer_free(struct deployer *deployer)
-{
-    if (deployer->client != NULL) {
-        weir_client_close(deployer->client);
-    }
-    pthread_cond_destroy(&deployer->stopping);
-    pthread_mutex_destroy(&deployer->lock);
-    json_decref(deployer->unreported);
-    free(deployer->path);
-    free(deployer->threshold_path);
-    free(deployer);
+    return path;
 }
 
 weir_status deployer_start(const struct deployer_config *config, struct deployer **out,
                            struct weir_error *err)
 {
+    const struct predict_spec *spec = config->spec;
     struct deployer *deployer = weir_xalloc(sizeof *deployer);
-    memset(deployer, 0, sizeof *deployer);
-    deployer->config = *config;
-    deployer->revision = -1;
-    atomic_init(&deployer->is_stopping, false);
-    (void)snprintf(deployer->cache_dir, sizeof deployer->cache_dir, "%s/cache", config->spec->dir);
-    pthread_mutex_init(&deployer->lock, NULL);
-    pthread_cond_init(&deployer->stopping, NULL);
-    weir_status status = weir_dir_make(deployer->cache_dir, 0700, err);
+    *deployer =
+        (struct deployer){.config = *config, .path = spec->server != NULL ? path_of(spec) : NULL};
+    const struct weir_follow_config follow = {.server = spec->server,
+                                              .token_file = spec->token_file,
+                                              .ca_file = spec->ca_file,
+                                              .path = deployer->path,
+                                              .member = "model",
+                                              .dir = spec->dir,
+                                              .file = "deployment.json",
+                                              .is_low_priority = true,
+                                              .apply = apply,
+                                              .before_asking = report_threshold,
+                                              .context = deployer};
+    weir_status status = weir_follow_create(&follow, &deployer->follow, err);
     if (status == WEIR_OK) {
-        status = open_client(deployer, err);
-    }
-    if (status == WEIR_OK) {
-        int failed = pthread_create(&deployer->thread, NULL, deployer_main, deployer);
-        status = failed != 0 ? weir_error_set_errno(err, failed, "starting a thread") : WEIR_OK;
+        status = weir_follow_start(deployer->follow, err);
     }
     if (status != WEIR_OK) {
-        deployer_free(deployer);
+        deployer_stop(deployer);
         return status;
     }
     *out = deployer;
@@ -557,13 +399,8 @@ void deployer_stop(struct deployer *deployer)
     if (deployer == NULL) {
         return;
     }
-    pthread_mutex_lock(&deployer->lock);
-    atomic_store(&deployer->is_stopping, true);
-    pthread_cond_broadcast(&deployer->stopping);
-    pthread_mutex_unlock(&deployer->lock);
-    if (deployer->client != NULL) {
-        weir_client_cancel(deployer->client);
-    }
-    pthread_join(deployer->thread, NULL);
-    deployer_free(deployer);
+    weir_follow_destroy(deployer->follow);
+    json_decref(deployer->unreported);
+    free(deployer->path);
+    free(deployer);
 }

@@ -7,7 +7,7 @@
  * new lists cost nothing, a new person one embedding. It runs at low priority; frames go on being
  * decided by the old serving. How the threshold came about is logged and reported to the server
  * (threshold_report.h). When a step fails, the old serving stays and the deployment is tried
- * again after 1 s, 2 s … 60 s.
+ * again after 1 s, 2 s … 60 s (client/follow.h).
  *
  * What was served last is kept in the folder (deployment.json, model, manifest, embeddings), so
  * that a restarted replica decides at once, whether or not the server is there.

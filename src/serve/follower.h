@@ -1,10 +1,10 @@
 /**
  * Follower: the thread that makes a replica serve what its server wants.
  *
- * It asks (long poll) for a revision other than the one it has. It gets each version's file into the
- * cache, checks its sum, loads it beside what runs (versions.h), and unloads what is not wanted any
- * more. A version that cannot be loaded is FAILED with its reason, and the others serve. What another
- * try may mend (no server, no memory) is tried again after 1 s, 2 s … 60 s.
+ * It asks (long poll) for a revision other than the one it has (client/follow.h). It gets each
+ * version's file into the cache, checks its sum, loads it beside what runs (versions.h), and unloads
+ * what is not wanted any more. A version that cannot be loaded is FAILED with its reason, and the
+ * others serve. What another try may mend (no server, no memory) is tried again after 1 s … 60 s.
  *
  * What was wanted last is kept in the folder (wanted.json, cache/), so that a replica that starts
  * again serves at once, whether or not the server is there.
