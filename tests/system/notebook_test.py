@@ -73,8 +73,8 @@ class NotebookTest(unittest.TestCase):
         self.assertNotIn("weir_session", page.js("return document.cookie"))
         # The server dies and comes back; the page connects to the same kernel again.
         self.restart()
-        # Jupyter's page gives up for good if it is told 503 at the wrong moment, before the agent has said where the
-        # program listens: then a person presses "Reconnect".
+        # While no server is there, nothing listens at the notebook's address. A page that tries just then takes the
+        # refused connection for the kernel's death and gives up for good: then a person presses "Reconnect".
         page.until(lambda: page.js("""const kernel = Jupyter.notebook.kernel
             if (!kernel.is_connected() && !kernel.ws) kernel.reconnect()
             return kernel.is_connected()"""), "the kernel again")
