@@ -80,7 +80,7 @@ static weir_status add_python(struct cli_call *call, const char *path, json_t *s
     return status == WEIR_OK ? WEIR_OK : weir_error_prefix(err, "--python: ");
 }
 
-/* --secret, joined by newlines: NAME or NAME=VARIABLE. */
+/* --secret, joined by newlines: NAME or VARIABLE=NAME. */
 static void add_secrets(const char *lines, json_t *spec)
 {
     json_t *list = json_array();
