@@ -210,6 +210,7 @@ weir_status api_login_page(struct api_call *call, struct weir_txn *txn, struct w
     const char *secret = weir_http_request_query(call->request, "link");
     struct weir_login_link link;
     (void)err;
+    call->login_next = weir_http_request_query(call->request, "next");
     if (secret == NULL) {
         login_page_refuse(call, "With your name and password:");
     } else if (weir_login_link_look(txn, secret, call->now_ms, call->arena, &link, NULL) !=

@@ -43,7 +43,11 @@ void api_mlflow_admit(struct weir_api *api, struct weir_http_request *request,
                       struct weir_http_response *response);
 
 /** Answer one of the page's files ("/", "/app.js" …), or the way to the login page for who has no
- *  session; false if the path is none of them. */
+ *  session; false if the path is none of them. Addresses of screens without a project ("/runs") are
+ *  the page for callers that name text/html in Accept. */
 bool api_page(struct api_call *call);
+
+/** Is this path, with or without a query, one of the console's screens: "/p/…", "/runs" …? */
+bool api_page_is_console(const char *target);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/login_page.h"
 
+#include "api/dispatch.h"
 #include "api/login.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ bool login_is_next(const char *next)
             return false;
         }
     }
-    return strncmp(next, prefix, sizeof prefix - 1) == 0;
+    return strncmp(next, prefix, sizeof prefix - 1) == 0 || api_page_is_console(next);
 }
 
 void login_page_refuse(struct api_call *call, const char *why)

@@ -45,7 +45,7 @@ const struct api_route api_routes[] = {
     {"GET", "/metrics", "Figures for Prometheus", R(PLATFORM_READ), API_READ, API_BYTES_OUT, NULL,
      NULL, NULL, 0, api_prometheus},
     {"GET", "/login", "Page of a one-time link; its button logs in", R(SELF), API_READ,
-     API_OPEN | API_BYTES_OUT, NULL, NULL, "link", 0, api_login_page},
+     API_OPEN | API_BYTES_OUT, NULL, NULL, "link next", 0, api_login_page},
     {"POST", "/login", "Log in with the form of that page", R(SELF), API_WRITE,
      API_OPEN | API_BYTES_IN | API_BYTES_OUT, NULL, NULL, NULL, 0, api_login},
     {"POST", "/login/password", "Log in with the page's form of name and password", R(SELF),

@@ -73,6 +73,7 @@ class State:
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.sweeps, self.trials, self.services = [], {}, []
+        self.projects = [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}]
         self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way
@@ -408,7 +409,8 @@ class Handler(BaseHTTPRequestHandler):
         elif url.path.startswith("/api/v1/"):
             self.read(unquote(url.path[len("/api/v1/"):]), query)
         else:
-            name = "index.html" if url.path == "/" or url.path.startswith("/p/") else url.path[1:]
+            is_page = url.path == "/" or url.path.startswith("/p/") or "text/html" in (self.headers.get("Accept") or "")
+            name = "index.html" if is_page else url.path[1:]
             file = DIST / name
             if name in ("index.html", "app.js", "app.css", "plot.js") and file.exists():
                 self.answer(200, file.read_bytes(), TYPES[file.suffix])
@@ -466,7 +468,7 @@ class Handler(BaseHTTPRequestHandler):
         fixed = {
             "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
             "users": state.users, "groups": state.groups, "tokens": state.tokens, "sessions": state.sessions, "devices": state.devices,
-            "projects": [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}],
+            "projects": state.projects,
             "health/summary": state.health(),
             "store/usage": made.usage(),
         }

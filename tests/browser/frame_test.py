@@ -11,6 +11,31 @@ class AddressTest(WithPage):
         self.page.driver.get(self.server.url)
         self.page.until(lambda: self.page.address() == "/p/-/home", "the address of home")
 
+    def test_an_address_without_its_project_leads_to_the_last_one_or_the_only_one(self):
+        page, server = self.page, self.server.url
+        page.driver.get(f"{server}/jobs?q=kind:train")
+        page.until(lambda: page.address() == "/p/default/jobs?q=kind%3Atrain", "the only project")
+        page.until(lambda: len(page.texts("table.rows .main")) == 2, "the two trainings")
+        page.driver.get(f"{server}/p/-/jobs")
+        page.one("table.rows [data-row]")
+        page.driver.get(f"{server}/models/{made.MODEL}/v3")
+        page.until(lambda: page.address() == f"/p/-/models/{made.MODEL}/v3", "all projects, which were shown last")
+        with self.state.lock:
+            self.state.projects.append({"name": "speech", "description": None, "created_ms": made.rfc3339(1)})
+        page.js("localStorage.clear()")
+        page.driver.get(f"{server}/jobs")
+        page.until(lambda: page.address() == "/p/-/jobs", "none of two is the only one")
+        page.driver.get(f"{server}/p/speech/jobs")
+        page.one("main h1")
+        page.driver.get(f"{server}/p/-/home")  # where everybody arrives
+        page.one("main h1")
+        page.driver.get(f"{server}/queues")
+        page.until(lambda: page.address() == "/p/speech/queues", "the project that was shown last")
+        with self.state.lock:
+            self.state.projects.pop()
+        page.driver.get(f"{server}/queues")
+        page.until(lambda: page.address() == "/p/default/queues", "the only one, since the last one is gone")
+
     def test_a_pasted_address_shows_the_same_and_back_undoes_one_step(self):
         page = self.page
         job = self.state.jobs[0]["id"]

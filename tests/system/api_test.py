@@ -3,6 +3,7 @@ import hashlib
 import http.cookiejar
 import json
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -12,7 +13,7 @@ import urllib.error
 import urllib.request
 
 import harness
-from harness import HttpError, Server, small_model, wait_until
+from harness import ROOT, HttpError, Server, small_model, wait_until
 
 
 def pgm(seed):
@@ -52,6 +53,27 @@ class Api(unittest.TestCase):
                 urllib.request.urlopen(self.server.url + page)
             self.assertEqual((caught.exception.code, caught.exception.url), (401, self.server.url + "/login"))
             self.assertIn(b"weir login", caught.exception.read())
+
+    def test_every_screen_of_the_console_opens_by_its_address_without_a_project(self):
+        """The server's list of screens (src/api/page.c) is the one of web/src/screens."""
+        text = "".join(file.read_text() for file in sorted((ROOT / "web/src/screens").glob("*.tsx")))
+        screens = set(re.findall(r"\baddress: '([a-z]+)['/?]", text))
+        self.assertGreaterEqual(len(screens), 18)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(self.server.url + "/login", data=b"link=" + self.server.post("/session/link")["url"].partition("link=")[2].encode())
+        html = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        for screen in sorted(screens):
+            address = f"{self.server.url}/{screen}/x?q=1"
+            with browser.open(urllib.request.Request(address, headers={"Accept": html})) as answer:
+                self.assertEqual((answer.url, answer.headers["Content-Type"]), (address, "text/html; charset=utf-8"))
+                self.assertIn(b'id="app"', answer.read())
+            with self.assertRaises(urllib.error.HTTPError) as caught:  # who has no session logs in
+                urllib.request.urlopen(urllib.request.Request(address, headers={"Accept": html}))
+            self.assertEqual((caught.exception.code, caught.exception.url), (401, f"{self.server.url}/login?next=%2F{screen}%2Fx%3Fq%3D1"))
+            for accept in ("*/*", "application/json"):
+                with self.assertRaises(urllib.error.HTTPError) as caught:
+                    urllib.request.urlopen(urllib.request.Request(address, headers={"Accept": accept}))
+                self.assertEqual((caught.exception.code, json.load(caught.exception)["error"]["status"]), (404, "NOT_FOUND"))
 
     def test_wrong_tokens_and_roles_are_refused(self):
         self.assertIn("token", self.refused(401, "GET", "/api/v1/jobs", token="weir_wrong"))

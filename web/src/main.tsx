@@ -1,3 +1,4 @@
+import { effect } from '@preact/signals'
 import { render } from 'preact'
 import './styles/main.css'
 import { FAVICON, Icon } from './components/icon'
@@ -6,11 +7,13 @@ import { register } from './registry'
 import { screens } from './screens'
 import { SignIn } from './screens/sign_in'
 import { auth } from './state/http'
+import { placeAddress } from './state/last_project'
+import { route } from './state/route'
 import { start, startError } from './state/store'
 import './state/theme'
 
 function App() {
-    if (auth.value === 'signed-in') {
+    if (auth.value === 'signed-in' && route.value.isPlaced) {
         return <Frame />
     }
     if (auth.value === 'signed-out') {
@@ -35,6 +38,12 @@ const icon = document.createElement('link')
 icon.rel = 'icon'
 icon.href = URL.createObjectURL(new Blob([FAVICON], { type: 'image/svg+xml' }))
 document.head.append(icon)
+
+effect(() => {
+    if (auth.value === 'signed-in' && !route.value.isPlaced) {
+        void placeAddress()
+    }
+})
 
 register(screens)
 render(<App />, document.getElementById('app')!)

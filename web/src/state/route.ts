@@ -12,6 +12,7 @@ export interface Route {
     project: string
     parts: string[] // below the project: ["ions", "door", "graph"]
     query: URLSearchParams
+    isPlaced: boolean // false: an address without /p/PROJECT, which state/last_project.ts gives one
 }
 
 const TYPING_MS = 2_000 // letters that come this close together are one step
@@ -31,6 +32,7 @@ export function parse(path: string, search: string): Route {
         project: (isOurs ? parts[1] : undefined) ?? ALL_PROJECTS,
         parts: isOurs ? parts.slice(2) : parts,
         query: new URLSearchParams(search),
+        isPlaced: isOurs || parts.length === 0,
     }
 }
 
