@@ -50,6 +50,8 @@ static const struct api_member run_summary_members[] = {
     ALWAYS("n", "integer", "Runs that the filter fits"),
     ALWAYS("metrics", "list of text", "Names of metrics that the newest 1000 of them have"),
     ALWAYS("params", "list of text", "Names of their parameters"),
+    ALWAYS("logged_params", "list of text",
+           "Those that programs logged: others are of what a job was started with"),
     ALWAYS("tags", "list of text", "Names of their tags"),
 };
 static const struct api_member run_group_members[] = {

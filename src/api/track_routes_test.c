@@ -2,6 +2,7 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "base/uuid.h"
 
 #define RUN     API "/runs/run-1"
 #define BLOB_X  "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" /* of "x" */
@@ -325,6 +326,28 @@ START_TEST(a_run_from_outside_is_found_by_what_it_says_of_itself)
 
 END_TEST
 
+START_TEST(parameters_that_a_program_logged_are_told_from_those_of_its_job)
+{
+    char id[WEIR_UUID_BYTES];
+    EXPECT(200, "POST " API "/jobs\n\n{\"name\":\"prog\",\"kind\":\"command\",\"spec\":{\"argv\":"
+                "[\"true\"],\"env\":{\"A\":\"1\"}}}");
+    (void)snprintf(id, sizeof id, "%s", said_text("run"));
+    EXPECT(200, "PATCH " API "/runs/%s\n\n{\"params\":{\"width\":\"3\",\"depth\":\"2\"}}", id);
+    EXPECT(200, "GET " API "/runs/summary");
+    ck_assert_uint_eq(json_array_size(said("logged_params")), 2);
+    ck_assert_str_eq(said_text("logged_params.0"), "depth");
+    ck_assert_str_eq(said_text("logged_params.1"), "width");
+    ck_assert_str_eq(said_text("params.0"), "argv");
+    ck_assert_uint_gt(json_array_size(said("params")), 2);
+    /* What one program logs is its own, though the job of another was started with one of that name. */
+    EXPECT(200, "POST " API "/runs\n\n{\"name\":\"ours\",\"params\":{\"argv\":\"x\"}}");
+    EXPECT(200, "GET " API "/runs/summary");
+    ck_assert_str_eq(said_text("logged_params.0"), "argv");
+    ck_assert_uint_eq(json_array_size(said("logged_params")), 3);
+}
+
+END_TEST
+
 START_TEST(a_curve_is_answered_with_as_many_points_as_are_asked_for)
 {
     for (int i = 0; i < 50; i++) {
@@ -349,6 +372,7 @@ WEIR_TEST_MAIN_WITH("track_routes", set_up, callers_close, a_run_is_updated_as_f
                     metrics_of_wrong_form_are_refused_whole, runs_are_listed_by_what_they_are_of,
                     experiments_are_made_changed_deleted_and_restored,
                     a_run_from_outside_is_found_by_what_it_says_of_itself,
+                    parameters_that_a_program_logged_are_told_from_those_of_its_job,
                     a_curve_is_answered_with_as_many_points_as_are_asked_for,
                     a_blob_is_what_its_name_says, a_model_version_is_registered_once,
                     a_task_registers_under_its_jobs_name_only,

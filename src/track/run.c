@@ -245,20 +245,29 @@ static void flatten(struct flat *flat, const char *prefix, const json_t *object)
     }
 }
 
+void weir_run_parameters_of(const char *text, struct weir_arena *arena, struct weir_tag **out,
+                            size_t *out_n)
+{
+    WEIR_AUTO(weir_json_auto_free) json_t *parameters = NULL;
+    struct weir_error ignored;
+    struct flat flat = {arena, NULL, 0};
+    if (text != NULL &&
+        weir_json_parse(text, strlen(text), "parameters", &parameters, &ignored) == WEIR_OK) {
+        flat.items = WEIR_ARENA_ARRAY(arena, PARAMETERS_OF_RECORD_MAX, struct weir_tag);
+        weir_secrets_mask(parameters, HIDDEN);
+        flatten(&flat, "", parameters);
+    }
+    *out = flat.items;
+    *out_n = flat.n;
+}
+
 static weir_status put_parameters_of(struct weir_txn *txn, int64_t number, const char *text,
                                      struct weir_arena *arena, struct weir_error *err)
 {
-    json_t *parameters;
-    struct weir_error ignored;
-    struct flat flat = {arena, WEIR_ARENA_ARRAY(arena, PARAMETERS_OF_RECORD_MAX, struct weir_tag),
-                        0};
-    if (weir_json_parse(text, strlen(text), "parameters", &parameters, &ignored) != WEIR_OK) {
-        return WEIR_OK; /* the record says what it is; nothing to show singly */
-    }
-    weir_secrets_mask(parameters, HIDDEN);
-    flatten(&flat, "", parameters);
-    json_decref(parameters);
-    return weir_run_parameters_put(txn, number, flat.items, flat.n, err);
+    struct weir_tag *items;
+    size_t n;
+    weir_run_parameters_of(text, arena, &items, &n);
+    return weir_run_parameters_put(txn, number, items, n, err);
 }
 
 weir_status weir_run_insert(struct weir_txn *txn, const struct weir_run *run, int64_t *out_number,

@@ -53,6 +53,15 @@ weir_status weir_run_tags_put(struct weir_txn *txn, int64_t run, const struct we
 weir_status weir_run_tag_delete(struct weir_txn *txn, int64_t run, const char *key,
                                 struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * The parameters that a run has from what it was started with (weir_run.parameters): its plain values,
+ * those within objects as "outer.inner". Any others of it were logged by its program.
+ * @param text  NULL, or no JSON object: there are none.
+ * @param out   In the arena.
+ */
+void weir_run_parameters_of(const char *text, struct weir_arena *arena, struct weir_tag **out,
+                            size_t *out_n);
+
 /** All of a run, by name. */
 weir_status weir_run_parameters(struct weir_txn *txn, int64_t run, struct weir_arena *arena,
                                 struct weir_tag **out, size_t *out_n,

@@ -165,6 +165,15 @@ static weir_status of_record(struct weir_txn *txn, void *context, struct weir_er
         ck_assert_str_eq(parameters[i].key, expected[i][0]);
         ck_assert_str_eq(parameters[i].value, expected[i][1]);
     }
+    weir_run_parameters_of("{\"a\": {\"b\": 1}, \"env\": {\"KEY\": \"secret\"}, \"none\": null}",
+                           &fixture.arena, &parameters, &n);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(parameters[0].key, "a.b");
+    static const char *const nothing[] = {NULL, "", "{", "[1]", "7"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(nothing); i++) {
+        weir_run_parameters_of(nothing[i], &fixture.arena, &parameters, &n);
+        ck_assert_uint_eq(n, 0);
+    }
     return WEIR_OK;
 }
 

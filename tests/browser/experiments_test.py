@@ -91,6 +91,24 @@ class ManyGroupedTest(WithRuns):
         self.assertLess(len(page.all("table.rows tr")), 90)
 
 
+class ColumnTest(WithRuns):
+    def test_what_a_program_logged_comes_before_what_its_job_was_started_with(self):
+        page = self.page
+        with self.state.lock:
+            spec = {"argv": '["python3"]', "cpu_slots": "4", "env": {"A": "1"}}
+            for i in (0, 1):  # runs of which the page hears
+                self.state.many.changes[self.id_of(self.n - i)] = {"parameters": spec, "params": {"argv": '["python3"]', "cpu_slots": "4", "env.A": "1", "width": "8", "zoom": "2"}}
+        page.go("experiments/fashion")
+        heads = lambda: [text.split("\n")[0].strip() for text in page.texts("table.rows th")]
+        page.until(lambda: "batch" in heads(), "the first columns")
+        self.assertNotIn("argv", heads())
+        page.js("[...document.querySelectorAll('main button')].find((e) => e.textContent.includes('Columns')).click()")
+        names = page.until(lambda: page.js("return [...document.querySelectorAll('dialog .choices input')].map((e) => e.name)"), "all columns")
+        params = [name[7:] for name in names if name.startswith("params.")]
+        self.assertEqual(params, ["batch", "epochs", "lr", "optimiser", "smoothing", "width", "zoom", "argv", "cpu_slots", "env.A"])
+        page.press("\ue00c")
+
+
 class WidthTest(WithRuns):
     def width(self, head):
         return self.page.js("return [...document.querySelectorAll('table.rows th')].find((e) => e.innerText.trim().startsWith(arguments[0])).getBoundingClientRect().width", head)
@@ -321,4 +339,4 @@ class PhoneTest(WithRuns):
         self.assertLessEqual(page.overflow_px(), 0)
 
 
-CASES = [GroupTest, ManyGroupedTest, WidthTest, RegisterTest, LineageTest, ArtifactTest, PhoneTest]
+CASES = [GroupTest, ManyGroupedTest, ColumnTest, WidthTest, RegisterTest, LineageTest, ArtifactTest, PhoneTest]

@@ -59,6 +59,7 @@ class Many:
         }
         change = self.changes.get(run["id"], {})
         run["tags"] = {key: value for key, value in {**run["tags"], **change.get("tags", {})}.items() if value is not None}
+        run["parameters"], run["params"] = change.get("parameters"), {**params, **change.get("params", {})}
         run["lifecycle"] = change.get("lifecycle", run["lifecycle"])
         run["deleted_ms"] = made.rfc3339(self.begun) if run["lifecycle"] == "deleted" else None
         return run
@@ -156,6 +157,11 @@ def count(state, query):
     return len(page(state, {**query, "limit": everything, "order": "run_name ASC"})["items"]) if query.keys() & {"filter", "view"} else everything
 
 
+def flat(parameters, prefix=""):
+    """Names of the plain values of what a run was started with."""
+    return {name for key, value in parameters.items() for name in (flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key})}
+
+
 def groups(state, query):
     """GET /runs/groups: by value, those without one first."""
     found = {}
@@ -183,7 +189,9 @@ def find(state, path, parts, query):
     if path == "runs/summary":
         runs = [state.many.run(i) for i in range(3)] if state.many else state.runs
         names = {family: sorted({key for run in runs for key in run.get(family) or {} if not key.startswith("mlflow.")}) for family in ("metrics", "params", "tags")}
-        return {"n": count(state, query), **names}
+        given = [flat(run.get("parameters") or {}) for run in runs]
+        logged = sorted({key for run, keys in zip(runs, given) for key in run.get("params") or {} if key not in keys})
+        return {"n": count(state, query), **names, "logged_params": logged}
     if parts[0] != "runs" or len(parts) < 2:
         return None
     run = state.many.at(parts[1]) if state.many else None

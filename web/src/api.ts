@@ -1296,6 +1296,7 @@ export interface RunLineage {
 
 /** GET /runs/summary */
 export interface RunSummary {
+    logged_params: string[] // Those that programs logged: others are of what a job was started with
     metrics: string[] // Names of metrics that the newest 1000 of them have
     n: number // Runs that the filter fits
     params: string[] // Names of their parameters

@@ -160,8 +160,12 @@ function RowActs({ run, isDeleted, onClose, onDone }: { run: Run; isDeleted: boo
     )
 }
 
-function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: Pick<RunSummary, 'metrics' | 'params' | 'tags'> }) {
-    const all = [...ATTRIBUTES, ...keys.metrics.map((key) => `metrics.${key}`), ...keys.params.map((key) => `params.${key}`), ...keys.tags.map((key) => `tags.${key}`)]
+type Keys = Omit<RunSummary, 'n'>
+
+function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: Keys }) {
+    // What a program logged itself says more of a run than what its job was started with.
+    const params = [...new Set([...keys.logged_params, ...keys.params])]
+    const all = [...ATTRIBUTES, ...keys.metrics.map((key) => `metrics.${key}`), ...params.map((key) => `params.${key}`), ...keys.tags.map((key) => `tags.${key}`)]
     const usual = ['status', ...[...keys.metrics].sort((a, b) => interest(b) - interest(a)).slice(0, FIRST.metrics).map((key) => `metrics.${key}`), ...all.filter((id) => id.startsWith('params.')).slice(0, FIRST.params), 'took', 'user', 'started']
     const ids = param('cols') === '' ? usual : param('cols').split(',').filter((id) => id !== '-')
     const isDeleted = param('life') === 'deleted'
@@ -478,7 +482,7 @@ function Experiments({ args }: { args: Args }) {
                     <ExperimentList current={current} />
                     {current && <Views key={current.id} experiment={current} />}
                 </div>
-                <div class="stack">{keys.data.value || keys.error.value ? <Runs key={`${current?.id} ${param('life')}`} experiment={current} keys={keys.data.value ?? { metrics: [], params: [], tags: [] }} /> : <Loading rows={8} />}</div>
+                <div class="stack">{keys.data.value || keys.error.value ? <Runs key={`${current?.id} ${param('life')}`} experiment={current} keys={keys.data.value ?? { metrics: [], params: [], logged_params: [], tags: [] }} /> : <Loading rows={8} />}</div>
             </div>
         </>
     )
