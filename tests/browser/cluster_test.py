@@ -42,7 +42,7 @@ class ClusterTest(WithPage):
         self.state.nodes[:] = [self.state.node(f"n{i:04}", made.seconds(self.state.nodes[0]["last_seen_ms"]), "x", 8, 16, 8) for i in range(1000)]
         self.state.devices[:] = [self.state.device(f"n{i:04}", 0, None) for i in range(1000)]
         page.go("nodes")
-        page.until(lambda: "1000 nodes with 1000 accelerators" in (page.one(".heat-map canvas").get_attribute("aria-label") or ""), "the picture")
+        page.until(lambda: "1,000 nodes with 1,000 accelerators" in (page.one(".heat-map canvas").get_attribute("aria-label") or ""), "the picture")
         self.assertEqual(page.all("[data-node]"), [])
         page.one(".heat-map canvas").click()
         page.until(lambda: page.texts("#node-title"), "a node")

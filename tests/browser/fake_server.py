@@ -240,7 +240,7 @@ class State:
     def waiting(number):
         """How a version stands at the second policy of the link."""
         return {"model": made.MODEL, "version": number, "state": "PENDING_REVIEW", "position": 1, "policy": "manual", "until_ms": 0,
-                "why": "manual: 0 of 1 approvals", "approvals": []}
+                "why": "manual: a person must approve it", "approvals": []}
 
     def candidate(self, number, state="PENDING_REVIEW"):
         found = next(one for one in self.versions if one["version"] == number)

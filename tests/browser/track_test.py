@@ -343,6 +343,20 @@ class SweepTest(WithPage):
         values = page.until(lambda: [float(text) for text in page.texts('td[data-name="validation_accuracy"]') if text != "–"], "the values")
         self.assertEqual(values, sorted(values))
 
+    def test_the_head_counts_one_sweep_as_one(self):
+        page = self.page
+        page.go("sweeps")
+        running = [one for one in self.state.sweeps if one["state"] == "RUNNING"]
+        self.assertEqual(len(running), 1)
+        page.has_text("main", "1 sweep runs · each trial")
+        page.has_text("main", "2 sweeps · newest first")
+        page.go("sweeps?q=lenet-lr")
+        page.until(lambda: "1 sweep" in page.texts(".panel-head")[0] and "newest" not in page.texts(".panel-head")[0], "one sweep, in no order")
+        with self.state.lock:
+            self.state.sweeps[0]["state"] = self.state.sweeps[1]["state"] = "RUNNING"
+            self.state.publish("sweeps", {"id": self.state.sweeps[0]["id"]})
+        page.has_text("main", "2 sweeps run · each trial")
+
     def test_a_sweep_is_checked_begun_and_stopped(self):
         page = self.page
         self.may_fail_requests = True
@@ -381,7 +395,7 @@ class NotebookTest(WithPage):
     def test_notebooks_say_who_has_them_and_how_long_they_were_not_used(self):
         page = self.page
         page.go("notebooks")
-        page.has_text(".page-head .sub", "3 run")
+        page.has_text(".page-head .sub", "3 of them run ·")
         self.assertIn("in use", self.row("notebook"))
         self.assertIn("idle 3 h", self.row("explore"))
         self.assertTrue(page.all('[data-row="id-of-explore"] .tone-warn'), "idle for more than an hour is amber")

@@ -123,6 +123,16 @@ export function fixed(value: Opt<number>, digits = 3): string {
     return typeof value === 'number' && Number.isFinite(value) ? value.toFixed(digits) : NONE
 }
 
+/** The word for so many: plural(1, 'run') is "run", of others "runs". */
+export function plural(n: number, one: string, many = one + 's'): string {
+    return n === 1 ? one : many
+}
+
+/** "1 run", "2 runs", "1,000 runs"; with a verb: counted(n, 'run waits', 'runs wait'). */
+export function counted(n: number, one: string, many = one + 's'): string {
+    return `${short(n)} ${plural(n, one, many)}`
+}
+
 /** About three significant digits, thousands separated: 0.0123, 4.56, 1,234. */
 export function short(value: Opt<number>): string {
     if (typeof value !== 'number' || !Number.isFinite(value)) {

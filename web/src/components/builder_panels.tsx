@@ -1,5 +1,5 @@
 /** Below the canvas: what is wrong and where, what changes against the running revision, and what Apply will do. */
-import { clockTime, words } from '../format'
+import { clockTime, plural, words } from '../format'
 import type { Checked } from '../state/draft'
 import { around, diffLines } from '../state/line_diff'
 import { lineOf, type Written } from '../state/yaml'
@@ -22,7 +22,7 @@ export function Problems({ found, written, checked, onChoose }: { found: readonl
             title="Problems"
             window={
                 <>
-                    {errors > 0 && <Count count={errors} tone="bad" what="errors" />} {found.length > errors && <Count count={found.length - errors} tone="warn" what="warnings" />}{' '}
+                    {errors > 0 && <Count count={errors} tone="bad" what={plural(errors, 'error')} />} {found.length > errors && <Count count={found.length - errors} tone="warn" what={plural(found.length - errors, 'warning')} />}{' '}
                     {checked.isChecking ? 'the server checks it…' : checked.at > 0 ? `checked by the server ${clockTime(checked.at)}` : 'not checked yet'}
                 </>
             }
@@ -65,7 +65,7 @@ export function Changes({ before, after, revision }: { before: readonly string[]
     const lines = diffLines(before, after)
     const [plus, minus] = [lines.filter((one) => one.mark === '+').length, lines.filter((one) => one.mark === '-').length]
     return (
-        <Panel title={revision === undefined ? 'The whole document' : `Change to revision ${revision}`} window={plus + minus === 0 ? 'none' : `+${plus} −${minus} lines`}>
+        <Panel title={revision === undefined ? 'The whole document' : `Change to revision ${revision}`} window={plus + minus === 0 ? 'none' : `+${plus} −${minus} ${plural(plus + minus, 'line')}`}>
             {plus + minus === 0 ? (
                 <p class="quiet">It is what runs.</p>
             ) : (

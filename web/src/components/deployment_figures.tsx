@@ -1,6 +1,6 @@
 /** Requests, errors and latency by version, from the gateway's counters. */
 import type { Deployment } from '../api'
-import { clockTime, latency, NONE, rateText, short } from '../format'
+import { clockTime, counted, latency, NONE, rateText, short } from '../format'
 import { inUse } from '../state/deployments'
 import { perSecond, type FigureLog, type Window } from '../state/figures'
 import { Panel } from './basics'
@@ -61,7 +61,7 @@ export function FiguresTable({ deployment, log, error }: { deployment: Deploymen
             )}
             {refused !== undefined && refused.n_refused + refused.n_held > 0 && (
                 <p class="panel-note muted">
-                    Before a version was chosen: {short(refused.n_held)} requests wait now, {short(refused.n_refused)} were refused since the server started.
+                    Before a version was chosen: {counted(refused.n_held, 'request waits', 'requests wait')} now, {counted(refused.n_refused, 'was', 'were')} refused since the server started.
                 </p>
             )}
         </Panel>

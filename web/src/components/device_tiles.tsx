@@ -1,7 +1,7 @@
 /** Devices as tiles, and as a heat map where there are too many: who holds them, how busy, how warm, how full. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Device } from '../api'
-import { bytes, NONE, percent } from '../format'
+import { bytes, counted, NONE, percent } from '../format'
 import { holdersOf, shareOf } from '../state/devices'
 import { ownerClass } from '../state/project'
 import { go, href } from '../state/route'
@@ -167,10 +167,10 @@ export function HeatMap({ rows, colour, chosen }: { rows: readonly HeatRow[]; co
             <canvas
                 ref={canvas}
                 role="img"
-                aria-label={`${rows.length} nodes with ${rows.reduce((n, row) => n + row.devices.length, 0)} accelerators, by ${colour}; the table has them as text`}
+                aria-label={`${counted(rows.length, 'node')} with ${counted(rows.reduce((n, row) => n + row.devices.length, 0), 'accelerator')}, by ${colour}; the table has them as text`}
                 onMouseMove={(event) => {
                     const row = rowAt(event)
-                    tip.current!.textContent = row ? `${row.name}: ${row.state}, ${row.devices.length} accelerators, ${row.devices.filter((one) => one.used_milli > 0).length} held` : NONE
+                    tip.current!.textContent = row ? `${row.name}: ${row.state}, ${counted(row.devices.length, 'accelerator')}, ${row.devices.filter((one) => one.used_milli > 0).length} held` : NONE
                 }}
                 onClick={(event) => {
                     const row = rowAt(event)

@@ -1,6 +1,6 @@
 /** Training beside live as overlaid bars; and each signal's p-values over time as a heat map. */
 import type { DriftSignal, IonDrift } from '../api'
-import { dayMinute, percent, short, words } from '../format'
+import { counted, dayMinute, percent, short, words } from '../format'
 import { histogramOf, signalKey, type Bin } from '../state/drift'
 import { hrefWith } from '../state/route'
 import { ChartWithTable } from './chart_table'
@@ -79,7 +79,7 @@ export function HeatMap({ drift, chosen, span }: { drift: IonDrift; chosen: stri
     return (
         <ChartWithTable
             title="Drift over time"
-            window={`smallest p-value of each of ${drift.times.length} parts · ${span}${drift.signals.length > ROWS_MAX ? ` · ${ROWS_MAX} of ${drift.signals.length} signals` : ''}`}
+            window={`smallest p-value of each of ${counted(drift.times.length, 'part')} · ${span}${drift.signals.length > ROWS_MAX ? ` · ${ROWS_MAX} of ${drift.signals.length} signals` : ''}`}
             legend={
                 <>
                     <span>p-value</span>

@@ -1,6 +1,7 @@
 /** What can be done to runs, one or several: tag, run again, register, stop, delete to the bin, and back from it. */
 import { useState } from 'preact/hooks'
 import type { Run } from '../api'
+import { counted } from '../format'
 import { call, messageOf, segment, send } from '../state/http'
 import { go, href } from '../state/route'
 import { services } from '../state/services'
@@ -12,8 +13,6 @@ import { is } from './state'
 import { toast } from './toast'
 
 const AT_A_TIME = 8
-
-const runWord = (n: number) => (n === 1 ? '1 run' : `${n} runs`)
 
 /** Some at a time; throws the first refusal after the others are done. */
 async function each(runs: readonly Run[], act: (run: Run) => Promise<void>): Promise<void> {
@@ -50,7 +49,7 @@ async function tensorboard(runs: readonly Run[]): Promise<void> {
 function TagForm({ runs, onClose, onDone }: { runs: readonly Run[]; onClose: () => void; onDone: () => void }) {
     return (
         <Form
-            title={`Tag ${runWord(runs.length)}`}
+            title={`Tag ${counted(runs.length, 'run')}`}
             confirm="Set the tag"
             fields={[
                 { name: 'key', label: 'Tag' },
@@ -58,7 +57,7 @@ function TagForm({ runs, onClose, onDone }: { runs: readonly Run[]; onClose: () 
             ]}
             act={async ({ key = '', value = '' }) => {
                 await each(runs, (run) => changeRun(run, { tags: { [key]: value === '' ? null : value } }))
-                toast(`${key} is ${value === '' ? 'gone' : 'set'} on ${runWord(runs.length)}`)
+                toast(`${key} is ${value === '' ? 'gone' : 'set'} on ${counted(runs.length, 'run')}`)
                 onDone()
             }}
             onClose={onClose}
@@ -71,7 +70,7 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
     const [isRegistering, setRegistering] = useState(false)
     const project = runs[0]?.project
     const running = runs.filter((run) => run.job && is(run.status, 'running'))
-    const n = runWord(runs.length)
+    const n = counted(runs.length, 'run')
     const restore = () =>
         void each(runs, (run) => changeRun(run, { lifecycle: 'active' })).then(
             () => toast(`${n} restored`),
@@ -108,11 +107,11 @@ export function RunActs({ runs, isDeleted, onDone }: { runs: readonly Run[]; isD
                             isSmall
                             onClick={() =>
                                 ask({
-                                    title: `Stop ${runWord(running.length)}?`,
+                                    title: `Stop ${counted(running.length, 'run')}?`,
                                     text: <p>Their jobs are cancelled: the tasks are asked to stop and write a last checkpoint; what was logged is kept.</p>,
-                                    confirm: `Stop ${runWord(running.length)}`,
+                                    confirm: `Stop ${counted(running.length, 'run')}`,
                                     danger: true,
-                                    done: `${runWord(running.length)} will stop`,
+                                    done: `${counted(running.length, 'run')} will stop`,
                                     act: () => each(running, (run) => send('POST', `/jobs/${segment(run.job!)}/cancel`)),
                                 })
                             }

@@ -1,7 +1,7 @@
 /** The curves of a run, live: what belongs together in one picture, each with its own request, so that many cost nothing unseen. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Metric, Run } from '../api'
-import { sentence, words } from '../format'
+import { counted, sentence, words } from '../format'
 import { curveOf } from '../state/curves'
 import { useResource } from '../state/resource'
 import { freshMetrics } from '../state/store'
@@ -71,7 +71,7 @@ export function Curves({ run, keys, most = SHOWN, hasSearch = false }: { run: Ru
             {hasSearch && keys.length > 2 && (
                 <label class="input">
                     <Icon name="search" />
-                    <input type="search" aria-label="Find a metric" placeholder={`Find one of ${keys.length} metrics`} value={word} onInput={(event) => setWord(event.currentTarget.value)} />
+                    <input type="search" aria-label="Find a metric" placeholder={`Find one of ${counted(keys.length, 'metric')}`} value={word} onInput={(event) => setWord(event.currentTarget.value)} />
                 </label>
             )}
             <div class="grid g2">
@@ -82,7 +82,7 @@ export function Curves({ run, keys, most = SHOWN, hasSearch = false }: { run: Ru
             {charts.length > n && hasSearch && (
                 <p>
                     <button type="button" class="button small" onClick={() => setN(n + SHOWN)}>
-                        {`Show more: ${charts.length - n} are left`}
+                        {`Show more: ${counted(charts.length - n, 'is', 'are')} left`}
                     </button>
                 </p>
             )}

@@ -1,7 +1,7 @@
 /** Would other rules have caught it: another revision's policies, or other thresholds of drift, over the rows of a snapshot. */
 import { useState } from 'preact/hooks'
 import type { Replay, ReplayedDecision, ReplayedSignal, Revision, Snapshot, ToldVerdict } from '../api'
-import { clockTime, dayMinute, NONE, short, words } from '../format'
+import { clockTime, counted, dayMinute, NONE, short, words } from '../format'
 import { call, getAll, messageOf, segment } from '../state/http'
 import type { Option } from '../state/job_form'
 import { useResource } from '../state/resource'
@@ -58,7 +58,7 @@ function Decisions({ replay }: { replay: Replay }) {
     return (
         <Panel
             title="Policies"
-            window={`${policies.n} decisions: ${policies.n_same} the same again, ${policies.n_differ} others${policies.n_by_hand > 0 ? `, ${policies.n_by_hand} by people` : ''}`}
+            window={`${counted(policies.n, 'decision')}: ${policies.n_same} the same again, ${counted(policies.n_differ, 'other')}${policies.n_by_hand > 0 ? `, ${policies.n_by_hand} by people` : ''}`}
         >
             {others.length + ends.length === 0 ? (
                 <p class="quiet">
@@ -93,7 +93,7 @@ function Drift({ replay }: { replay: Replay }) {
     return (
         <Panel
             title="Drift"
-            window={drift.false_alarm_rate > 0 ? `windows of ${drift.window} · ${short(drift.false_alarm_rate)} false alarms each · effect ≥ ${short(drift.min_effect)} · ${drift.confirm_k} of ${drift.confirm_n}` : 'nothing was tested'}
+            window={drift.false_alarm_rate > 0 ? `windows of ${drift.window} · ${counted(drift.false_alarm_rate, 'false alarm')} each · effect ≥ ${short(drift.min_effect)} · ${drift.confirm_k} of ${drift.confirm_n}` : 'nothing was tested'}
         >
             {drift.signals.length === 0 ? (
                 <p class="quiet">No decision of the span has a value with a baseline.</p>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Snapshot, SnapshotPart, SnapshotState } from '../api'
-import { clockTime, dayTime, duration, millis, NONE, percent, plainValue, short, words } from '../format'
+import { clockTime, counted, dayTime, duration, millis, NONE, percent, plainValue, short, words } from '../format'
 import { get, segment } from '../state/http'
 import { onKeys } from '../state/keys'
 import { useResource, type Resource } from '../state/resource'
@@ -158,7 +158,7 @@ export function SnapshotTime({ snapshot, acts }: { snapshot: Snapshot; acts: Com
         <>
             <Panel
                 title={snapshot.name}
-                window={`${dayTime(from)} – ${dayTime(to)} · revision ${snapshot.revision} · ${short(snapshot.n_rows)} records`}
+                window={`${dayTime(from)} – ${dayTime(to)} · revision ${snapshot.revision} · ${counted(snapshot.n_rows, 'record')}`}
                 aside={acts}
             >
                 <div class="panel-body timeline">
@@ -190,7 +190,7 @@ export function SnapshotTime({ snapshot, acts }: { snapshot: Snapshot; acts: Com
                         </button>
                         <b>{dayTime(at)}</b>
                         <span class="small muted only-desk">drag, or ← → by 1 min, Shift by 10 min, Space plays</span>
-                        {marks.length > 0 && <span class="small muted">{marks.length} marks: hover for what happened</span>}
+                        {marks.length > 0 && <span class="small muted">{counted(marks.length, 'mark')}: hover for what happened</span>}
                     </p>
                 </div>
             </Panel>

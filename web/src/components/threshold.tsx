@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Ion, Pipeline, Threshold } from '../api'
 import type { Opt } from '../types'
-import { dayTime, fixed, NONE, percent, short } from '../format'
+import { counted, dayTime, fixed, NONE, percent, short } from '../format'
 import { Facts, Panel } from './basics'
 
 const PRICE_LIMIT = 0.1 // the server raises threshold_price above it
@@ -13,7 +13,7 @@ const isFigure = (value: Opt<number>): value is number => typeof value === 'numb
 const share = (value: Opt<number>) => percent(value, isFigure(value) && value >= 0.1 ? 0 : 1)
 
 function setBy(found: Threshold): ComponentChildren {
-    const count = `${short(found.scores)} scores of ${short(found.people)}`
+    const count = `${counted(found.scores, 'score')} of ${short(found.people)}`
     if (found.rule === 'blind') {
         return 'nothing to go by'
     }

@@ -12,7 +12,7 @@ import { Act } from '../components/locked'
 import { Id, Sentence, Subject } from '../components/noun'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { dayMinute, dayTime, duration, millis, NONE, plainValue, sentence, words } from '../format'
+import { counted, dayMinute, dayTime, duration, millis, NONE, plainValue, plural, sentence, words } from '../format'
 import type { Screen } from '../screen'
 import { get, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
@@ -292,7 +292,7 @@ function Alerts() {
     const ended = all.filter((one) => !isFiring(one))
     return (
         <>
-            <PageHead title={open.length > 0 ? `${open.length} ${open.length === 1 ? 'alert needs' : 'alerts need'} somebody` : 'Alerts'} sub={`${firing.length} fire · nobody has taken ${open.length}`} />
+            <PageHead title={open.length > 0 ? `${open.length} ${open.length === 1 ? 'alert needs' : 'alerts need'} somebody` : 'Alerts'} sub={`${counted(firing.length, 'alert fires', 'alerts fire')} · nobody has taken ${open.length}`} />
             <Tabs
                 label="Alerts"
                 items={[
@@ -330,7 +330,7 @@ export const alertsScreen: Screen = {
     query: ['q', 'tab', 'sort', 'id'],
     group: { science: 'Watch', operations: 'Watch' },
     load: [alerts, jobs, ions],
-    badge: () => ({ count: openAlerts.value.length, tone: 'bad', what: 'alerts fire' }),
+    badge: () => ({ count: openAlerts.value.length, tone: 'bad', what: plural(openAlerts.value.length, 'alert fires', 'alerts fire') }),
     letter: 'a',
     actions: () => {
         const open = openAlerts.value

@@ -10,7 +10,7 @@ import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { momentOf, rangeText, TimeRange } from '../components/time_range'
 import { toast } from '../components/toast'
-import { dayTime, fullTime, NONE, words } from '../format'
+import { counted, dayTime, fullTime, NONE, words } from '../format'
 import type { Screen } from '../screen'
 import { auditCsv, auditPage, download, START, type Place, type Wanted } from '../state/audit'
 import { get, messageOf, session } from '../state/http'
@@ -149,7 +149,7 @@ function Log() {
             }
             const found = filtered([...all.items, ...all.rest], FILTER).slice(0, FILE_MAX)
             download(`weir-audit-${new Date(now.peek()).toISOString().slice(0, 10)}.csv`, auditCsv(found), 'text/csv')
-            toast(`${found.length} entries are in the file${all.next !== null ? `: the newest ${FILE_MAX}, narrow the time for the rest` : ''}`)
+            toast(`${counted(found.length, 'entry is', 'entries are')} in the file${all.next !== null ? `: the newest ${FILE_MAX}, narrow the time for the rest` : ''}`)
         } catch (failure) {
             toast(messageOf(failure), 'bad')
         } finally {

@@ -9,7 +9,7 @@ import { Bands } from '../components/bands'
 import { Chart } from '../components/chart'
 import { Parallel, type Axis } from '../components/parallel'
 import { curveKeys } from '../components/run_curves'
-import { dayTime, millis, NONE, sentence, short, span } from '../format'
+import { counted, dayTime, millis, NONE, plural, sentence, short, span } from '../format'
 import type { Args, Screen } from '../screen'
 import { groupsOf, type Point } from '../state/bands'
 import { curveOf, goodEnd, interest } from '../state/curves'
@@ -38,7 +38,7 @@ const isMany = (runs: readonly Run[]) => runs.length > CURVES_MAX
 /** Runs that are one band: without a parameter to tell them apart by, all. */
 function bandsOf(runs: readonly Run[]): { name: string; items: Run[] }[] {
     const by = param('by')
-    return groupsOf(runs, (run) => (by === '' ? `${runs.length} runs` : `${by} ${params(run)[by] ?? 'not set'}`), COLOURS, 'others')
+    return groupsOf(runs, (run) => (by === '' ? counted(runs.length, 'run') : `${by} ${params(run)[by] ?? 'not set'}`), COLOURS, 'others')
 }
 
 /** The colour of each run: its own, or that of its band. */
@@ -247,7 +247,7 @@ function All({ runs, experiment, metric }: { runs: readonly Run[]; experiment: n
     return axes.length < 2 ? null : (
         <Parallel
             title="Parallel coordinates"
-            window={`${all.length} runs${filter ? ' that match' : ''}, ${runs.length} chosen`}
+            window={`${counted(all.length, 'run')}${filter ? plural(all.length, ' that matches', ' that match') : ''}, ${runs.length} chosen`}
             axes={axes}
             strands={strands}
             onChoose={(ids) => setQuery({ runs: ids.slice(0, RUNS_MAX).join() })}

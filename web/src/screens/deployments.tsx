@@ -14,7 +14,7 @@ import { Icon } from '../components/icon'
 import { Act } from '../components/locked'
 import { State } from '../components/state'
 import { TryIt } from '../components/try_it'
-import { bytes, dayTime, rateText, spanText } from '../format'
+import { bytes, dayTime, counted, plural, rateText, spanText } from '../format'
 import type { Action, Args, Screen } from '../screen'
 import { byNeed, change, inUse, undeploy, verdictOf } from '../state/deployments'
 import { perSecond, useFigures, type FigureLog } from '../state/figures'
@@ -77,7 +77,6 @@ function ScaleForm({ deployment, onClose }: { deployment: Deployment; onClose: (
     return <Form title={`Scale ${deployment.name}`} fields={fields} confirm="Change it" act={act} onClose={onClose} />
 }
 
-const plural = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`
 
 function SetupPanel({ deployment }: { deployment: Deployment }) {
     return (
@@ -89,7 +88,7 @@ function SetupPanel({ deployment }: { deployment: Deployment }) {
                         ['Project', <Owner project={deployment.project} />],
                         ['Batches', `up to ${deployment.batch_max}, after ${deployment.delay_max_us / 1000} ms at most`],
                         ['Queue', `${deployment.queue_max} requests a replica, then 503`],
-                        ['Each replica', `${plural(deployment.cpus, 'CPU slot')}${deployment.gpus > 0 ? `, ${plural(deployment.gpus, 'accelerator')}` : ''}${deployment.memory_bytes > 0 ? `, ${bytes(deployment.memory_bytes)}` : ''}`],
+                        ['Each replica', `${counted(deployment.cpus, 'CPU slot')}${deployment.gpus > 0 ? `, ${counted(deployment.gpus, 'accelerator')}` : ''}${deployment.memory_bytes > 0 ? `, ${bytes(deployment.memory_bytes)}` : ''}`],
                         ['Fewer replicas', `after ${spanText(deployment.idle_after_ms)} of load that they could bear`],
                         ['Made by', `${deployment.created_by ?? 'nobody known'}, ${dayTime(deployment.created_ms)}`],
                     ]}
@@ -250,7 +249,10 @@ export const deploymentsScreen: Screen = {
     query: ['q', 'new'],
     group: { science: 'Serve', operations: '' },
     load: [deployments, models],
-    badge: () => ({ count: (deployments.data.value ?? []).filter((one) => verdictOf(one).rank === 0).length, tone: 'bad', what: 'need you' }),
+    badge: () => {
+        const count = (deployments.data.value ?? []).filter((one) => verdictOf(one).rank === 0).length
+        return { count, tone: 'bad', what: plural(count, 'needs you', 'need you') }
+    },
     actions: actionsOf,
     keys: (args) => {
         const one = deployments.data.value?.find((it) => it.name === args['deployment'])

@@ -14,7 +14,7 @@ import { RunActs } from '../components/run_acts'
 import { boundsOf, columnsOf, isNumeric, OF_ATTRIBUTES, withBars } from '../components/run_columns'
 import { Table } from '../components/table'
 import { toast } from '../components/toast'
-import { short } from '../format'
+import { counted, short } from '../format'
 import type { Args, Screen } from '../screen'
 import { csvOf, download } from '../state/audit'
 import { goodEnd, interest } from '../state/curves'
@@ -79,7 +79,7 @@ async function writeFile(wanted: Wanted, name: string): Promise<void> {
     }
     const text = csvOf(['run', 'id', 'status', 'by', 'started', 'ended', ...cells], rows.map((run) => [run.name, run.id, run.status, run.user ?? run.created_by, run.started_ms, run.finished_ms, ...cells.map((id) => cell(run, id))]))
     download(`${name}.csv`, text, 'text/csv')
-    toast(`${rows.length} runs are in the file${cursor ? `: the first ${FILE_MAX}` : ''}`)
+    toast(`${counted(rows.length, 'run is', 'runs are')} in the file${cursor ? `: the first ${FILE_MAX}` : ''}`)
 }
 
 /** The list that is asked for, in groups or not: fetched anew when that changes, while the old one stays until the first rows are there. */
@@ -116,7 +116,7 @@ function headingOf(by: string, metric: string | undefined) {
                     <a class="main" href={address} aria-expanded={isOpen}>
                         <Icon name="down" /> {splitColumn(by)[1]} {group.value === null ? 'not set' : `= ${group.value}`}
                     </a>
-                    <span class="muted">{group.n_runs === 1 ? '1 run' : `${short(group.n_runs)} runs`}</span>
+                    <span class="muted">{counted(group.n_runs, 'run')}</span>
                     {metric && group.n_measured > 0 && (
                         <span class="figures">
                             {metric} mean <b>{short(group.mean)}</b> · {goodEnd(metric) === 0 ? 'greatest' : 'best'} <b>{short(best)}</b>
@@ -500,7 +500,7 @@ export const experimentsScreen: Screen = {
     load: [experiments, projectList],
     letter: 'e',
     keys: (args) => [{ key: 'c', name: 'compare the chosen runs', run: () => compare(args) }],
-    actions: (args) => (chosenIds().length > 0 ? [{ name: `Compare ${chosenIds().length} runs`, run: () => compare(args) }] : []),
+    actions: (args) => (chosenIds().length > 0 ? [{ name: `Compare ${counted(chosenIds().length, 'run')}`, run: () => compare(args) }] : []),
     render: Experiments,
 }
 

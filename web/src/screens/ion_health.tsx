@@ -8,7 +8,7 @@ import { Spark } from '../components/spark'
 import { State, type Tone } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { momentOf, rangeText, TimeRange } from '../components/time_range'
-import { clockTime, dayMinute, NONE, percent, plainValue, short, words } from '../format'
+import { clockTime, counted, dayMinute, NONE, percent, plainValue, plural, short, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { signalKey, useDrift, useLiveHealth } from '../state/drift'
 import { getAll } from '../state/http'
@@ -119,7 +119,7 @@ function SignalFacts({ signal }: { signal: DriftSignal }) {
             <div class="panel-body">
                 <Facts
                     items={[
-                        ['Windows with drift', `${signal.n_drifted} of ${signal.n_windows} reported, of ${short(signal.n_samples)} values`],
+                        ['Windows with drift', `${signal.n_drifted} of ${signal.n_windows} reported, of ${counted(signal.n_samples, 'value')}`],
                         signal.began_ms ? ['Drifts since', <When time={signal.began_ms} />] : null,
                         ['Effect', short(signal.effect)],
                         ['Live', `mean ${short(signal.live_mean)}, deviation ${short(signal.live_stddev)}`],
@@ -152,9 +152,9 @@ function Drift({ ion, drift, from, to }: { ion: Ion; drift: IonDrift; from: stri
     return (
         <>
             <div class={`banner tone-${drifting!.length > 0 ? 'warn' : 'good'}`}>
-                <State tone={drifting!.length > 0 ? 'warn' : 'good'}>{drifting!.length > 0 ? `${drifting!.length} of ${drift.signals.length} signals drift` : 'No signal drifts'}</State>
+                <State tone={drifting!.length > 0 ? 'warn' : 'good'}>{drifting!.length > 0 ? `${drifting!.length} of ${counted(drift.signals.length, 'signal')} ${plural(drifting!.length, 'drifts', 'drift')}` : 'No signal drifts'}</State>
                 <p>
-                    {drifting!.slice(0, 3).map((one) => `${words(one.signal)} at ${one.pipeline}${one.began_ms ? ` since ${dayMinute(one.began_ms)}` : ''}, in ${one.n_drifted} of ${one.n_windows} reports`).join('; ')}{drifting!.length > 0 && '.'}
+                    {drifting!.slice(0, 3).map((one) => `${words(one.signal)} at ${one.pipeline}${one.began_ms ? ` since ${dayMinute(one.began_ms)}` : ''}, in ${one.n_drifted} of ${counted(one.n_windows, 'report')}`).join('; ')}{drifting!.length > 0 && '.'}
                     {watched!.length > 0 && ` ${watched!.length} more ${watched!.length === 1 ? 'is' : 'are'} worth a look.`}
                     {drift.is_cut && ' There are more reports than were looked at: take a shorter time.'}
                 </p>

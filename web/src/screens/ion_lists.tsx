@@ -6,7 +6,7 @@ import { Filter, filtered, NothingMatches, type FilterOf } from '../components/f
 import { ionActions, IonTab } from '../components/ion_head'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { millis } from '../format'
+import { counted, millis } from '../format'
 import type { Args, Screen } from '../screen'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
@@ -48,7 +48,7 @@ function Members({ ion }: { ion: string }) {
                 ) : (
                     <>
                         <Filter label="Filter people" rows={items} of={FILTER} hint="name, or list:deny by:mara" />
-                        <Panel title="Allow and deny lists" window={`${items.length} people`}>
+                        <Panel title="Allow and deny lists" window={counted(items.length, 'person', 'people')}>
                             {found.length > 0 ? (
                                 <Table label="Allow and deny lists" rows={found} columns={COLUMNS} keyOf={(one) => one.id} />
                             ) : (

@@ -7,7 +7,7 @@ import { ionActions, IonTab } from '../components/ion_head'
 import { DatasetLink } from '../components/noun'
 import { PolicyDiamond } from '../components/diamond'
 import { is, State, StateWord, VERSION_VERDICTS, type Tone } from '../components/state'
-import { bytes, dayTime, duration, millis, NONE, percent, plainValue, words } from '../format'
+import { bytes, dayTime, duration, millis, NONE, percent, plainValue, plural, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
 import { useLiveHealth } from '../state/drift'
@@ -372,7 +372,10 @@ export const ionReviewScreen: Screen = {
     tab: {
         of: 'ion',
         name: 'Review',
-        badge: (args) => ({ count: pendingCandidates.value.filter((one) => one.ion === args['ion']).length, tone: 'warn', what: 'wait for approval' }),
+        badge: (args) => {
+            const count = pendingCandidates.value.filter((one) => one.ion === args['ion']).length
+            return { count, tone: 'warn', what: plural(count, 'waits for approval', 'wait for approval') }
+        },
     },
     load: [ions, candidates, runs],
     actions: ionActions,

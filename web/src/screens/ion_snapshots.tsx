@@ -11,7 +11,7 @@ import { SnapshotReplay } from '../components/snapshot_replay'
 import { SnapshotTime } from '../components/snapshot_time'
 import { localText } from '../components/time_range'
 import { toast } from '../components/toast'
-import { bytes, dayMinute, dayTime, short } from '../format'
+import { bytes, counted, dayMinute, dayTime } from '../format'
 import type { Args, Screen } from '../screen'
 import { apiUrl, csrf, getAll, messageOf, request, segment, send } from '../state/http'
 import { Resource, useResource } from '../state/resource'
@@ -93,7 +93,7 @@ function One({ snapshot, ion, onGone }: { snapshot: Snapshot; ion: Ion; onGone: 
             title: `Delete ${snapshot.name}?`,
             text: (
                 <p>
-                    What {snapshot.ion} was from {dayTime(snapshot.from_ms)} to {dayTime(snapshot.to_ms)} is gone then: {short(snapshot.n_rows)} records, {bytes(snapshot.bytes)}. Models that only it
+                    What {snapshot.ion} was from {dayTime(snapshot.from_ms)} to {dayTime(snapshot.to_ms)} is gone then: {counted(snapshot.n_rows, 'record')}, {bytes(snapshot.bytes)}. Models that only it
                     kept go by retention.
                 </p>
             ),

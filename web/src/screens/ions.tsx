@@ -9,7 +9,7 @@ import { Spark } from '../components/spark'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { rangeText, TimeRange } from '../components/time_range'
-import { ago, duration, latency, millis, NONE, rateText } from '../format'
+import { ago, duration, latency, millis, NONE, plural, rateText } from '../format'
 import type { Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
 import { inProject, project } from '../state/project'
@@ -135,7 +135,7 @@ function columns(): Column<Ion>[] {
             name: 'Alerts',
             width: '64px',
             sort: (ion) => -alertsOf(ion),
-            render: (ion) => (alertsOf(ion) > 0 ? <Count count={alertsOf(ion)} tone="warn" what="alerts fire" /> : '0'),
+            render: (ion) => (alertsOf(ion) > 0 ? <Count count={alertsOf(ion)} tone="warn" what={plural(alertsOf(ion), 'alert fires', 'alerts fire')} /> : '0'),
         },
         { id: 'training', name: 'Next training', width: '112px', render: nextTraining },
         {
@@ -262,7 +262,10 @@ export const ionsScreen: Screen = {
     query: ['q', 'state', 'sort', 'from', 'to'],
     group: { science: '', operations: '' },
     load: [ions, alerts, jobs],
-    badge: () => ({ count: (ions.data.value ?? []).filter(inProject).filter((ion) => needsYou(ion) && !isSandbox(ion)).length, tone: 'warn', what: 'need you' }),
+    badge: () => {
+        const count = (ions.data.value ?? []).filter(inProject).filter((ion) => needsYou(ion) && !isSandbox(ion)).length
+        return { count, tone: 'warn', what: plural(count, 'needs you', 'need you') }
+    },
     letter: 'i',
     render: Ions,
 }

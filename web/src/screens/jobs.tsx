@@ -368,7 +368,7 @@ export const jobsScreen: Screen = {
     query: ['q', 'state', 'sort', 'job', 'task'],
     group: { science: 'Build', operations: 'Cluster' },
     load: [jobs, runs, queues],
-    badge: () => ({ count: (jobs.data.value ?? []).filter(inProject).filter((job) => !isOver(job.state)).length, tone: 'plain', what: 'run or wait' }),
+    badge: () => ({ count: (jobs.data.value ?? []).filter(inProject).filter((job) => !isOver(job.state)).length, tone: 'plain', what: 'running or waiting' }),
     letter: 'j',
     actions: (_args: Args) => {
         const job = (jobs.data.value ?? []).find((one) => one.id === param('job'))

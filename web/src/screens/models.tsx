@@ -15,7 +15,7 @@ import { DatasetLink } from '../components/noun'
 import { placesOf } from '../components/run_lineage'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { bytes, dayTime, millis, NONE, plainValue, shortId, words } from '../format'
+import { bytes, dayTime, millis, NONE, plainValue, plural, shortId, words } from '../format'
 import type { Action, Args, Screen } from '../screen'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
 import { apiUrl, getAll, segment } from '../state/http'
@@ -344,7 +344,7 @@ function Models({ args }: { args: Args }) {
                                                             <b class="clip" title={one.name}>
                                                                 {one.name}
                                                             </b>
-                                                            {waits > 0 && <Count count={waits} tone="warn" what="versions wait for approval" />}
+                                                            {waits > 0 && <Count count={waits} tone="warn" what={plural(waits, 'version waits for approval', 'versions wait for approval')} />}
                                                             <small class="muted">
                                                                 <Owner project={one.project} />
                                                                 <Ago time={one.created_ms} />

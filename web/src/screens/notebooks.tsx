@@ -10,7 +10,7 @@ import { Act } from '../components/locked'
 import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { toast } from '../components/toast'
-import { ago, duration, fullTime, millis, NONE, sentence, spanOf } from '../format'
+import { ago, duration, fullTime, millis, NONE, plural, sentence, spanOf } from '../format'
 import type { Screen } from '../screen'
 import { shellWords } from '../state/job_form'
 import { call, messageOf, segment, send } from '../state/http'
@@ -213,7 +213,7 @@ function Notebooks() {
     const n = all.filter(runs).length
     return (
         <>
-            <PageHead title="Notebooks" sub={`${n} ${n === 1 ? 'runs' : 'run'} · each has a folder that stays when it stops`}>
+            <PageHead title="Notebooks" sub={`${n} of them ${plural(n, 'runs', 'run')} · each has a folder that stays when it stops`}>
                 <Act right="submit jobs" project={project.value} onClick={() => setStarting('service')}>
                     Start a service
                 </Act>
@@ -254,6 +254,6 @@ export const notebooksScreen: Screen = {
     query: ['q', 'kind', 'sort'],
     group: { science: 'Build', operations: 'Build' },
     load: [services, projectList, jobs],
-    badge: () => ({ count: (services.data.value ?? []).filter(inProject).filter((one) => is(one.state, 'running') && one.is_mine).length, tone: 'plain', what: 'run' }),
+    badge: () => ({ count: (services.data.value ?? []).filter(inProject).filter((one) => is(one.state, 'running') && one.is_mine).length, tone: 'plain', what: 'running' }),
     render: Notebooks,
 }

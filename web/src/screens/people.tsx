@@ -10,7 +10,7 @@ import { Act } from '../components/locked'
 import { RoleChange } from '../components/role_change'
 import { Table, type Column } from '../components/table'
 import { toast } from '../components/toast'
-import { NONE } from '../format'
+import { counted, NONE } from '../format'
 import type { Screen } from '../screen'
 import { messageOf, segment, send, session } from '../state/http'
 import { projectList } from '../state/project'
@@ -205,7 +205,7 @@ function GroupPanel({ group, team, again }: { group: TeamGroup; team: Team; agai
     const askDelete = () =>
         ask({
             title: `Delete the group ${group.name}?`,
-            text: <p>Its {group.members.length} members lose what it gave them, from the next request on.</p>,
+            text: <p>Its {counted(group.members.length, 'member loses', 'members lose')} what it gave them, from the next request on.</p>,
             confirm: `Delete ${group.name}`,
             danger: true,
             done: `The group ${group.name} is gone`,

@@ -10,7 +10,7 @@ import { Act } from '../components/locked'
 import { ShareSlider } from '../components/share_slider'
 import { toast } from '../components/toast'
 import { WhatIfAnswer } from '../components/what_if'
-import { sentence, spanOf, spanText } from '../format'
+import { counted, sentence, spanOf, spanText } from '../format'
 import { get, messageOf, segment, send } from '../state/http'
 import { amountOf, amountText, capacityOf, GIB, plainAmount, queues, shareOf, sharesWith, siblingsOf, type Share, type What } from '../state/queues'
 import { projects } from '../state/project'
@@ -262,7 +262,7 @@ function askDelete(queue: Queue): void {
         text: (
             <p>
                 {queue.project
-                    ? `Jobs of ${queue.project} go on without a guarantee and without a limit: ${queue.n_running} run and ${queue.n_waiting} wait.`
+                    ? `Jobs of ${queue.project} go on without a guarantee and without a limit: ${counted(queue.n_running, 'runs', 'run')} and ${counted(queue.n_waiting, 'waits', 'wait')}.`
                     : 'It must have no parts. What they were guaranteed through it is not touched.'}
             </p>
         ),

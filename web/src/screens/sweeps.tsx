@@ -10,7 +10,7 @@ import { Act } from '../components/locked'
 import { Parallel } from '../components/parallel'
 import { is, State, StateWord, type Tone } from '../components/state'
 import { Table, type Column } from '../components/table'
-import { dayTime, millis, NONE, plainValue, short, span } from '../format'
+import { counted, dayTime, millis, NONE, plainValue, plural, short, span } from '../format'
 import type { Args, Screen } from '../screen'
 import { call, get, getAll, messageOf, segment, send } from '../state/http'
 import { inProject, project, projectList, projects } from '../state/project'
@@ -85,7 +85,7 @@ function NewSweep({ onClose }: { onClose: () => void }) {
         try {
             const made = await call<Sweep>('POST', `/sweeps${isDry ? '?dry_run=1' : ''}`, readYaml(text))
             if (isDry) {
-                setSaid({ tone: 'good', text: `It is right: ${made.n_trials} trials at most, chosen by ${made.method}.` })
+                setSaid({ tone: 'good', text: `It is right: ${counted(made.n_trials, 'trial')} at most, chosen by ${made.method}.` })
             } else {
                 await sweeps.load()
                 onClose()
@@ -140,7 +140,7 @@ function Sweeps() {
     const found = filtered(all, FILTER).filter(group.has)
     return (
         <>
-            <PageHead title="Sweeps" sub={`${all.filter((one) => !isOver(one)).length} run · each trial is a job of its own, and a run`}>
+            <PageHead title="Sweeps" sub={`${counted(all.filter((one) => !isOver(one)).length, 'sweep runs', 'sweeps run')} · each trial is a job of its own, and a run`}>
                 <Act right="submit jobs" project={project.value} tone="primary" onClick={() => setOpen(true)}>
                     New sweep
                 </Act>
@@ -159,7 +159,7 @@ function Sweeps() {
                             <Filter label="Filter sweeps" rows={all} of={FILTER} hint="name, or state:running method:asha">
                                 <Choices label="By state" items={Object.entries(GROUPS).map(([id, { name, has }]) => ({ name: `${name} ${all.filter(has).length}`, address: hrefWith({ state: id }), isCurrent: group === GROUPS[id] }))} />
                             </Filter>
-                            <Panel title="All sweeps" window={`${found.length} · newest first`}>
+                            <Panel title="All sweeps" window={`${counted(found.length, 'sweep')}${found.length > 1 ? ' · newest first' : ''}`}>
                                 {found.length > 0 ? <Table label="Sweeps" rows={found} columns={COLUMNS} keyOf={(one) => one.id} hrefOf={(one) => href(['sweeps', one.id])} isDense /> : <NothingMatches rows={all.filter(group.has)} of={FILTER} what="sweep" />}
                             </Panel>
                         </>
@@ -178,7 +178,7 @@ export const sweepsScreen: Screen = {
     query: ['q', 'state', 'sort'],
     group: { science: 'Build', operations: 'Build' },
     load: [sweeps, projectList],
-    badge: () => ({ count: (sweeps.data.value ?? []).filter(inProject).filter((one) => !isOver(one)).length, tone: 'plain', what: 'run' }),
+    badge: () => ({ count: (sweeps.data.value ?? []).filter(inProject).filter((one) => !isOver(one)).length, tone: 'plain', what: 'running' }),
     render: Sweeps,
 }
 
@@ -312,7 +312,7 @@ function SweepDetail({ sweep }: { sweep: Sweep }) {
                         onClick={() =>
                             ask({
                                 title: `Stop ${sweep.name}?`,
-                                text: <p>{`It ends with what it has: the jobs of ${sweep.n_open} open trials are cancelled, no other begins. Runs stay.`}</p>,
+                                text: <p>{`It ends with what it has: ${plural(sweep.n_open, 'the job of 1 open trial is', `the jobs of ${sweep.n_open} open trials are`)} cancelled, no other begins. Runs stay.`}</p>,
                                 confirm: 'Stop the sweep',
                                 danger: true,
                                 done: `${sweep.name} is being stopped`,
@@ -368,13 +368,13 @@ function SweepDetail({ sweep }: { sweep: Sweep }) {
                         <>
                             <Parallel
                                 title="Parallel coordinates"
-                                window={`${list.length} trials, the best in colour`}
+                                window={`${counted(list.length, 'trial')}, the best in colour`}
                                 axes={axes}
                                 strands={strands}
                                 onChoose={(ids) => go(href('compare', { runs: runsOf(list.filter((trial) => ids.includes(String(trial.number)))).slice(0, 20).join() }))}
                             />
                             <Rungs trials={list} document={document} />
-                            <Panel title="Trials" window={param('sort') ? list.length : `${list.length} · in their order`}>
+                            <Panel title="Trials" window={`${counted(list.length, 'trial')}${param('sort') || list.length < 2 ? '' : ' · in their order'}`}>
                                 <Table label="Trials" rows={list} columns={trialColumns(names, sweep.metric, sweep.best)} keyOf={(trial) => trial.id} {...{ hrefOf: (trial: Trial) => (trial.run ? href(['runs', trial.run]) : hrefWith({})) }} isDense minPx={720 + 112 * names.length} />
                             </Panel>
                         </>
