@@ -107,6 +107,9 @@ class ColumnTest(WithRuns):
         params = [name[7:] for name in names if name.startswith("params.")]
         self.assertEqual(params, ["batch", "epochs", "lr", "optimiser", "smoothing", "width", "zoom", "argv", "cpu_slots", "env.A"])
         page.press("\ue00c")
+        page.go(f"runs/{self.id_of(self.n)}")
+        rows = page.until(lambda: page.js("return [...document.querySelectorAll('table.parameters tbody td:first-child')].map((e) => e.title)"), "the run's table")
+        self.assertEqual(rows[:10], ["lr", "batch", "optimiser", "epochs", "smoothing", "width", "zoom", "argv", "cpu_slots", "env"])
 
 
 class WidthTest(WithRuns):

@@ -33,6 +33,7 @@ class ModelTest(WithPage):
         for text in ("onnx Weir runs it, because Weir has all of its operators", "x FP32 [n, 1, 28, 28]", "logits, in batches", "28 × 28 grey, stretched, as 0 to 1, minus 0.286, divided by 0.353",
                      "4: Pullover, Coat, Shirt, Bag"):
             self.assertIn(text, signature)
+        self.assertLessEqual(page.overflow_px(), 0, "what it takes stands in its panel")
         self.assertEqual([" ".join(one.split()) for one in page.texts(".lineage li")],
                          [f"a file, sha {self.state.served['clothes'][1]['blob'][:8]} registered by admin", "v2 clothes · 4.0 KiB", "clothes deployment serves, 10 %"])
         page.has_text('[data-row="v1"], tr:has(a[aria-label="Version 1"])', "@stable")

@@ -25,7 +25,7 @@ function Labels({ labels }: { labels: readonly string[] }) {
 const Ports = ({ ports }: { ports: readonly Parameters<typeof portText>[0][] }) => (
     <>
         {ports.map((port) => (
-            <code key={port.name} class="port">
+            <code key={port.name} class="tensor">
                 {portText(port)}
             </code>
         ))}

@@ -56,7 +56,10 @@ function Pairs(props: { title: string; heads: string[]; rows: [string, ...Compon
 }
 
 export function Parameters({ run }: { run: Run }) {
-    const parameters = Object.entries({ ...run.parameters, ...run.params })
+    const given = run.parameters ?? {}
+    const isGiven = (key: string) => key in given || key.split('.')[0]! in given
+    const logged = Object.entries(run.params ?? {}).filter(([key]) => !isGiven(key))
+    const parameters = [...logged, ...Object.entries({ ...given, ...run.params }).filter(([key]) => isGiven(key))]
     const other = before(run)
     return parameters.length === 0 ? null : (
         <Pairs
