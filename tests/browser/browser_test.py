@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import builder_test
 import cluster_test
 import decisions_test
+import describe_test
 import experiments_test
 import fixture
 import frame_test
@@ -497,7 +498,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *describe_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -11,6 +11,7 @@ MODEL = "clothes"
 RIGHTS = {"read deployments": ["viewer", "data-scientist"], "predict with deployments": ["data-scientist", "ml-engineer"],
           "change deployments": ["data-scientist", "ml-engineer"], "register models": ["data-scientist", "ml-engineer"], "name models": ["data-scientist", "ml-engineer"]}
 REFUSED = "the file is neither a model that Weir trained nor ONNX"
+TOO_LONG = "$.description: 1001 bytes; at most 1000 are allowed"
 FAILED = "v3: the operator Loop of opset 18 is not supported, and onnxruntime was not found"
 LABELS = ["Pullover", "Coat", "Shirt", "Bag"]
 CHANCES = {1: [0.612, 0.301, 0.082, 0.005], 2: [0.903, 0.062, 0.031, 0.004]}
@@ -124,6 +125,22 @@ def register(state, model, body):
     return 200, found
 
 
+def describe(state, parts, body):
+    """PATCH of a model, or of one of its versions."""
+    if len(body.get("description") or "") > 1000:  # the server takes more; what it refuses is shown where it happens
+        return 400, {"error": {"status": "LIMIT", "message": TOO_LONG}}
+    if len(parts) == 2:
+        state.model_descriptions[parts[1]] = body["description"]
+        return 200, {}
+    versions = state.served.get(parts[1]) or state.versions
+    found = next(one for one in versions if str(one["version"]) == parts[3])
+    if body.get("archive_others"):
+        for one in versions:
+            one["stage"] = "Archived" if one.get("stage") == body["stage"] else one.get("stage")
+    found.update({key: value for key, value in body.items() if key != "archive_others"})
+    return 200, found
+
+
 def change(state, method, parts, body):
     """(status, answer) of a change; None: it is none of these. The body is bytes."""
     if parts[0] == "blobs":
@@ -137,6 +154,8 @@ def change(state, method, parts, body):
         return 200, {}
     if parts[0] == "models" and parts[-1] == "versions":
         return register(state, parts[1], json.loads(body))
+    if parts[0] == "models" and method == "PATCH":
+        return describe(state, parts, json.loads(body))
     if parts[0] == "models" and parts[2:3] == ["aliases"]:
         wanted = json.loads(body)["version"] if method == "PUT" else 0
         for one in state.served[parts[1]]:

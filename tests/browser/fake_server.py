@@ -73,6 +73,7 @@ class State:
         self.queues = [] if is_empty else fake_share.queues()
         self.users = [{"name": "admin", "kind": "person", "role": "admin", "is_disabled": False, "created_ms": made.rfc3339(0)}]
         self.sweeps, self.trials, self.services = [], {}, []
+        self.model_descriptions = {}
         self.projects = [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}]
         self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
@@ -496,7 +497,7 @@ class Handler(BaseHTTPRequestHandler):
                  "events": state.events[::-1]}
         if path == "models":
             names = [*([made.MODEL] if state.versions else []), *state.served]
-            return [{"name": name, "project": "default", "description": None} for name in names]
+            return [{"name": name, "project": "default", "description": state.model_descriptions.get(name)} for name in names]
         if path == "decisions/summary":
             state.summaries.append(query)
             mine = [one for one in state.decisions if one["ion"] == query["ion"]]

@@ -11,6 +11,7 @@ import fake_data as made
 
 EXPERIMENTS = [("Default", 0), ("fashion", 1), ("face-embed", 2)]
 OPTIMISERS = ["sgd", "adamw", "lamb"]
+NOTE = "mlflow.note.content"  # the tag that is a description
 FILES = {
     "model/MLmodel": b"flavors:\n  python_function:\n    loader_module: mlflow.pytorch\n",
     "model/model.onnx": b"\x08\x07onnx" * 40,
@@ -256,6 +257,12 @@ def artifact(path):
 
 def change(state, method, parts, document):
     """What the server answers to a change of what is tracked; None: it is of something else."""
+    if method == "PATCH" and parts[0] in ("runs", "experiments") and "description" in document:
+        document = {**document, "tags": {**document.get("tags", {}), NOTE: document["description"]}}
+    if method == "PATCH" and parts[0] == "runs" and not state.many:
+        run = next(one for one in state.runs if one["id"] == parts[1])
+        run["tags"] = {key: value for key, value in {**run["tags"], **document.get("tags", {})}.items() if value is not None}
+        return run
     if method == "PATCH" and parts[0] == "runs" and state.many and state.many.at(parts[1]):
         own = state.many.changes.setdefault(parts[1], {})
         own["tags"] = {**own.get("tags", {}), **document.get("tags", {})}

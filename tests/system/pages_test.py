@@ -87,6 +87,63 @@ class PagesTest(unittest.TestCase):
         page.button("Set it", "dialog").click()
         page.has_text('ul[aria-label="Secrets of default"]', "KEY set by admin")
 
+    def write(self, button, text):
+        page = self.page
+        page.button(button).click()
+        page.one("textarea[name=description]").send_keys(text)
+        page.button("Save", "form").click()
+        page.until(lambda: text in page.texts("main .described"), text)
+
+    def what_people_say_is_changed_where_it_stands(self, run):
+        page, server = self.page, self.server
+        page.go("models/real/v1")
+        self.write("Describe real", "of the test")
+        self.write("Describe real v1", "the best of six")
+        page.button("Edit the stage of v1").click()
+        page.js("const e = document.querySelector('select[name=stage]'); e.value = 'Production'; e.dispatchEvent(new Event('change', {bubbles: true}))")
+        page.one("input[name=archive_others]").click()
+        page.button("Save", "form").click()
+        page.has_text(".version-words .facts", "Production")
+        page.go(f"runs/{run}")
+        self.write("Describe try-5", "with a small step")
+        page.go("experiments/real")
+        self.write("Describe real", "six tries")
+        version = server.get("/models/real/versions/1")
+        self.assertEqual((server.get("/models/real")["description"], version["description"], version["stage"]), ("of the test", "the best of six", "Production"))
+        self.assertEqual(server.get(f"/runs/{run}")["tags"]["mlflow.note.content"], "with a small step")
+        self.assertEqual([one["tags"].get("mlflow.note.content") for one in server.get("/experiments")["items"] if one["name"] == "real"], ["six tries"])
+
+    def what_a_program_logged_comes_first(self):
+        page = self.page
+        job = self.server.post("/jobs", {"name": "prog", "kind": "command", "spec": {"argv": ["true"], "env": {"A": "1"}}})
+        self.server.request("PATCH", f"/api/v1/runs/{job['run']}", {"params": {"width": "3", "zoom": "2"}})
+        page.driver.get(f"{self.server.url}/p/-/experiments")
+        page.until(lambda: "width" in page.texts("table.rows th"), "what it logged")
+        heads = [one for one in page.texts("table.rows th") if one in ("argv", "cpu_slots", "env.A", "lr", "width", "zoom")]
+        self.assertEqual(heads, ["lr", "width", "zoom"])
+
+    def a_typed_address_leads_to_the_console_or_the_login_page(self):
+        page, url = self.page, self.server.url
+        page.driver.get(f"{url}/models/real/v1")  # as a person types it
+        page.until(lambda: page.address() == "/p/-/models/real/v1", "the project that was shown last")
+        page.has_text("#model-title", "real")
+        page.driver.delete_all_cookies()
+        page.driver.get(f"{url}/jobs?q=a")
+        page.has_text("h1", "Log in to Weir")
+        self.assertEqual(page.js("return document.querySelector('input[name=next]').value"), "/jobs?q=a")
+        page.console_errors()  # the browser reports the 401
+
+    def a_viewer_reads_it_as_text(self):
+        page, server = self.page, self.server
+        viewer = server.post("/tokens", {"name": "viewer", "role": "viewer"})["secret"]
+        page.driver.get(server.request("POST", "/api/v1/session/link", token=viewer)["url"])
+        page.one("button").click()
+        page.one(".topbar")
+        page.go("models/real/v1")
+        page.until(lambda: page.texts("main .described") == ["of the test", "the best of six"], "what admin wrote")
+        page.has_text(".version-words .facts", "Production")
+        self.assertEqual(page.all(".in-place button"), [])
+
     def test_what_the_pages_send_fits_what_the_server_takes(self):
         best = self.runs[-1]
         self.groups_are_the_servers()
@@ -95,6 +152,11 @@ class PagesTest(unittest.TestCase):
         self.page.go(f"experiments/real/compare?runs={','.join(self.runs)}")
         self.page.until(lambda: len(self.page.all("table.compare tbody tr")) == 6 and self.page.all(".chart-panel canvas"), "all of them beside each other")
         self.a_secret_is_set()
+        self.what_people_say_is_changed_where_it_stands(best)
+        self.what_a_program_logged_comes_first()
+        self.assertEqual(self.page.console_errors(), [])
+        self.a_typed_address_leads_to_the_console_or_the_login_page()
+        self.a_viewer_reads_it_as_text()
         self.assertEqual(self.page.console_errors(), [])
 
 

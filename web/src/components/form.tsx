@@ -4,6 +4,35 @@ import { messageOf } from '../state/http'
 import { Dialog } from './dialog'
 import { Icon } from './icon'
 
+/** Sends what a form has: whether it is on its way, and the server's reason when it refused. */
+export function useSending(act: () => Promise<unknown>) {
+    const [error, setError] = useState('')
+    const [isBusy, setBusy] = useState(false)
+    const submit = async (event: Event) => {
+        event.preventDefault()
+        setBusy(true)
+        setError('')
+        try {
+            await act()
+        } catch (failure) {
+            setError(messageOf(failure))
+        } finally {
+            setBusy(false)
+        }
+    }
+    return { error, isBusy, submit, clear: () => setError('') }
+}
+
+/** The server's reason, where what it refuses stands; '': none. */
+export function Refusal({ text }: { text: string }) {
+    return text === '' ? null : (
+        <p class="failed" role="alert">
+            <Icon name="warning" />
+            <span>{text}</span>
+        </p>
+    )
+}
+
 export interface Field {
     name: string
     label: string

@@ -26,6 +26,12 @@ async function reload(): Promise<void> {
     await models.load()
 }
 
+/** PATCH of a version, or of its model: {description, stage, …}. */
+export async function changeVersion(of: { model: string; version?: number }, change: object): Promise<void> {
+    await send('PATCH', `/models/${segment(of.model)}${of.version === undefined ? '' : `/versions/${of.version}`}`, change)
+    await reload()
+}
+
 export function AliasForm({ version, onClose }: { version: ModelVersion; onClose: () => void }) {
     const set = async (values: Record<string, string>) => {
         await send('PUT', addressOf(version.model, (values['alias'] ?? '').replace(/^@/, '')), { version: version.version })

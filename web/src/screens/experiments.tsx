@@ -8,6 +8,7 @@ import { Dialog } from '../components/dialog'
 import { Form } from '../components/form'
 import { Grammar } from '../components/grammar'
 import { Icon } from '../components/icon'
+import { Description } from '../components/in_place'
 import { Act } from '../components/locked'
 import { RegisterBest } from '../components/register_best'
 import { RunActs } from '../components/run_acts'
@@ -24,7 +25,7 @@ import { useResource } from '../state/resource'
 import { go, href, hrefWith, param, setQuery } from '../state/route'
 import { Heading } from '../state/rows'
 import { canGroup, GroupedRuns, type Grouped } from '../state/run_groups'
-import { experimentOf, experiments, nameInGrammar, paramsOf, RunPages, splitColumn, summaryOf, type Wanted } from '../state/tracking'
+import { experimentOf, experiments, nameInGrammar, NOTE_TAG, paramsOf, RunPages, splitColumn, summaryOf, type Wanted } from '../state/tracking'
 
 const TYPING_MS = 250
 const CHOSEN_MAX = 100
@@ -477,6 +478,19 @@ function Experiments({ args }: { args: Args }) {
                     </a>
                 )}
             </PageHead>
+            {current && (
+                <Description
+                    key={current.id}
+                    text={current.tags[NOTE_TAG]}
+                    of={current.name}
+                    right="change experiments"
+                    project={current.project}
+                    put={async (description) => {
+                        await send('PATCH', `/experiments/${current.id}`, { description })
+                        await experiments.load()
+                    }}
+                />
+            )}
             <div class="grid split-experiments">
                 <div class="stack">
                     <ExperimentList current={current} />

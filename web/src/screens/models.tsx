@@ -6,10 +6,12 @@ import { Ago, Command, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Vers
 import { ask } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { Description } from '../components/in_place'
 import { Act } from '../components/locked'
-import { Aliases, AliasForm, aliasesOf, removeQuestion } from '../components/model_aliases'
+import { Aliases, AliasForm, aliasesOf, changeVersion, removeQuestion } from '../components/model_aliases'
 import { PushForm } from '../components/model_push'
 import { SignaturePanel } from '../components/model_signature'
+import { Stage } from '../components/model_stage'
 import { Step } from '../components/lineage'
 import { DatasetLink } from '../components/noun'
 import { placesOf } from '../components/run_lineage'
@@ -224,6 +226,10 @@ function VersionDetail({ version, serving, project }: { version: ModelVersion; s
             </Panel>
             <SignaturePanel version={version} />
             <Panel title={`${version.model} v${version.version}`} window={`made ${dayTime(version.created_ms)}`} aside={<VersionActs version={version} project={project} />} class="wraps">
+                <div class="panel-body stack mid version-words" key={version.id}>
+                    <Description text={version.description} of={`${version.model} v${version.version}`} right="name models" project={project} put={(description) => changeVersion(version, { description })} />
+                    <Facts items={[['Stage', <Stage version={version} project={project} />]]} />
+                </div>
                 <div class="panel-body grid g2">
                     <div class="stack mid">
                         <h3>Measured</h3>
@@ -248,7 +254,8 @@ function VersionDetail({ version, serving, project }: { version: ModelVersion; s
 }
 
 function Versions({ model, wanted, onPush }: { model: string; wanted: string | undefined; onPush: () => void }) {
-    const project = models.data.value?.find((one) => one.name === model)?.project
+    const listed = models.data.value?.find((one) => one.name === model)
+    const project = listed?.project
     const versions = useResource(`versions:${model}`, async () => {
         const items = await getAll<ModelVersion>(`/models/${segment(model)}/versions`, { limit: 200 })
         return items.sort((a, b) => b.version - a.version)
@@ -269,6 +276,11 @@ function Versions({ model, wanted, onPush }: { model: string; wanted: string | u
                                 </Act>
                             }
                         >
+                            {listed && (
+                                <div class="panel-body">
+                                    <Description text={listed.description} of={model} right="name models" project={project} put={(description) => changeVersion({ model }, { description })} />
+                                </div>
+                            )}
                             {items.length === 0 ? (
                                 <Empty icon="models" title="No versions yet">
                                     The first one appears when a training run ends, or when a file is registered.

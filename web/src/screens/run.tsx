@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Job, Run } from '../api'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, Progress, Tabs } from '../components/basics'
+import { Description } from '../components/in_place'
 import { DatasetLink, Id } from '../components/noun'
 import { RunActs } from '../components/run_acts'
 import { Artifacts } from '../components/run_artifacts'
@@ -13,10 +14,11 @@ import { toneOf } from '../components/state'
 import { dayTime, duration, fixed, millis, NONE, percent, plainValue, short, span } from '../format'
 import type { Args, Screen } from '../screen'
 import { devices } from '../state/devices'
-import { get, segment } from '../state/http'
+import { get, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { jobs, now, runs } from '../state/store'
+import { NOTE_TAG } from '../state/tracking'
 import { Tasks } from './jobs'
 import { RunState } from '../components/run_state'
 
@@ -45,15 +47,15 @@ function leftText(run: Run): string {
 }
 
 /** The run with all that was logged of it: the shared list has figures only. */
-function useTracked(run: Run): { run: Run; reload: () => void } {
+function useTracked(run: Run): { run: Run; isHere: boolean; reload: () => Promise<void> } {
     const tracked = useResource(`tracked:${run.id}`, () => get<Run>(`/runs/${segment(run.id)}`))
     useEffect(() => tracked.loadSoon(), [run.status])
     const own = tracked.data.value ?? run
-    const reload = () => {
-        void tracked.load()
+    const reload = async () => {
         runs.refresh()
+        await tracked.load()
     }
-    return { run: { ...own, ...run, tags: own.tags, params: own.params, deleted_ms: own.deleted_ms, metrics: { ...own.metrics, ...run.metrics } }, reload }
+    return { isHere: tracked.data.value !== undefined, reload, run: { ...own, ...run, tags: own.tags, params: own.params, deleted_ms: own.deleted_ms, metrics: { ...own.metrics, ...run.metrics } } }
 }
 
 function Overview({ run, job }: { run: Run; job: Job | undefined }) {
@@ -145,7 +147,7 @@ const TABS: { id: string; name: string; render: (props: { run: Run; job: Job | u
 ]
 
 function RunDetail({ run: listed }: { run: Run }) {
-    const { run, reload } = useTracked(listed)
+    const { run, isHere, reload } = useTracked(listed)
     const tab = TABS.find((one) => one.id === param('tab')) ?? TABS[0]!
     const listedJob = jobs.data.value?.find((one) => one.id === run.job)
     const wanted = !listedJob && tab.id !== '' ? run.job : null // older than the page's list, or removed
@@ -176,8 +178,20 @@ function RunDetail({ run: listed }: { run: Run }) {
                     </>
                 }
             >
-                <RunActs runs={[run]} isDeleted={run.deleted_ms !== null} onDone={reload} />
+                <RunActs runs={[run]} isDeleted={run.deleted_ms !== null} onDone={() => void reload()} />
             </PageHead>
+            {isHere && (
+                <Description
+                    text={run.tags?.[NOTE_TAG]}
+                    of={run.name}
+                    right="change runs"
+                    project={run.project}
+                    put={async (description) => {
+                        await send('PATCH', `/runs/${segment(run.id)}`, { description })
+                        await reload()
+                    }}
+                />
+            )}
             <Tabs label="Parts of the run" items={TABS.map((one) => ({ name: one.name, address: hrefWith({ tab: one.id, at: '' }), isCurrent: one === tab }))} />
             {toneOf(run.status) === 'busy' && run.progress !== null && <Progress value={run.progress} label={`Progress of ${run.name}`} />}
             <Body run={run} job={job} />

@@ -31,6 +31,9 @@ export function nameInGrammar(id: string): string {
     return family === '' ? key : `${family}.${/^\w+$/.test(key) ? key : `\`${key}\``}`
 }
 
+/** The tag that is a run's or an experiment's description, as MLflow's page has it. */
+export const NOTE_TAG = 'mlflow.note.content'
+
 /** How many runs there are, and the names of what was logged of the newest of them. */
 export function summaryOf(wanted: Pick<Wanted, 'experiment' | 'project' | 'filter' | 'isDeleted'>): Promise<RunSummary> {
     const { experiment, project, filter, view } = paramsOf({ ...wanted, sort: '', columns: [] })
