@@ -1,8 +1,11 @@
 /** A dialog with fields, for what is made or given. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { messageOf } from '../state/http'
 import { Dialog } from './dialog'
 import { Icon } from './icon'
+
+export type Sending = ReturnType<typeof useSending>
 
 /** Sends what a form has: whether it is on its way, and the server's reason when it refused. */
 export function useSending(act: () => Promise<unknown>) {
@@ -33,6 +36,34 @@ export function Refusal({ text }: { text: string }) {
     )
 }
 
+/** A dialog whose fields are sent: it stays open with the server's reason when that refuses, and what is sent closes it. */
+export function FormDialog(props: {
+    title: string
+    wide?: boolean
+    sending: Sending
+    isReady?: boolean // whether there is something to send; without: there is
+    confirm: ComponentChildren
+    onClose: () => void
+    children: ComponentChildren
+}) {
+    return (
+        <Dialog title={props.title} onClose={props.onClose} {...(props.wide ? { wide: true } : {})}>
+            <form onSubmit={props.sending.submit}>
+                {props.children}
+                <Refusal text={props.sending.error} />
+                <footer>
+                    <button type="button" class="button" onClick={props.onClose}>
+                        Cancel
+                    </button>
+                    <button type="submit" class="button primary" disabled={props.sending.isBusy || props.isReady === false}>
+                        {props.confirm}
+                    </button>
+                </footer>
+            </form>
+        </Dialog>
+    )
+}
+
 export interface Field {
     name: string
     label: string
@@ -50,55 +81,30 @@ function Input(props: { field: Field; isFirst: boolean; value: string; onInput: 
 /** A dialog with fields that sends what was typed; the server's reason stays beside it. */
 export function Form(props: { title: string; fields: Field[]; confirm: string; act: (values: Record<string, string>) => Promise<void>; onClose: () => void }) {
     const [values, setValues] = useState<Record<string, string>>(Object.fromEntries(props.fields.map((one) => [one.name, one.value ?? one.options?.[0] ?? ''])))
-    const [error, setError] = useState('')
-    const [busy, setBusy] = useState(false)
-    const submit = async (event: Event) => {
-        event.preventDefault()
-        setBusy(true)
-        try {
-            await props.act(values)
-            props.onClose()
-        } catch (failure) {
-            setError(messageOf(failure))
-            setBusy(false)
-        }
-    }
+    const sending = useSending(async () => {
+        await props.act(values)
+        props.onClose()
+    })
     const change = (name: string) => (event: { currentTarget: { value: string } }) => setValues({ ...values, [name]: event.currentTarget.value })
     return (
-        <Dialog title={props.title} onClose={props.onClose}>
-            <form onSubmit={submit}>
-                {props.fields.map((one, i) => (
-                    <label key={one.name} class="field">
-                        <span>
-                            {one.label}
-                            {one.isOptional && <span class="muted"> (optional)</span>}
-                        </span>
-                        {one.options ? (
-                            <select class="input" name={one.name} value={values[one.name] ?? ''} onChange={change(one.name)}>
-                                {one.options.map((option) => (
-                                    <option key={option}>{option}</option>
-                                ))}
-                            </select>
-                        ) : (
-                            <Input field={one} isFirst={i === 0} value={values[one.name] ?? ''} onInput={change(one.name)} />
-                        )}
-                    </label>
-                ))}
-                {error && (
-                    <p class="failed" role="alert">
-                        <Icon name="warning" />
-                        <span>{error}</span>
-                    </p>
-                )}
-                <footer>
-                    <button type="button" class="button" onClick={props.onClose}>
-                        Cancel
-                    </button>
-                    <button type="submit" class="button primary" disabled={busy}>
-                        {props.confirm}
-                    </button>
-                </footer>
-            </form>
-        </Dialog>
+        <FormDialog title={props.title} sending={sending} confirm={props.confirm} onClose={props.onClose}>
+            {props.fields.map((one, i) => (
+                <label key={one.name} class="field">
+                    <span>
+                        {one.label}
+                        {one.isOptional && <span class="muted"> (optional)</span>}
+                    </span>
+                    {one.options ? (
+                        <select class="input" name={one.name} value={values[one.name] ?? ''} onChange={change(one.name)}>
+                            {one.options.map((option) => (
+                                <option key={option}>{option}</option>
+                            ))}
+                        </select>
+                    ) : (
+                        <Input field={one} isFirst={i === 0} value={values[one.name] ?? ''} onInput={change(one.name)} />
+                    )}
+                </label>
+            ))}
+        </FormDialog>
     )
 }

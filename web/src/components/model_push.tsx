@@ -1,13 +1,11 @@
 /** The form that makes a model version of a file. */
 import { useMemo, useState } from 'preact/hooks'
 import { bytes } from '../format'
-import { messageOf } from '../state/http'
 import { project, projects } from '../state/project'
 import { labelsOf, newId, push, ruleOf, type Step } from '../state/push'
 import { go, href } from '../state/route'
 import { Progress } from './basics'
-import { Dialog } from './dialog'
-import { Icon } from './icon'
+import { FormDialog, useSending } from './form'
 import { toast } from './toast'
 
 type Texts = Record<string, string>
@@ -82,10 +80,7 @@ export function PushForm({ model, onClose }: { model: string; onClose: () => voi
     const [labels, setLabels] = useState<globalThis.File>()
     const [rule, setRule] = useState<Texts>({})
     const [step, setStep] = useState<Step>()
-    const [error, setError] = useState('')
-    const submit = async (event: Event) => {
-        event.preventDefault()
-        setError('')
+    const sending = useSending(async () => {
         try {
             const made = await push(
                 id,
@@ -95,62 +90,52 @@ export function PushForm({ model, onClose }: { model: string; onClose: () => voi
             toast(`${made.model} v${made.version} is registered`)
             onClose()
             go(href(['models', made.model, `v${made.version}`]))
-        } catch (failure) {
-            setError(messageOf(failure))
+        } finally {
             setStep(undefined)
         }
-    }
+    })
     const choose = (one: globalThis.File | undefined) => {
         setFile(one)
-        setError('')
+        sending.clear()
         if (one && name === '') {
             setName(nameOf(one.name))
         }
     }
     return (
-        <Dialog title={model ? `A new version of ${model}` : 'Register a file'} onClose={onClose} wide>
-            <form onSubmit={submit}>
-                <p class="dialog-text">ONNX, or what Weir trained. The server loads it within limits of memory and time; only what runs becomes a version.</p>
-                <div class="grid g2 form-grid">
-                    <File label="Model file" name="file" isRequired onChange={choose} />
-                    <File label="Labels (optional): one a line, or a JSON array" name="labels" accept=".txt,.json,text/plain,application/json" onChange={setLabels} />
-                    <Text label="Model" name="model" isRequired value={name} onChange={setName} />
-                    <Text label="Alias" hint="(optional)" name="alias" value={alias} onChange={setAlias} />
-                    {!model && (
-                        <label class="field">
-                            <span>Project</span>
-                            <select class="input" name="project" value={owner} onChange={(event) => setOwner(event.currentTarget.value)}>
-                                {projects.value.map((one) => (
-                                    <option key={one}>{one}</option>
-                                ))}
-                            </select>
-                        </label>
-                    )}
-                </div>
-                <details class="form-more">
-                    <summary>How a picture becomes its input: what is empty is as the file says</summary>
-                    <div class="grid g4">
-                        {RULE.map((one) => (
-                            <Text key={one.name} {...one} value={rule[one.name] ?? ''} onChange={(value) => setRule({ ...rule, [one.name]: value })} />
-                        ))}
-                    </div>
-                </details>
-                {step && <Doing step={step} size={file?.size ?? 0} />}
-                {error && (
-                    <p class="failed" role="alert">
-                        <Icon name="warning" />
-                        <span>{error}</span>
-                    </p>
+        <FormDialog
+            title={model ? `A new version of ${model}` : 'Register a file'}
+            wide
+            sending={sending}
+            isReady={file !== undefined}
+            confirm={sending.isBusy ? 'Working…' : 'Register it'}
+            onClose={onClose}
+        >
+            <p class="dialog-text">ONNX, or what Weir trained. The server loads it within limits of memory and time; only what runs becomes a version.</p>
+            <div class="grid g2 form-grid">
+                <File label="Model file" name="file" isRequired onChange={choose} />
+                <File label="Labels (optional): one a line, or a JSON array" name="labels" accept=".txt,.json,text/plain,application/json" onChange={setLabels} />
+                <Text label="Model" name="model" isRequired value={name} onChange={setName} />
+                <Text label="Alias" hint="(optional)" name="alias" value={alias} onChange={setAlias} />
+                {!model && (
+                    <label class="field">
+                        <span>Project</span>
+                        <select class="input" name="project" value={owner} onChange={(event) => setOwner(event.currentTarget.value)}>
+                            {projects.value.map((one) => (
+                                <option key={one}>{one}</option>
+                            ))}
+                        </select>
+                    </label>
                 )}
-                <footer>
-                    <button type="button" class="button" onClick={onClose}>
-                        Cancel
-                    </button>
-                    <button type="submit" class="button primary" disabled={step !== undefined || file === undefined}>
-                        {step ? 'Working…' : 'Register it'}
-                    </button>
-                </footer>
-            </form>
-        </Dialog>
+            </div>
+            <details class="form-more">
+                <summary>How a picture becomes its input: what is empty is as the file says</summary>
+                <div class="grid g4">
+                    {RULE.map((one) => (
+                        <Text key={one.name} {...one} value={rule[one.name] ?? ''} onChange={(value) => setRule({ ...rule, [one.name]: value })} />
+                    ))}
+                </div>
+            </details>
+            {step && <Doing step={step} size={file?.size ?? 0} />}
+        </FormDialog>
     )
 }

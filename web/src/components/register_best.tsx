@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Run } from '../api'
 import { bytes, short } from '../format'
 import { goodEnd, interest } from '../state/curves'
-import { get, messageOf, segment } from '../state/http'
+import { get, segment } from '../state/http'
 import { newId } from '../state/push'
 import { bestRun, modelFileOf, registerRun } from '../state/register'
 import { useResource } from '../state/resource'
@@ -11,8 +11,7 @@ import { go, href } from '../state/route'
 import { models } from '../state/store'
 import type { Wanted } from '../state/tracking'
 import { Loaded } from './basics'
-import { Dialog } from './dialog'
-import { Icon } from './icon'
+import { FormDialog, useSending } from './form'
 import { toast } from './toast'
 
 const ALL: Wanted = { experiment: undefined, project: undefined, filter: '', sort: '', columns: [], isDeleted: false }
@@ -69,77 +68,57 @@ export function RegisterBest({ wanted = ALL, ids, metrics = [], name, onClose }:
     const [metric, setMetric] = useState(offered[0] ?? '')
     const [end, setEnd] = useState<1 | -1>(goodEnd(metric) || 1)
     const [model, setModel] = useState(name)
-    const [error, setError] = useState('')
-    const [isBusy, setBusy] = useState(false)
     const best = useResource(`${metric} ${end}`, async () => {
         const run = isOne ? await get<Run>(`/runs/${segment(ids[0]!)}`) : metric === '' ? undefined : await bestRun(wanted, ids, metric, end)
         return { run, file: run && (await modelFileOf(run.id)) }
     })
     const found = best.data.value
-    const submit = async (event: Event) => {
-        event.preventDefault()
-        setBusy(true)
-        setError('')
-        try {
-            const made = await registerRun(id, found!.run!, found!.file!, model.trim())
-            toast(`${made.model} v${made.version} is registered`)
-            onClose()
-            go(href(['models', made.model!, `v${made.version}`]))
-        } catch (failure) {
-            setError(messageOf(failure))
-            setBusy(false)
-        }
-    }
+    const sending = useSending(async () => {
+        const made = await registerRun(id, found!.run!, found!.file!, model.trim())
+        toast(`${made.model} v${made.version} is registered`)
+        onClose()
+        go(href(['models', made.model!, `v${made.version}`]))
+    })
     return (
-        <Dialog title={isOne ? 'Register the run’s model' : 'Register the best run'} onClose={onClose}>
-            <form onSubmit={submit}>
-                {!isOne && <Best {...{ metrics: offered, metric, setMetric, end, setEnd, of: ids.length }} />}
-                <label class="field">
-                    <span>Model that gets a version</span>
-                    <input class="input" name="model" type="text" required autocomplete="off" list={`${id}-models`} value={model} onInput={(event) => setModel(event.currentTarget.value)} />
-                    <datalist id={`${id}-models`}>
-                        {(models.data.value ?? []).map((one) => (
-                            <option key={one.name} value={one.name} />
-                        ))}
-                    </datalist>
-                </label>
-                <div class="dialog-text best-run" role="status">
-                    <Loaded resource={best} rows={1}>
-                        {({ run, file }) =>
-                            run === undefined ? (
-                                <p>{metric === '' ? 'No run has measured anything: there is no best one.' : `No run among them has measured ${metric}: there is no best one.`}</p>
-                            ) : (
-                                <p>
-                                    <a href={href(['runs', run.id])}>{run.name}</a>
-                                    {!isOne && `, ${metric} ${short(run.metrics[metric])}`}:{' '}
-                                    {file ? (
-                                        <>
-                                            <code>{file.path}</code>, {bytes(file.bytes)}, becomes a version.
-                                        </>
-                                    ) : (
-                                        <b>it has no model artifact: no ONNX or safetensors file is among its artifacts, so there is nothing to register.</b>
-                                    )}
-                                    {run.registered && ` It is ${run.registered.model} v${run.registered.version} already.`}
-                                </p>
-                            )
-                        }
-                    </Loaded>
-                </div>
-                {error && (
-                    <p class="failed" role="alert">
-                        <Icon name="warning" />
-                        <span>{error}</span>
-                    </p>
-                )}
-                <footer>
-                    <button type="button" class="button" onClick={onClose}>
-                        Cancel
-                    </button>
-                    <button type="submit" class="button primary" disabled={isBusy || best.loading.value || found?.file === undefined}>
-                        {isBusy ? 'The server looks at the file…' : 'Register it'}
-                    </button>
-                </footer>
-            </form>
-        </Dialog>
+        <FormDialog
+            title={isOne ? 'Register the run’s model' : 'Register the best run'}
+            sending={sending}
+            isReady={!best.loading.value && found?.file !== undefined}
+            confirm={sending.isBusy ? 'The server looks at the file…' : 'Register it'}
+            onClose={onClose}
+        >
+            {!isOne && <Best {...{ metrics: offered, metric, setMetric, end, setEnd, of: ids.length }} />}
+            <label class="field">
+                <span>Model that gets a version</span>
+                <input class="input" name="model" type="text" required autocomplete="off" list={`${id}-models`} value={model} onInput={(event) => setModel(event.currentTarget.value)} />
+                <datalist id={`${id}-models`}>
+                    {(models.data.value ?? []).map((one) => (
+                        <option key={one.name} value={one.name} />
+                    ))}
+                </datalist>
+            </label>
+            <div class="dialog-text best-run" role="status">
+                <Loaded resource={best} rows={1}>
+                    {({ run, file }) =>
+                        run === undefined ? (
+                            <p>{metric === '' ? 'No run has measured anything: there is no best one.' : `No run among them has measured ${metric}: there is no best one.`}</p>
+                        ) : (
+                            <p>
+                                <a href={href(['runs', run.id])}>{run.name}</a>
+                                {!isOne && `, ${metric} ${short(run.metrics[metric])}`}:{' '}
+                                {file ? (
+                                    <>
+                                        <code>{file.path}</code>, {bytes(file.bytes)}, becomes a version.
+                                    </>
+                                ) : (
+                                    <b>it has no model artifact: no ONNX or safetensors file is among its artifacts, so there is nothing to register.</b>
+                                )}
+                                {run.registered && ` It is ${run.registered.model} v${run.registered.version} already.`}
+                            </p>
+                        )
+                    }
+                </Loaded>
+            </div>
+        </FormDialog>
     )
 }
