@@ -76,22 +76,10 @@ static weir_status take_metrics(struct weir_txn *txn, const char *run, struct we
     return WEIR_OK;
 }
 
-/* Is "a.b" there, as such or as b inside of a? */
-static bool has(const json_t *object, const char *key)
+static bool has(const struct weir_tag *tags, size_t n, const char *key)
 {
-    char first[WEIR_RUN_KEY_MAX + 1];
-    if (json_object_get(object, key) != NULL) {
-        return true;
-    }
-    for (const char *dot = strchr(key, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-        size_t len = (size_t)(dot - key);
-        if (len >= sizeof first) {
-            return false;
-        }
-        memcpy(first, key, len);
-        first[len] = '\0';
-        const json_t *inner = json_object_get(object, first);
-        if (json_is_object(inner) && has(inner, dot + 1)) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(tags[i].key, key) == 0) {
             return true;
         }
     }
@@ -103,16 +91,17 @@ static weir_status take_parameters(struct weir_txn *txn, const struct weir_run *
                                    struct weir_arena *arena, struct weir_model_version *version,
                                    struct weir_error *err)
 {
-    struct weir_tag *logged;
-    size_t n;
+    struct weir_tag *own, *all;
+    size_t n_own, n;
     int64_t number;
     WEIR_TRY(weir_run_number(txn, run->id, &number, err));
-    WEIR_TRY(weir_run_parameters(txn, number, arena, &logged, &n, err));
+    WEIR_TRY(weir_run_parameters(txn, number, arena, &all, &n, err));
+    weir_run_parameters_of(run->parameters, arena, &own, &n_own);
     json_t *object = run->parameters != NULL ? json_loads(run->parameters, 0, NULL) : NULL;
     object = object != NULL ? object : json_object();
     for (size_t i = 0; i < n; i++) {
-        if (!has(object, logged[i].key)) {
-            json_object_set_new(object, logged[i].key, json_string(logged[i].value));
+        if (!has(own, n_own, all[i].key)) {
+            json_object_set_new(object, all[i].key, json_string(all[i].value));
         }
     }
     version->parameters = text_of(object, arena);
