@@ -42,7 +42,9 @@ static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
     call->attempt = attempt;
     call->identity = (struct weir_identity){
         .role = WEIR_ROLE_WORKER,
+        .role_name = weir_role_text(WEIR_ROLE_WORKER),
         .rights = weir_role_rights(WEIR_ROLE_WORKER),
+        .limit = weir_role_rights(WEIR_ROLE_WORKER),
         .user = {.name = name, .kind = kind, .role = (char *)weir_role_text(WEIR_ROLE_WORKER)}};
     return WEIR_OK;
 }
@@ -115,15 +117,19 @@ weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct 
 {
     (void)txn;
     (void)err;
-    json_t *projects = json_object();
+    json_t *projects = json_object(), *gone = json_array();
     for (size_t i = 0; i < call->identity.n_grants; i++) {
         const struct weir_grant *grant = &call->identity.grants[i];
         json_object_set_new(projects, grant->project, api_rights_list(grant->rights));
+        if (grant->gone_role != NULL) {
+            json_array_append_new(
+                gone, json_pack("{s:s,s:s}", "project", grant->project, "role", grant->gone_role));
+        }
     }
-    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o}", "user", call->actor, "role",
-                               weir_role_text(call->identity.role), "csrf", call->identity.csrf,
-                               "version", WEIR_VERSION, "rights",
-                               api_rights_list(call->identity.rights), "projects", projects));
+    api_answer(call, json_pack("{s:s,s:s,s:s?,s:s,s:o,s:o,s:o}", "user", call->actor, "role",
+                               call->identity.role_name, "csrf", call->identity.csrf, "version",
+                               WEIR_VERSION, "rights", api_rights_list(call->identity.rights),
+                               "projects", projects, "gone_roles", gone));
     return WEIR_OK;
 }
 
@@ -155,7 +161,7 @@ weir_status api_session_link(struct api_call *call, struct weir_txn *txn, struct
     weir_uuid_make(id);
     struct weir_login_link link = {.id = id,
                                    .user = call->identity.user.name,
-                                   .role = (char *)weir_role_text(call->identity.role),
+                                   .role = (char *)call->identity.role_name,
                                    .token = call->identity.token,
                                    .secret_hash = hash,
                                    .created_ms = call->now_ms,

@@ -217,8 +217,12 @@ API_FN(api_results_list);
 API_FN(api_results_get);
 API_FN(api_results_put);
 
-/* role.c */
+/* role.c, role_change.c */
 API_FN(api_role_list);
+API_FN(api_role_get);
+API_FN(api_role_create);
+API_FN(api_role_put);
+API_FN(api_role_delete);
 
 /* run.c */
 API_FN(api_run_create);

@@ -47,7 +47,7 @@ static weir_status find_projects(struct api_call *call, struct weir_gateway_call
                           "another one, or ask an admin",
                           weir_right_verb(WEIR_RIGHT_PREDICT), weir_right_noun(WEIR_RIGHT_PREDICT),
                           identity->session != NULL ? "session" : "token", call->actor,
-                          weir_role_text(identity->role));
+                          identity->role_name);
 }
 
 weir_status weir_api_authorise(void *context, const char *token,

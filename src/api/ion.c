@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
+#include "store/role.h"
 #include "store/table.h"
 #include "store/tenant.h"
 #include "track/registry.h"
@@ -349,12 +350,17 @@ static weir_status roles_here(struct api_call *call, struct weir_txn *txn, const
             rights |= identity->grants[i].rights;
         }
     }
-    roles[n_roles++] = weir_role_text(identity->role);
+    roles[n_roles++] = identity->role_name;
     for (size_t i = 0; i < n; i++) {
-        enum weir_role role;
-        WEIR_TRY(weir_role_from_text(in_project[i], &role, err));
-        if ((weir_role_rights(role) & ~rights) == 0 && role != identity->role) {
-            roles[n_roles++] = weir_role_text(role);
+        struct weir_role_found role;
+        struct weir_error gone;
+        weir_status status = weir_role_find(txn, in_project[i], call->arena, &role, &gone);
+        if (status != WEIR_OK && status != WEIR_ERR_INVALID) {
+            return weir_error_set(err, status, "%s", gone.message);
+        }
+        if (status == WEIR_OK && (role.rights & ~rights) == 0 &&
+            strcmp(role.name, identity->role_name) != 0) {
+            roles[n_roles++] = role.name;
         }
     }
     *out = roles;

@@ -1,6 +1,7 @@
 /** What an ION document names, in the store. */
 #include "api/ion_apply.h"
 #include "job/code.h"
+#include "store/role.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "track/registry.h"
@@ -161,13 +162,44 @@ static weir_status check_measured(struct ion_apply *apply, struct weir_txn *txn,
     return WEIR_OK;
 }
 
-/** What policies measure on. */
+/** The roles whose approvals count must be there; who has nothing else must be able to approve. */
+static weir_status check_roles(struct ion_apply *apply, struct weir_txn *txn,
+                               const struct weir_ion_doc_link *link,
+                               const struct weir_policy *policy, struct weir_error *err)
+{
+    struct weir_arena *arena = apply->call->arena;
+    json_t *options = policy->text != NULL ? json_loads(policy->text, 0, NULL) : NULL, *item;
+    size_t i;
+    weir_status status = WEIR_OK;
+    json_array_foreach(json_object_get(options, "roles"), i, item)
+    {
+        struct weir_role_found role;
+        status = weir_role_find(txn, json_string_value(item), arena, &role, err);
+        if (status != WEIR_OK) {
+            status = weir_error_prefix(err, "$.links[%zu].policy: roles: ", link->i_link);
+            break;
+        }
+        if (role.is_custom && (role.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_IONS_REVIEW)) == 0) {
+            ion_apply_warn(
+                apply,
+                weir_arena_printf(arena,
+                                  "$.links[%zu].policy: the role %s does not allow to review ions: "
+                                  "who has it approves only with another role that does",
+                                  link->i_link, role.name));
+        }
+    }
+    json_decref(options);
+    return status;
+}
+
+/** What policies measure on, and whose approvals they count. */
 static weir_status check_policies(struct ion_apply *apply, struct weir_txn *txn,
                                   struct weir_error *err)
 {
     for (size_t i = 0; i < apply->doc.n_links; i++) {
         const struct weir_ion_doc_link *link = &apply->doc.links[i];
         for (size_t k = 0; k < link->policies.n; k++) {
+            WEIR_TRY(check_roles(apply, txn, link, &link->policies.items[k], err));
             if (weir_policy_ops(&link->policies.items[k])->measures) {
                 WEIR_TRY(check_measured(apply, txn, link, &link->policies.items[k], err));
             }

@@ -650,7 +650,42 @@ START_TEST(approvals_are_counted_by_people_and_roles)
 
 END_TEST
 
+/* A role that an admin defined is named by a policy as one of Weir's own is. */
+START_TEST(a_custom_role_approves_where_a_policy_names_it)
+{
+    static const char policy[] = "{\"kind\":\"manual\",\"approvals\":1,\"roles\":[\"doctor\"]}";
+    char vic[BEARER_BYTES], dora[BEARER_BYTES];
+    make_caller("vic", "approver", "", vic);
+    make_caller("dora", "member", "", dora);
+    push(1, "{\"picture\":{},\"output_kind\":\"logits\"}");
+    EXPECT_STATUS(400, apply_to_model("sorter", "", policy));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "\"doctor\" is not a role"));
+    EXPECT(200, "POST " API "/roles\n\n{\"name\":\"doctor\",\"rights\":[\"ions read\"]}");
+    EXPECT_STATUS(200, apply_to_model("sorter", "", policy));
+    bool is_warned = false;
+    for (size_t i = 0; i < json_array_size(said("warnings")); i++) {
+        const char *warning = json_string_value(json_array_get(said("warnings"), i));
+        is_warned = is_warned || strstr(warning, "doctor does not allow to review") != NULL;
+    }
+    ck_assert(is_warned);
+    EXPECT_ERROR(409, "a policy of ION \"door\"", "DELETE " API "/roles/doctor");
+    EXPECT(200, "PUT " API "/projects/default/members/user/dora\n\n{\"role\":\"doctor\"}");
+    EXPECT_STATUS(403, ask_as(dora, "POST " DOOR "/approve\n\n{}")); /* it may not review */
+    EXPECT(200, "PUT " API "/roles/doctor\n\n{\"rights\":[\"ions read\",\"ions review\"]}");
+    EXPECT_STATUS(403, ask_as(vic, "POST " DOOR "/approve\n\n{}"));
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "from these roles only: doctor"));
+    EXPECT_STATUS(200, ask_as(dora, "POST " DOOR "/approve\n\n{}"));
+    ck_assert_int_eq(json_integer_value(said("links.0.wanted_version")), 1);
+    EXPECT(204, "DELETE " API "/projects/default/members/user/dora");
+    EXPECT_ERROR(409, "a policy of ION \"door\"", "DELETE " API "/roles/doctor");
+    EXPECT(204, "DELETE " DOOR);
+    EXPECT(204, "DELETE " API "/roles/doctor"); /* the ION asks nobody any more */
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("ion_routes", set_up, callers_close, the_same_document_changes_nothing,
+                    a_custom_role_approves_where_a_policy_names_it,
                     a_document_of_wrong_form_is_refused_whole,
                     a_dry_run_says_what_would_come_of_it_and_changes_nothing,
                     a_sources_token_is_kept_and_never_shown, a_deleted_ion_is_gone_for_readers,

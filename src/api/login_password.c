@@ -5,6 +5,7 @@
 #include "api/functions.h"
 #include "api/login.h"
 #include "api/login_page.h"
+#include "store/role.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
@@ -67,23 +68,24 @@ static weir_status make_token(struct weir_txn *txn, struct password_login *login
 {
     struct api_call *call = login->call;
     char secret[WEIR_SECRET_BYTES], hash[WEIR_SHA256_TEXT_BYTES], id[WEIR_UUID_BYTES];
-    enum weir_role role;
+    struct weir_role_found role;
     weir_secret_make(secret);
     weir_secret_hash(secret, hash);
     weir_uuid_make(id);
-    WEIR_TRY(weir_role_from_text(login->role != NULL ? login->role
-                                 : strcmp(login->found.role, "member") == 0
-                                     ? weir_role_text(WEIR_ROLE_ML_ENGINEER)
-                                     : login->found.role,
-                                 &role, err));
-    if (!weir_role_is_of_projects(role)) {
+    WEIR_TRY(weir_role_find(txn,
+                            login->role != NULL ? login->role
+                            : strcmp(login->found.role, "member") == 0
+                                ? weir_role_text(WEIR_ROLE_ML_ENGINEER)
+                                : login->found.role,
+                            call->arena, &role, err));
+    if (!role.is_of_projects) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.role: a person's token has a person's role");
     }
     const struct weir_token token = {.id = id,
                                      .user = login->found.name,
                                      .name = weir_arena_strdup(call->arena, login->token_name),
-                                     .role = (char *)weir_role_text(role),
+                                     .role = (char *)role.name,
                                      .project = weir_arena_strdup(call->arena, login->project),
                                      .secret_hash = hash,
                                      .created_ms = call->now_ms,

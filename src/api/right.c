@@ -99,6 +99,20 @@ static weir_status check_noun(struct api_call *call, struct weir_error *err)
     return api_read(call, load_noun, call, &missing) == WEIR_OK ? WEIR_OK : check_name(call, err);
 }
 
+/* " (its role x in project p is gone: it gives nothing)", or "". */
+static const char *gone_role(const struct api_call *call)
+{
+    for (size_t i = 0; i < call->identity.n_grants; i++) {
+        const struct weir_grant *grant = &call->identity.grants[i];
+        if (grant->gone_role != NULL) {
+            return weir_arena_printf(
+                call->arena, " (the role \"%.63s\" in project %.63s is gone: it gives no rights)",
+                grant->gone_role, grant->project);
+        }
+    }
+    return "";
+}
+
 /* The one place that decides who may call what, and whose rows the call sees. */
 weir_status api_check_right(struct api_call *call, struct weir_error *err)
 {
@@ -114,12 +128,12 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err)
     }
     return weir_error_set(err, WEIR_ERR_DENIED,
                           "%s %s needs the right to %s %s%s; this %s of \"%s\" has the role "
-                          "\"%s\", which does not give it: "
+                          "\"%s\", which does not give it%s: "
                           "use another one, or ask an admin",
                           call->route->method, call->route->pattern, weir_right_verb(right),
                           weir_right_noun(right),
                           weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT ? " in some project"
                                                                               : " on the platform",
                           call->identity.session != NULL ? "session" : "token", call->actor,
-                          weir_role_text(call->identity.role));
+                          call->identity.role_name, gone_role(call));
 }

@@ -5,6 +5,7 @@
 #include "notify/notify.h"
 #include "store/event.h"
 #include "store/identity.h"
+#include "store/tenant.h"
 
 static const struct api_member caller_members[] = {
     ALWAYS("user", "text", "Who calls"),
@@ -14,6 +15,29 @@ static const struct api_member caller_members[] = {
     ALWAYS("version", "text", "Version of the server"),
     ALWAYS("rights", "list of text", "What the caller may on the platform and in all projects"),
     ALWAYS("projects", "map of list of text", "What the caller may in single projects, by name"),
+    ALWAYS("gone_roles", "list of gone role",
+           "Roles of the caller that are not there any more: they give no rights"),
+};
+static const struct api_member gone_role_members[] = {
+    ALWAYS("project", "text", "Where the caller has it"),
+    ALWAYS("role", "text", "Its name"),
+};
+static const struct api_member project_member_members[] = {
+    OR_NULL("problem", "text", "Why the role gives no rights: it is not there any more"),
+};
+static const struct api_member new_role_members[] = {
+    ALWAYS("name", "text", "Unique name; not one of Weir's own roles"),
+    MAY_MISS("description", "text", "Whom it is for"),
+    MAY_MISS("like", "text", "A role whose rights in projects it begins with"),
+    MAY_MISS("rights", "list of text", "Rights beside those: \"read models\" …"),
+    MAY_MISS("without", "list of text", "Rights that it does not have"),
+};
+static const struct api_member changed_role_members[] = {
+    MAY_MISS("description", "text", "Whom it is for"),
+    MAY_MISS("like", "text", "A role, also this one, whose rights in projects it has"),
+    MAY_MISS("rights", "list of text",
+             "Rights beside those; without like and rights, it keeps what it has"),
+    MAY_MISS("without", "list of text", "Rights that are taken from it"),
 };
 static const struct api_member role_members[] = {
     ALWAYS("rights", "list of text", "What whoever has it on the platform may: cancel jobs …"),
@@ -85,8 +109,13 @@ static const struct api_member alive_members[] = {
 
 static const struct api_shape shapes[] = {
     SHAPE("alive", NULL, "GET /health", alive_members),
+    SHAPE("gone role", NULL, NULL, gone_role_members),
     SHAPE("caller", NULL, "GET /api/v1/session", caller_members),
     RECORD("role", weir_role_resource, "name", role_members),
+    SHAPE_OF_BODY("new role", "POST /api/v1/roles", new_role_members),
+    SHAPE_OF_BODY("changed role", "PUT /api/v1/roles/{name}", changed_role_members),
+    RECORD("project member", weir_project_member_resource, "project created_by created_ms",
+           project_member_members),
     SHAPE("health", NULL, NULL, health_members),
     SHAPE("health reason", NULL, NULL, reason_members),
     SHAPE("health summary", NULL, "GET /api/v1/health/summary", health_summary_members),

@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/role.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
@@ -94,12 +95,53 @@ weir_status api_group_remove(struct api_call *call, struct weir_txn *txn, struct
 
 /* ---- members of projects --------------------------------------------------------------------- */
 
+/* With why its role gives nothing, if it is gone. */
+static weir_status view_of_member(struct api_call *call, struct weir_txn *txn,
+                                  const struct weir_project_member *member, json_t **out,
+                                  struct weir_error *err)
+{
+    struct weir_role_found role;
+    struct weir_error missing;
+    weir_status status = weir_role_find(txn, member->role, call->arena, &role, &missing);
+    if (status != WEIR_OK && status != WEIR_ERR_INVALID) {
+        return weir_error_set(err, status, "%s", missing.message);
+    }
+    *out = weir_record_to_json(&weir_project_member_resource, member);
+    json_object_set_new(
+        *out, "problem",
+        status == WEIR_OK ? json_null()
+                          : json_sprintf("the role %s is gone: it gives no rights", member->role));
+    return WEIR_OK;
+}
+
 weir_status api_project_members(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_project project;
+    void *items;
+    size_t n;
+    char *next;
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("project", EQ, call->params[0])),
+                                     .cursor = weir_http_request_query(call->request, "cursor"),
+                                     .limit = 1000};
     WEIR_TRY(
         weir_txn_get(txn, &weir_project_resource, call->params[0], call->arena, &project, err));
-    return answer_matching(call, txn, &weir_project_member_resource, "project", err);
+    WEIR_TRY(weir_txn_list(txn, &weir_project_member_resource, &query, call->arena, &items, &n,
+                           &next, err));
+    json_t *list = json_array();
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        json_t *view;
+        status = view_of_member(call, txn, (struct weir_project_member *)items + i, &view, err);
+        if (status == WEIR_OK) {
+            json_array_append_new(list, view);
+        }
+    }
+    if (status != WEIR_OK) {
+        json_decref(list);
+        return status;
+    }
+    api_answer(call, json_pack("{s:o,s:s?}", "items", list, "next", next));
+    return WEIR_OK;
 }
 
 /* PROJECT, "user" or "group", and its name, from the path. */
@@ -136,28 +178,48 @@ static weir_status act_on_member(struct api_call *call, struct weir_txn *txn,
                      err);
 }
 
+/* Who may give roles here gives, and takes, no more than what they may themselves. A role that is gone
+ * gives nothing, and is for all of them to take. */
+static weir_status check_taken(struct api_call *call, struct weir_txn *txn,
+                               const struct weir_project_member *before, struct weir_error *err)
+{
+    struct weir_role_found role;
+    struct weir_error gone;
+    weir_status status = weir_role_find(txn, before->role, call->arena, &role, &gone);
+    if (status != WEIR_OK) {
+        return status == WEIR_ERR_INVALID ? WEIR_OK
+                                          : weir_error_set(err, status, "%s", gone.message);
+    }
+    return api_check_giver(call, before->project, role.rights,
+                           weir_arena_printf(call->arena, "the role \"%s\" that %s has",
+                                             before->role,
+                                             before->user != NULL ? before->user : before->group),
+                           err);
+}
+
 weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const known[] = {"role", NULL};
     struct weir_project_member member;
-    enum weir_role role;
+    struct weir_role_found role;
     const char *text;
+    json_t *view;
     WEIR_TRY(api_body_only(call, known, err));
     WEIR_TRY(read_member(call, txn, &member, err));
     WEIR_TRY(api_body_text(call, "role", &text, err));
-    WEIR_TRY(weir_role_from_text(text, &role, err));
-    if (!weir_role_is_of_projects(role)) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$.role: %s is no role in a project: viewer, approver, operator, "
-                              "data-scientist, ml-engineer or admin",
-                              text);
-    }
+    WEIR_TRY(api_role_of_projects(call, txn, text, &role, err));
+    WEIR_TRY(api_check_giver(call, member.project, role.rights,
+                             weir_arena_printf(call->arena, "the role \"%s\"", role.name), err));
     struct weir_project_member before;
     bool is_new = weir_txn_get(txn, &weir_project_member_resource, member.name, call->arena,
                                &before, NULL) != WEIR_OK;
-    member.role = weir_arena_strdup(call->arena, weir_role_text(role));
+    if (!is_new) {
+        WEIR_TRY(check_taken(call, txn, &before, err));
+    }
+    member.role = weir_arena_strdup(call->arena, role.name);
     WEIR_TRY(weir_txn_upsert(txn, &weir_project_member_resource, &member, err));
-    api_answer_record(call, &weir_project_member_resource, &member);
+    WEIR_TRY(view_of_member(call, txn, &member, &view, err));
+    api_answer(call, view);
     return act_on_member(call, txn, &member, "role_granted",
                          is_new ? weir_arena_printf(call->arena, "given the role %s", member.role)
                                 : weir_arena_printf(call->arena, "given the role %s instead of %s",
@@ -167,8 +229,11 @@ weir_status api_project_grant(struct api_call *call, struct weir_txn *txn, struc
 
 weir_status api_project_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
-    struct weir_project_member member;
+    struct weir_project_member member, before;
     WEIR_TRY(read_member(call, txn, &member, err));
+    WEIR_TRY(
+        weir_txn_get(txn, &weir_project_member_resource, member.name, call->arena, &before, err));
+    WEIR_TRY(check_taken(call, txn, &before, err));
     WEIR_TRY(weir_txn_delete(txn, &weir_project_member_resource, member.name, err));
     weir_http_response_empty(call->response);
     return act_on_member(call, txn, &member, "role_revoked", "denied what the role gave", err);

@@ -4,6 +4,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/records.h"
+#include "api/role.h"
 
 #include "base/uuid.h"
 #include "ion/ion.h"
@@ -32,10 +33,26 @@ weir_status api_project_create(struct api_call *call, struct weir_txn *txn, stru
 
 /* ---- users ----------------------------------------------------------------------------------- */
 
+/* A custom role is none of the platform. */
+static weir_status check_is_of_platform(struct api_call *call, struct weir_txn *txn,
+                                        const char *name, struct weir_error *err)
+{
+    struct weir_role_found role;
+    WEIR_TRY(weir_role_find(txn, name, call->arena, &role, err));
+    return !role.is_custom
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.role: \"%s\" is a role of projects: give it in one with "
+                                "`weir project grant PROJECT NAME --role %s`",
+                                name, name);
+}
+
 /* Tasks get a token for each attempt: nobody else has their role. An old word is made the new one. */
-static weir_status check_role_of_user(char **text, struct weir_error *err)
+static weir_status check_role_of_user(struct api_call *call, struct weir_txn *txn, char **text,
+                                      struct weir_error *err)
 {
     enum weir_role role;
+    WEIR_TRY(check_is_of_platform(call, txn, *text, err));
     WEIR_TRY(weir_role_from_text(*text, &role, err));
     *text = (char *)weir_role_text(role);
     return role != WEIR_ROLE_WORKER
@@ -59,7 +76,7 @@ weir_status api_user_create(struct api_call *call, struct weir_txn *txn, struct 
     struct weir_user user = {.kind = "person"};
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_CREATE, call->arena,
                                    &user, err));
-    WEIR_TRY(check_role_of_user(&user.role, err));
+    WEIR_TRY(check_role_of_user(call, txn, &user.role, err));
     user.created_ms = call->now_ms;
     WEIR_TRY(weir_txn_insert(txn, &weir_user_resource, &user, err));
     WEIR_TRY(act_on_user(call, txn, "user_created", &user, "made", err));
@@ -79,7 +96,7 @@ weir_status api_user_update(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_user before = user;
     WEIR_TRY(weir_record_from_json(&weir_user_resource, call->body, WEIR_RECORD_UPDATE, call->arena,
                                    &user, err));
-    WEIR_TRY(check_role_of_user(&user.role, err));
+    WEIR_TRY(check_role_of_user(call, txn, &user.role, err));
     if (is_active_admin(&before) && !is_active_admin(&user)) {
         WEIR_TRY(weir_user_check_other_admin(txn, user.name, err));
     }
@@ -147,6 +164,16 @@ weir_status api_user_delete(struct api_call *call, struct weir_txn *txn, struct 
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
+/* Of the platform, or a custom one: at most that in its user's projects. */
+static weir_status check_role_of_token(struct api_call *call, struct weir_txn *txn, char **name,
+                                       struct weir_error *err)
+{
+    struct weir_role_found role;
+    WEIR_TRY(weir_role_find(txn, *name, call->arena, &role, err));
+    *name = weir_arena_strdup(call->arena, role.name);
+    return role.is_custom ? WEIR_OK : check_role_of_user(call, txn, name, err);
+}
+
 static weir_status act_on_token(struct api_call *call, struct weir_txn *txn, const char *kind,
                                 const struct weir_token *token, const char *what,
                                 struct weir_error *err)
@@ -171,7 +198,7 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     }
     WEIR_TRY(weir_record_from_json(&weir_token_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &token, err));
-    WEIR_TRY(check_role_of_user(&token.role, err));
+    WEIR_TRY(check_role_of_token(call, txn, &token.role, err));
     bool is_agents = strcmp(token.role, weir_role_text(WEIR_ROLE_AGENT)) == 0;
     if (is_agents != (token.node != NULL)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -222,15 +249,28 @@ weir_status api_token_list(struct api_call *call, struct weir_txn *txn, struct w
     return list_own(call, txn, &weir_token_resource, err);
 }
 
+/* May the caller all that this role allows? One that is gone allows nothing. */
+static weir_status covers(struct api_call *call, struct weir_txn *txn, const char *name, bool *out,
+                          struct weir_error *err)
+{
+    struct weir_role_found role = {0};
+    struct weir_error gone;
+    weir_status status = weir_role_find(txn, name, call->arena, &role, &gone);
+    if (status != WEIR_OK && status != WEIR_ERR_INVALID) {
+        return weir_error_set(err, status, "%s", gone.message);
+    }
+    *out = (role.rights & ~call->identity.limit) == 0;
+    return WEIR_OK;
+}
+
 weir_status api_token_revoke(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_token token;
     WEIR_TRY(weir_txn_get(txn, &weir_token_resource, call->params[0], call->arena, &token, err));
-    enum weir_role role;
-    WEIR_TRY(weir_role_from_text(token.role, &role, err));
+    bool is_covered;
+    WEIR_TRY(covers(call, txn, token.role, &is_covered, err));
     /* One that may more than the caller is not there: a viewer's token ends no other of its owner. */
-    bool is_own =
-        strcmp(token.user, call->actor) == 0 && weir_role_covers(call->identity.role, role);
+    bool is_own = strcmp(token.user, call->actor) == 0 && is_covered;
     if (!is_own && !(call->identity.rights & WEIR_RIGHTS_OF(WEIR_RIGHT_TOKENS_ALL))) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no token \"%s\"", call->params[0]);
     }
@@ -252,13 +292,12 @@ weir_status api_session_list(struct api_call *call, struct weir_txn *txn, struct
 weir_status api_session_end(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_session session;
-    enum weir_role role;
+    bool is_covered;
     WEIR_TRY(
         weir_txn_get(txn, &weir_session_resource, call->params[0], call->arena, &session, err));
-    WEIR_TRY(weir_role_from_text(session.role, &role, err));
+    WEIR_TRY(covers(call, txn, session.role, &is_covered, err));
     bool is_own = strcmp(session.user, call->actor) == 0;
-    if ((!is_own && call->identity.role != WEIR_ROLE_ADMIN) ||
-        !weir_role_covers(call->identity.role, role)) {
+    if ((!is_own && call->identity.role != WEIR_ROLE_ADMIN) || !is_covered) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "session \"%s\" not found", call->params[0]);
     }
     WEIR_TRY(weir_txn_delete(txn, &weir_session_resource, session.id, err));

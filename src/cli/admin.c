@@ -148,7 +148,8 @@ struct project_options {
 static const struct weir_option project_options[] = {
     CLI_COMMON_OPTIONS(project_options),
     WEIR_OPT(project_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
-             "viewer, approver, operator, data-scientist, ml-engineer or admin of this project"),
+             "viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or "
+             "one that was defined (weir role)"),
     WEIR_OPT(project_options, is_group, "group", 0, BOOL, NULL, 0, 0, "",
              "NAME is a group: all in it get the role"),
     WEIR_OPT(project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
@@ -312,7 +313,8 @@ struct token_options {
 static const struct weir_option token_options[] = {
     CLI_COMMON_OPTIONS(token_options),
     WEIR_OPT(token_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
-             "viewer, approver, operator, data-scientist, ml-engineer, admin or agent"),
+             "viewer, approver, operator, data-scientist, ml-engineer, admin, agent, or one that "
+             "was defined (weir role)"),
     WEIR_OPT(token_options, user, "user", 0, TEXT, NULL, 0, 0, "USER", "Whose it is (else yours)"),
     WEIR_OPT(token_options, node, "node", 0, TEXT, NULL, 0, 0, "NAME",
              "Of role agent: the node it is for"),
@@ -447,8 +449,9 @@ const struct cli_command cli_group = {
 
 static weir_status run_whoami(struct cli_call *call, struct weir_error *err)
 {
-    json_t *answer, *rights;
+    json_t *answer, *rights, *gone;
     const char *project;
+    size_t i;
     WEIR_TRY(cli_rest(call, "GET", "/api/v1/session", NULL, &answer, err));
     if (cli_is_json(call)) {
         cli_print_json(answer);
@@ -460,10 +463,15 @@ static weir_status run_whoami(struct cli_call *call, struct weir_error *err)
     json_object_foreach(json_object_get(answer, "projects"), project, rights)
     {
         printf("in project %s you may", project);
-        for (size_t i = 0; i < json_array_size(rights); i++) {
-            printf("%s %s", i == 0 ? "" : ",", json_string_value(json_array_get(rights, i)));
+        for (size_t k = 0; k < json_array_size(rights); k++) {
+            printf("%s %s", k == 0 ? "" : ",", json_string_value(json_array_get(rights, k)));
         }
         printf("\n");
+    }
+    json_array_foreach(json_object_get(answer, "gone_roles"), i, gone)
+    {
+        printf("in project %s your role %s is gone: it gives no rights\n",
+               cli_text(call, gone, "project"), cli_text(call, gone, "role"));
     }
     json_decref(answer);
     return WEIR_OK;

@@ -97,6 +97,7 @@
     X(cli_login) \
     X(cli_whoami) \
     X(cli_project) \
+    X(cli_role) \
     X(cli_group) \
     X(cli_user) \
     X(cli_token) \

@@ -1,5 +1,6 @@
 /** weir get, weir explain: list anything, look at one, and what its members mean. */
 #include "cli/noun.h"
+#include "cli/role.h"
 
 #include <string.h>
 
@@ -338,6 +339,9 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
     if (noun == NULL) {
         return explain_kinds(call, call->words[0], call->n_words > 1 ? call->words[1] : NULL, err);
     }
+    if (call->n_words == 1 && strcmp(call->words[0], "roles") == 0) {
+        return role_explain_all(call, err);
+    }
     if (call->n_words == 1) {
         return explain_noun(call, noun, err);
     }
@@ -352,7 +356,7 @@ static weir_status run_explain(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_explain = {
     .name = "explain",
-    .usage = "NOUN | job JOB | "
+    .usage = "NOUN | roles | job JOB | "
              "source|sink|stage|trigger|restart|policy|job-kind|driver|receiver|alert-action|"
              "sweep-method|sweep-parameter "
              "[KIND]",
@@ -363,7 +367,8 @@ const struct cli_command cli_explain = {
         "http says\n"
         "what that one is and which options it takes; so for sinks, stages, triggers, restarts, "
         "policies,\njob-kinds, drivers, receivers, alert-actions, sweep-methods and "
-        "sweep-parameters.",
+        "sweep-parameters. weir explain roles\nshows what each role may, weir explain role what "
+        "the members of one mean.",
     .min_words = 1,
     .max_words = 2,
     CLI_OPTIONS(explain_options, explain_options),

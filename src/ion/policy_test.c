@@ -92,7 +92,9 @@ static const struct {
     {"[\"manual\",3]", NULL, "$.policy[1]: expected the name of a policy"},
     {"[\"manual\",[\"manual\"]]", NULL, "$.policy[1]: expected the name of a policy"},
     {"{\"kind\":\"manual\",\"approvals\":0}", NULL, "$.policy.approvals: "},
-    {"{\"kind\":\"manual\",\"roles\":[\"boss\"]}", NULL, "$.policy.roles[0]: "},
+    {"{\"kind\":\"manual\",\"roles\":[\"Boss!\"]}", NULL, "$.policy.roles[0]: "},
+    {"{\"kind\":\"manual\",\"roles\":[3]}", NULL, "$.policy.roles"},
+    {"{\"kind\":\"manual\",\"roles\":[\"boss\"]}", "manual", NULL}, /* a custom role */
     {"{\"kind\":\"manual\",\"on_timeout\":\"approve\"}", NULL, "$.policy.on_timeout: "},
     {"{\"kind\":\"manual\",\"timeout_s\":9,\"on_timeout\":\"shrug\"}", NULL,
      "$.policy.on_timeout: "},

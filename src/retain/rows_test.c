@@ -323,6 +323,7 @@ static const char unswept[] =
     "'alert_rules', 'alert_receivers',"                 /* at most 100 of a project, and 100 */
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
+    "'custom_roles',"                                   /* at most 64 */
     "'node_joins',"                             /* a new one removes those that have ended */
     "'board',"                                  /* goes with its job */
     "'audit_chains',"                           /* one of each chain */

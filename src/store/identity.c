@@ -1,6 +1,7 @@
 #include "store/identity.h"
 
 #include "base/rng.h"
+#include "store/role.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "store/tenant.h"
@@ -25,7 +26,7 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, id,          TEXT, WEIR_FIELD_KEY | WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Identifier"),
     WEIR_FIELD(weir_token, user,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Whose it is"),
     WEIR_FIELD(weir_token, name,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "What it is for"),
-    WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role"),
+    WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role, which may be a custom one"),
     WEIR_FIELD(weir_token, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Of role agent: the node it speaks for"),
     WEIR_FIELD(weir_token, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "The only project it is for; absent = all of its user's"),
     WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
@@ -95,7 +96,8 @@ static weir_status load_user(struct weir_txn *txn, const char *name, struct weir
         return weir_error_set(err, WEIR_ERR_UNAUTH, "user \"%s\" is disabled", name);
     }
     WEIR_TRY(weir_role_from_text(out->user.role, &out->role, err));
-    out->rights = weir_role_rights(out->role);
+    out->role_name = weir_role_text(out->role);
+    out->rights = out->limit = weir_role_rights(out->role);
     return weir_grants_load(txn, name, arena, &out->grants, &out->n_grants, err);
 }
 
@@ -112,23 +114,36 @@ static weir_status find_by_secret(struct weir_txn *txn, const struct weir_resour
                : weir_error_set(err, WEIR_ERR_UNAUTH, "this %s is not valid", resource->name);
 }
 
-/** Lower the rights to those of a role; UNAUTH if nothing is left (agent and viewer). */
-static weir_status limit_role(struct weir_identity *identity, const char *limit_text,
+/** Lower the rights to those of a role; UNAUTH if nothing is left (agent and viewer), or the role is
+ *  gone. A custom role is none of the platform: there it leaves what members have. */
+static weir_status limit_role(struct weir_txn *txn, struct weir_identity *identity,
+                              const char *limit_text, struct weir_arena *arena,
                               struct weir_error *err)
 {
-    enum weir_role limit;
-    WEIR_TRY(weir_role_from_text(limit_text, &limit, err));
-    weir_rights rights = weir_role_rights(limit);
-    bool is_of_people = weir_role_is_of_projects(limit) && identity->role == WEIR_ROLE_MEMBER;
+    struct weir_role_found limit;
+    weir_status status = weir_role_find(txn, limit_text, arena, &limit, err);
+    if (status == WEIR_ERR_INVALID) {
+        return weir_error_set(err, WEIR_ERR_UNAUTH,
+                              "this is for the role \"%.80s\", which is gone: it gives no rights",
+                              limit_text);
+    }
+    WEIR_TRY(status);
+    weir_rights rights = limit.rights | (limit.is_custom ? weir_role_rights(WEIR_ROLE_MEMBER) : 0);
+    bool is_of_people = limit.is_of_projects && identity->role == WEIR_ROLE_MEMBER;
+    bool is_members = limit.role == WEIR_ROLE_MEMBER && !limit.is_custom;
     if ((identity->rights & rights & ~WEIR_RIGHTS_OF(WEIR_RIGHT_SELF)) == 0 && !is_of_people &&
-        limit != identity->role) {
+        strcmp(limit.name, identity->role_name) != 0) {
         return weir_error_set(err, WEIR_ERR_UNAUTH,
                               "this is for the role %s, which the user \"%s\" does not have",
                               limit_text, identity->user.name);
     }
-    identity->role = weir_role_covers(identity->role, limit) ? limit : identity->role;
+    if ((rights & ~identity->limit) == 0) {
+        identity->role = limit.role;
+        identity->role_name = limit.name;
+        identity->limit = rights;
+    }
     identity->rights &= rights;
-    for (size_t i = 0; limit != WEIR_ROLE_MEMBER && i < identity->n_grants; i++) {
+    for (size_t i = 0; !is_members && i < identity->n_grants; i++) {
         identity->grants[i].rights &= rights;
     }
     return WEIR_OK;
@@ -137,23 +152,21 @@ static weir_status limit_role(struct weir_identity *identity, const char *limit_
 /** Lower the rights to those in one project, and on the platform to what its members have. */
 static void limit_project(struct weir_identity *identity, char *project, struct weir_arena *arena)
 {
-    weir_rights rights = 0, of_projects = 0;
+    weir_rights rights = 0, of_projects = weir_rights_of_projects();
+    char *gone_role = NULL;
     if (project == NULL) {
         return;
     }
-    for (int right = 0; right < WEIR_RIGHT_COUNT; right++) {
-        of_projects |= weir_right_scope((enum weir_right)right) == WEIR_RIGHT_IS_OF_PROJECT
-                           ? WEIR_RIGHTS_OF(right)
-                           : 0;
-    }
     for (size_t i = 0; i < identity->n_grants; i++) {
-        rights |=
-            strcmp(identity->grants[i].project, project) == 0 ? identity->grants[i].rights : 0;
+        if (strcmp(identity->grants[i].project, project) == 0) {
+            rights |= identity->grants[i].rights;
+            gone_role = identity->grants[i].gone_role;
+        }
     }
     rights |= identity->rights & of_projects;
     identity->rights &= ~of_projects & weir_role_rights(WEIR_ROLE_MEMBER);
     identity->grants = WEIR_ARENA_NEW(arena, struct weir_grant);
-    *identity->grants = (struct weir_grant){project, rights};
+    *identity->grants = (struct weir_grant){project, rights, gone_role};
     identity->n_grants = 1;
 }
 
@@ -166,7 +179,7 @@ static weir_status identify_token(struct weir_txn *txn, const struct weir_token 
     }
     struct weir_identity identity = {.token = token->id, .node = token->node};
     WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
-    WEIR_TRY(limit_role(&identity, token->role, err));
+    WEIR_TRY(limit_role(txn, &identity, token->role, arena, err));
     limit_project(&identity, token->project, arena);
     *out = identity;
     return WEIR_OK;
@@ -221,7 +234,7 @@ static weir_status limit_by_token(struct weir_txn *txn, const char *id, int64_t 
                               "the token this was made with has ended: log in again");
     }
     identity->token = token.id;
-    WEIR_TRY(limit_role(identity, token.role, err));
+    WEIR_TRY(limit_role(txn, identity, token.role, arena, err));
     limit_project(identity, token.project, arena);
     return WEIR_OK;
 }
@@ -235,7 +248,7 @@ static weir_status identify_session(struct weir_txn *txn, const struct weir_sess
     }
     struct weir_identity identity = {.csrf = session->csrf, .session = session->id};
     WEIR_TRY(load_user(txn, session->user, arena, &identity, err));
-    WEIR_TRY(limit_role(&identity, session->role, err));
+    WEIR_TRY(limit_role(txn, &identity, session->role, arena, err));
     if (session->token != NULL) { /* else a password was given */
         WEIR_TRY(limit_by_token(txn, session->token, now_ms, arena, &identity, err));
     }

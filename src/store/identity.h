@@ -98,12 +98,16 @@ void weir_secret_hash(const char *secret, char out[WEIR_SHA256_TEXT_BYTES]);
 struct weir_grant {
     char *project;
     weir_rights rights;
+    char *gone_role; /**< A name that no role has any more: it adds nothing. NULL: none. */
 };
 
 /** What a shown secret proves. Text lies in the caller's arena. */
 struct weir_identity {
     struct weir_user user;
-    enum weir_role role;       /**< The least of the user's, the token's and the session's. */
+    enum weir_role role;       /**< The least of the user's, the token's and the session's; MEMBER
+                                    for a custom one. */
+    const char *role_name;     /**< Its name; static or in the arena. */
+    weir_rights limit;         /**< What that role allows whoever has it everywhere. */
     weir_rights rights;        /**< In all projects, and on the platform. */
     struct weir_grant *grants; /**< In single projects, each once. */
     size_t n_grants;

@@ -1,11 +1,13 @@
 /**
  * Rights: what a role may do with which noun, as a matrix (rights.def). A set of rights is a bit
  * mask. Roles are presets of rights; a person has one on the platform, and may have others in
- * projects. Pure.
+ * projects. An admin may define further roles of projects (store/role.h), which are sets of rights
+ * with nouns of projects. Pure.
  */
 #ifndef WEIR_STORE_RIGHTS_H
 #define WEIR_STORE_RIGHTS_H
 
+#include "base/arena.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -47,6 +49,23 @@ typedef uint64_t weir_rights;
 const char *weir_right_noun(enum weir_right right);
 const char *weir_right_verb(enum weir_right right);
 enum weir_right_scope weir_right_scope(enum weir_right right);
+
+/** Those with nouns of projects: all that a role in a project can give there. */
+weir_rights weir_rights_of_projects(void);
+
+/** "read models"; "models read" is taken too. @return INVALID with what was probably meant. */
+weir_status weir_right_from_text(const char *text, enum weir_right *out,
+                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/** "read models,review ions" in the matrix's order; `between` is "," or ", ". "" for none. */
+char *weir_rights_text(weir_rights rights, const char *between, struct weir_arena *arena);
+
+/** What weir_rights_text wrote with "," between. A right that this version does not know gives
+ *  nothing. Cost: one walk over the matrix if the order is the matrix's. */
+weir_rights weir_rights_read(const char *text);
+
+/** With "look" at each noun that they "read": looking is what tasks may too of what is read. */
+weir_rights weir_rights_close(weir_rights rights);
 
 /** "data-scientist" … */
 const char *weir_role_text(enum weir_role role);

@@ -1,6 +1,7 @@
 /* The matrix of rights against what people expect of the roles, written down by hand. */
 #include "store/rights.h"
 
+#include "base/rng.h"
 #include "base/test_main.h"
 
 #include <check.h>
@@ -91,5 +92,60 @@ START_TEST(members_agents_and_tasks_are_apart)
 
 END_TEST
 
+/* The set as text, and read back; in the other order of words; and of a version that knew more. */
+START_TEST(a_set_of_rights_is_text_and_back)
+{
+    struct weir_arena arena;
+    uint64_t seed;
+    struct weir_rng rng;
+    weir_random_bytes(&seed, sizeof seed);
+    printf("seed %llu\n", (unsigned long long)seed);
+    weir_rng_init(&rng, seed, 0);
+    weir_arena_init(&arena, 0);
+    for (int i = 0; i < 500; i++) {
+        weir_rights rights = weir_rng_u64(&rng) & WEIR_RIGHTS_ALL;
+        char *text = weir_rights_text(rights, ",", &arena);
+        ck_assert_msg(weir_rights_read(text) == rights, "seed %llu: %s", (unsigned long long)seed,
+                      text);
+        char *more =
+            weir_arena_printf(&arena, "fly kites,%s%sread", text, *text != '\0' ? "," : "");
+        ck_assert_msg(weir_rights_read(more) == rights, "seed %llu: %s", (unsigned long long)seed,
+                      more);
+    }
+    for (int i = 0; i < WEIR_RIGHT_COUNT; i++) {
+        enum weir_right right = (enum weir_right)i, found;
+        const char *noun = weir_right_noun(right), *verb = weir_right_verb(right);
+        ck_assert_int_eq(
+            weir_right_from_text(weir_arena_printf(&arena, "%s %s", verb, noun), &found, NULL),
+            WEIR_OK);
+        ck_assert_int_eq(found, right);
+        ck_assert_int_eq(
+            weir_right_from_text(weir_arena_printf(&arena, "%s %s", noun, verb), &found, NULL),
+            WEIR_OK);
+        ck_assert_int_eq(found, right); /* no two words are one another's */
+    }
+    ck_assert_str_eq(weir_rights_text(0, ",", &arena), "");
+    ck_assert(weir_rights_read("") == 0);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+START_TEST(who_reads_looks_as_every_role_of_weir_does)
+{
+    weir_rights read = WEIR_RIGHTS_OF(WEIR_RIGHT_MODELS_READ);
+    ck_assert(weir_rights_close(read) == (read | WEIR_RIGHTS_OF(WEIR_RIGHT_MODELS_LOOK)));
+    ck_assert(weir_rights_close(0) == 0);
+    for (int i = 0; i < WEIR_ROLE_COUNT; i++) {
+        weir_rights rights = weir_role_rights((enum weir_role)i);
+        ck_assert_msg(weir_rights_close(rights) == rights, "%s", weir_role_text((enum weir_role)i));
+    }
+    ck_assert((weir_rights_of_projects() & WEIR_RIGHTS_OF(WEIR_RIGHT_USERS_CHANGE)) == 0);
+    ck_assert((weir_rights_of_projects() & read) != 0);
+}
+
+END_TEST
+
 WEIR_TEST_LOOPS_MAIN("rights", {roles_may_what_their_names_say, 0},
-                     {members_agents_and_tasks_are_apart, 0})
+                     {members_agents_and_tasks_are_apart, 0}, {a_set_of_rights_is_text_and_back, 0},
+                     {who_reads_looks_as_every_role_of_weir_does, 0})

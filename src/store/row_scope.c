@@ -126,6 +126,7 @@ static const char *const platform_tables[] = {
     "sessions",          "login_links",  "outbox",          "nodes",
     "devices",           "node_joins",   "groups",          "group_members",
     "schema_migrations", "audit_chains", "alert_receivers", "track_keys",
+    "custom_roles",
 };
 
 static const char sql_project_of[] = "SELECT " OF_SUBJECT " FROM (SELECT :subject AS subject)";

@@ -1,6 +1,7 @@
 #include "store/tenant.h"
 
 #include "base/grow.h"
+#include "store/role.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
@@ -23,7 +24,7 @@ static const struct weir_field project_member_fields[] = {
     WEIR_FIELD(weir_project_member, project,    TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Project"),
     WEIR_FIELD(weir_project_member, user,       TEXT, WEIR_FIELD_COLUMN | WEIR_FIELD_NAME, "", "Who may; or a group"),
     WEIR_FIELD(weir_project_member, group,      TEXT, WEIR_FIELD_COLUMN | WEIR_FIELD_NAME, "", "A group whose members may"),
-    WEIR_FIELD(weir_project_member, role,       TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "viewer, approver, operator, data-scientist, ml-engineer or admin of this project"),
+    WEIR_FIELD(weir_project_member, role,       TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or a custom role"),
     WEIR_FIELD(weir_project_member, created_by, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who gave the role"),
     WEIR_FIELD(weir_project_member, created_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "Since when"),
 };
@@ -37,8 +38,9 @@ const struct weir_resource weir_project_member_resource =
     WEIR_RESOURCE("project member", "project_members", weir_project_member, project_member_fields);
 
 static const char sql_grants[] =
-    "SELECT project, role FROM project_members WHERE \"user\" = :user OR \"group\" IN"
-    " (SELECT \"group\" FROM group_members WHERE \"user\" = :user) ORDER BY project";
+    "SELECT m.project, m.role, r.rights FROM project_members m LEFT JOIN custom_roles r"
+    " ON r.name = m.role WHERE m.\"user\" = :user OR m.\"group\" IN"
+    " (SELECT \"group\" FROM group_members WHERE \"user\" = :user) ORDER BY m.project";
 
 static const char sql_roles[] =
     "SELECT DISTINCT role FROM project_members WHERE project = :project AND (\"user\" = :user OR"
@@ -63,18 +65,22 @@ weir_status weir_grants_load(struct weir_txn *txn, const char *user, struct weir
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     WEIR_TRY(weir_stmt_open(txn, sql_grants, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), &stmt, err));
     for (;;) {
-        enum weir_role role;
+        weir_rights rights;
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
             break;
         }
         char *project = weir_stmt_text(stmt, 0, arena);
-        WEIR_TRY(weir_role_from_text(weir_stmt_text(stmt, 1, arena), &role, err));
+        const char *role = weir_stmt_peek(stmt, 1, NULL);
+        bool is_there = weir_role_grants(role, weir_stmt_peek(stmt, 2, NULL), &rights);
         if (n == 0 || strcmp(grants[n - 1].project, project) != 0) {
             weir_arena_grow(arena, &grants, sizeof *grants, n, &cap);
             grants[n++] = (struct weir_grant){.project = project};
         }
-        grants[n - 1].rights |= weir_role_rights(role);
+        grants[n - 1].rights |= rights;
+        if (!is_there) {
+            grants[n - 1].gone_role = weir_stmt_text(stmt, 1, arena);
+        }
     }
     *out = grants;
     *out_n = n;

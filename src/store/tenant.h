@@ -2,7 +2,8 @@
  * Tenants: groups of users, and who may do what in which project.
  *
  * A member of a project is a user or a group, with a role there. What a user may in a project is
- * what all of their roles there allow together.
+ * what all of their roles there allow together. A role is one of Weir's own or a custom one
+ * (store/role.h); one that is gone gives nothing.
  */
 #ifndef WEIR_STORE_TENANT_H
 #define WEIR_STORE_TENANT_H

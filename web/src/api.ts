@@ -165,6 +165,7 @@ export interface Board {
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
+    gone_roles: GoneRole[] // Roles of the caller that are not there any more: they give no rights
     projects: Record<string, string[]> // What the caller may in single projects, by name
     rights: string[] // What the caller may on the platform and in all projects
     role: string // At most this role
@@ -594,6 +595,11 @@ export interface ForgottenPerson {
     summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
 }
 
+export interface GoneRole {
+    project: string // Where the caller has it
+    role: string // Its name
+}
+
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -1021,12 +1027,13 @@ export interface Project {
 
 /** GET /projects/{name}/members */
 export interface ProjectMember {
-    created_by: string | null // Who gave the role
-    created_ms: Time | null // Since when (ms)
+    created_by: string // Who gave the role
+    created_ms: Time // Since when (ms)
     group: string | null // A group whose members may
     name: string // PROJECT/user/NAME or PROJECT/group/NAME
-    project: string | null // Project
-    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project
+    problem: string | null // Why the role gives no rights: it is not there any more
+    project: string // Project
+    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or a custom role
     user: string | null // Who may; or a group
 }
 
@@ -1217,9 +1224,15 @@ export interface Revision {
     time_ms: Time // When (ms)
 }
 
-/** GET /roles */
+/** GET /roles, GET /roles/{name} */
 export interface Role {
-    is_of_projects: boolean // It can be given in a project too
+    changed_by: string | null // Who changed it last
+    changed_ms: Time | null // When (ms)
+    created_by: string | null // Who defined it
+    created_ms: Time | null // When (ms)
+    description: string | null // Whom it is for
+    is_custom: boolean // An admin defined it: it can be given in projects only
+    is_of_projects: boolean // It can be given in a project
     name: string // Name
     project_rights: string[] // What of it whoever has it in a project may there
     rights: string[] // What whoever has it on the platform may: cancel jobs …
@@ -1608,7 +1621,7 @@ export interface Token {
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
     project: string | null // The only project it is for; absent = all of its user's
-    role: string // At most this role
+    role: string // At most this role, which may be a custom one
     used_ms: Time | null // When it was shown last, by the hour (ms)
     user: string // Whose it is
 }

@@ -1,6 +1,7 @@
 #include "ion/policy.h"
 
 #include "base/json.h"
+#include "base/record.h"
 #include "store/rights.h"
 
 #include <inttypes.h>
@@ -44,10 +45,11 @@ static weir_status check(void *options, const char *where, struct weir_arena *ar
         struct weir_error cause = {0};
         const char *name = json_string_value(role);
         weir_status status = weir_role_from_text(name != NULL ? name : "", &known, &cause);
-        if (status != WEIR_OK) {
+        if (status != WEIR_OK && (name == NULL || !weir_name_is_valid(name))) {
             return weir_error_set(err, status, "%s.roles[%zu]: %s", where, i, cause.message);
         }
-        name = weir_role_text(known);
+        /* Another name is a custom role's: whether there is one, the server says on applying. */
+        name = status == WEIR_OK ? weir_role_text(known) : name;
         manual->roles = manual->roles == NULL
                             ? weir_arena_strdup(arena, name)
                             : weir_arena_printf(arena, "%s, %s", manual->roles, name);

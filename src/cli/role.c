@@ -1,0 +1,159 @@
+/** weir role: define roles of projects. And the matrix of all roles, for weir explain roles. */
+#include "cli/role.h"
+
+#include <string.h>
+
+struct role_options {
+    struct cli_common common;
+    char *rights, *without, *like, *description;
+};
+
+static const struct weir_option role_options[] = {
+    CLI_COMMON_OPTIONS(role_options),
+    WEIR_OPT(role_options, rights, "right", 0, LIST, NULL, 0, 0, "RIGHT",
+             "It allows this: \"read models\" (weir explain roles lists all); may be repeated"),
+    WEIR_OPT(role_options, like, "like", 0, TEXT, NULL, 0, 0, "ROLE",
+             "It allows in projects what this role does, and what --right names"),
+    WEIR_OPT(role_options, without, "without", 0, LIST, NULL, 0, 0, "RIGHT",
+             "It does not allow this; may be repeated"),
+    WEIR_OPT(role_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
+             "Whom it is for"),
+};
+
+/* The words of a LIST option; NULL: none was given. */
+static json_t *list_of(struct cli_call *call, const char *list)
+{
+    char *rest = list != NULL ? weir_arena_strdup(call->arena, list) : NULL, *word;
+    json_t *items = list != NULL ? json_array() : NULL;
+    while (rest != NULL && (word = strsep(&rest, "\n")) != NULL) {
+        json_array_append_new(items, json_string(word));
+    }
+    return items;
+}
+
+static weir_status send_role(struct cli_call *call, const char *method, const char *path,
+                             const char *name, struct weir_error *err)
+{
+    const struct role_options *options = call->options;
+    json_t *answer;
+    json_t *body =
+        json_pack("{s:s*,s:s*,s:s*,s:o*,s:o*}", "name", name, "description", options->description,
+                  "like", options->like, "rights", list_of(call, options->rights), "without",
+                  list_of(call, options->without));
+    weir_status status = cli_rest(call, method, path, body, &answer, err);
+    json_decref(body);
+    WEIR_TRY(status);
+    cli_print_object(call, answer);
+    json_decref(answer);
+    return WEIR_OK;
+}
+
+static weir_status delete_role(struct cli_call *call, struct weir_error *err)
+{
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/roles/{}", call->words[1]), NULL,
+                      NULL, err));
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s,s:b}", "name", call->words[1], "deleted", true);
+        cli_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("%s: deleted\n", call->words[1]);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_role(struct cli_call *call, struct weir_error *err)
+{
+    const struct role_options *options = call->options;
+    const char *verb = call->words[0], *name = call->words[1];
+    bool is_plain = options->rights == NULL && options->without == NULL && options->like == NULL &&
+                    options->description == NULL;
+    if (strcmp(verb, "create") == 0) {
+        return send_role(call, "POST", "/api/v1/roles", name, err);
+    }
+    if (strcmp(verb, "set") == 0) {
+        return !is_plain
+                   ? send_role(call, "PUT", cli_path1(call, "/api/v1/roles/{}", name), NULL, err)
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "weir role set %s: say what of it: --right, --like, "
+                                    "--without or --description",
+                                    name);
+    }
+    if (strcmp(verb, "delete") == 0 && is_plain) {
+        return delete_role(call, err);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir %s %s", call->command->name,
+                          call->command->usage);
+}
+
+const struct cli_command cli_role = {
+    .name = "role",
+    .usage = "create NAME [--right RIGHT …] [--like ROLE] [--without RIGHT …] [--description "
+             "TEXT] | set NAME [--right RIGHT …] [--like ROLE] [--without RIGHT …] "
+             "[--description TEXT] | delete NAME",
+    .summary = "Define roles of projects, as sets of rights",
+    .help = "weir explain roles shows every right and every role. --right and --like together are "
+            "all that the\nrole allows; role set without both keeps what it has, less --without. "
+            "weir project grant gives it.",
+    .min_words = 2,
+    .max_words = 2,
+    CLI_OPTIONS(role_options, role_options),
+    .run = run_role,
+};
+
+/* ---- the matrix ------------------------------------------------------------------------------ */
+
+static bool has(const json_t *list, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_string_value(json_array_get(list, i)), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One right: what each role has of it, by the role's name. */
+static json_t *row_of(const json_t *roles, const char *right)
+{
+    json_t *row = json_pack("{s:s}", "right", right);
+    for (size_t i = 0; i < json_array_size(roles); i++) {
+        const json_t *role = json_array_get(roles, i);
+        bool everywhere = has(json_object_get(role, "rights"), right);
+        bool in_project = has(json_object_get(role, "project_rights"), right);
+        json_object_set_new(row, json_string_value(json_object_get(role, "name")),
+                            json_string(in_project ? "yes" : (everywhere ? "platform" : "-")));
+    }
+    return row;
+}
+
+weir_status role_explain_all(struct cli_call *call, struct weir_error *err)
+{
+    json_t *answer;
+    WEIR_TRY(cli_rest(call, "GET", "/api/v1/roles", NULL, &answer, err));
+    const json_t *roles = json_object_get(answer, "items"), *all = NULL;
+    size_t n = json_array_size(roles);
+    struct cli_column *columns = WEIR_ARENA_ARRAY(call->arena, n + 1, struct cli_column);
+    columns[0] = (struct cli_column){"right", "RIGHT"};
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(roles, i), "name"));
+        columns[i + 1] = (struct cli_column){name, name};
+        if (strcmp(name, "admin") == 0) { /* has every right */
+            all = json_object_get(json_array_get(roles, i), "rights");
+        }
+    }
+    json_t *rows = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_array_append_new(rows, row_of(roles, json_string_value(json_array_get(all, i))));
+    }
+    if (!cli_is_json(call)) {
+        printf("yes: in the project where it is had, or in all if it is had on the platform; "
+               "platform: only if\nit is had there. `weir role create` defines roles of "
+               "projects.\n\n");
+    }
+    json_t *table = json_pack("{s:o}", "items", rows);
+    cli_print_table(call, table, columns, n + 1);
+    json_decref(table);
+    json_decref(answer);
+    return WEIR_OK;
+}
