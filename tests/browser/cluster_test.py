@@ -177,6 +177,55 @@ class PeopleTest(WithPage):
         cells = page.texts('[data-right="cancel jobs"] td')
         self.assertEqual([cell.strip() for cell in cells[2:]], ["–", "–", "–", "yes", "yes", "yes", "yes"])
 
+    def choose(self, selector, value):
+        self.page.js(f"const s = document.querySelector('{selector}'); s.value = '{value}'; s.dispatchEvent(new Event('change', {{bubbles: true}}))")
+
+    def test_a_role_is_defined_changed_and_deleted(self):
+        page = self.page
+        page.go("people?tab=roles")
+        page.button("New role").click()
+        page.one('dialog input[name="name"]').send_keys("night-shift")
+        self.choose("dialog select[name=like]", "approver")
+        page.until(lambda: page.one('dialog input[name="review ions"]').is_selected(), "the rights of an approver")
+        page.one('dialog input[name="cancel jobs"]').click()
+        page.button("Make the role", "dialog").click()
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+        rights, about = self.state.custom_roles["night-shift"]
+        self.assertEqual(({"review ions", "cancel jobs", "submit jobs"} & set(rights), about), ({"review ions", "cancel jobs"}, None))
+        cells = page.texts('[data-right="cancel jobs"] td')
+        self.assertEqual(len(cells), 10)
+        self.assertEqual(cells[9].strip(), "yes")
+        page.one('button[aria-label="Change the role night-shift"]').click()
+        page.one('dialog input[name="cancel jobs"]').click()
+        page.has_text("dialog", "Loses: cancel jobs")
+        page.button("Change the role", "dialog").click()
+        page.until(lambda: "cancel jobs" not in self.state.custom_roles["night-shift"][0], "the change")
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+        page.one('button[aria-label="Change the role night-shift"]').click()
+        page.button("Delete", "dialog").click()
+        page.button("Delete night-shift", "dialog").click()
+        page.until(lambda: not self.state.custom_roles, "the role to go")
+        page.until(lambda: len(page.texts('[data-right="cancel jobs"] td')) == 9, "its column to go")
+
+    def test_a_custom_role_is_given_in_a_project_and_not_on_the_platform(self):
+        page = self.page
+        self.add_mara()
+        self.state.custom_roles["night-shift"] = (["read jobs", "cancel jobs"], "Whoever is there")
+        self.state.members_of["default"] = [
+            {"name": f"default/user/{name}", "project": "default", "user": name, "group": None, "role": role, "problem": problem, "created_by": "admin", "created_ms": made.rfc3339(0)}
+            for name, role, problem in (("lea", "ghost", "the role ghost is gone: it gives no rights"), ("mara", "viewer", None))]
+        page.go("people")
+        page.has_text(".people-projects", "the role ghost is gone: it gives no rights")
+        page.one('button[aria-label="Change viewer of mara in default"]').click()
+        self.choose("dialog select[name=role]", "night-shift")
+        page.has_text("dialog", "Gains: cancel jobs")
+        page.button("Make it night-shift", "dialog").click()
+        method, path, *_, body = self.last_request()
+        self.assertEqual((method, path, json.loads(body)), ("PUT", "/api/v1/projects/default/members/user/mara", {"role": "night-shift"}))
+        page.until(lambda: not page.all("dialog[open]"), "the dialog to close")
+        page.button("New person").click()
+        self.assertNotIn("night-shift", page.text("dialog select[name=role]"))
+
 
 class AuditTest(WithPage):
     def fill(self, count):

@@ -66,6 +66,7 @@ class State:
         self.audit = []
         self.devices = []
         self.members_of = {}
+        self.custom_roles = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
         self.began = time.time() - 100

@@ -13,11 +13,33 @@ OF_PLATFORM = {"operate nodes", "change queues", "create projects", "read users"
 RIGHTS = [*MATRIX]
 
 
-def roles():
-    return [{"name": role, "is_of_projects": role != "member",
-             "rights": [right for right, who in MATRIX.items() if role == "admin" or role in who],
-             "project_rights": [right for right, who in MATRIX.items() if right not in OF_PLATFORM and (role == "admin" or role in who)]}
-            for role in ROLES]
+def role(name, rights, project_rights, is_custom=False, description=None):
+    made_by = {"created_by": "admin", "created_ms": made.rfc3339(0), "changed_by": "admin", "changed_ms": made.rfc3339(0)}
+    return {"name": name, "description": description, "is_of_projects": name != "member", "is_custom": is_custom, "rights": rights, "project_rights": project_rights,
+            **{key: value if is_custom else None for key, value in made_by.items()}}
+
+
+def roles(state):
+    return [*builtin_roles(), *(role(name, rights, rights, True, about) for name, (rights, about) in sorted(state.custom_roles.items()))]
+
+
+def builtin_roles():
+    return [role(one,
+                 [right for right, who in MATRIX.items() if one == "admin" or one in who],
+                 [right for right, who in MATRIX.items() if right not in OF_PLATFORM and (one == "admin" or one in who)])
+            for one in ROLES]
+
+
+def change_roles(state, method, parts, body):
+    """As the server: a role that somebody has stays."""
+    name = body["name"] if method == "POST" else parts[1]
+    if method == "DELETE" and any(one["role"] == name for members in state.members_of.values() for one in members):
+        return None
+    if method == "DELETE":
+        del state.custom_roles[name]
+        return {}
+    state.custom_roles[name] = (body["rights"], body["description"])
+    return role(name, body["rights"], body["rights"], True, body["description"])
 
 
 def amounts(accelerators, cpus=0, memory=0):
@@ -155,7 +177,7 @@ def find(state, path, parts, query):
         return [{"id": f"{parts[1]}/{name}", "name": name, "project": parts[1], "created_by": by, "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(0), "used_by": uses if name == "HF_TOKEN" else []}
                 for name, by in sorted(state.secrets.items())]
     if path == "roles":
-        return roles()
+        return roles(state)
     if parts[0] == "nodes" and len(parts) == 2:
         node = next((one for one in state.nodes if one["name"] == parts[1]), None)
         return node and {**node, "devices": [nic(parts[1]), *(one for one in state.devices if one["node"] == parts[1])]}
@@ -216,6 +238,8 @@ def change(state, method, parts, body):
         return what_if(state, body)
     if parts[0] == "jobs" and method == "POST":
         return change_job(state, parts, body)
+    if parts[0] == "roles":
+        return change_roles(state, method, parts, body)
     if parts[0] in ("users", "groups"):
         return change_people(state, method, parts, body)
     if parts == ["tokens"]:

@@ -43,6 +43,7 @@ export function FormDialog(props: {
     sending: Sending
     isReady?: boolean // whether there is something to send; without: there is
     confirm: ComponentChildren
+    other?: ComponentChildren // another button, before these
     onClose: () => void
     children: ComponentChildren
 }) {
@@ -52,6 +53,7 @@ export function FormDialog(props: {
                 {props.children}
                 <Refusal text={props.sending.error} />
                 <footer>
+                    {props.other}
                     <button type="button" class="button" onClick={props.onClose}>
                         Cancel
                     </button>

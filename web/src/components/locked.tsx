@@ -10,10 +10,10 @@ import { Dialog } from './dialog'
 import { Icon } from './icon'
 
 function Explanation({ right, project, onClose }: { right: string; project: Opt<string>; onClose: () => void }) {
-    const roles = rolesThatMay(right)
+    const isOfProject = project !== undefined && project !== null
+    const roles = rolesThatMay(right, isOfProject)
     const user = session.value?.user ?? 'NAME'
     const role = roles.find((one) => one !== 'admin') ?? 'admin'
-    const isOfProject = project !== undefined && project !== null
     return (
         <Dialog title={`You may not ${right}${isOfProject ? ` of ${project}` : ''}`} onClose={onClose}>
             <div class="dialog-text">

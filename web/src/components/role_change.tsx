@@ -4,7 +4,7 @@ import { roles } from '../state/roles'
 import { FormDialog, useSending } from './form'
 import { Icon } from './icon'
 
-function Rights({ title, rights, icon }: { title: string; rights: readonly string[]; icon: 'plus' | 'cross' }) {
+export function Rights({ title, rights, icon }: { title: string; rights: readonly string[]; icon: 'plus' | 'cross' }) {
     return rights.length === 0 ? null : (
         <p class="small">
             <Icon name={icon} /> <b>{title}:</b> {rights.join(', ')}
@@ -15,7 +15,7 @@ function Rights({ title, rights, icon }: { title: string; rights: readonly strin
 export function RoleChange(props: { title: string; was: string; isOfProject: boolean; act: (role: string) => Promise<void>; onClose: () => void }) {
     const [role, setRole] = useState(props.was)
     roles.need()
-    const all = (roles.data.value ?? []).filter((one) => !props.isOfProject || one.is_of_projects)
+    const all = (roles.data.value ?? []).filter((one) => (props.isOfProject ? one.is_of_projects : !one.is_custom))
     const rightsOf = (name: string) => {
         const found = all.find((one) => one.name === name)
         return (props.isOfProject ? found?.project_rights : found?.rights) ?? []
@@ -30,6 +30,7 @@ export function RoleChange(props: { title: string; was: string; isOfProject: boo
             <label class="field">
                 <span>Role</span>
                 <select class="input" name="role" value={role} onChange={(event) => setRole(event.currentTarget.value)}>
+                    {!all.some((one) => one.name === props.was) && <option value={props.was}>{`${props.was} (gone)`}</option>}
                     {all.map((one) => (
                         <option key={one.name}>{one.name}</option>
                     ))}

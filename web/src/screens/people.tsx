@@ -150,6 +150,7 @@ function ProjectPanel({ project, members, again }: { project: Project; members: 
                                 ) : (
                                     one.role
                                 )}
+                                {one.problem && <span class="tone-warn-text small"> {one.problem}</span>}
                             </span>
                             {mayGrant && (
                                 <button type="button" class="icon-button" aria-label={`Take ${one.role} in ${project.name} from ${whoIs(one)}`} onClick={() => ask(revokeQuestion(project.name, one, again))}>
@@ -365,7 +366,7 @@ function PeopleScreen() {
                     fields={[
                         { name: 'name', label: 'Name' },
                         { name: 'kind', label: 'Who stands behind it: a person logs in, a service shows tokens', options: ['person', 'service'] },
-                        { name: 'role', label: 'Role on the whole platform', options: (roles.data.value ?? []).map((one) => one.name) },
+                        { name: 'role', label: 'Role on the whole platform', options: (roles.data.value ?? []).filter((one) => !one.is_custom).map((one) => one.name) },
                         { name: 'password', label: 'First password', type: 'password', isOptional: true },
                     ]}
                     act={async (values) => {

@@ -5,6 +5,7 @@ import { Command, Loaded, Panel, When } from '../components/basics'
 import { ask, Dialog } from '../components/dialog'
 import { Form } from '../components/form'
 import { Act } from '../components/locked'
+import { RoleForm } from '../components/role_form'
 import { Glyph } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { NONE, sentence } from '../format'
@@ -196,6 +197,7 @@ function Cell({ role, right }: { role: Role; right: string }) {
 
 /** Verbs by noun, as the server's own table has them. */
 export function Matrix() {
+    const [open, setOpen] = useState<Role | 'new' | null>(null)
     roles.need()
     return (
         <Loaded resource={roles} rows={8}>
@@ -205,7 +207,15 @@ export function Matrix() {
                 const nounOf = (right: string) => right.slice(right.lastIndexOf(' ') + 1)
                 rights.sort((a, b) => nounOf(a).localeCompare(nounOf(b)))
                 return (
-                    <Panel title="What each role may do" window="a role in a project holds there; on the platform, everywhere">
+                    <Panel
+                        title="What each role may do"
+                        window="a role in a project holds there; on the platform, everywhere"
+                        aside={
+                            <Act right="change users" isSmall onClick={() => setOpen('new')}>
+                                New role
+                            </Act>
+                        }
+                    >
                         <div class="table-wrap" tabIndex={0} role="region" aria-label="Roles and rights">
                             <table class="dense matrix">
                                 <thead>
@@ -213,8 +223,14 @@ export function Matrix() {
                                         <th scope="col">With</th>
                                         <th scope="col">What</th>
                                         {all.map((role) => (
-                                            <th key={role.name} scope="col" class="num">
-                                                {role.name}
+                                            <th key={role.name} scope="col" class="num" title={role.description ?? undefined}>
+                                                {role.is_custom && may('change users') ? (
+                                                    <button type="button" class="link" aria-label={`Change the role ${role.name}`} onClick={() => setOpen(role)}>
+                                                        {role.name}
+                                                    </button>
+                                                ) : (
+                                                    role.name
+                                                )}
                                             </th>
                                         ))}
                                     </tr>
@@ -234,6 +250,7 @@ export function Matrix() {
                                 </tbody>
                             </table>
                         </div>
+                        {open && <RoleForm role={open === 'new' ? null : open} all={all} onClose={() => setOpen(null)} />}
                     </Panel>
                 )
             }}

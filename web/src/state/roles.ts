@@ -5,8 +5,8 @@ import { Resource } from './resource'
 
 export const roles = new Resource<Role[]>(() => getAll<Role>('/roles'))
 
-/** The roles that people can have with this right; none while the matrix is not there. */
-export function rolesThatMay(right: string): string[] {
+/** The roles that people can have with this right, in a project or on the platform; none while the matrix is not there. */
+export function rolesThatMay(right: string, isOfProject: boolean): string[] {
     roles.need()
-    return (roles.data.value ?? []).filter((role) => role.is_of_projects && role.rights.includes(right)).map((role) => role.name)
+    return (roles.data.value ?? []).filter((role) => role.is_of_projects && (isOfProject || !role.is_custom) && role.rights.includes(right)).map((role) => role.name)
 }
