@@ -33,11 +33,11 @@ static weir_status post_and_print(struct cli_call *call, const char *path, json_
     return send_and_print(call, "POST", path, body, err);
 }
 
-/* DELETE `name`, and say what became of it. */
-static weir_status delete_and_say(struct cli_call *call, const char *pattern, const char *name,
+/* DELETE this path, and say what became of `name`. */
+static weir_status delete_and_say(struct cli_call *call, const char *path, const char *name,
                                   const char *what, struct weir_error *err)
 {
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, name), NULL, NULL, err));
+    WEIR_TRY(cli_rest(call, "DELETE", path, NULL, NULL, err));
     if (cli_is_json(call)) {
         json_t *answer = json_pack("{s:s,s:b}", "name", name, what, true);
         cli_print_json(answer);
@@ -280,7 +280,8 @@ static weir_status set_role(struct cli_call *call, struct weir_error *err)
 
 static weir_status delete_user(struct cli_call *call, struct weir_error *err)
 {
-    return delete_and_say(call, "/api/v1/users/{}", call->words[1], "deleted", err);
+    return delete_and_say(call, cli_path1(call, "/api/v1/users/{}", call->words[1]), call->words[1],
+                          "deleted", err);
 }
 
 static const struct verb user_verbs[] = {
@@ -341,7 +342,7 @@ static weir_status revoke_token(struct cli_call *call, struct weir_error *err)
 {
     char *id;
     WEIR_TRY(cli_find(call, &find_token, call->words[1], &id, err));
-    return delete_and_say(call, "/api/v1/tokens/{}", id, "revoked", err);
+    return delete_and_say(call, cli_path1(call, "/api/v1/tokens/{}", id), id, "revoked", err);
 }
 
 static const struct verb token_verbs[] = {{"create", 2, create_token}, {"revoke", 2, revoke_token}};
@@ -366,7 +367,7 @@ static weir_status end_session(struct cli_call *call, struct weir_error *err)
 {
     char *id;
     WEIR_TRY(cli_find(call, &find_session, call->words[1], &id, err));
-    return delete_and_say(call, "/api/v1/sessions/{}", id, "ended", err);
+    return delete_and_say(call, cli_path1(call, "/api/v1/sessions/{}", id), id, "ended", err);
 }
 
 static weir_status run_session(struct cli_call *call, struct weir_error *err)
@@ -408,7 +409,8 @@ static weir_status create_group(struct cli_call *call, struct weir_error *err)
 
 static weir_status delete_group(struct cli_call *call, struct weir_error *err)
 {
-    return delete_and_say(call, "/api/v1/groups/{}", call->words[1], "deleted", err);
+    return delete_and_say(call, cli_path1(call, "/api/v1/groups/{}", call->words[1]),
+                          call->words[1], "deleted", err);
 }
 
 static const char *group_path(struct cli_call *call)

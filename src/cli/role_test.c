@@ -94,6 +94,11 @@ START_TEST(who_has_a_role_is_said_before_it_goes)
     EXPECT_REFUSED(2, "weir project grant", "user", "role", "sam", "canceller");
     EXPECT_EXIT(0, "token", "create", "ci", "--user", "sam", "--role", "canceller");
     EXPECT_EXIT(0, "project", "revoke", "default", "sam");
+    ck_assert_str_eq(cli.out, "sam: revoked\n");
+    EXPECT_EXIT(0, "group", "create", "team");
+    EXPECT_EXIT(0, "group", "add", "team", "sam");
+    EXPECT_EXIT(0, "group", "remove", "team", "sam");
+    ck_assert_str_eq(cli.out, "sam: removed\n");
     EXPECT_REFUSED(5, "token ci of sam", "role", "delete", "canceller");
 }
 
