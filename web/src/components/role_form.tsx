@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks'
 import type { Role } from '../api'
 import { sentence } from '../format'
 import { segment, send } from '../state/http'
-import { roles } from '../state/roles'
+import { nounOf, roles, verbOf } from '../state/roles'
 import { ask } from './dialog'
 import { FormDialog, useSending } from './form'
 import { Rights } from './role_change'
 
-const nounOf = (right: string) => right.slice(right.lastIndexOf(' ') + 1)
 /** Who reads a noun looks at it, too: the server adds that. */
 const readOf = (right: string) => (right.startsWith('look ') ? `read ${right.slice('look '.length)}` : '')
 
@@ -32,7 +31,7 @@ function Boxes({ all, chosen, onChange }: { all: readonly string[]; chosen: read
                         .map((right) => (
                             <label key={right} class="row small">
                                 <input type="checkbox" name={right} checked={chosen.includes(right)} disabled={chosen.includes(readOf(right))} onChange={() => toggle(right)} />
-                                {right.slice(0, right.lastIndexOf(' '))}
+                                {verbOf(right)}
                             </label>
                         ))}
                 </fieldset>

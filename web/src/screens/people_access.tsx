@@ -12,7 +12,7 @@ import { NONE, sentence } from '../format'
 import { call, segment, send, session } from '../state/http'
 import { projects } from '../state/project'
 import { may } from '../state/rights'
-import { roles } from '../state/roles'
+import { nounOf, roles, verbOf } from '../state/roles'
 import type { Team } from '../state/team'
 
 const DAY_MS = 86_400_000
@@ -204,7 +204,6 @@ export function Matrix() {
             {(all) => {
                 const admin = all.find((one) => one.name === 'admin')
                 const rights = [...(admin?.rights ?? [])].filter((right) => !/ (self|replicas)$|^speak |^leave /.test(right))
-                const nounOf = (right: string) => right.slice(right.lastIndexOf(' ') + 1)
                 rights.sort((a, b) => nounOf(a).localeCompare(nounOf(b)))
                 return (
                     <Panel
@@ -239,7 +238,7 @@ export function Matrix() {
                                     {rights.map((right, i) => (
                                         <tr key={right} data-right={right}>
                                             <td>{i === 0 || nounOf(rights[i - 1]!) !== nounOf(right) ? <b>{nounOf(right) === 'ions' ? 'IONs' : sentence(nounOf(right))}</b> : ''}</td>
-                                            <td>{right.slice(0, right.lastIndexOf(' '))}</td>
+                                            <td>{verbOf(right)}</td>
                                             {all.map((role) => (
                                                 <td key={role.name} class="num">
                                                     <Cell role={role} right={right} />

@@ -3,6 +3,15 @@ import type { Role } from '../api'
 import { getAll } from './http'
 import { Resource } from './resource'
 
+/** "change alert rules" is about alert rules. */
+export function nounOf(right: string): string {
+    return /(alert )?\S+$/.exec(right)?.[0] ?? right
+}
+
+export function verbOf(right: string): string {
+    return right.slice(0, right.length - nounOf(right).length - 1)
+}
+
 export const roles = new Resource<Role[]>(() => getAll<Role>('/roles'))
 
 /** The roles that people can have with this right, in a project or on the platform; none while the matrix is not there. */
