@@ -78,6 +78,12 @@ API_FN(api_deploy_report);
 
 /* deployment_figures.c */
 API_FN(api_deploy_figures);
+API_FN(api_deploy_disagreements);
+API_FN(api_comparison_put);
+API_FN(api_comparison_get);
+API_FN(api_disagreement_list);
+API_FN(api_ion_comparison);
+API_FN(api_ion_disagreements);
 
 /* device.c */
 API_FN(api_device_list);

@@ -42,6 +42,21 @@ static const struct api_member deployment_figures_members[] = {
     ALWAYS("items", "list of deployment version figures", "By version"),
     OR_NULL("next", "text", "Always null: all versions are there"),
 };
+static const struct api_member differed_members[] = {
+    ALWAYS("time_ms", "time", "When both had answered (ms)"),
+    ALWAYS("version", "integer", "Mirrored version"),
+    ALWAYS("live_version", "integer", "Version whose answer went out"),
+    OR_NULL("request", "text", "\"id\" of the request, where it had one"),
+    ALWAYS("answer", "text", "First 512 bytes of the mirrored version's answer"),
+    ALWAYS("status", "integer", "HTTP status of it"),
+    ALWAYS("live_answer", "text", "First 512 bytes of the other"),
+    ALWAYS("live_status", "integer", "HTTP status of it"),
+};
+static const struct api_member deployment_disagreements_members[] = {
+    ALWAYS("items", "list of differed answer",
+           "At most 50 of each version, the newest first; since the server started"),
+    OR_NULL("next", "text", "Always null: all are there"),
+};
 static const struct api_member served_members[] = {
     OR_NULL("previous", "list of share", "Shares in effect before these"),
     ALWAYS("versions", "list of served version", "What its replicas load"),
@@ -61,6 +76,9 @@ static const struct api_shape shapes[] = {
     SHAPE("deployment version figures", NULL, NULL, deployment_version_figures_members),
     SHAPE("deployment figures", NULL, "GET /api/v1/deployments/{name}/figures",
           deployment_figures_members),
+    SHAPE("differed answer", NULL, NULL, differed_members),
+    SHAPE("deployment disagreements", NULL, "GET /api/v1/deployments/{name}/disagreements",
+          deployment_disagreements_members),
 };
 
 const struct api_shape_list api_shapes_of_deployments = API_SHAPE_LIST(shapes);

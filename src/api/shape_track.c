@@ -3,6 +3,7 @@
 
 #include "deploy/deploy.h"
 #include "track/artifact.h"
+#include "track/comparison.h"
 #include "track/experiment.h"
 #include "track/model_baseline.h"
 #include "track/track.h"
@@ -137,6 +138,16 @@ static const struct api_member new_version_members[] = {
 static const struct api_member baseline_members[] = {
     ALWAYS("baseline", "map of any", "{features: {NAME: {kind, histogram or counts}}}"),
 };
+static const struct api_member found_comparison_members[] = {
+    OR_NULL("comparison", "comparison",
+            "Of the run; of an ION's version the newest, and one with what serves before all"),
+    OR_NULL("why", "text", "Why there is none, and how to get one"),
+};
+static const struct api_member found_disagreements_members[] = {
+    ALWAYS("items", "list of disagreement", "By kind, the surest first"),
+    OR_NULL("next", "text", "Cursor of the page after this one; null: it is the last"),
+    OR_NULL("why", "text", "Why no samples were compared, and how to get some"),
+};
 
 static const struct api_shape shapes[] = {
     SHAPE("registered version", NULL, NULL, registered_members),
@@ -151,6 +162,17 @@ static const struct api_shape shapes[] = {
     SHAPE("run input", NULL, NULL, run_input_members),
     SHAPE("upload part", NULL, NULL, upload_part_members),
     RECORD("upload", weir_artifact_upload_resource, "run path created_ms", upload_members),
+    PLAIN_RECORD("comparison", weir_comparison_resource,
+                 "run model version live_model live_version dataset dataset_version confusions"
+                 " time_ms"),
+    SHAPE("found comparison", NULL, "GET /api/v1/ions/{name}/comparison", found_comparison_members),
+    SHAPE("comparison of run", NULL, "GET /api/v1/runs/{id}/comparison", found_comparison_members),
+    PLAIN_RECORD("disagreement", weir_disagreement_resource,
+                 "id run kind file label answer live_answer"),
+    SHAPE("found disagreements", NULL, "GET /api/v1/ions/{name}/disagreements",
+          found_disagreements_members),
+    SHAPE("disagreements of run", NULL, "GET /api/v1/runs/{id}/disagreements",
+          found_disagreements_members),
     PLAIN_RECORD("model alias", weir_model_alias_resource, "model alias updated_ms"),
     RECORD("model version", weir_model_version_resource, "model created_ms", model_version_members),
     BODY("new model version", weir_model_version_resource, "POST /api/v1/models/{name}/versions",

@@ -175,6 +175,11 @@ const char *batch_input_name(const struct batch_input *input, int64_t i, char ou
                                  : name_of(input, i, out, BATCH_NAME_BYTES);
 }
 
+const char *batch_input_digest(const struct batch_input *input, int64_t i)
+{
+    return input->images != NULL ? "" : digest_of(input, i);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* The bytes of a regular file; no link is followed, and no FIFO waited for. */

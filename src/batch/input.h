@@ -38,6 +38,9 @@ int64_t batch_input_n_files(const struct batch_input *input);
 const char *batch_input_name(const struct batch_input *input, int64_t i,
                              char out[BATCH_NAME_BYTES]);
 
+/** SHA-256 of the file in the dataset version; "" of a picture in an IDX file. The input's. */
+const char *batch_input_digest(const struct batch_input *input, int64_t i);
+
 /** Free the picture with weir_image_fini. */
 weir_status batch_input_read(struct batch_input *input, int64_t i, struct weir_image *out,
                              struct weir_error *err) WEIR_MUST_CHECK;

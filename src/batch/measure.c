@@ -1,18 +1,15 @@
 #include "batch/measure.h"
 
+#include "batch/disagree.h"
 #include "batch/input.h"
 #include "batch/model.h"
 #include "batch/program.h"
 
-#include "base/log.h"
 #include "serve/infer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CALL_TIMEOUT_MS 60000
-#define RETRY_MS        300000
 #define MODELS_MAX      2
 
 /** What the spec has beside a batch prediction's (batch/spec.h). */
@@ -28,6 +25,7 @@ struct measure {
     struct batch_model *models[MODELS_MAX];
     struct measure_score scores[MODELS_MAX];
     struct measure_pairs pairs;
+    struct disagree *disagree; /**< Of two. */
     int64_t n_errors;
 };
 
@@ -53,6 +51,7 @@ struct group {
     int64_t first, n;    /**< Files. */
     int64_t n_in;        /**< Of those, in the models' inputs. */
     const char **truths; /**< By place in the input. */
+    int64_t *files;      /**< The same: which one it is. */
 };
 
 /* "ada/1.png": ada. */
@@ -107,7 +106,8 @@ static weir_status take_group(struct measure *measure, int64_t first, struct wei
         n = WEIR_MIN(n, batch_model_batch(measure->models[i]));
     }
     struct group group = {.first = first,
-                          .truths = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, const char *)};
+                          .truths = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, const char *),
+                          .files = WEIR_ARENA_ARRAY(arena, (size_t)n + 1, int64_t)};
     for (; group.n < n; group.n++) {
         struct weir_error why = {0};
         const char *truth = class_of(measure, first + group.n, arena);
@@ -123,7 +123,8 @@ static weir_status take_group(struct measure *measure, int64_t first, struct wei
         if (truth == NULL || status != WEIR_OK) {
             measure->n_errors++;
         } else {
-            group.truths[group.n_in++] = truth;
+            group.truths[group.n_in] = truth;
+            group.files[group.n_in++] = first + group.n;
         }
     }
     *out = group;
@@ -133,7 +134,7 @@ static weir_status take_group(struct measure *measure, int64_t first, struct wei
 /** What a model says of each picture of a group; labels in the arena, where its outputs are not. */
 struct said {
     const char **labels;
-    double *losses;
+    double *scores, *losses; /**< Probability of the label; loss by the truth. */
 };
 
 static weir_status ask(struct measure *measure, size_t i_model, const struct group *group,
@@ -153,11 +154,31 @@ static weir_status ask(struct measure *measure, size_t i_model, const struct gro
                 strcmp(classes[k].label, group->truths[i]) == 0 ? classes[k].value : probability;
         }
         said->labels[i] = n > 0 ? weir_arena_strdup(arena, classes[0].label) : "";
+        said->scores[i] = n > 0 ? classes[0].value : 0;
         said->losses[i] = measure_loss(probability);
         measure_score_add(&measure->scores[i_model], strcmp(said->labels[i], group->truths[i]) == 0,
                           said->losses[i]);
     }
     return WEIR_OK;
+}
+
+static void compare(struct measure *measure, const struct group *group, int64_t k,
+                    const struct said said[MODELS_MAX])
+{
+    char name[BATCH_NAME_BYTES];
+    const char *first = said[0].labels[k], *second = said[1].labels[k];
+    measure_pairs_add(&measure->pairs, strcmp(first, group->truths[k]) == 0,
+                      strcmp(second, group->truths[k]) == 0, strcmp(first, second) == 0,
+                      said[1].losses[k] - said[0].losses[k]);
+    disagree_add(
+        measure->disagree,
+        &(struct disagree_sample){.file = batch_input_name(measure->input, group->files[k], name),
+                                  .sha256 = batch_input_digest(measure->input, group->files[k]),
+                                  .label = group->truths[k],
+                                  .answer = first,
+                                  .live_answer = second,
+                                  .score = said[0].scores[k],
+                                  .live_score = said[1].scores[k]});
 }
 
 static weir_status measure_group(struct measure *measure, const struct group *group,
@@ -166,14 +187,12 @@ static weir_status measure_group(struct measure *measure, const struct group *gr
     struct said said[MODELS_MAX];
     for (size_t i = 0; i < measure->spec->n_models && group->n_in > 0; i++) {
         said[i] = (struct said){WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, const char *),
+                                WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, double),
                                 WEIR_ARENA_ARRAY(arena, (size_t)group->n_in, double)};
         WEIR_TRY(ask(measure, i, group, arena, &said[i], err));
     }
     for (int64_t k = 0; measure->spec->n_models == 2 && k < group->n_in; k++) {
-        const char *first = said[0].labels[k], *second = said[1].labels[k];
-        measure_pairs_add(&measure->pairs, strcmp(first, group->truths[k]) == 0,
-                          strcmp(second, group->truths[k]) == 0, strcmp(first, second) == 0,
-                          said[1].losses[k] - said[0].losses[k]);
+        compare(measure, group, k, said);
     }
     return WEIR_OK;
 }
@@ -199,60 +218,6 @@ static weir_status measure_all(struct measure *measure, struct weir_error *err)
                                 "no picture of dataset %s could be measured: %lld could not be "
                                 "read, or lie in no class's folder",
                                 measure->spec->of[0].dataset, (long long)measure->n_errors);
-}
-
-/* ---- figures --------------------------------------------------------------------------------- */
-
-static void add(json_t *metrics, const char *key, double value)
-{
-    json_array_append_new(metrics,
-                          json_pack("{s:s,s:i,s:f}", "key", key, "step", 0, "value", value));
-}
-
-static json_t *figures(const struct measure *measure)
-{
-    const struct measure_score *first = &measure->scores[0], *second = &measure->scores[1];
-    double n = (double)first->n;
-    json_t *metrics = json_array();
-    add(metrics, "accuracy", measure_accuracy(first));
-    add(metrics, "loss", first->loss / n);
-    add(metrics, "samples", n);
-    add(metrics, "errors", (double)measure->n_errors);
-    if (measure->spec->n_models == 2) {
-        add(metrics, "live_accuracy", measure_accuracy(second));
-        add(metrics, "live_loss", second->loss / n);
-        add(metrics, "disagreement", (double)measure->pairs.n_other / n);
-        add(metrics, "difference", measure_accuracy(first) - measure_accuracy(second));
-        add(metrics, "p_value", measure_p_value(&measure->pairs));
-        add(metrics, "better", measure_better(&measure->pairs, measure->spec->of[0].alpha));
-        add(metrics, "only_model", (double)measure->pairs.only_first);
-        add(metrics, "only_live", (double)measure->pairs.only_second);
-        add(metrics, "loss_m2", measure->pairs.loss_m2);
-    }
-    return metrics;
-}
-
-/* They are what the job is for: without them it has not ended well. */
-static weir_status tell(const struct measure *measure, struct weir_error *err)
-{
-    const struct batch_spec *spec = &measure->spec->of[0];
-    WEIR_AUTO(weir_json_auto_free) json_t *body = json_pack("{s:o}", "metrics", figures(measure));
-    char *text = json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    (void)printf("%s\n", text != NULL ? text : "{}");
-    free(text);
-    if (measure->client == NULL || spec->run == NULL) {
-        return WEIR_OK;
-    }
-    struct weir_arena arena;
-    weir_arena_init(&arena, 0);
-    const char *path =
-        weir_client_path(&arena, "/api/v1/runs/{}/metrics", (const char *[]){spec->run}, 1);
-    json_t *answer = NULL;
-    weir_status status =
-        weir_client_call_retry(measure->client, "POST", path, body, RETRY_MS, &answer, err);
-    json_decref(answer);
-    weir_arena_fini(&arena);
-    return status;
 }
 
 /* ---- program --------------------------------------------------------------------------------- */
@@ -297,17 +262,25 @@ static weir_status open_all(struct measure *measure, struct weir_error *err)
 static weir_status measure_run(const struct batch_spec *spec, struct weir_error *err)
 {
     const struct measure_spec both = measure_spec_of(spec);
-    struct measure measure = {.spec = &both};
+    bool is_pair = both.n_models == 2;
+    struct measure measure = {.spec = &both,
+                              .disagree = is_pair ? disagree_create(DISAGREE_KEPT_MAX) : NULL};
     weir_status status = open_all(&measure, err);
     if (status == WEIR_OK) {
         status = measure_all(&measure, err);
     }
     if (status == WEIR_OK) {
-        status = tell(&measure, err);
+        const struct measure_found found = {.spec = spec,
+                                            .scores = measure.scores,
+                                            .pairs = is_pair ? &measure.pairs : NULL,
+                                            .disagree = measure.disagree,
+                                            .n_errors = measure.n_errors};
+        status = measure_tell(&found, measure.client, err);
     }
     for (size_t i = 0; i < MODELS_MAX; i++) {
         batch_model_close(measure.models[i]);
     }
+    disagree_destroy(measure.disagree);
     batch_input_close(measure.input);
     if (measure.client != NULL) {
         weir_client_close(measure.client);

@@ -14,6 +14,9 @@
  * significantly better than the live one, -1 if it is worse, else 0. "only_model" and "only_live" are
  * the pictures on which one alone is right; "loss_m2" is the sum of the squares of the distances of each
  * picture's difference in loss, live less model, from their mean.
+ *
+ * With a second one the run also has a comparison (track/comparison.h): which pictures they differ on, a
+ * sample of them that disagree.h chooses, and which classes are taken for which.
  */
 #ifndef WEIR_BATCH_MEASURE_H
 #define WEIR_BATCH_MEASURE_H
@@ -56,6 +59,29 @@ double measure_p_value(const struct measure_pairs *pairs);
 
 /** 1: the first is better, -1: the second is, 0: at this level nobody can say. */
 int measure_better(const struct measure_pairs *pairs, double alpha);
+
+struct batch_spec;
+struct disagree;
+struct weir_client;
+
+/** What is told of a measurement. */
+struct measure_found {
+    const struct batch_spec *spec;
+    const struct measure_score *scores; /**< Of the model, and of the live one if there is one. */
+    const struct measure_pairs *pairs;  /**< NULL: there is none. */
+    struct disagree *disagree;          /**< NULL: there is none. */
+    int64_t n_errors;
+};
+
+/**
+ * Print the figures, and store them with the run; before them the comparison, which is there then for who
+ * waits for the figures. A comparison that the server does not take is a warning in the log.
+ *
+ * @param client  NULL: there is no server.
+ * @return What kept the server from taking the figures, after minutes of trying.
+ */
+weir_status measure_tell(const struct measure_found *found, struct weir_client *client,
+                         struct weir_error *err) WEIR_MUST_CHECK;
 
 /** `weir-worker measure --spec FILE`: exit status. */
 int weir_measure_main(int argc, char **argv);

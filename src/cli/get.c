@@ -31,6 +31,10 @@ static weir_status print_list(struct cli_call *call, const struct cli_noun *noun
         (void)fprintf(stderr, "(there are more: --limit %lld shows the first %lld)\n",
                       (long long)(10 * options->limit), (long long)(10 * options->limit));
     }
+    if (json_is_string(json_object_get(list, "why")) && !cli_is_json(call)) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "(%s)\n", cli_text(call, list, "why"));
+    }
     json_decref(list);
     return WEIR_OK;
 }
@@ -79,7 +83,8 @@ const struct cli_command cli_get = {
             "sessions roles kinds; with the name of what they belong to: versions MODEL, aliases "
             "MODEL,\n"
             "dataset-versions DATASET, "
-            "tasks JOB, metrics RUN, candidates ION, policy-decisions ION, members ION.\n\n"
+            "tasks JOB, metrics RUN, candidates ION, disagreements ION,\n"
+            "policy-decisions ION, members ION.\n\n"
             "Lists are filtered by words: weir get jobs state=running project=vision. A filter "
             "that is\n"
             "not known is refused with those there are. Identifiers are cut to their last 8 "

@@ -18,6 +18,7 @@
 #include "store/identity.h"
 #include "store/tenant.h"
 #include "sweep/sweep.h"
+#include "track/comparison.h"
 #include "track/experiment.h"
 #include "track/forgotten.h"
 #include "track/track.h"
@@ -109,6 +110,8 @@ const struct cli_noun cli_nouns[] = {
      "ion", "revision", "", 0, NULL},
     {"candidates", "candidate", &weir_ion_candidate_resource, API "ions/{}/candidates", NULL, NULL,
      "ion", NULL, "", 0, NULL},
+    {"disagreements", "disagreement", &weir_disagreement_resource, API "ions/{}/disagreements",
+     NULL, NULL, "ion", NULL, "link version kind", 200, NULL},
     {"policy-decisions", "policy-decision", &weir_policy_decision_resource,
      API "ions/{}/policy-decisions", NULL, NULL, "ion", NULL, "", 0, NULL},
     {"project-members", "project-member", &weir_project_member_resource, API "projects/{}/members",
@@ -296,7 +299,7 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
 {
     char *base = NULL, *path;
     json_t *items = json_array();
-    const char *next = NULL;
+    const char *next = NULL, *why = NULL;
     weir_status status = first_path(call, noun, owner, filters, n_filters, &base, err);
     bool has_more = true;
     while (status == WEIR_OK && has_more && (int64_t)json_array_size(items) < limit) {
@@ -314,6 +317,8 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
             next = json_string_value(json_object_get(answer, "next"));
             next = next != NULL ? weir_arena_strdup(call->arena, next) : NULL;
             has_more = next != NULL;
+            why = json_string_value(json_object_get(answer, "why"));
+            why = why != NULL ? weir_arena_strdup(call->arena, why) : NULL;
             json_decref(answer);
         }
     }
@@ -326,6 +331,9 @@ weir_status cli_noun_list(struct cli_call *call, const struct cli_noun *noun, co
         has_more = true;
     }
     *out = json_pack("{s:o,s:s?,s:b}", "items", items, "next", next, "more", has_more);
+    if (why != NULL) {
+        json_object_set_new(*out, "why", json_string(why));
+    }
     return WEIR_OK;
 }
 

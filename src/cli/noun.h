@@ -36,7 +36,8 @@ const struct cli_noun *cli_noun_find(const char *name);
 weir_status cli_noun_unknown(const char *name, struct weir_error *err);
 
 /**
- * Up to `limit` records as {"items": […], "more": true if there are others}. `filters` are words
+ * Up to `limit` records as {"items": […], "more": true if there are others}, with "why" where the server
+ * says why there are none. `filters` are words
  * NAME=VALUE, which are checked.
  * @param owner  What it is a part of, as a path takes it; NULL if it is of nothing.
  */

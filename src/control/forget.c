@@ -8,6 +8,7 @@
 #include "store/chain.h"
 #include "store/stmt.h"
 #include "store/table.h"
+#include "track/comparison.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -453,6 +454,7 @@ static weir_status finish_in(struct weir_txn *txn, void *context, struct weir_er
     done.done_ms = work->forget->now_ms;
     done.summary = summary_of(work);
     WEIR_TRY(add_tombstones(work, txn, err));
+    WEIR_TRY(weir_disagreements_forget(txn, done.person, done.project, err));
     WEIR_TRY(weir_txn_update(txn, &weir_forgotten_resource, &done,
                              WEIR_FIELDS("state", "done_ms", "summary"), err));
     const struct weir_event event = {

@@ -43,6 +43,7 @@ struct figures *figures_get(struct figures_registry *registry, const char *deplo
         figures->deployment = weir_xstrdup(deployment);
         figures->project = weir_xstrdup(project);
         figures->version = version;
+        differed_init(&figures->differed);
         figures->next = registry->head;
         registry->head = figures;
     }
@@ -56,6 +57,7 @@ struct figures *figures_unref(struct figures *figures)
     if (figures != NULL && atomic_fetch_sub(&figures->n_refs, 1) == 1) {
         free(figures->deployment);
         free(figures->project);
+        differed_fini(&figures->differed);
         free(figures);
     }
     return NULL;

@@ -2,6 +2,7 @@
 #ifndef WEIR_GATEWAY_FIGURES_PRIVATE_H
 #define WEIR_GATEWAY_FIGURES_PRIVATE_H
 
+#include "gateway/differed.h"
 #include "gateway/figures.h"
 #include "gateway/table.h"
 
@@ -24,7 +25,8 @@ struct figures {
 #undef X
     atomic_int_fast64_t n_in_flight, n_held, sum_us, last_ms;
     atomic_int_fast64_t buckets[FIGURES_BUCKETS];
-    struct figures *next; /* in the registry */
+    struct differed differed; /* of a mirrored version: what it answered otherwise */
+    struct figures *next;     /* in the registry */
 };
 
 struct figures_registry {

@@ -4,6 +4,7 @@
 #define WEIR_GATEWAY_FIXTURE_H
 
 #include "base/clock.h"
+#include "gateway/differed.h"
 #include "gateway/figures.h"
 #include "gateway/gateway.h"
 #include "http/test_support.h"

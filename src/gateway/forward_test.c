@@ -305,6 +305,15 @@ START_TEST(garbage_from_a_replica_is_no_answer)
 
 END_TEST
 
+static void count_differed(void *context, const struct weir_gateway_differed *one)
+{
+    ck_assert_int_eq(one->version, 2);
+    ck_assert_int_eq(one->live_version, 1);
+    ck_assert_ptr_nonnull(strstr(one->live_answer, "[0.1,0.7,0.2]"));
+    ck_assert_ptr_nonnull(strstr(one->answer, "[0.6,0.2,0.2]"));
+    ++*(int *)context;
+}
+
 START_TEST(a_mirror_is_compared_and_never_answers)
 {
     struct weir_gateway_replica replica = {"r-0", f.replicas[0].url, 3};
@@ -325,6 +334,9 @@ START_TEST(a_mirror_is_compared_and_never_answers)
     }
     UNTIL(figures_now().n_mirrored == 25);
     ck_assert_int_eq(figures_now().n_disagreed, 5);
+    int n_differed = 0;
+    weir_gateway_differed_each(f.gateway, "cats", count_differed, &n_differed);
+    ck_assert_int_eq(n_differed, 5);
     ck_assert_int_eq(figures_now().n_requests, 25);
     ck_assert_int_eq(f.replicas[0].n_requests, 50);
 }

@@ -54,8 +54,12 @@ static void compare(struct mirrors *mirrors, struct mirror *mirror)
                              first->inference_header_bytes};
     struct agree_answer b = {copy->http_status, copy->body_out.data, copy->body_out.len,
                              copy->inference_header_bytes};
+    bool do_agree = agree(&a, &b);
+    if (!do_agree) {
+        differed_add(&mirror->figures->differed, weir_time_ms(), first->chosen, &a, &b);
+    }
+    figures_add(&mirror->figures->n_disagreed, !do_agree);
     figures_add(&mirror->figures->n_mirrored, 1);
-    figures_add(&mirror->figures->n_disagreed, !agree(&a, &b));
     figures_add(&mirror->figures->compared_us, mirror->first_us);
     figures_add(&mirror->figures->copies_us, mirror->copy_us);
     mirror_free(mirrors, mirror);
@@ -213,6 +217,7 @@ void mirror_answer(struct weir_gateway *gateway, struct gateway_call *call)
     call->mirror = NULL;
     struct gateway_call *first = &mirror->first;
     first->status = call->status;
+    first->chosen = call->chosen;
     first->http_status = call->http_status;
     first->inference_header_bytes = call->inference_header_bytes;
     weir_buf_init(&first->body_out, ANSWER_MAX_BYTES);

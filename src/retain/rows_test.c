@@ -330,6 +330,7 @@ static const char unswept[] =
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
     "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
     "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */
+    "'comparisons', 'disagreements',"           /* the same; at most 200 of each */
     "'run_artifacts', 'artifact_uploads',"      /* go with their run */
     "'logged_models', 'logged_model_params', 'logged_model_tags', 'logged_model_metrics',"
     "'run_logged_models',"                /* go with their run, too */

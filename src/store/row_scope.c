@@ -70,6 +70,8 @@ static const struct {
     {"run_inputs", OF_NUMBER},
     {"run_artifacts", OF_RUN},
     {"artifact_uploads", OF_RUN},
+    {"comparisons", OF_RUN},
+    {"disagreements", OF_RUN},
     {"models", "project"},
     {"model_versions", OF_MODEL},
     {"model_aliases", OF_MODEL},

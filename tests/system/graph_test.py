@@ -123,8 +123,45 @@ class Graph(unittest.TestCase):
         self.assertAlmostEqual(duel["difference"], duel["accuracy"] - duel["live_accuracy"], delta=1e-6)
         self.assertAlmostEqual(duel["live_accuracy"], said["accuracy"], delta=1e-6)
         self.assertIn(duel["better"], (-1, 0, 1))
+        self.check_comparison(duel)
         self.assertEqual(self.clean_versions(), [2, 1])
         self.assertEqual(sorted(one["id"] for one in server.get("/ions/sorter")["starts"]), ["prepare:training", "training:check", "training:duel"])
+
+    def check_comparison(self, duel):
+        """What the two models disagree on, against the figures, the files and a prediction of each picture."""
+        server = self.server
+        found = server.get("/ions/sorter/comparison?version=2")["comparison"]
+        kept = server.get(f"/runs/{found['run']}/disagreements?limit=1000")["items"]
+        self.assertEqual((found["run"], found["live_version"], found["dataset"]), (duel["run"]["id"], 1, "held-out"))
+        n_samples = duel["samples"]
+        self.assertEqual((found["n_samples"], found["n_candidate_right"], found["n_live_right"]), (n_samples, duel["only_model"], duel["only_live"]))
+        n_differ = round(duel["disagreement"] * n_samples)
+        self.assertEqual(found["n_candidate_right"] + found["n_live_right"] + found["n_both_wrong"], n_differ)
+        self.assertEqual((len(kept), found["n_kept"]), (min(n_differ, 200),) * 2)
+        self.assertGreater(n_differ, 0, "the two should differ, or nothing is tested")
+        for column, accuracy in (("n", duel["accuracy"]), ("live_n", duel["live_accuracy"])):
+            self.assertEqual(sum(one[column] for one in found["confusions"]), round((1 - accuracy) * n_samples))
+        self.assertEqual([one["file"] for one in server.get("/ions/sorter/disagreements?version=2&limit=1000")["items"]], [one["file"] for one in kept])
+        for version, answer in ((2, "answer"), (1, "live_answer")):
+            said = self.predicted(version, [one["file"] for one in kept])
+            self.assertEqual([one[answer] for one in kept], said)
+        for one in kept:
+            name, seed = one["file"].split("/")
+            self.assertEqual(one["label"], name)
+            self.assertEqual(server.request("GET", f"/api/v1/blobs/{one['sha256']}", raw=True), picture(name, int(seed.removesuffix(".pgm"))))
+        _, table, _ = server.weir("get", "disagreements", "sorter", "version=2")
+        self.assertIn(kept[0]["file"], table)
+
+    def predicted(self, version, files):
+        """What a batch prediction says of each."""
+        job = self.server.post("/jobs", {"kind": "batch", "name": "all", "spec": {"model": f"sorter.training@v{version}", "dataset": "held-out", "top": 1}})
+        wait_until(lambda: self.server.get(f"/jobs/{job['id']}")["state"] == "SUCCEEDED", 60, "a prediction of each picture")
+        rows = {}
+        for one in self.server.get(f"/jobs/{job['id']}/results")["files"]:
+            if one["name"].endswith(".jsonl"):
+                text = self.server.request("GET", f"/api/v1/jobs/{job['id']}/results/{one['name']}", raw=True).decode()
+                rows.update((row["file"], row["label"]) for row in map(json.loads, text.splitlines()))
+        return [rows[file] for file in files]
 
     def test_the_example_runs_as_it_is_written(self):
         server, work = self.server, self.server.root / "work"
