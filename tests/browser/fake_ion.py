@@ -112,6 +112,31 @@ def alerting(state):
     return {"alert-rules": [rule], "alert-receivers": [receiver], "alert-silences": [silence], "alert-deliveries": [delivery]}
 
 
+COMPARED = "run-that-compared"
+PEOPLE = ("ada", "grace", "alan")
+
+
+def comparison(version):
+    """Of version 3 with the one that serves; of no other."""
+    if version != "3":
+        return {"comparison": None, "why": f"no samples were compared: version {version} was not measured beside what serves. For the next versions, a comparison pipeline does so."}
+    one = {"run": COMPARED, "model": made.MODEL, "version": 3, "live_model": made.MODEL, "live_version": 2, "dataset": "people", "dataset_version": 2, "n_samples": 400, "n_errors": 0,
+           "accuracy": 0.97, "live_accuracy": 0.955, "p_value": 0.31, "better": 0, "n_live_right": 5, "n_candidate_right": 11, "n_both_wrong": 3, "n_kept": 19, "time_ms": made.rfc3339(time.time() - 900),
+           "confusions": [{"label": "ada", "answer": "grace", "n": 3, "live_n": 9}, {"label": "alan", "answer": "ada", "n": 5, "live_n": 1}]}
+    return {"comparison": one, "why": None}
+
+
+def disagreements():
+    rows = []
+    for kind, n in (("live-right", 5), ("candidate-right", 11), ("both-wrong", 3)):
+        for i in range(n):
+            label, other, third = (PEOPLE[(i + k) % 3] for k in range(3))
+            answer, live = {"live-right": (other, label), "candidate-right": (label, other), "both-wrong": (other, third)}[kind]
+            rows.append({"id": f"{COMPARED}/{len(rows):04}", "run": COMPARED, "place": len(rows), "kind": kind, "file": f"{label}/{i}.pgm", "sha256": f"photo-{label}", "label": label,
+                         "answer": answer, "score": 0.9 - i / 50, "live_answer": live, "live_score": None if i == 4 else 0.8 - i / 50})
+    return {"items": rows, "next": None}
+
+
 def find(state, parts, query):
     """What GET answers below an ION, or of a snapshot; None: it is not of here."""
     if parts[0].startswith("alert-"):
@@ -121,8 +146,12 @@ def find(state, parts, query):
         return {"is_whole": True, "chains": [{**chain, "chain": "acts"}, {**chain, "chain": "accesses"}]}
     if parts[0] == "snapshots":
         return snapshot_state(state, query) if parts[-1] == "state" else snapshots(state, query.get("ion"))
+    if parts == ["runs", COMPARED, "disagreements"]:
+        return disagreements()
     if parts[0] != "ions" or len(parts) != 3:
         return None
+    if parts[2] == "comparison":
+        return comparison(query.get("version"))
     if parts[2] == "drift":
         return drift(is_empty=parts[1] != made.ION)
     if parts[2] == "revisions":

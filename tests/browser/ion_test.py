@@ -45,6 +45,31 @@ class HealthTest(WithPage):
             page.has_text("[aria-labelledby='p-approvals-1-of-2']", text)
         page.has_text("[aria-labelledby=p-in-service]", "93.0% right of 200")
 
+    def test_a_review_shows_what_the_two_disagree_on(self):
+        page = self.page
+        page.go(f"{ION}/review/v3")
+        page.until(lambda: len(page.all(".disagreements li")) == 19, "all that are kept")
+        for text in ("Of 400 pictures they answer 19 differently", "97.0% right, the live version 95.5%", "nobody can say which is better"):
+            page.has_text("[aria-labelledby=p-what-they-disagree-on]", text)
+        self.assertEqual([" ".join(one.split()) for one in page.texts("[aria-label='Which of them'] a")], ["all 19", "only v2 right 5", "only v3 right 11", "both wrong 3"])
+        page.until(lambda: len(page.all(".disagreements img")) == 19, "their pictures")
+        page.one("[aria-label='Which of them'] a:nth-child(4)").click()
+        page.until(lambda: len(page.all(".disagreements li")) == 3, "those of a kind")
+        self.assertIn("kind=both-wrong", page.address())
+        self.assertEqual(page.texts("[aria-label='Taken for'] tbody tr:first-child td"), ["ada", "grace", "3", "9"])
+        # Pictures in a folder of the server have names only.
+        with self.state.lock:
+            next(one for one in self.state.datasets if one["name"] == "people")["is_uploaded"] = False
+        page.driver.refresh()
+        page.has_text("[aria-labelledby=p-what-they-disagree-on]", "The pictures lie in a folder of the server")
+        self.assertEqual(page.all(".disagreements img"), [])
+
+    def test_a_review_without_a_comparison_says_how_to_get_one(self):
+        page = self.page
+        page.go(f"{ION}/review/v2")
+        page.has_text("[aria-labelledby=p-what-they-disagree-on]", "no samples were compared")
+        page.has_text("[aria-labelledby=p-what-they-disagree-on]", "a comparison pipeline does so")
+
     def test_a_snapshot_has_a_slider_a_state_and_a_replay(self):
         from selenium.webdriver.common.keys import Keys
 

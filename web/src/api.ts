@@ -165,7 +165,6 @@ export interface Board {
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
-    gone_roles: GoneRole[] // Roles of the caller that are not there any more: they give no rights
     projects: Record<string, string[]> // What the caller may in single projects, by name
     rights: string[] // What the caller may on the platform and in all projects
     role: string // At most this role
@@ -247,6 +246,34 @@ export interface ClusterUsage {
     next: string | null // Always null
     to: Time // Until before this one
     total: UsageFigures // All of them
+}
+
+export interface Comparison {
+    accuracy: number | null // Share on which the version is right
+    better: number // 1: the version is better, -1: it is worse, 0: nobody can say
+    confusions: unknown // The most frequent wrong answers: [{label, answer, n, live_n}]
+    dataset: string // Dataset with the pictures
+    dataset_version: number // Its version
+    live_accuracy: number | null // Share on which the other is right
+    live_model: string // Model that it was compared with
+    live_version: number // Its version
+    model: string // Model that was measured
+    n_both_wrong: number // Pictures on which both are wrong, with different answers
+    n_candidate_right: number // Pictures on which the version alone is right
+    n_errors: number // Pictures that cannot be read
+    n_kept: number // Of those three, how many the sample has
+    n_live_right: number // Pictures on which the live model alone is right
+    n_samples: number // Pictures that both were asked
+    p_value: number | null // Of the exact McNemar test, two-sided
+    run: string // Run that measured
+    time_ms: Time // When it was measured (ms)
+    version: number // Its version
+}
+
+/** GET /runs/{id}/comparison */
+export interface ComparisonOfRun {
+    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
+    why: string | null // Why there is none, and how to get one
 }
 
 /** GET /datasets, GET /datasets/{name} */
@@ -397,6 +424,12 @@ export interface Deployment {
     versions: ServedVersion[] // What its replicas load
 }
 
+/** GET /deployments/{name}/disagreements */
+export interface DeploymentDisagreements {
+    items: DifferedAnswer[] // At most 50 of each version, the newest first; since the server started
+    next: string | null // Always null: all are there
+}
+
 /** GET /deployments/{name}/figures */
 export interface DeploymentFigures {
     items: DeploymentVersionFigures[] // By version
@@ -467,6 +500,38 @@ export interface Device {
     temperature_c: number | null // Temperature (°C)
     used_milli: number // What of it is given to tasks, in thousandths
     utilisation_pct: number | null // Share of the time that it computes (%)
+}
+
+export interface DifferedAnswer {
+    answer: string // First 512 bytes of the mirrored version's answer
+    live_answer: string // First 512 bytes of the other
+    live_status: number // HTTP status of it
+    live_version: number // Version whose answer went out
+    request: string | null // "id" of the request, where it had one
+    status: number // HTTP status of it
+    time_ms: Time // When both had answered (ms)
+    version: number // Mirrored version
+}
+
+export interface Disagreement {
+    answer: string // What the version says
+    file: string // CLASS/FILE of the dataset version
+    id: string // Identifier
+    kind: string // live-right, candidate-right or both-wrong
+    label: string // What it is
+    live_answer: string // What the live model says
+    live_score: number | null // Probability that it gives to that
+    place: number // Place in the sample, from 0
+    run: string // Run that measured
+    score: number | null // Probability that it gives to that
+    sha256: string | null // SHA-256 of the picture; of an uploaded dataset GET /blobs has it
+}
+
+/** GET /runs/{id}/disagreements */
+export interface DisagreementsOfRun {
+    items: Disagreement[] // By kind, the surest first
+    next: string | null // Cursor of the page after this one; null: it is the last
+    why: string | null // Why no samples were compared, and how to get some
 }
 
 export interface DriftSignal {
@@ -595,9 +660,17 @@ export interface ForgottenPerson {
     summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
 }
 
-export interface GoneRole {
-    project: string // Where the caller has it
-    role: string // Its name
+/** GET /ions/{name}/comparison */
+export interface FoundComparison {
+    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
+    why: string | null // Why there is none, and how to get one
+}
+
+/** GET /ions/{name}/disagreements */
+export interface FoundDisagreements {
+    items: Disagreement[] // By kind, the surest first
+    next: string | null // Cursor of the page after this one; null: it is the last
+    why: string | null // Why no samples were compared, and how to get some
 }
 
 /** GET /groups */
@@ -1027,13 +1100,12 @@ export interface Project {
 
 /** GET /projects/{name}/members */
 export interface ProjectMember {
-    created_by: string // Who gave the role
-    created_ms: Time // Since when (ms)
+    created_by: string | null // Who gave the role
+    created_ms: Time | null // Since when (ms)
     group: string | null // A group whose members may
     name: string // PROJECT/user/NAME or PROJECT/group/NAME
-    problem: string | null // Why the role gives no rights: it is not there any more
-    project: string // Project
-    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or a custom role
+    project: string | null // Project
+    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project
     user: string | null // Who may; or a group
 }
 
@@ -1224,15 +1296,9 @@ export interface Revision {
     time_ms: Time // When (ms)
 }
 
-/** GET /roles, GET /roles/{name} */
+/** GET /roles */
 export interface Role {
-    changed_by: string | null // Who changed it last
-    changed_ms: Time | null // When (ms)
-    created_by: string | null // Who defined it
-    created_ms: Time | null // When (ms)
-    description: string | null // Whom it is for
-    is_custom: boolean // An admin defined it: it can be given in projects only
-    is_of_projects: boolean // It can be given in a project
+    is_of_projects: boolean // It can be given in a project too
     name: string // Name
     project_rights: string[] // What of it whoever has it in a project may there
     rights: string[] // What whoever has it on the platform may: cancel jobs …
@@ -1621,7 +1687,7 @@ export interface Token {
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
     project: string | null // The only project it is for; absent = all of its user's
-    role: string // At most this role, which may be a custom one
+    role: string // At most this role
     used_ms: Time | null // When it was shown last, by the hour (ms)
     user: string // Whose it is
 }

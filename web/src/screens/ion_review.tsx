@@ -2,6 +2,7 @@
 import type { Ion, ModelVersion, PolicyDecision } from '../api'
 import { Ago, Choices, Empty, Facts, Loaded, Panel, Version, When } from '../components/basics'
 import { ask } from '../components/dialog'
+import { Differed, Disagreements } from '../components/disagreements'
 import { Icon } from '../components/icon'
 import { ionActions, IonTab } from '../components/ion_head'
 import { DatasetLink } from '../components/noun'
@@ -15,7 +16,7 @@ import { get, getAll, segment } from '../state/http'
 import { asIonDoc, chainOf, linkId } from '../state/ion_doc'
 import { useResource } from '../state/resource'
 import { go, href } from '../state/route'
-import { ions, now, runs } from '../state/store'
+import { datasets, ions, now, runs } from '../state/store'
 import { approveQuestion, canChange, rejectQuestion } from '../state/versions'
 
 const SHOWN = 8
@@ -335,6 +336,8 @@ function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
                         <Chain ion={ion} candidate={candidate} />
                         <Measures candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
                     </Panel>
+                    <Disagreements key={`${candidate.id}:${candidate.state}`} ion={ion.name} candidate={candidate} />
+                    {candidate.link_to.startsWith('deployment/') && <Differed key={`differed:${candidate.id}`} candidate={candidate} />}
                     <InService ion={ion.name} candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
                     <History ion={ion.name} candidate={candidate} />
                 </div>
@@ -367,7 +370,7 @@ export const ionReviewScreen: Screen = {
     title: 'Review',
     icon: 'models',
     address: 'ions/:ion/review/:version?',
-    query: [],
+    query: ['kind'],
     under: 'ions',
     tab: {
         of: 'ion',
@@ -377,7 +380,7 @@ export const ionReviewScreen: Screen = {
             return { count, tone: 'warn', what: plural(count, 'waits for approval', 'wait for approval') }
         },
     },
-    load: [ions, candidates, runs],
+    load: [ions, candidates, runs, datasets],
     actions: ionActions,
     keys: (args) => {
         const ion = args['ion'] ?? ''
