@@ -24,6 +24,19 @@ static json_t *buckets_view(const struct weir_gateway_figures *figures)
     return buckets;
 }
 
+static json_t *counts_view(const int64_t *counts)
+{
+    json_t *list = json_array();
+    size_t n = WEIR_GATEWAY_BINS;
+    while (n > 0 && counts[n - 1] == 0) {
+        n--;
+    }
+    for (size_t i = 0; i < n; i++) {
+        json_array_append_new(list, json_integer(counts[i]));
+    }
+    return list;
+}
+
 static void list(void *context, const struct weir_gateway_figures *figures)
 {
     struct listing *listing = context;
@@ -35,6 +48,8 @@ static void list(void *context, const struct weir_gateway_figures *figures)
         (json_int_t)figures->n_in_flight, "n_held", (json_int_t)figures->n_held, "sum_us",
         (json_int_t)figures->sum_us, "p50_us", (json_int_t)figures->p50_us, "p99_us",
         (json_int_t)figures->p99_us, "buckets", buckets_view(figures));
+    json_object_set_new(view, "classes", counts_view(figures->classes));
+    json_object_set_new(view, "scores", counts_view(figures->scores));
 #define X(field, name, help) json_object_set_new(view, #field, json_integer(figures->field));
 #include "gateway/figures.def"
 #undef X

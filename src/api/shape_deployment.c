@@ -33,6 +33,14 @@ static const struct api_member deployment_version_figures_members[] = {
     ALWAYS("p50_us", "integer", "Half of the requests took no longer (us)"),
     ALWAYS("p99_us", "integer", "99 % took no longer (us)"),
     ALWAYS(
+        "classes", "list of integer",
+        "What a classifier answered: how often each class was the likeliest, by number; the 64th "
+        "has all beyond, and zeros at the end are left out"),
+    ALWAYS(
+        "scores", "list of integer",
+        "By how much: answers by margin in logits m between the likeliest class and the next, in "
+        "the bin 8 * log2(1 + m), at most 63"),
+    ALWAYS(
         "buckets", "list of any",
         "[end, count]: how many took less than end, in us, and not less than the end before; the "
         "difference of two answers is what came between them"),

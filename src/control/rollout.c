@@ -14,8 +14,8 @@
 /* What its deployment has of it; a deployment that is not there has nothing. */
 static weir_status look(struct control *control, struct weir_txn *txn, const char *deployment,
                         const struct weir_ion_candidate *candidate,
-                        const struct weir_policy *policy, struct weir_ion_traffic *out,
-                        struct weir_error *err)
+                        const struct weir_policy *policy, int64_t live,
+                        struct weir_ion_traffic *out, struct weir_error *err)
 {
     struct weir_deploy_state state;
     struct weir_error missing;
@@ -42,8 +42,8 @@ static weir_status look(struct control *control, struct weir_txn *txn, const cha
     const struct control_figures *figures = control->figures;
     int64_t slow_us = ops->slow_us != NULL ? ops->slow_us(policy->options) : 0;
     bool is_known = figures != NULL && figures->fn != NULL &&
-                    figures->fn(figures->context, deployment, candidate->version,
-                                state.deployment.mirror, slow_us, &out->figures);
+                    figures->fn(figures->context, deployment, candidate->version, live,
+                                state.deployment.mirror, slow_us, control->arena, &out->figures);
     if (!is_known) {
         out->figures = (struct weir_ion_figures){0};
     }
@@ -63,7 +63,8 @@ weir_status control_rollout_gather(struct control *control, struct weir_txn *txn
         const struct weir_ion_doc_link *link =
             policy != NULL ? weir_ion_doc_link(&state->doc, candidate->link) : NULL;
         if (link != NULL && link->deployment != NULL) {
-            WEIR_TRY(look(control, txn, link->deployment, candidate, policy, &traffic[n], err));
+            WEIR_TRY(look(control, txn, link->deployment, candidate, policy,
+                          weir_ion_wanted_of(state, link).serving, &traffic[n], err));
             n++;
         }
     }

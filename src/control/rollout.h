@@ -17,10 +17,13 @@
  * What became of the requests of a deployment so far; false: not known.
  *
  * @param version  Of which n_requests, n_failed and n_slow (above slow_us; 0: none is) are.
+ * @param live     Of which live_outputs are; 0: none serves.
  * @param mirror   Of which the rest is; 0: none.
+ * @param arena    Of texts.
  */
 typedef bool (*control_figures_fn)(void *context, const char *deployment, int64_t version,
-                                   int64_t mirror, int64_t slow_us, struct weir_ion_figures *out);
+                                   int64_t live, int64_t mirror, int64_t slow_us,
+                                   struct weir_arena *arena, struct weir_ion_figures *out);
 
 struct control_figures {
     control_figures_fn fn; /**< NULL: nothing is known of requests. */

@@ -50,6 +50,8 @@ struct gateway_call {
     char content_type[REPLY_TYPE_BYTES];
     char times[REPLY_TIMES_BYTES]; /**< Of the replica's stages; "": it says none. */
     int64_t inference_header_bytes, model_version;
+    int output_class, output_score; /**< As the reply has them; with an answer of a replica only. */
+    bool has_output;
     struct weir_buf body_out; /**< Owned by the call; gateway_call_fini. */
 
     /** The gateway's. */

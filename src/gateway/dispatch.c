@@ -86,6 +86,10 @@ static void leave_version(struct gateway_call *call)
 static void count(const struct gateway_call *call)
 {
     struct figures *figures = call->figures != NULL ? call->figures : call->to->figures;
+    if (call->is_inference && call->has_output) { /* copies, too: they tell what a version says */
+        figures_add(&figures->classes[call->output_class], 1);
+        figures_add(&figures->scores[call->output_score], 1);
+    }
     if (!call->is_inference || call->is_copy) {
         return;
     }
@@ -127,6 +131,9 @@ void dispatch_answer(struct weir_gateway *gateway, struct gateway_call *call, st
     memcpy(call->content_type, reply->content_type, sizeof call->content_type);
     memcpy(call->times, reply->times, sizeof call->times);
     call->inference_header_bytes = reply->inference_header_bytes;
+    call->has_output = reply->output_class >= 0;
+    call->output_class = reply->output_class;
+    call->output_score = reply->output_score;
     call->model_version = reply->model_version > 0 ? reply->model_version : call->chosen;
     call->retry_after_s = reply->retry_after_s > 0 ? (int)WEIR_MIN(reply->retry_after_s, 3600) : 1;
     call->body_out = reply->body;

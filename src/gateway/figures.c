@@ -141,10 +141,20 @@ int64_t figures_quantile_us(const struct figures *figures, double share)
     return 0;
 }
 
-static struct weir_gateway_figures copy(const struct figures *figures,
-                                        struct weir_gateway_bucket buckets[FIGURES_BUCKETS])
+/** What a copy of figures refers to. */
+struct copied {
+    struct weir_gateway_bucket buckets[FIGURES_BUCKETS];
+    int64_t classes[WEIR_GATEWAY_BINS], scores[WEIR_GATEWAY_BINS];
+};
+
+static struct weir_gateway_figures copy(const struct figures *figures, struct copied *out)
 {
+    struct weir_gateway_bucket *buckets = out->buckets;
     size_t n_buckets = 0;
+    for (int i = 0; i < WEIR_GATEWAY_BINS; i++) {
+        out->classes[i] = get(&figures->classes[i]);
+        out->scores[i] = get(&figures->scores[i]);
+    }
     for (int i = 0; i < FIGURES_BUCKETS; i++) {
         int64_t n = get(&figures->buckets[i]);
         if (n > 0) {
@@ -165,16 +175,18 @@ static struct weir_gateway_figures copy(const struct figures *figures,
         .p99_us = figures_quantile_us(figures, 0.99),
         .buckets = buckets,
         .n_buckets = n_buckets,
+        .classes = out->classes,
+        .scores = out->scores,
     };
 }
 
 void figures_each(struct figures_registry *registry, weir_gateway_figures_fn fn, void *context)
 {
-    struct weir_gateway_bucket buckets[FIGURES_BUCKETS];
+    struct copied copied;
     pthread_mutex_lock(&registry->lock);
     for (const struct figures *figures = registry->head; figures != NULL; figures = figures->next) {
-        struct weir_gateway_figures copied = copy(figures, buckets);
-        fn(context, &copied);
+        struct weir_gateway_figures now = copy(figures, &copied);
+        fn(context, &now);
     }
     pthread_mutex_unlock(&registry->lock);
 }

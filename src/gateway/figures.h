@@ -23,6 +23,8 @@ struct weir_gateway_bucket {
     int64_t end_us, n;
 };
 
+#define WEIR_GATEWAY_BINS 64
+
 struct weir_gateway_figures {
     const char *deployment, *project; /**< Valid until the function that was given them returns. */
     int64_t version; /**< 0: of requests for which no version was chosen, and of the deployment. */
@@ -37,6 +39,9 @@ struct weir_gateway_figures {
      *  difference. Valid as long as the names. */
     const struct weir_gateway_bucket *buckets;
     size_t n_buckets;
+    /** What a classifier answered, copies too: answers by bin of the likeliest class, and of its margin
+     *  (serve/outputs.h). WEIR_GATEWAY_BINS each; valid as long as the names. */
+    const int64_t *classes, *scores;
 };
 
 typedef void (*weir_gateway_figures_fn)(void *context, const struct weir_gateway_figures *figures);

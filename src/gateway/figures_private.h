@@ -25,6 +25,7 @@ struct figures {
 #undef X
     atomic_int_fast64_t n_in_flight, n_held, sum_us, last_ms;
     atomic_int_fast64_t buckets[FIGURES_BUCKETS];
+    atomic_int_fast64_t classes[WEIR_GATEWAY_BINS], scores[WEIR_GATEWAY_BINS];
     struct differed differed; /* of a mirrored version: what it answered otherwise */
     struct figures *next;     /* in the registry */
 };

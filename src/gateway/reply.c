@@ -10,6 +10,7 @@ static void begin(struct reply *reply)
     reply->content_type[0] = reply->times[0] = '\0';
     reply->inference_header_bytes = -1;
     reply->model_version = 0;
+    reply->output_class = reply->output_score = -1;
     reply->retry_after_s = -1;
     reply->keeps_alive = true;
     reply->part = REPLY_HEAD;
@@ -98,6 +99,22 @@ static weir_status read_length(struct reply *reply, const char *value)
     return WEIR_OK;
 }
 
+/* "CLASS SCORE"; what is no such pair is left out. */
+static void read_output(struct reply *reply, char *value)
+{
+    char *blank = strchr(value, ' ');
+    int64_t class, score;
+    if (blank == NULL) {
+        return;
+    }
+    *blank = '\0';
+    if (read_number(value, &class) && read_number(blank + 1, &score) && class < REPLY_BINS &&
+        score < REPLY_BINS) {
+        reply->output_class = (int)class;
+        reply->output_score = (int)score;
+    }
+}
+
 static weir_status read_header(struct reply *reply)
 {
     char *colon = strchr(reply->line, ':');
@@ -132,6 +149,8 @@ static weir_status read_header(struct reply *reply)
         reply->inference_header_bytes = number;
     } else if (strcasecmp(name, "Weir-Model-Version") == 0 && read_number(value, &number)) {
         reply->model_version = number;
+    } else if (strcasecmp(name, "Weir-Output") == 0) {
+        read_output(reply, value);
     } else if (strcasecmp(name, "Retry-After") == 0 && read_number(value, &number)) {
         reply->retry_after_s = number;
     }

@@ -19,6 +19,7 @@
 #define REPLY_HEAD_MAX_BYTES 16384
 #define REPLY_TYPE_BYTES     128
 #define REPLY_TIMES_BYTES    192
+#define REPLY_BINS           64 /* of Weir-Output */
 
 enum reply_part {
     REPLY_HEAD,
@@ -36,6 +37,7 @@ struct reply {
     int64_t inference_header_bytes;      /**< Inference-Header-Content-Length; -1: none. */
     int64_t model_version;               /**< Weir-Model-Version; 0: none. */
     int64_t retry_after_s;               /**< -1: none. */
+    int output_class, output_score;      /**< Weir-Output: bins below 64; -1: none. */
     char times[REPLY_TIMES_BYTES];       /**< Weir-Times; "": none, or a longer one. */
     bool keeps_alive;                    /**< The connection may carry another request. */
     struct weir_buf body;                /**< What has come; whole when reply_feed says END. */

@@ -75,6 +75,40 @@ START_TEST(answers_are_read_alike_in_whatever_pieces_they_come)
 
 END_TEST
 
+static const struct {
+    const char *text;
+    int class, score;
+} outputs[] = {{"3 17", 3, 17},
+               {"0 0", 0, 0},
+               {"63 63", 63, 63},
+               {"64 0", -1, -1},
+               {"0 64", -1, -1},
+               {"-1 0", -1, -1},
+               {"3", -1, -1},
+               {"3  1", -1, -1},
+               {"3 1 2", -1, -1},
+               {"", -1, -1},
+               {"9999999999999999999 1", -1, -1}};
+
+START_TEST(what_a_classifier_said_is_kept_if_it_is_two_bins)
+{
+    struct reply reply;
+    size_t at;
+    char text[160];
+    reply_init(&reply, 1000);
+    (void)snprintf(text, sizeof text,
+                   "HTTP/1.1 200 OK\r\nWeir-Output: %s\r\nContent-Length: 0\r\n\r\n",
+                   outputs[_i].text);
+    ck_assert_int_eq(feed(&reply, text, 7, &at), WEIR_ERR_END);
+    ck_assert_int_eq(reply.output_class, outputs[_i].class);
+    ck_assert_int_eq(reply.output_score, outputs[_i].score);
+    reply_reset(&reply);
+    ck_assert_int_eq(reply.output_class, -1);
+    reply_fini(&reply);
+}
+
+END_TEST
+
 START_TEST(headers_that_matter_are_kept)
 {
     struct reply reply;
@@ -91,6 +125,7 @@ START_TEST(headers_that_matter_are_kept)
     ck_assert_int_eq(reply.model_version, 4);
     ck_assert_int_eq(reply.retry_after_s, 2);
     ck_assert_str_eq(reply.times, "read;dur=1.5");
+    ck_assert_int_eq(reply.output_class, -1);
     reply_reset(&reply);
     ck_assert_int_eq(feed(&reply, "HTTP/1.1 200 OK\r\n\r\nx", 100, &at), WEIR_OK);
     ck_assert_int_eq(reply.inference_header_bytes, -1);
@@ -107,4 +142,5 @@ END_TEST
 
 WEIR_TEST_LOOPS_MAIN("reply",
                      {answers_are_read_alike_in_whatever_pieces_they_come, WEIR_ARRAY_LEN(cases)},
+                     {what_a_classifier_said_is_kept_if_it_is_two_bins, WEIR_ARRAY_LEN(outputs)},
                      {headers_that_matter_are_kept, 1})

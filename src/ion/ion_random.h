@@ -16,6 +16,7 @@ static struct weir_arena arena; /**< Of the history that runs. */
 
 #define CANARY                                                                                     \
     "{kind: canary, steps: [10, 100], hold_s: 0, min_requests: 10, min_judged: 5,"                 \
+    " drift_false_alarm_rate: 0.05, drift_window: 20,"                                             \
     " timeout_s: 90000, max_error_rate: 0.1, max_disagreement: 0.5}"
 
 #define EVALUATE                                                                                   \
@@ -267,6 +268,16 @@ static bool is_measuring(const struct weir_ion_state *state)
     return false;
 }
 
+/** Counts of answers, of one of two forms; sometimes a text that is none. */
+static char *random_outputs(struct weir_rng *rng)
+{
+    int n = (int)weir_rng_below(rng, 200), other = (int)weir_rng_below(rng, 2) * n;
+    return weir_rng_below(rng, 20) == 0
+               ? "[]"
+               : weir_arena_printf(&arena, "{\"classes\":[%d,%d],\"scores\":[0,%d]}", n, other,
+                                   n + other);
+}
+
 /** How those do that are watched, and what triggers see: sometimes nothing is known. */
 static struct weir_ion_event random_tick(struct world *world, const struct weir_ion_state *state)
 {
@@ -292,7 +303,9 @@ static struct weir_ion_event random_tick(struct world *world, const struct weir_
                         .n_compared = (int64_t)weir_rng_below(rng, 300),
                         .n_disagreed = (int64_t)weir_rng_below(rng, 20),
                         .compared_us = 100,
-                        .copies_us = 100}};
+                        .copies_us = 100,
+                        .outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL,
+                        .live_outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL}};
     }
     for (size_t i = 0; i < state->n_triggers; i++) {
         const struct weir_trigger *trigger = weir_ion_trigger_of(state, &state->triggers[i]);

@@ -64,6 +64,10 @@ char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candi
             trial.n_disagreed = now.n_disagreed;
             trial.compared_us = now.compared_us;
             trial.copies_us = now.copies_us;
+            trial.outputs = now.outputs;
+            trial.live_outputs = now.live_outputs;
+            trial.n_looks = now.n_looks;
+            trial.n_looks_of_step = now.n_looks_since;
         }
     }
     return weir_policy_trial_text(&trial, engine->arena);
@@ -103,7 +107,12 @@ void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
         const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
         candidate->begun_ms = engine->now_ms;
         candidate->base =
-            traffic != NULL ? weir_ion_figures_text(&traffic->figures, engine->arena) : NULL;
+            traffic != NULL ? weir_ion_figures_base(before->base, &traffic->figures, engine->arena)
+                            : NULL;
+    }
+    if (told->is_looked) {
+        candidate->begun_ms = before->begun_ms;
+        candidate->base = weir_ion_figures_looked(before->base, engine->arena);
     }
 }
 
@@ -113,7 +122,7 @@ bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
     return weir_policy_ops(policy)->watches && strcmp(told->verdict, WEIR_VERDICT_WAIT) == 0 &&
            engine_is(candidate->state, told->state) &&
            engine_is(candidate->waits_for, policy->kind->name) && candidate->step == told->step &&
-           !told->is_begun && !told->is_to_measure;
+           !told->is_begun && !told->is_looked && !told->is_to_measure;
 }
 
 const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,

@@ -226,6 +226,92 @@ START_TEST(one_failure_of_99_is_no_breach_but_where_none_may_be)
 
 END_TEST
 
+#define DRIFTING                                                                                   \
+    "{kind: canary, steps: [10, 100], hold_s: 10, min_requests: 50, max_error_rate: 1,"            \
+    " drift_false_alarm_rate: 0.01, drift_window: 100, timeout_s: 1000}"
+
+/** What both have answered so far: the version n times, of which n_other as the one that serves hardly
+ *  ever does; that ten times as often. */
+static void answered(int64_t n, int64_t n_other)
+{
+    traffic.figures.n_requests = n;
+    traffic.figures.outputs = weir_arena_printf(
+        &arena, "{\"classes\":[%" PRId64 ",%" PRId64 "],\"scores\":[0,%" PRId64 "]}", n - n_other,
+        n_other, n);
+    traffic.figures.live_outputs = weir_arena_printf(
+        &arena, "{\"classes\":[%" PRId64 ",%" PRId64 "],\"scores\":[0,%" PRId64 "]}", n * 99 / 10,
+        n / 10, n * 99 / 10 + n / 10);
+}
+
+START_TEST(outputs_are_compared_at_doubling_numbers_and_each_look_counts)
+{
+    try_second(DRIFTING);
+    traffic.live_ppm = 100000;
+    answered(5000, 4000); /* before the step: of no interest */
+    tick_of(2, 200);
+    said("it answers 10 %");
+    answered(5099, 4001);
+    tick_of(2, 20000);
+    ck_assert_uint_eq(actions.n, 0); /* held long enough, and not looked at yet */
+    answered(5100, 4001);
+    tick_of(2, 200);
+    said("no drift between the");
+    is_in(2, WEIR_CANDIDATE_CANARY);
+    tick_of(2, 200);
+    said("it is to answer 100 %");
+    traffic.live_ppm = 1000000;
+    tick_of(2, 200);
+    answered(5200, 4002);
+    tick_of(2, 200);
+    said("step 2 of 2: no drift between the");
+    answered(5299, 4050);
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0); /* the second look is at 200 answers of the step */
+    answered(5300, 4050);
+    tick_of(2, 200);
+    said("drift: the classes of 200 answers");
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+    is_in(1, WEIR_CANDIDATE_SERVING);
+    wants(1, 0, 0, 0);
+    ck_assert_uint_eq(n_actions(&actions, WEIR_ION_ACTION_SHIFT), 1);
+}
+
+END_TEST
+
+START_TEST(a_step_whose_outputs_nobody_sees_does_not_end_well)
+{
+    try_second(DRIFTING);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    traffic.figures.n_requests = 5000; /* of a model that is no classifier */
+    tick_of(2, 999799);
+    ck_assert_uint_eq(actions.n, 0);
+    tick_of(2, 1);
+    said("too few outputs to compare");
+    is_in(2, WEIR_CANDIDATE_ROLLED_BACK);
+}
+
+END_TEST
+
+START_TEST(looks_count_on_when_the_server_starts_again)
+{
+    try_second(DRIFTING);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    answered(100, 1);
+    tick_of(2, 200);
+    said("no drift between the");
+    traffic.figures = (struct weir_ion_figures){.server_ms = 2};
+    answered(199, 150);
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0);
+    answered(200, 150);
+    tick_of(2, 200);
+    said("drift: the classes of 200 answers");
+}
+
+END_TEST
+
 START_TEST(what_does_not_load_or_takes_too_long_is_rolled_back)
 {
     try_second(CANARY);
@@ -486,6 +572,9 @@ int main(void)
                         (int)WEIR_ARRAY_LEN(by_chance));
     tcase_add_loop_test(tcase, one_failure_of_99_is_no_breach_but_where_none_may_be, 0, 2);
     tcase_add_loop_test(tcase, what_does_not_load_or_takes_too_long_is_rolled_back, 0, 2);
+    tcase_add_test(tcase, outputs_are_compared_at_doubling_numbers_and_each_look_counts);
+    tcase_add_test(tcase, a_step_whose_outputs_nobody_sees_does_not_end_well);
+    tcase_add_test(tcase, looks_count_on_when_the_server_starts_again);
     tcase_add_test(tcase, a_trial_without_its_file_is_over);
     tcase_add_test(tcase, an_ion_that_comes_back_as_a_sandbox_asks_for_nothing);
     tcase_add_test(tcase, figures_of_another_server_count_from_its_start);

@@ -71,6 +71,7 @@ struct weir_policy_verdict {
     int64_t step;       /**< Which of the policy's shares that is, from 0. */
     bool is_mirrored;   /**< Answers are to be compared, by copies of requests. */
     bool is_begun;      /**< What was wanted is in effect: figures count from now on. */
+    bool is_looked;     /**< Outputs were compared, and nothing was found: that counts. */
     bool is_to_measure; /**< It is to be measured, beside what serves now. */
 };
 

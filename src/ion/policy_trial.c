@@ -1,6 +1,7 @@
 #include "ion/policy_trial.h"
 
 #include "ion/ion_step.h"
+#include "ion/policy_drift.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,6 +16,10 @@ static const struct weir_field figures_fields[] = {
     WEIR_FIELD(weir_ion_figures, n_disagreed, INT, 0, "", "Of these: with another answer"),
     WEIR_FIELD(weir_ion_figures, compared_us, INT, 0, "us", "Their time in all"),
     WEIR_FIELD(weir_ion_figures, copies_us,   INT, 0, "us", "Time of the copies in all"),
+    WEIR_FIELD(weir_ion_figures, outputs,     JSON, 0, "", "What the candidate answered, by bin"),
+    WEIR_FIELD(weir_ion_figures, live_outputs, JSON, 0, "", "What the version that serves answered"),
+    WEIR_FIELD(weir_ion_figures, n_looks,     INT, 0, "", "How often outputs were compared"),
+    WEIR_FIELD(weir_ion_figures, n_looks_since, INT, 0, "", "Of these: in this step"),
 };
 static const struct weir_field trial_fields[] = {
     WEIR_FIELD(weir_policy_trial, is_sandbox,    BOOL, 0, "", "The ION is a sandbox"),
@@ -32,6 +37,10 @@ static const struct weir_field trial_fields[] = {
     WEIR_FIELD(weir_policy_trial, n_disagreed,   INT,  0, "", "Of these: with another answer"),
     WEIR_FIELD(weir_policy_trial, compared_us,   INT,  0, "us", "Their time in all"),
     WEIR_FIELD(weir_policy_trial, copies_us,     INT,  0, "us", "Time of the copies in all"),
+    WEIR_FIELD(weir_policy_trial, outputs,       JSON, 0, "", "What the version answered in this step: {classes, scores}, by bin"),
+    WEIR_FIELD(weir_policy_trial, live_outputs,  JSON, 0, "", "The same of the version that serves"),
+    WEIR_FIELD(weir_policy_trial, n_looks,       INT,  0, "", "How often outputs were compared before"),
+    WEIR_FIELD(weir_policy_trial, n_looks_of_step, INT, 0, "", "Of these: in this step"),
 };
 // clang-format on
 
@@ -105,9 +114,12 @@ struct weir_ion_figures weir_ion_figures_since(const char *base_text,
                                                struct weir_arena *arena)
 {
     struct weir_ion_figures base = {0};
-    if (!weir_record_of_text(&weir_ion_figures_resource, base_text, arena, &base) ||
-        base.server_ms != now->server_ms) {
-        return *now;
+    bool has_base = weir_record_of_text(&weir_ion_figures_resource, base_text, arena, &base);
+    if (!has_base || base.server_ms != now->server_ms) {
+        struct weir_ion_figures all = *now;
+        all.n_looks = has_base ? base.n_looks : 0;
+        all.n_looks_since = has_base ? base.n_looks_since : 0;
+        return all;
     }
     return (struct weir_ion_figures){
         .server_ms = now->server_ms,
@@ -118,5 +130,28 @@ struct weir_ion_figures weir_ion_figures_since(const char *base_text,
         .n_disagreed = since(base.n_disagreed, now->n_disagreed),
         .compared_us = since(base.compared_us, now->compared_us),
         .copies_us = since(base.copies_us, now->copies_us),
+        .outputs = weir_policy_outputs_since(base.outputs, now->outputs, arena),
+        .live_outputs = weir_policy_outputs_since(base.live_outputs, now->live_outputs, arena),
+        .n_looks = base.n_looks,
+        .n_looks_since = base.n_looks_since,
     };
+}
+
+char *weir_ion_figures_base(const char *before, const struct weir_ion_figures *now,
+                            struct weir_arena *arena)
+{
+    struct weir_ion_figures base = {0}, next = *now;
+    bool has_base = weir_record_of_text(&weir_ion_figures_resource, before, arena, &base);
+    next.n_looks = has_base ? base.n_looks : 0;
+    next.n_looks_since = 0;
+    return weir_ion_figures_text(&next, arena);
+}
+
+char *weir_ion_figures_looked(const char *text, struct weir_arena *arena)
+{
+    struct weir_ion_figures base = {0};
+    (void)weir_record_of_text(&weir_ion_figures_resource, text, arena, &base);
+    base.n_looks++;
+    base.n_looks_since++;
+    return weir_ion_figures_text(&base, arena);
 }

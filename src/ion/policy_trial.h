@@ -21,6 +21,12 @@ struct weir_ion_figures {
     int64_t n_disagreed; /**< Of these: another answer. */
     int64_t compared_us; /**< Their time in all, of who answered. */
     int64_t copies_us;   /**< Their time in all, of the copies. */
+    /* What both versions answered: JSON of policy_drift.h; NULL: not known. */
+    char *outputs;      /**< Of the candidate. */
+    char *live_outputs; /**< Of the version that serves. */
+    /* Of a base alone. */
+    int64_t n_looks;       /**< How often outputs were compared since the candidate came here. */
+    int64_t n_looks_since; /**< Of these: since the base was made. */
 };
 
 extern const struct weir_resource weir_ion_figures_resource;
@@ -36,6 +42,8 @@ struct weir_policy_trial {
     char *problem;    /**< Why a replica could not load it; NULL: none failed. */
     int64_t n_requests, n_failed, n_slow, n_compared, n_disagreed; /**< Since begun_ms. */
     int64_t compared_us, copies_us;
+    char *outputs, *live_outputs; /**< Since begun_ms, as the figures have them. */
+    int64_t n_looks, n_looks_of_step;
 };
 
 extern const struct weir_resource weir_policy_trial_resource;
@@ -59,10 +67,18 @@ struct weir_policy_verdict weir_policy_trial_before(const char *policy,
                                                     const struct weir_policy_trial *trial,
                                                     struct weir_arena *arena);
 
-/** What came between two looks; all of `now` if another server counted `base`, or base is NULL. */
+/** What came between two looks; all of `now` if another server counted `base`, or base is NULL. The
+ *  looks are those of `base`. */
 struct weir_ion_figures weir_ion_figures_since(const char *base, const struct weir_ion_figures *now,
                                                struct weir_arena *arena);
 
 char *weir_ion_figures_text(const struct weir_ion_figures *figures, struct weir_arena *arena);
+
+/** A base of these figures for the next step: the looks of the one before (NULL: none) count on. */
+char *weir_ion_figures_base(const char *before, const struct weir_ion_figures *now,
+                            struct weir_arena *arena);
+
+/** The same base, with one more look. */
+char *weir_ion_figures_looked(const char *base, struct weir_arena *arena);
 
 #endif

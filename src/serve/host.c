@@ -1,4 +1,5 @@
 #include "serve/host.h"
+#include "serve/outputs.h"
 
 #include "base/clock.h"
 #include "http/http.h"
@@ -140,6 +141,16 @@ static void put_times(struct weir_http_response *response, const struct call *ca
     weir_http_response_header(response, "Weir-Times", text);
 }
 
+static void put_outputs(struct weir_http_response *response, const struct call *call)
+{
+    int class, score;
+    if (outputs_bins(call->infer.signature, call->request.out[0], &class, &score)) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%d %d", class, score);
+        weir_http_response_header(response, "Weir-Output", text);
+    }
+}
+
 /* The model has computed, or will not. */
 static void finish(struct host *host, struct call *call, struct weir_http_response *response)
 {
@@ -151,6 +162,7 @@ static void finish(struct host *host, struct call *call, struct weir_http_respon
         call->route->write(&call->infer, &answer);
         respond(response, &answer);
         put_times(response, call, weir_mono_ns() - began_ns);
+        put_outputs(response, call);
     } else {
         respond_error(response, call->protocol, &call->request.error);
     }

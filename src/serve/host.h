@@ -5,7 +5,8 @@
  *
  * Every answer of a model names its version in the header Weir-Model-Version. The header
  * Weir-Timeout-Ms of a request says for how long its answer is of use; one that is not computed by
- * then gets 504. The header Weir-Times of an answer says how long each stage took. GET /metrics answers in Prometheus' text form (metrics.h).
+ * then gets 504. The header Weir-Times of an answer says how long each stage took, and
+ * the header Weir-Output of a classifier's answer what it was, in two numbers (outputs.h). GET /metrics answers in Prometheus' text form (metrics.h).
  *
  * Bounds: body_max_bytes for a body (413), a quarter of a gigabyte for all of them (503), each
  * version's queue (503 with Retry-After), and those of http/http.h.

@@ -108,6 +108,8 @@ START_TEST(the_open_inference_protocol_describes_and_answers)
     ck_assert_ptr_nonnull(strstr(times, ", compute;dur="));
     ck_assert(weir_http_reply_header(&t.reply, "Weir-Model-Version", version, sizeof version));
     ck_assert_str_eq(version, "3");
+    char output[16];
+    ck_assert(weir_http_reply_header(&t.reply, "Weir-Output", output, sizeof output));
     struct weir_tensor *wanted = net_answer(2);
     expect_numbers(json_object_get(json_array_get(at("outputs"), 0), "data"), wanted);
     weir_tensor_release(wanted);

@@ -18,6 +18,7 @@
 #include "gateway/figures.h"
 #include "gateway/gateway.h"
 #include "http/http.h"
+#include "ion/policy_drift.h"
 #include "notify/sender.h"
 #include "proxy/proxy.h"
 #include "retain/retain.h"
@@ -103,10 +104,16 @@ static bool load_of(void *context, const char *deployment, struct weir_deploy_lo
 
 struct figures_of {
     const char *deployment;
-    int64_t version, mirror, slow_us;
+    int64_t version, live, mirror, slow_us;
+    struct weir_arena *arena;
     struct weir_ion_figures *out;
     bool is_known;
 };
+
+static char *outputs_of(const struct weir_gateway_figures *figures, struct weir_arena *arena)
+{
+    return weir_policy_outputs_text(figures->classes, figures->scores, arena);
+}
 
 static void see_figures(void *context, const struct weir_gateway_figures *figures)
 {
@@ -119,6 +126,10 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
         of->out->n_requests = figures->n_requests;
         of->out->n_failed = figures->n_failed;
         of->out->n_slow = of->slow_us > 0 ? weir_gateway_figures_slow(figures, of->slow_us) : 0;
+        of->out->outputs = outputs_of(figures, of->arena);
+    }
+    if (of->live > 0 && figures->version == of->live) {
+        of->out->live_outputs = outputs_of(figures, of->arena);
     }
     if (of->mirror > 0 && figures->version == of->mirror) {
         of->out->n_compared = figures->n_mirrored;
@@ -128,12 +139,13 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
     }
 }
 
-static bool figures_of(void *context, const char *deployment, int64_t version, int64_t mirror,
-                       int64_t slow_us, struct weir_ion_figures *out)
+static bool figures_of(void *context, const char *deployment, int64_t version, int64_t live,
+                       int64_t mirror, int64_t slow_us, struct weir_arena *arena,
+                       struct weir_ion_figures *out)
 {
     struct server *server = context;
     *out = (struct weir_ion_figures){.server_ms = server->started_ms};
-    struct figures_of of = {deployment, version, mirror, slow_us, out, false};
+    struct figures_of of = {deployment, version, live, mirror, slow_us, arena, out, false};
     weir_gateway_figures_each(server->gateway, see_figures, &of);
     return of.is_known;
 }

@@ -1,6 +1,8 @@
 """rollout_test.py: a link of an ION that leads to a deployment: two people approve, a canary answers a share of the requests,
 a guard that trips gives them all back at once, and no request fails meanwhile."""
 import datetime
+import random
+import signal
 import struct
 import threading
 import time
@@ -28,16 +30,17 @@ BAD = GOOD.replace(b"Add", b"Mul").replace(struct.pack("<f", 1), struct.pack("<f
 class Caller(threading.Thread):
     """Asks all the time; keeps when each answer came, and of which version."""
 
-    def __init__(self, server):
+    def __init__(self, server, deployment="sums", ask=lambda: [1, 2, 3, 4]):
         super().__init__(daemon=True)
-        self.server, self.answers, self.failures, self.is_over = server, [], [], threading.Event()
+        self.server, self.deployment, self.ask = server, deployment, ask
+        self.answers, self.failures, self.is_over = [], [], threading.Event()
 
     def run(self):
-        body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}
         while not self.is_over.is_set():
+            body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": self.ask()}]}
             began = time.time()
             try:
-                answer = self.server.request("POST", "/v2/models/sums/infer", body)
+                answer = self.server.request("POST", f"/v2/models/{self.deployment}/infer", body)
                 self.answers.append((began, answer["model_version"]))
             except (HttpError, OSError) as error:
                 self.failures.append(repr(error))
@@ -120,6 +123,104 @@ class Rollout(unittest.TestCase):
         except HttpError as error:
             self.assertEqual(error.code, 404)
             return None
+
+
+DRIFTING = """
+kind: ion
+name: classes
+pipelines: []
+links:
+  - from: {model: classifier}
+    to: {deployment: classes}
+    policy: {kind: canary, steps: [50, 100], hold_s: 1, min_requests: 20, max_error_rate: 1, drift_false_alarm_rate: 0.01, drift_window: 60}
+"""
+
+
+class Drift(unittest.TestCase):
+    """The likeliest class is the largest input, of a good model; of a bad one the least."""
+
+    def setUp(self):
+        self.server = Server("--cpu-slots", "8").start()
+        self.addCleanup(self.server.stop)
+        self.rng = random.Random(7)
+
+    def ask(self):
+        """The first is the largest of seven in ten."""
+        values = [self.rng.random() for _ in range(4)]
+        values[0] += self.rng.random() < 0.6
+        return values
+
+    def push(self, model):
+        file, labels, kind = (self.server.root / name for name in ("model.onnx", "labels", "kind.yaml"))
+        file.write_bytes(model)
+        labels.write_text("a\nb\nc\nd\n")
+        kind.write_text("output_kind: logits\n")
+        self.server.weir("model", "push", "classifier", str(file), "--labels", str(labels), "--preprocess", str(kind))
+
+    def candidate(self, version):
+        return next((one for one in self.server.get("/ions/classes/candidates")["items"] if one["version"] == version), {"state": None, "begun_ms": None})
+
+    def is_in(self, version, state):
+        wait_until(lambda: self.candidate(version)["state"] == state, 60, f"version {version} to be {state}")
+
+    def rules(self, version):
+        return [one for one in self.server.get("/ions/classes/policy-decisions")["items"] if one["version"] == version]
+
+    def wait_until_it_answers(self):
+        """Until then requests fail, which is no matter of a canary."""
+        def answers():
+            try:
+                return self.server.request("POST", "/v2/models/classes/infer", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]})
+            except (HttpError, OSError):
+                return None
+        wait_until(answers, 60, "an answer")
+
+    def test_drift_is_a_guard_also_after_a_kill(self):
+        server = self.server
+        self.push(GOOD)
+        file = server.root / "ion.yaml"
+        file.write_text(DRIFTING)
+        server.weir("apply", "-f", str(file))
+        self.is_in(1, "SERVING")
+        self.wait_until_it_answers()
+        caller = Caller(server, "classes", self.ask)
+        caller.start()
+        try:
+            self.push(ALSO_GOOD)
+            self.is_in(2, "SERVING")
+            self.push(BAD)
+            self.is_in(3, "ROLLED_BACK")
+        finally:
+            caller.stop()
+        self.assertEqual(caller.failures, [])
+        looks = [one for one in self.rules(2) if "no drift between the" in one["rule"]]
+        self.assertGreaterEqual(len(looks), 2, "each step is looked at")
+        [back] = [one for one in self.rules(3) if one["verdict"] == "rollback"]
+        self.assertIn("canary: drift: the ", back["rule"])
+        # What it looked at is there, to be computed again: class by class.
+        trial = back["inputs"]["trial"]
+        self.assertGreaterEqual(sum(trial["outputs"]["classes"]), 60)
+        mine, live = ([n / sum(counts) for n in (counts + 4 * [0])[:4]] for counts in (trial["outputs"]["classes"], trial["live_outputs"]["classes"]))
+        self.assertGreater(live[0], 0.5)
+        self.assertLess(mine[0], 0.3)
+
+        # A server that is killed while a version is tried looks on, with what it counts from then on.
+        self.push(BAD.replace(b"\x12\x01g", b"\x12\x01h"))
+        self.is_in(4, "CANARY")
+        wait_until(lambda: self.candidate(4)["begun_ms"], 60, "the step to be in effect")
+        server.kill(signal.SIGKILL)
+        server.start("--listen", server.url.removeprefix("http://"))
+        self.wait_until_it_answers()
+        self.assertEqual(self.candidate(4)["state"], "CANARY")
+        caller = Caller(server, "classes", self.ask)
+        caller.start()
+        try:
+            self.is_in(4, "ROLLED_BACK")
+        finally:
+            caller.stop()
+        [back] = [one for one in self.rules(4) if one["verdict"] == "rollback"]
+        self.assertIn("canary: drift: the ", back["rule"])
+        self.assertEqual(self.candidate(2)["state"], "SERVING")
 
 
 if __name__ == "__main__":

@@ -457,6 +457,8 @@ export interface DeploymentReplica {
 export interface DeploymentVersionFigures {
     /** [end, count]: how many took less than end, in us, and not less than the end before; the difference of two answers is what came between them */
     buckets: unknown[]
+    /** What a classifier answered: how often each class was the likeliest, by number; the 64th has all beyond, and zeros at the end are left out */
+    classes: number[]
     compared_us: number // Time that the first answers took, of the copies that were answered
     copies_us: number // Time that the copies' answers took
     n_cancelled: number // Requests whose client left before the answer
@@ -471,6 +473,8 @@ export interface DeploymentVersionFigures {
     n_retried: number // Tries at another replica, of what the first had not begun
     p50_us: number // Half of the requests took no longer (us)
     p99_us: number // 99 % took no longer (us)
+    /** By how much: answers by margin in logits m between the likeliest class and the next, in the bin 8 * log2(1 + m), at most 63 */
+    scores: number[]
     sum_us: number // Times from request to answer, added up (us)
     version: number // Version; 0: requests for which none was chosen
 }

@@ -1,12 +1,14 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
+#include "ion/policy_drift.h"
 #include "ion/policy_trial.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#define STEPS_MAX 16
+#define STEPS_MAX      16
+#define DRIFT_RATE_MIN 0.003 /* of 16 steps each test has 0.00001 then, the least there is */
 
 struct weir_policy_canary {
     const json_t *steps_json; /**< NULL once `steps` are made of it. */
@@ -15,6 +17,8 @@ struct weir_policy_canary {
     int64_t hold_s, min_requests, timeout_s;
     double max_error_rate, max_p99_ms, max_disagreement;
     int64_t min_judged;
+    double drift_false_alarm_rate;
+    int64_t drift_window;
 };
 
 static const double default_steps[] = {1, 10, 50, 100};
@@ -22,13 +26,19 @@ static const double default_steps[] = {1, 10, 50, 100};
 static weir_status check_guards(const struct weir_policy_canary *canary, const char *where,
                                 struct weir_error *err)
 {
-    bool has_guard =
-        canary->max_error_rate < 1 || canary->max_p99_ms > 0 || canary->max_disagreement < 1;
+    double rate = canary->drift_false_alarm_rate;
+    bool has_guard = canary->max_error_rate < 1 || canary->max_p99_ms > 0 ||
+                     canary->max_disagreement < 1 || rate > 0;
     if (!has_guard) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "%s: expected a guard: max_error_rate below 1, max_p99_ms or "
-                              "max_disagreement",
+                              "%s: expected a guard: max_error_rate below 1, max_p99_ms, "
+                              "max_disagreement or drift_false_alarm_rate",
                               where);
+    }
+    if (rate > 0 && rate < DRIFT_RATE_MIN) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s.drift_false_alarm_rate: expected 0 (no guard) or %g to 0.2",
+                              where, DRIFT_RATE_MIN);
     }
     return canary->timeout_s > canary->hold_s
                ? WEIR_OK
@@ -129,6 +139,50 @@ static struct weir_policy_verdict at_step(const struct weir_policy_canary *canar
         .is_mirrored = canary->max_disagreement < 1};
 }
 
+/** Its part of the rate, of each of the two tests of each look of each step. */
+static double rate_of_test(const struct weir_policy_canary *canary)
+{
+    return canary->drift_false_alarm_rate / (double)(canary->n_steps * WEIR_POLICY_LOOKS_MAX * 2);
+}
+
+/** Is it time to compare outputs, and what comes of it? Is `verdict` NULL, it is not. */
+static struct weir_policy_verdict look(const struct weir_policy_canary *canary,
+                                       const struct weir_policy_trial *trial, int64_t step,
+                                       struct weir_arena *arena)
+{
+    struct weir_policy_drift found;
+    int64_t at = canary->drift_false_alarm_rate > 0
+                     ? weir_policy_look_at(canary->drift_window, trial->n_looks_of_step)
+                     : 0;
+    if (at == 0 || weir_policy_outputs_n(trial->outputs) < at ||
+        !weir_policy_drift_test(trial->live_outputs, trial->outputs, rate_of_test(canary),
+                                trial->n_looks, &found)) {
+        return (struct weir_policy_verdict){0};
+    }
+    const char *sides = weir_arena_printf(
+        arena, "%s of %" PRId64 " answers and of %" PRId64 " of the version that serves",
+        found.what, found.n, found.live_n);
+    if (found.is_drifted) {
+        return roll_back(weir_arena_printf(
+            arena, "canary: drift: the %s differ: p %.2g is at most %.2g, effect %.2f", sides,
+            found.p_value, rate_of_test(canary), found.effect));
+    }
+    struct weir_policy_verdict told = at_step(canary, step, arena);
+    told.is_looked = true;
+    told.rule = weir_arena_printf(arena,
+                                  "canary: step %" PRId64 " of %" PRId64
+                                  ": no drift between the %s (p %.2g, effect %.2f)",
+                                  step + 1, canary->n_steps, sides, found.p_value, found.effect);
+    return told;
+}
+
+/** With the guard on drift each step is looked at once at least. */
+static bool is_looked_at(const struct weir_policy_canary *canary,
+                         const struct weir_policy_trial *trial)
+{
+    return canary->drift_false_alarm_rate == 0 || trial->n_looks_of_step > 0;
+}
+
 /** The step is in effect, and no guard has tripped. */
 static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
                                         const struct weir_policy_inputs *inputs,
@@ -136,7 +190,7 @@ static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
                                         struct weir_arena *arena)
 {
     bool is_held = inputs->now_ms >= trial->begun_ms + canary->hold_s * 1000 &&
-                   trial->n_requests >= canary->min_requests;
+                   trial->n_requests >= canary->min_requests && is_looked_at(canary, trial);
     if (is_held && step + 1 < canary->n_steps) {
         return at_step(canary, step + 1, arena);
     }
@@ -171,7 +225,10 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         if (rule != NULL) {
             return roll_back(rule);
         }
-        told = go_on(canary, inputs, &trial, step, arena);
+        told = look(canary, &trial, step, arena);
+        if (told.verdict == NULL) {
+            told = go_on(canary, inputs, &trial, step, arena);
+        }
     } else {
         told = at_step(canary, step, arena);
         told.is_begun = trial.live_ppm == canary->steps[step];
@@ -183,11 +240,14 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
     }
     bool is_same = strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0 && told.step == step;
     if (is_same && inputs->now_ms >= trial.step_ms + canary->timeout_s * 1000) {
-        return roll_back(weir_arena_printf(arena,
-                                           "canary: step %" PRId64 " did not end within %" PRId64
-                                           " s, with %" PRId64 " of %" PRId64 " requests",
-                                           step + 1, canary->timeout_s, trial.n_requests,
-                                           canary->min_requests));
+        return roll_back(weir_arena_printf(
+            arena,
+            "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
+            " of %" PRId64 " requests%s",
+            step + 1, canary->timeout_s, trial.n_requests, canary->min_requests,
+            is_looked_at(canary, &trial) ? ""
+                                         : ", and too few outputs to compare: drift is seen "
+                                           "of classifiers only"));
     }
     return told;
 }
@@ -202,6 +262,8 @@ static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_policy_canary, max_error_rate, "max-error-rate", F64, 0, "0.01", 0, 1, "Guard: the share of its answers that may be failures (5xx, or none); 1: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_p99_ms, "max-p99-ms", F64, 0, NULL, 0, 1e9, "Guard: what 99 of 100 of its answers must not take longer than; 0: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_disagreement, "max-disagreement", F64, 0, "1", 0, 1, "Guard: the share of requests, answered by both versions, whose answers may differ; 1: no guard"),
+    WEIR_OPT_JSON(weir_policy_canary, drift_false_alarm_rate, "drift-false-alarm-rate", F64, 0, NULL, 0, 0.2, "Guard: how likely it may be, over all steps, that it trips by chance, though the version answers as the one that serves; 0.003 at least; 0: no guard"),
+    WEIR_OPT_JSON(weir_policy_canary, drift_window, "drift-window", INT, 0, "200", 20, 1000000, "Of the guard on drift: at how many answers of a step classes and scores of both versions are compared; then at twice as many, and so on, 8 times"),
 };
 // clang-format on
 
