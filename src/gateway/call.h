@@ -7,6 +7,7 @@
 #define WEIR_GATEWAY_CALL_H
 
 #include "gateway/gateway.h"
+#include "gateway/receipt.h"
 #include "gateway/reply.h"
 
 #include <sys/uio.h>
@@ -52,7 +53,8 @@ struct gateway_call {
     int64_t inference_header_bytes, model_version;
     int output_class, output_score; /**< As the reply has them; with an answer of a replica only. */
     bool has_output;
-    struct weir_buf body_out; /**< Owned by the call; gateway_call_fini. */
+    char receipt[WEIR_RECEIPT_BYTES]; /**< Of an inference that went well; "": there is none. */
+    struct weir_buf body_out;         /**< Owned by the call; gateway_call_fini. */
 
     /** The gateway's. */
     enum call_state state;

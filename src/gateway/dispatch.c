@@ -3,6 +3,7 @@
 #include "gateway/gateway_private.h"
 
 #include "base/clock.h"
+#include "base/rng.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -124,6 +125,18 @@ static void finish(struct weir_gateway *gateway, struct gateway_call *call)
     call->done(call);
 }
 
+/* What came of it can be told by this. */
+static void give_receipt(const struct weir_gateway *gateway, struct gateway_call *call)
+{
+    struct weir_receipt receipt = {
+        .deployment = (char *)call->deployment, .version = call->chosen, .time_ms = weir_time_ms()};
+    if (gateway->config.key != NULL && call->is_inference && !call->is_copy &&
+        call->http_status == 200) {
+        weir_random_bytes(&receipt.number, sizeof receipt.number);
+        weir_receipt_make(gateway->config.key, &receipt, call->receipt);
+    }
+}
+
 void dispatch_answer(struct weir_gateway *gateway, struct gateway_call *call, struct reply *reply)
 {
     call->status = WEIR_OK;
@@ -137,6 +150,7 @@ void dispatch_answer(struct weir_gateway *gateway, struct gateway_call *call, st
     call->model_version = reply->model_version > 0 ? reply->model_version : call->chosen;
     call->retry_after_s = reply->retry_after_s > 0 ? (int)WEIR_MIN(reply->retry_after_s, 3600) : 1;
     call->body_out = reply->body;
+    give_receipt(gateway, call);
     weir_buf_init(&reply->body, ANSWER_MAX_BYTES);
     finish(gateway, call);
 }

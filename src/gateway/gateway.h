@@ -54,6 +54,8 @@ struct weir_gateway_config {
     void *start_context;
     int32_t n_project_calls_max; /**< Of a project, in flight and held; 0: 4096. */
     const char *version;         /**< Of Weir, for who asks about the server. Borrowed. */
+    const unsigned char *key;    /**< For the identifiers of answered requests (receipt.h), of
+                                   WEIR_RECEIPT_KEY_BYTES; borrowed. NULL: answers have none. */
 };
 
 weir_status weir_gateway_create(const struct weir_gateway_config *config, struct weir_gateway **out,

@@ -119,6 +119,17 @@ static void answer_refusal(struct front_call *call)
     answer(call, code_of_http(call->call.http_status), message, NULL);
 }
 
+/* In the answer's parameters: "weir_request", a text. */
+static void put_receipt(struct weir_buf *reply, const char *receipt)
+{
+    size_t entry = weir_protobuf_begin(reply, 4);
+    weir_protobuf_put_text(reply, 1, "weir_request");
+    size_t value = weir_protobuf_begin(reply, 2);
+    weir_protobuf_put_text(reply, 3, receipt);
+    weir_protobuf_end(reply, value);
+    weir_protobuf_end(reply, entry);
+}
+
 static void on_done(struct gateway_call *gateway_call)
 {
     struct front_call *call = WEIR_CONTAINER_OF(gateway_call, struct front_call, call);
@@ -142,6 +153,9 @@ static void on_done(struct gateway_call *gateway_call)
         weir_buf_fini(&reply);
         answer(call, WEIR_GRPC_INTERNAL, err.message, NULL);
         return;
+    }
+    if (gateway_call->receipt[0] != '\0') {
+        put_receipt(&reply, gateway_call->receipt);
     }
     answer(call, WEIR_GRPC_OK, "", &reply);
 }

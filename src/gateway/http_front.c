@@ -57,6 +57,9 @@ static void deliver(struct front *front, struct weir_http_response *response)
     const char *type = call->content_type[0] != '\0' ? call->content_type : NULL;
     weir_http_response_buf(response, call->http_status, type, &call->body_out);
     put_number(response, "Weir-Model-Version", call->model_version);
+    if (call->receipt[0] != '\0') {
+        weir_http_response_header(response, "Weir-Request", call->receipt);
+    }
     if (call->times[0] != '\0') {
         weir_http_response_header(response, "Weir-Times", call->times);
     }

@@ -156,7 +156,8 @@ static weir_status open_gateway(struct server *server, struct weir_error *err)
                                          .authorise_context = server,
                                          .start = on_request_waits,
                                          .start_context = server,
-                                         .version = WEIR_VERSION};
+                                         .version = WEIR_VERSION,
+                                         .key = server->task_key};
     WEIR_TRY(weir_gateway_create(&config, &server->gateway, err));
     return serving_start(server->store, publish_table, server, &server->serving, err);
 }
