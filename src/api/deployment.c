@@ -1,8 +1,10 @@
 /** Deployments: what people ask for, what replicas are told, and what they report. */
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/arms.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "base/clock.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
 #include "store/table.h"
@@ -103,6 +105,8 @@ static json_t *deployment_view(struct weir_txn *txn, const struct weir_deploy_st
     }
     json_object_set_new(view, "versions", versions_view(state));
     json_object_set_new(view, "replicas", replicas);
+    json_object_set_new(view, "comparisons",
+                        comparisons_at(txn, state->deployment.name, weir_time_ms(), arena));
     json_object_set_new(view, "n_ready", json_integer((json_int_t)n_ready));
     struct weir_shares live = weir_deploy_shares(state, true);
     json_object_set_new(view, "traffic", json_string(weir_shares_text(&live, arena)));

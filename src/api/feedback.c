@@ -6,9 +6,11 @@
 #include "api/records.h"
 
 #include "base/clock.h"
+#include "gateway/receipt.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/kpi.h"
+#include "ion/outcome.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +31,7 @@ weir_status api_kpi_add(struct api_call *call, struct weir_txn *txn, struct weir
         !json_is_integer(json_object_get(call->body, "time_ms"))) {
         kpi.time_ms = call->now_ms;
     }
-    WEIR_TRY(weir_kpi_add(txn, &kpi, call->now_ms, err));
+    WEIR_TRY(weir_kpi_add(txn, &kpi, call->now_ms, call->arena, err));
     api_answer_record(call, &weir_kpi_resource, &kpi);
     return WEIR_OK;
 }
@@ -44,28 +46,83 @@ weir_status api_kpi_list(struct api_call *call, struct weir_txn *txn, struct wei
 
 /* ---- feedback -------------------------------------------------------------------------------- */
 
-static weir_status give_one(struct api_call *call, struct weir_txn *txn, const json_t *item,
-                            struct weir_feedback *out, struct weir_error *err)
+/** {request, success}, {request, decided, truth} or {request, kpi, value}: the name and the value. */
+static bool read_outcome(const json_t *item, struct weir_outcome *out)
 {
+    const json_t *success = json_object_get(item, "success");
+    const json_t *value = json_object_get(item, "value");
+    out->decided = (char *)json_string_value(json_object_get(item, "decided"));
+    out->truth = (char *)json_string_value(json_object_get(item, "truth"));
+    out->name = (char *)json_string_value(json_object_get(item, "kpi"));
+    if (json_object_size(item) == 2 && json_is_boolean(success)) {
+        out->name = (char *)WEIR_OUTCOME_SUCCESS;
+        out->value = json_is_true(success);
+        return true;
+    }
+    if (json_object_size(item) == 3 && out->decided != NULL && out->truth != NULL) {
+        out->name = (char *)WEIR_OUTCOME_SUCCESS;
+        out->value = strcmp(out->decided, out->truth) == 0;
+        return true;
+    }
+    out->value = json_number_value(value);
+    return json_object_size(item) == 3 && out->name != NULL && json_is_number(value) &&
+           strcmp(out->name, WEIR_OUTCOME_SUCCESS) != 0;
+}
+
+/** Of a request that a deployment answered. */
+static weir_status give_outcome(struct api_call *call, struct weir_txn *txn, const json_t *item,
+                                const char *request, bool *out_is_right, struct weir_error *err)
+{
+    struct weir_receipt receipt;
+    struct weir_outcome told = {0};
+    if (!read_outcome(item, &told)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$: expected {\"request\": identifier} with \"success\": true or false, "
+            "with \"decided\" and \"truth\", or with the name of a \"kpi\", which "
+            "is not success, and its \"value\"");
+    }
+    WEIR_TRY(weir_receipt_open(call->api->task_key, request, call->arena, &receipt, err));
+    told.request = (char *)request;
+    told.deployment = receipt.deployment;
+    told.version = receipt.version;
+    told.answered_ms = receipt.time_ms;
+    told.actor = (char *)call->actor;
+    told.time_ms = call->now_ms;
+    *out_is_right = strcmp(told.name, WEIR_OUTCOME_SUCCESS) == 0 && told.value != 0;
+    return weir_outcome_store(txn, &told, call->arena, err);
+}
+
+static weir_status give_one(struct api_call *call, struct weir_txn *txn, const json_t *item,
+                            bool *out_is_right, struct weir_error *err)
+{
+    struct weir_feedback stored;
+    const char *request = json_string_value(json_object_get(item, "request"));
+    if (request != NULL) {
+        return give_outcome(call, txn, item, request, out_is_right, err);
+    }
     const char *decision = json_string_value(json_object_get(item, "decision"));
     const char *truth = json_string_value(json_object_get(item, "truth"));
     if (decision == NULL || truth == NULL || json_object_size(item) != 2) {
         return weir_error_set(err, WEIR_ERR_INVALID,
-                              "$: expected {\"decision\": identifier, \"truth\": text}");
+                              "$: expected {\"decision\": identifier, \"truth\": text}, or "
+                              "{\"request\": identifier} with what came of it");
     }
-    return weir_feedback_store(txn, decision, truth, call->actor, call->now_ms, call->arena, out,
-                               err);
+    WEIR_TRY(weir_feedback_store(txn, decision, truth, call->actor, call->now_ms, call->arena,
+                                 &stored, err));
+    *out_is_right = stored.is_right;
+    return WEIR_OK;
 }
 
 weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "feedback");
-    struct weir_feedback one;
+    bool is_right = false;
     size_t i, n_right = 0, n = json_array_size(list);
     json_t *item;
     if (list == NULL) {
-        WEIR_TRY(give_one(call, txn, call->body, &one, err));
-        api_answer(call, json_pack("{s:i,s:i}", "stored", 1, "right", (int)one.is_right));
+        WEIR_TRY(give_one(call, txn, call->body, &is_right, err));
+        api_answer(call, json_pack("{s:i,s:i}", "stored", 1, "right", (int)is_right));
         return WEIR_OK;
     }
     WEIR_TRY(api_body_only(call, (const char *const[]){"feedback", NULL}, err));
@@ -76,11 +133,11 @@ weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struc
     json_array_foreach(list, i, item)
     {
         struct weir_error wrong = {0};
-        weir_status status = give_one(call, txn, item, &one, &wrong);
+        weir_status status = give_one(call, txn, item, &is_right, &wrong);
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "$.feedback[%zu]: %s", i, wrong.message);
         }
-        n_right += one.is_right;
+        n_right += is_right;
     }
     api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)n, "right", (json_int_t)n_right));
     return WEIR_OK;

@@ -2,7 +2,10 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "deploy/deploy.h"
+#include "gateway/receipt.h"
 #include "ion/decision.h"
+#include "track/track.h"
 
 #define DOOR API "/ions/door"
 #define JOB  "00000000-0000-4000-8000-0000000000b1"
@@ -84,6 +87,93 @@ START_TEST(truth_that_comes_later_gives_accuracy_by_group)
     EXPECT(200, "GET " API "/feedback?ion=door&decided=bob");
     ck_assert_uint_eq(json_array_size(said("items")), 1);
     ck_assert_str_eq(said_text("items.0.truth"), "bob");
+}
+
+END_TEST
+
+/* ---- of requests ------------------------------------------------------------------------------- */
+
+static weir_status deployment_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct weir_deployment row = {
+        .name = "digits", .project = "blue", .model = "digits", .secret = "s", .state = "SERVING"};
+    struct weir_model_version version = {
+        .id = (char *)"v4", .model = (char *)"digits", .blob = (char *)"b10b"};
+    struct weir_arena arena;
+    (void)context;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_model_register(txn, &version, "blue", 1, &arena, &version, NULL, err);
+    weir_arena_fini(&arena);
+    return status == WEIR_OK ? weir_txn_insert(txn, &weir_deployment_resource, &row, err) : status;
+}
+
+static char receipts[3][WEIR_RECEIPT_BYTES];
+
+/** Three requests that version 4 of "digits" has answered; the last of them long ago. */
+static void answer_requests(void)
+{
+    struct weir_error err = {0};
+    must(weir_store_write(callers.fixture.store, deployment_in, NULL, &err), &err);
+    for (uint64_t i = 0; i < WEIR_ARRAY_LEN(receipts); i++) {
+        int64_t age_ms = i < 2 ? 1000 : 8 * (int64_t)24 * 3600 * 1000;
+        const struct weir_receipt receipt = {"digits", 4, callers_now(&callers.clock) - age_ms, i};
+        weir_receipt_make(fixture_task_key, &receipt, receipts[i]);
+    }
+}
+
+#define OF_REQUEST(i, rest) "POST " API "/feedback\n\n{\"request\":\"%s\"," rest "}", receipts[i]
+
+START_TEST(what_came_of_a_request_is_stored_and_the_last_holds)
+{
+    answer_requests();
+    EXPECT(200, OF_REQUEST(0, "\"success\":true"));
+    ck_assert_int_eq(number("right"), 1);
+    EXPECT(200, OF_REQUEST(0, "\"decided\":\"cat\",\"truth\":\"dog\""));
+    ck_assert_int_eq(number("right"), 0);
+    EXPECT(200, OF_REQUEST(0, "\"kpi\":\"basket\",\"value\":12.5"));
+    EXPECT(200,
+           "POST " API "/feedback\n\n{\"feedback\":[{\"decision\":\"d1\",\"truth\":\"ann\"},"
+           "{\"request\":\"%s\",\"success\":true}]}",
+           receipts[1]);
+    ck_assert_int_eq(number("right"), 2);
+    EXPECT(200, "GET " API "/outcomes?deployment=digits&name=success&version=4");
+    ck_assert_uint_eq(json_array_size(said("items")), 2);
+    ck_assert_str_eq(said_text("items.1.truth"), "dog");
+    ck_assert_double_eq(json_number_value(said("items.1.value")), 0);
+    EXPECT(200, "GET " API "/outcomes?name=basket");
+    ck_assert_double_eq(json_number_value(said("items.0.value")), 12.5);
+}
+
+END_TEST
+
+START_TEST(what_cannot_have_come_of_a_request_is_refused)
+{
+    answer_requests();
+    EXPECT(400, OF_REQUEST(0, "\"success\":1"));
+    EXPECT(400, OF_REQUEST(0, "\"truth\":\"cat\""));
+    EXPECT(400, OF_REQUEST(0, "\"kpi\":\"success\",\"value\":1"));
+    EXPECT(400, OF_REQUEST(0, "\"kpi\":\"basket\",\"value\":\"much\""));
+    EXPECT(400, OF_REQUEST(0, "\"success\":true,\"truth\":\"cat\""));
+    EXPECT_ERROR(409, "more than 7 days ago", OF_REQUEST(2, "\"success\":true"));
+    receipts[0][0] = 'e';
+    EXPECT_ERROR(404, "is no request that this server has answered",
+                 OF_REQUEST(0, "\"success\":true"));
+    EXPECT(200, "GET " API "/outcomes");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+}
+
+END_TEST
+
+START_TEST(only_who_sees_the_deployment_tells_what_came_of_its_requests)
+{
+    char red[BEARER_BYTES];
+    answer_requests();
+    make_caller("rex", "member", ",\"project\":\"red\"", red);
+    EXPECT(200, "PUT " API "/projects/red/members/user/rex\n\n{\"role\":\"operator\"}");
+    EXPECT_STATUS(404, ask_as(red, OF_REQUEST(0, "\"success\":true")));
+    EXPECT(200, OF_REQUEST(0, "\"success\":true"));
+    EXPECT_STATUS(200, ask_as(red, "GET " API "/outcomes"));
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
 }
 
 END_TEST
@@ -355,6 +445,9 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     truth_that_comes_later_gives_accuracy_by_group,
+                    what_came_of_a_request_is_stored_and_the_last_holds,
+                    what_cannot_have_come_of_a_request_is_refused,
+                    only_who_sees_the_deployment_tells_what_came_of_its_requests,
                     what_is_no_truth_is_refused_whole,
                     only_who_may_in_the_decisions_project_tells_and_sees_its_truth,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,

@@ -3,8 +3,10 @@
 
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/arms.h"
 #include "api/functions.h"
 #include "api/health.h"
+#include "base/clock.h"
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/threshold.h"
@@ -192,6 +194,7 @@ static weir_status ion_view(struct weir_txn *txn, const struct weir_ion_state *s
     json_object_set_new(view, "pipelines", pipelines);
     json_object_set_new(view, "links", links);
     json_object_set_new(view, "starts", starts_view(&state->doc));
+    json_object_set_new(view, "comparisons", comparisons_of_ion(txn, state, weir_time_ms(), arena));
     json_object_set_new(view, "firings", firings);
     struct weir_health health = weir_watch_ion_health(state, alerts, n_alerts);
     json_object_set_new(view, "health", api_health_view(&health));

@@ -488,6 +488,7 @@ static const struct row {
      .foreign = "/ions/other/told",
      .foreign_body = "{\"about\":\"data\",\"title\":\"a\",\"is_healthy\":false}"},
     {.method = "GET", .pattern = API "/feedback", .least = VIEWER},
+    {.method = "GET", .pattern = API "/outcomes", .least = VIEWER},
     {.method = "POST", .pattern = API "/feedback", .least = OPERATOR},
     {.method = "POST",
      .pattern = API "/health-reports",

@@ -9,6 +9,7 @@
 #include "ion/feedback.h"
 #include "ion/ion.h"
 #include "ion/kpi.h"
+#include "ion/outcome.h"
 #include "ion/replica.h"
 #include "ion/revision.h"
 #include "ion/statistic.h"
@@ -568,9 +569,9 @@ const struct api_route api_routes[] = {
      "Compare a window of live features with a version's baseline: {model, version, features}",
      R(HEALTH_REPORT), API_NONE, API_OWN_ION, NULL, NULL, NULL, 32 * MIB, api_window_test},
     {"POST", API "/ions/{name}/kpis",
-     "Record a business figure; the same name and time again replaces the value", R(KPIS_ADD),
-     API_WRITE, API_OWN_ION | API_FLOW, &weir_kpi_resource, &weir_kpi_resource, NULL, 0,
-     api_kpi_add},
+     "Record a business figure, of the ION or of a version; the same again replaces the value",
+     R(KPIS_ADD), API_WRITE, API_OWN_ION | API_FLOW, &weir_kpi_resource, &weir_kpi_resource, NULL,
+     0, api_kpi_add},
     {"GET", API "/ions/{name}/kpis", "Business figures, newest first, or from a number on",
      R(HEALTH_READ), API_READ, API_LIST, NULL, &weir_kpi_resource, "name after limit cursor", 0,
      api_kpi_list},
@@ -587,12 +588,17 @@ const struct api_route api_routes[] = {
      "is_healthy}; with a time_ms that is not after the last one told nothing changes",
      R(KPIS_ADD), API_WRITE, API_OWN_ION | API_NOTIFY, NULL, NULL, NULL, 0, api_ion_tell},
     {"POST", API "/feedback",
-     "Say what a decision should have been: {decision, truth}, or {feedback: [...]} of them; "
-     "again: the last holds",
+     "Say what a decision should have been: {decision, truth}, or what came of a request: "
+     "{request} "
+     "with {success}, {decided, truth} or {kpi, value}; or {feedback: [...]} of them; again: the "
+     "last holds",
      R(FEEDBACK_GIVE), API_WRITE, API_FLOW, NULL, NULL, NULL, 0, api_feedback_give},
     {"GET", API "/feedback", "What decisions should have been, newest first, or from a number on",
      R(DECISIONS_READ), API_READ, API_LIST, NULL, &weir_feedback_resource,
      "ion pipeline camera decided truth after limit cursor", 0, api_list_numbered},
+    {"GET", API "/outcomes", "What came of requests, newest first, or from a number on",
+     R(DECISIONS_READ), API_READ, API_LIST, NULL, &weir_outcome_resource,
+     "deployment version name after limit cursor", 0, api_list_numbered},
     {"GET", API "/events",
      "List events, newest first, or from a number on; topic=audit needs the right to read audit",
      R(EVENTS_READ), API_READ, API_LIST, NULL, &weir_event_resource,

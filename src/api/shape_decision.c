@@ -3,6 +3,7 @@
 
 #include "ion/decision.h"
 #include "ion/feedback.h"
+#include "ion/outcome.h"
 #include "ion/statistic.h"
 
 static const struct api_member count_members[] = {
@@ -104,7 +105,8 @@ static const struct api_member window_members[] = {
 };
 static const struct api_member feedback_answer_members[] = {
     ALWAYS("stored", "integer", "How many truths were stored"),
-    ALWAYS("right", "integer", "Decisions among them that were right"),
+    ALWAYS("right", "integer",
+           "Decisions among them that were right, and requests that were a success"),
 };
 static const struct api_member statistics_answer_members[] = {
     ALWAYS("stored", "integer", "How many were stored; those that were there are not counted"),
@@ -129,6 +131,7 @@ static const struct api_shape shapes[] = {
     SHAPE("stored statistics", NULL, "POST /api/v1/ions/{name}/statistics",
           statistics_answer_members),
     PLAIN_RECORD("decision", weir_decision_resource, "ion pipeline time_ms"),
+    PLAIN_RECORD("outcome", weir_outcome_resource, "request deployment name answered_ms time_ms"),
     PLAIN_RECORD("feedback", weir_feedback_resource,
                  "ion pipeline camera decided truth decided_ms time_ms"),
     PLAIN_RECORD("statistic", weir_statistic_resource, "id ion time_ms"),

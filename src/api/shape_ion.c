@@ -49,7 +49,7 @@ static const struct api_member pipeline_members[] = {
 static const struct api_member waiting_members[] = {
     ALWAYS("version", "integer", "Version of the model"),
     ALWAYS("model", "text", "Model"),
-    ALWAYS("state", "text", "PENDING_REVIEW, WAITING, APPROVED, SHADOW or CANARY"),
+    ALWAYS("state", "text", "PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY or AB"),
     ALWAYS("position", "integer", "Policy of the chain where it stands, from 0"),
     OR_NULL("policy", "text", "That policy"),
     OR_NULL("why", "text", "What it waits for, in words"),
@@ -76,6 +76,39 @@ static const struct api_member start_members[] = {
     ALWAYS("to", "text", "Pipeline that is started"),
     OR_NULL("dataset", "text", "Dataset whose versions start it; null: versions of a model do"),
 };
+static const struct api_member arm_members[] = {
+    ALWAYS("version", "integer", "Version"),
+    ALWAYS("is_live", "bool", "It served before the comparison"),
+    ALWAYS("n", "integer", "Samples"),
+    OR_NULL("mean", "number", "Their mean; of conversion and error the rate"),
+    OR_NULL("variance", "number", "Of the samples"),
+    OR_NULL("low", "number", "Of a rate, its 95 % interval (Wilson)"),
+    OR_NULL("high", "number", "Of a rate, its 95 % interval (Wilson)"),
+};
+static const struct api_member comparison_members[] = {
+    ALWAYS("ion", "text", "ION"),
+    ALWAYS("link", "text", "Link, FROM:TO"),
+    ALWAYS("deployment", "text", "Deployment whose requests are shared"),
+    ALWAYS("model", "text", "Model"),
+    ALWAYS("metric", "text", "conversion, error or a KPI"),
+    ALWAYS("is_rate", "bool", "Samples are yes or no"),
+    ALWAYS("is_less_better", "bool", "Less of it is better"),
+    ALWAYS("confidence", "number", "That is asked for"),
+    ALWAYS("min_samples", "integer", "Of each version, before they are compared"),
+    ALWAYS("share_percent", "number", "Of the requests, that the candidate answers"),
+    ALWAYS("begun_ms", "time", "Since when samples count (ms)"),
+    ALWAYS("until_ms", "time", "When its time is over (ms)"),
+    ALWAYS("left_s", "integer", "Until then"),
+    ALWAYS("arms", "list of arm", "The version that serves, and the candidate"),
+    OR_NULL("difference", "number", "Of the candidate's mean from the other's"),
+    OR_NULL("difference_low", "number", "Its interval, which holds however often one looks"),
+    OR_NULL("difference_high", "number", "Its interval, which holds however often one looks"),
+    OR_NULL("uplift", "number", "The difference as a share of the other's mean"),
+    OR_NULL("z", "number", "The difference in standard errors"),
+    OR_NULL("p", "number", "One-sided, of a single look: that it is better by chance"),
+    OR_NULL("p_better", "number", "The same however often one looks; what decides"),
+    OR_NULL("p_worse", "number", "That it is worse by chance, however often one looks"),
+};
 #define ION_MEMBERS                                                                                \
     ALWAYS("pipelines", "list of pipeline", "Its pipelines"),                                      \
         ALWAYS("links", "list of link", "Its links, in the order of the document"),                \
@@ -84,6 +117,8 @@ static const struct api_member start_members[] = {
                "measure"),                                                                         \
         MAY_MISS("firings", "list of trigger firing",                                              \
                  "The newest firings of its triggers, newest first"),                              \
+        MAY_MISS("comparisons", "list of comparison",                                              \
+                 "Versions that are compared among the requests of its deployments"),              \
         MAY_MISS("health", "health", "Is all well?")
 static const struct api_member ion_members[] = {ION_MEMBERS};
 static const struct api_member applied_ion_members[] = {
@@ -111,6 +146,8 @@ static const struct api_shape shapes[] = {
     SHAPE("waiting version", NULL, NULL, waiting_members),
     SHAPE("link", NULL, NULL, link_members),
     SHAPE("starting link", NULL, NULL, start_members),
+    SHAPE("arm", NULL, NULL, arm_members),
+    SHAPE("comparison", NULL, NULL, comparison_members),
     RECORD("ION", weir_ion_resource, "project state mode created_by created_ms updated_ms",
            ion_members),
     {"applied ION", &weir_ion_resource, "project state mode created_by created_ms updated_ms",

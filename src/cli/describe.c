@@ -34,6 +34,10 @@ static const struct cli_column link_columns[] = {{"id", "LINK"},
                                                  {"serving_version", "SERVING"},
                                                  {"pending_versions", "WAITING"}};
 
+static const struct cli_column arm_columns[] = {
+    {"link", "LINK"}, {"metric", "METRIC"},     {"version", "VERSION"}, {"n", "SAMPLES"},
+    {"mean", "MEAN"}, {"low", "FROM"},          {"high", "TO"},         {"uplift", "UPLIFT"},
+    {"z", "Z"},       {"p_better", "P BETTER"}, {"p_worse", "P WORSE"}, {"left_s", "LEFT s"}};
 static const struct cli_column start_columns[] = {{"id", "LINK"}, {"dataset", "DATASET"}};
 static const struct cli_column model_columns[] = {
     {"model", "MODEL"}, {"version", "VERSION"}, {"bytes", "BYTES"}, {"blob", "BLOB"}};
@@ -173,6 +177,34 @@ static void print_triggers(struct cli_call *call, const json_t *record)
     json_decref(all);
 }
 
+/* A row for each arm; what is said of both stands in the candidate's. */
+static void print_comparisons(struct cli_call *call, const json_t *record)
+{
+    static const char *const of_arm[] = {"version", "n", "mean", "low", "high"};
+    static const char *const of_both[] = {"uplift", "z", "p_better", "p_worse", "left_s"};
+    json_t *rows = json_array(), *one, *arm;
+    size_t i, k;
+    json_array_foreach(json_object_get(record, "comparisons"), i, one)
+    {
+        json_array_foreach(json_object_get(one, "arms"), k, arm)
+        {
+            json_t *row = json_object();
+            json_object_set(row, "link", json_object_get(one, "link"));
+            json_object_set(row, "metric", json_object_get(one, "metric"));
+            for (size_t m = 0; m < WEIR_ARRAY_LEN(of_arm); m++) {
+                json_object_set(row, of_arm[m], json_object_get(arm, of_arm[m]));
+            }
+            bool is_live = json_is_true(json_object_get(arm, "is_live"));
+            for (size_t m = 0; m < WEIR_ARRAY_LEN(of_both) && !is_live; m++) {
+                json_object_set(row, of_both[m], json_object_get(one, of_both[m]));
+            }
+            json_array_append_new(rows, row);
+        }
+    }
+    print_part(call, "compared", rows, arm_columns, WEIR_ARRAY_LEN(arm_columns));
+    json_decref(rows);
+}
+
 static void print_ion(struct cli_call *call, const json_t *record)
 {
     print_part(call, "pipelines", json_object_get(record, "pipelines"), pipeline_columns,
@@ -180,6 +212,7 @@ static void print_ion(struct cli_call *call, const json_t *record)
     print_thresholds(call, record);
     print_part(call, "links", json_object_get(record, "links"), link_columns,
                WEIR_ARRAY_LEN(link_columns));
+    print_comparisons(call, record);
     print_part(call, "links that start pipelines", json_object_get(record, "starts"), start_columns,
                WEIR_ARRAY_LEN(start_columns));
     print_triggers(call, record);
@@ -209,6 +242,7 @@ static void print_deployment(struct cli_call *call, const json_t *record)
 {
     print_part(call, "versions", json_object_get(record, "versions"), version_columns,
                WEIR_ARRAY_LEN(version_columns));
+    print_comparisons(call, record);
     print_part(call, "replicas", json_object_get(record, "replicas"), replica_columns,
                WEIR_ARRAY_LEN(replica_columns));
     print_loaded(call, json_object_get(record, "replicas"));

@@ -13,7 +13,7 @@
 
 struct kpi_options {
     struct cli_common common;
-    char *unit, *time;
+    char *unit, *time, *version;
 };
 
 static const struct weir_option kpi_options[] = {
@@ -21,13 +21,14 @@ static const struct weir_option kpi_options[] = {
     WEIR_OPT(kpi_options, unit, "unit", 'u', TEXT, NULL, 0, 0, "UNIT", "Unit of the value"),
     WEIR_OPT(kpi_options, time, "time", 't', TEXT, NULL, 0, 0, "TIME",
              "When it held, as 2026-01-31T10:00:00Z (else now)"),
+    WEIR_OPT(kpi_options, version, "version", 'V', TEXT, NULL, 0, 0, "MODEL@V",
+             "Version of a model that it is of, as digits@v3 (else it is the ION's)"),
 };
 
-static const struct cli_column kpi_columns[] = {{"name", "NAME"},
-                                                {"value", "VALUE"},
-                                                {"unit", "UNIT"},
-                                                {"time_ms", "TIME"},
-                                                {"actor", "ACTOR"}};
+static const struct cli_column kpi_columns[] = {
+    {"name", "NAME"},   {"value", "VALUE"},           {"unit", "UNIT"},
+    {"model", "MODEL"}, {"model_version", "VERSION"}, {"time_ms", "TIME"},
+    {"actor", "ACTOR"}};
 
 /* The last value of each, or the last values of one. */
 static weir_status list_kpis(struct cli_call *call, struct weir_error *err)
@@ -42,6 +43,30 @@ static weir_status list_kpis(struct cli_call *call, struct weir_error *err)
     cli_print_table(call, list, kpi_columns, WEIR_ARRAY_LEN(kpi_columns));
     json_decref(list);
     json_decref(answer);
+    return WEIR_OK;
+}
+
+/* "digits@v3" or "digits@3"; NULL: none. */
+static weir_status name_version(const char *text, json_t *body, struct weir_error *err)
+{
+    const char *at = text != NULL ? strrchr(text, '@') : NULL;
+    if (text == NULL) {
+        return WEIR_OK;
+    }
+    char *end = NULL;
+    const char *digits = at != NULL ? at + 1 + (at[1] == 'v') : "";
+    long long number = strtoll(digits, &end, 10);
+    json_t *model = at != NULL ? json_stringn(text, (size_t)(at - text)) : NULL;
+    if (model == NULL || at == text || *digits < '0' || *digits > '9' || *end != '\0' ||
+        number < 1) {
+        json_decref(model);
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--version: expected a model and its version, as digits@v3, got "
+                              "\"%.80s\"",
+                              text);
+    }
+    json_object_set_new(body, "model", model);
+    json_object_set_new(body, "model_version", json_integer(number));
     return WEIR_OK;
 }
 
@@ -63,6 +88,11 @@ static weir_status run_kpi(struct cli_call *call, struct weir_error *err)
     if (body == NULL) {
         return weir_error_set(err, WEIR_ERR_INVALID, "VALUE: expected a number that is finite");
     }
+    weir_status named = name_version(options->version, body, err);
+    if (named != WEIR_OK) {
+        json_decref(body);
+        return named;
+    }
     weir_status status = cli_rest(
         call, "POST", cli_path1(call, "/api/v1/ions/{}/kpis", call->words[0]), body, &answer, err);
     json_decref(body);
@@ -78,10 +108,12 @@ static weir_status run_kpi(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_kpi = {
     .name = "kpi",
-    .usage = "ION [NAME [VALUE]] [--unit UNIT] [--time TIME]",
+    .usage = "ION [NAME [VALUE]] [--unit UNIT] [--time TIME] [--version MODEL@V]",
     .summary = "Record a business figure of an ION, or show them",
-    .help = "Without a value: the last of each figure, or the last of one. The same name and time "
-            "again replaces the value. A value below 0 stands behind --: weir kpi ION NAME -- -3.",
+    .help =
+        "Without a value: the last of each figure, or the last of one. The same name and time "
+        "again replaces the value. With --version it is a sample for the policy ab, which compares "
+        "that version with another. A value below 0 stands behind --: weir kpi ION NAME -- -3.",
     .min_words = 1,
     .max_words = 3,
     CLI_OPTIONS(kpi_options, kpi_options),
@@ -93,12 +125,19 @@ const struct cli_command cli_kpi = {
 struct feedback_options {
     struct cli_common common;
     char *file;
+    char *request, *decided, *kpi;
 };
 
 static const struct weir_option feedback_options[] = {
     CLI_COMMON_OPTIONS(feedback_options),
     WEIR_OPT(feedback_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
              "Lines of DECISION,TRUTH"),
+    WEIR_OPT(feedback_options, request, "request", 'r', TEXT, NULL, 0, 0, "ID",
+             "Request of a deployment: the header Weir-Request of its answer"),
+    WEIR_OPT(feedback_options, decided, "decided", 'd', TEXT, NULL, 0, 0, "TEXT",
+             "What the answer to the request said; OUTCOME is the truth"),
+    WEIR_OPT(feedback_options, kpi, "kpi", 'k', TEXT, NULL, 0, 0, "NAME",
+             "What was counted of the request; OUTCOME is a number"),
 };
 
 struct told {
@@ -175,39 +214,94 @@ static weir_status send_file(struct cli_call *call, const char *path, struct tol
     return status;
 }
 
+/* Of a request: success or failure, a truth beside what was decided, or a number. */
+static weir_status outcome_of(const struct feedback_options *options, const char *word,
+                              json_t **out, struct weir_error *err)
+{
+    char *end;
+    double value = strtod(word, &end);
+    bool is_success = strcmp(word, "success") == 0;
+    if (options->decided != NULL && options->kpi != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--decided and --kpi do not go together");
+    }
+    if (options->kpi != NULL && (*word == '\0' || *end != '\0')) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "OUTCOME: expected a number, got \"%.40s\"",
+                              word);
+    }
+    if (options->kpi == NULL && options->decided == NULL && !is_success &&
+        strcmp(word, "failure") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "OUTCOME: expected success or failure, got \"%.40s\"; a truth needs "
+                              "--decided, a number --kpi",
+                              word);
+    }
+    const char *id = options->request;
+    *out =
+        options->kpi != NULL
+            ? json_pack("{s:s,s:s,s:f}", "request", id, "kpi", options->kpi, "value", value)
+        : options->decided != NULL
+            ? json_pack("{s:s,s:s,s:s}", "request", id, "decided", options->decided, "truth", word)
+            : json_pack("{s:s,s:b}", "request", id, "success", is_success);
+    return *out != NULL ? WEIR_OK
+                        : weir_error_set(err, WEIR_ERR_INVALID,
+                                         "expected text in UTF-8, and a number that is finite");
+}
+
+static weir_status send_outcome(struct cli_call *call, struct told *told, struct weir_error *err)
+{
+    json_t *one;
+    WEIR_TRY(outcome_of(call->options, call->words[0], &one, err));
+    json_t *list = json_pack("[o]", one);
+    weir_status status = send(call, list, told, err);
+    json_decref(list);
+    return status;
+}
+
+/* Of one decision. */
+static weir_status send_truth(struct cli_call *call, struct told *told, struct weir_error *err)
+{
+    json_t *list = json_pack("[{s:s,s:s}]", "decision", call->words[0], "truth", call->words[1]);
+    weir_status status = send(call, list, told, err);
+    json_decref(list);
+    return status;
+}
+
 static weir_status run_feedback(struct cli_call *call, struct weir_error *err)
 {
     const struct feedback_options *options = call->options;
     struct told told = {0};
-    if (options->file != NULL && call->n_words == 0) {
-        WEIR_TRY(send_file(call, options->file, &told, err));
-    } else if (options->file == NULL && call->n_words == 2) {
-        json_t *list =
-            json_pack("[{s:s,s:s}]", "decision", call->words[0], "truth", call->words[1]);
-        weir_status status = send(call, list, &told, err);
-        json_decref(list);
-        WEIR_TRY(status);
-    } else {
+    bool is_file = options->file != NULL && call->n_words == 0;
+    bool is_of_request = options->request != NULL;
+    if (!is_of_request && (options->decided != NULL || options->kpi != NULL)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--decided and --kpi go with --request");
+    }
+    if (is_of_request ? options->file != NULL || call->n_words != 1
+                      : !is_file && (options->file != NULL || call->n_words != 2)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir feedback %s",
                               call->command->usage);
     }
+    WEIR_TRY(is_of_request ? send_outcome(call, &told, err)
+             : is_file     ? send_file(call, options->file, &told, err)
+                           : send_truth(call, &told, err));
     if (cli_is_json(call)) {
         cli_print_change(json_pack("{s:I,s:I}", "stored", (json_int_t)told.n, "right",
                                    (json_int_t)told.n_right));
     } else {
-        printf("%lld told, %lld decided right\n", (long long)told.n, (long long)told.n_right);
+        printf("%lld told, %lld right\n", (long long)told.n, (long long)told.n_right);
     }
     return WEIR_OK;
 }
 
 const struct cli_command cli_feedback = {
     .name = "feedback",
-    .usage = "DECISION TRUTH | -f FILE",
-    .summary = "Say what decisions should have been: a person, a label or unknown",
+    .usage = "DECISION TRUTH | -f FILE | --request ID [--decided TEXT | --kpi NAME] OUTCOME",
+    .summary = "Say what decisions should have been, or what came of a deployment's request",
     .help =
         "From this follow an ION's live accuracy and its errors by group: weir describe ion "
         "NAME. Told again, the last holds. A file goes in blocks of 1000 lines, each taken whole "
-        "or not at all.",
+        "or not at all. Of a request the outcome is success or failure; with --decided the truth, "
+        "with "
+        "--kpi a number. From these the policy ab says which of two versions is better.",
     .min_words = 0,
     .max_words = 2,
     CLI_OPTIONS(feedback_options, feedback_options),

@@ -9,6 +9,7 @@
 #include "ion/decision.h"
 #include "ion/feedback.h"
 #include "ion/ion.h"
+#include "ion/outcome.h"
 #include "ion/revision.h"
 #include "job/device.h"
 #include "job/job.h"
@@ -61,6 +62,8 @@ const struct cli_noun cli_nouns[] = {
      "ion pipeline camera verdict person label after", 1000, NULL},
     {"feedback", "feedback", &weir_feedback_resource, API "feedback", NULL, NULL, NULL, NULL,
      "ion pipeline camera decided truth after", 1000, NULL},
+    {"outcomes", "outcome", &weir_outcome_resource, API "outcomes", NULL, NULL, NULL, NULL,
+     "deployment version name after", 1000, NULL},
     {"events", "event", &weir_event_resource, API "events", NULL, NULL, NULL, NULL,
      "topic kind subject severity after", 1000, NULL},
     {"forgotten", "forgotten-person", &weir_forgotten_resource, API "forgotten-people", NULL, NULL,

@@ -23,7 +23,7 @@ static const struct {
     {"SELECT c.ion || ', link ' || c.link || ' (' || c.state || ')' FROM ion_candidates c"
      " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
      " AND i.state = 'ACTIVE' AND c.state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', "
-     "'CANARY', 'SERVING')",
+     "'CANARY', 'AB', 'SERVING')",
      "it is in use in ION ", ""},
     {"SELECT c.ion || ', link ' || c.link FROM ion_candidates c JOIN ions i ON i.name = c.ion"
      " WHERE c.model = :model AND c.version = :version AND i.state = 'ACTIVE'"

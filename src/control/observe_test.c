@@ -167,7 +167,7 @@ static weir_status kpi_in(struct control *control, struct weir_txn *txn, void *c
                            .name = "refused",
                            .value = *(const double *)context,
                            .time_ms = control->now_ms};
-    return weir_kpi_add(txn, &kpi, control->now_ms, err);
+    return weir_kpi_add(txn, &kpi, control->now_ms, control->arena, err);
 }
 
 START_TEST(a_figure_on_the_wrong_side_trains_and_is_then_used_up)

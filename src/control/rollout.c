@@ -3,6 +3,7 @@
 #include "base/uuid.h"
 #include "control/deploy.h"
 #include "control/evaluation.h"
+#include "ion/arms.h"
 #include "store/event.h"
 #include "store/stmt.h"
 
@@ -65,6 +66,8 @@ weir_status control_rollout_gather(struct control *control, struct weir_txn *txn
         if (link != NULL && link->deployment != NULL) {
             WEIR_TRY(look(control, txn, link->deployment, candidate, policy,
                           weir_ion_wanted_of(state, link).serving, &traffic[n], err));
+            WEIR_TRY(
+                weir_ion_arms_read(txn, state, candidate, control->arena, &traffic[n].arms, err));
             n++;
         }
     }

@@ -7,6 +7,7 @@
 #include "gateway/differed.h"
 #include "gateway/figures.h"
 #include "gateway/gateway.h"
+#include "gateway/receipt.h"
 #include "http/test_support.h"
 
 #include <pthread.h>
@@ -34,6 +35,7 @@ struct fixture {
 };
 
 static struct fixture f;
+static const unsigned char fixture_key[WEIR_RECEIPT_KEY_BYTES] = "the key of the tests";
 
 /* Triton's binary tensors: the bytes behind the JSON come back as the output "y", of FP32. */
 static void answer_binary(struct weir_http_request *request, struct weir_http_response *response,
@@ -138,6 +140,7 @@ static void set_up(void)
     struct weir_error err = {0};
     memset(&f, 0, sizeof f);
     struct weir_gateway_config config = {.authorise = fixture_authorise,
+                                         .key = fixture_key,
                                          .start = fixture_start,
                                          .max_request_bytes = 1 << 20,
                                          .version = "1"};

@@ -24,6 +24,45 @@ START_TEST(a_request_reaches_a_replica_and_its_answer_comes_back)
 
 END_TEST
 
+/** The identifier that the answer has; it lies in the arena. */
+static struct weir_receipt receipt_of(const char *answer, struct weir_arena *arena)
+{
+    struct weir_receipt receipt = {0};
+    struct weir_error err;
+    const char *at = strstr(answer, "Weir-Request: ");
+    ck_assert_ptr_nonnull(at);
+    at += strlen("Weir-Request: ");
+    char *text = weir_arena_printf(arena, "%.*s", (int)strcspn(at, "\r"), at);
+    ck_assert_int_eq(weir_receipt_open(fixture_key, text, arena, &receipt, &err), WEIR_OK);
+    return receipt;
+}
+
+START_TEST(an_answer_names_its_request_and_who_answered)
+{
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    publish_replicas(1);
+    int64_t before_ms = weir_time_ms();
+    for (int i = 0; i < 20; i++) {
+        const char *answer = ask("/v2/models/cats/infer", AS_VISION, "hello");
+        struct weir_receipt receipt = receipt_of(answer, &arena);
+        ck_assert_str_eq(receipt.deployment, "cats");
+        expect_text(answer,
+                    weir_arena_printf(&arena, "Weir-Model-Version: %d\r\n", (int)receipt.version));
+        ck_assert_int_ge(receipt.time_ms, before_ms);
+        ck_assert_int_le(receipt.time_ms, weir_time_ms());
+    }
+    struct weir_receipt one = receipt_of(ask("/v2/models/cats/infer", AS_VISION, "x"), &arena),
+                        other = receipt_of(ask("/v2/models/cats/infer", AS_VISION, "x"), &arena);
+    ck_assert_uint_ne(one.number, other.number);
+    ck_assert_ptr_null(strstr(get("/v2/models/cats/config", AS_VISION), "Weir-Request"));
+    f.replicas[0].http_status = 400; /* nothing can come of it */
+    ck_assert_ptr_null(strstr(ask("/v2/models/cats/infer", AS_VISION, "x"), "Weir-Request"));
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
 START_TEST(what_the_gateway_knows_it_answers_itself)
 {
     publish_replicas(1);
@@ -435,7 +474,8 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH(
     "forward", set_up, tear_down, a_request_reaches_a_replica_and_its_answer_comes_back,
-    what_the_gateway_knows_it_answers_itself, wrong_paths_and_methods_are_refused_with_a_sentence,
+    an_answer_names_its_request_and_who_answered, what_the_gateway_knows_it_answers_itself,
+    wrong_paths_and_methods_are_refused_with_a_sentence,
     only_who_may_gets_an_answer_and_a_revocation_holds_at_once, shares_and_keys_choose_the_version,
     requests_are_held_until_a_replica_is_there, nobody_is_held_for_ever_or_for_nothing,
     over_its_bound_a_deployment_refuses, a_replica_that_is_not_there_or_full_costs_no_request,

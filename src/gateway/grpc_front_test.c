@@ -75,6 +75,13 @@ START_TEST(a_tensor_goes_to_a_replica_and_comes_back)
         ck_assert_mem_eq(raw.at, x, sizeof x);
         ck_assert(weir_protobuf_is(&version, "2"));
     }
+    /* Its parameter: a map's entry, whose value has its text in field 3. */
+    struct weir_protobuf entry = field_of_answer(4);
+    const char key[] = "\x0a\x0cweir_request\x12";
+    ck_assert_uint_gt(weir_protobuf_len(&entry), sizeof key + 3);
+    ck_assert_mem_eq(entry.at, key, sizeof key - 1);
+    ck_assert_int_eq(entry.at[sizeof key], 0x1a);
+    ck_assert_mem_eq(entry.at + sizeof key + 2, "cats.2.", 7);
     ck_assert_int_eq(f.n_authorised, 1);
     ck_assert_int_eq(figures_now().n_requests, 20);
 }

@@ -268,6 +268,10 @@ void engine_on_model(struct engine *engine);
 char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candidate,
                    const struct weir_ion_doc_link *link, size_t i_policy);
 
+/** JSON of a weir_policy_arms; NULL: the policy compares no outcomes, or nothing is known. */
+char *engine_arms(struct engine *engine, const struct weir_ion_candidate *candidate,
+                  const struct weir_ion_doc_link *link, size_t i_policy);
+
 /** It gets no requests any more. */
 void engine_end_trial(struct weir_ion_candidate *candidate);
 

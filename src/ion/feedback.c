@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define TRUTH_MAX_BYTES 256
-
 // clang-format off
 static const struct weir_field feedback_fields[] = {
     WEIR_FIELD(weir_feedback, decision,      TEXT, WEIR_FIELD_KEY | WEIR_FIELD_COLUMN, "", "Identifier of the decision"),
@@ -30,8 +28,7 @@ static const struct weir_field feedback_fields[] = {
 const struct weir_resource weir_feedback_resource =
     WEIR_RESOURCE("feedback", "feedback", weir_feedback, feedback_fields);
 
-/* A person reads it: no control characters, which could act on a terminal. */
-static bool is_plain(const char *text)
+bool weir_feedback_is_plain(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
         bool is_c1 = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* U+0080 to U+009F */
@@ -39,7 +36,7 @@ static bool is_plain(const char *text)
             return false;
         }
     }
-    return *text != '\0' && strlen(text) <= TRUTH_MAX_BYTES;
+    return *text != '\0' && strlen(text) <= WEIR_FEEDBACK_TRUTH_MAX_BYTES;
 }
 
 static char *said_by(const struct weir_decision *decision, struct weir_arena *arena)
@@ -58,11 +55,11 @@ weir_status weir_feedback_store(struct weir_txn *txn, const char *decision_id, c
                                 struct weir_feedback *out, struct weir_error *err)
 {
     struct weir_decision decision;
-    if (truth == NULL || !is_plain(truth)) {
+    if (truth == NULL || !weir_feedback_is_plain(truth)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.truth: expected a person, a label or \"" WEIR_FEEDBACK_UNKNOWN
                               "\", at most %d bytes without control characters",
-                              TRUTH_MAX_BYTES);
+                              WEIR_FEEDBACK_TRUTH_MAX_BYTES);
     }
     WEIR_TRY(weir_txn_get(txn, &weir_decision_resource, decision_id, arena, &decision, err));
     if (strcmp(decision.verdict, "error") == 0) {

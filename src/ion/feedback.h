@@ -18,6 +18,11 @@
 /** What a decision said that recognised nobody, and the truth about somebody nobody knows. */
 #define WEIR_FEEDBACK_UNKNOWN "unknown"
 
+#define WEIR_FEEDBACK_TRUTH_MAX_BYTES 256
+
+/** A person reads it: not empty, not longer, no control characters, which could act on a terminal. */
+bool weir_feedback_is_plain(const char *text);
+
 struct weir_feedback {
     char *decision; /**< Identifier of the decision. */
     int64_t seq;

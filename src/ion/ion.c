@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/uuid.h"
+#include "ion/arms.h"
 #include "ion/firing.h"
 #include "ion/revision.h"
 #include "store/event.h"
@@ -77,7 +78,7 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
     WEIR_FIELD(weir_ion_candidate, blob,          TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the model file"),
     WEIR_FIELD(weir_ion_candidate, metrics,       JSON, WEIR_FIELD_READ_ONLY, "", "Measured quality"),
-    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK"),
+    WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, AB, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK"),
     WEIR_FIELD(weir_ion_candidate, position,      INT,  WEIR_FIELD_READ_ONLY, "", "Policy of the link's chain where it stands or stood last, from 0"),
     WEIR_FIELD(weir_ion_candidate, position_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it stands there"),
     WEIR_FIELD(weir_ion_candidate, until_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When that policy is asked again"),
@@ -326,6 +327,9 @@ weir_status weir_ion_save(struct weir_txn *txn, const struct weir_ion_state *sta
     weir_status status = WEIR_OK;
     for (size_t i = 0; i < actions->n && status == WEIR_OK; i++) {
         status = save_action(txn, state, &actions->items[i], &arena, now_ms, err);
+    }
+    if (status == WEIR_OK) {
+        status = weir_ion_arms_follow(txn, state, &arena, err);
     }
     weir_arena_fini(&arena);
     return status;

@@ -227,7 +227,7 @@ static const struct {
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, default: 'a:b@1'}"),
      "$.links[0].default: \"a:b\" is not the name", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: ab}"),
-     "$.links[0].policy: \"ab\" is not a policy of this version", WEIR_ERR_UNSUPPORTED},
+     "$.links[0].policy: ab is for a link that leads to a deployment", WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t, to: p, policy: yolo}"), "$.links[0].policy: \"yolo\"",
      WEIR_ERR_INVALID},
     {DOC(TRAINING ", " PREDICTION, "{from: t}"), "$.links[0].to: missing", WEIR_ERR_INVALID},
@@ -342,6 +342,7 @@ static const struct {
     const char *said; /**< NULL: it is fine. */
 } chains[] = {
     {"[{kind: shadow}, manual, canary]", NULL},
+    {"[ab, manual]", "$.links[0].policy[0]: ab must be the last"},
     {"[canary, manual]", "$.links[0].policy[0]: canary must be the last"},
     {"[manual, canary, {kind: rate-limit, min_interval_s: 9}]",
      "$.links[0].policy[1]: canary must be the last"},

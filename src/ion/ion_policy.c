@@ -78,7 +78,8 @@ struct weir_policy_inputs engine_inputs(struct engine *engine,
         .approvals = candidate->approvals,
         .metrics = candidate->metrics,
         .trial = link != NULL ? engine_trial(engine, candidate, link, i_policy) : NULL,
-        .evaluation = link != NULL ? engine_evaluation(engine, candidate, link, i_policy) : NULL};
+        .evaluation = link != NULL ? engine_evaluation(engine, candidate, link, i_policy) : NULL,
+        .arms = link != NULL ? engine_arms(engine, candidate, link, i_policy) : NULL};
 }
 
 void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,
@@ -159,6 +160,7 @@ bool engine_is_standing(const struct weir_ion_candidate *candidate)
            engine_is(candidate->state, WEIR_CANDIDATE_WAITING) ||
            engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
            engine_is(candidate->state, WEIR_CANDIDATE_CANARY) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_AB) ||
            engine_is(candidate->state, WEIR_CANDIDATE_APPROVED);
 }
 

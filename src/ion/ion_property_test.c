@@ -58,13 +58,14 @@ static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_
 /** How often histories came to what they are there for. */
 static int n_shadows, n_canaries, n_sandboxes, n_rows, n_pauses;
 static int n_freezes, n_held, n_restarts, n_measured;
-static int n_evaluating;
+static int n_evaluating, n_compared;
 
 static void count_states(const struct weir_ion_state *state)
 {
     for (size_t i = 0; i < state->n_candidates; i++) {
         n_shadows += strcmp(state->candidates[i].state, "SHADOW") == 0;
         n_canaries += strcmp(state->candidates[i].state, "CANARY") == 0;
+        n_compared += strcmp(state->candidates[i].state, "AB") == 0;
         n_evaluating +=
             weir_policy_evaluation_of(state->candidates[i].evaluation, &arena).job != NULL;
     }
@@ -125,10 +126,11 @@ START_TEST(random_histories_keep_the_rules_and_replay_the_same)
         play(seed, false);
         weir_arena_fini(&arena);
     }
-    printf("%d shadows, %d canaries, %d sandboxes, %d rows of trainings, %d pauses\n", n_shadows,
-           n_canaries, n_sandboxes, n_rows, n_pauses);
+    printf("%d shadows, %d canaries, %d compared, %d sandboxes, %d rows of trainings, %d pauses\n",
+           n_shadows, n_canaries, n_compared, n_sandboxes, n_rows, n_pauses);
     ck_assert_int_gt(n_shadows, 20);
     ck_assert_int_gt(n_canaries, 20);
+    ck_assert_int_gt(n_compared, 5);
     ck_assert_int_gt(n_sandboxes, 20);
     ck_assert_int_gt(n_rows, 20);
     ck_assert_int_gt(n_pauses, 20);

@@ -19,6 +19,11 @@ static struct weir_arena arena; /**< Of the history that runs. */
     " drift_false_alarm_rate: 0.05, drift_window: 20,"                                             \
     " timeout_s: 90000, max_error_rate: 0.1, max_disagreement: 0.5}"
 
+#define AB_RATE "{kind: ab, share: 30, min_samples: 20, timeout_s: 30000, max_error_rate: 0.5}"
+#define AB_MONEY                                                                                   \
+    "{kind: ab, metric: money, better: lower, min_samples: 20, confidence: 0.9,"                   \
+    " timeout_s: 30000, on_timeout: promote, max_error_rate: 1}"
+
 #define EVALUATE                                                                                   \
     "{kind: evaluate, dataset: held-out, alpha: 0.05, min_samples: 50,"                            \
     " timeout_s: 40000}"
@@ -92,6 +97,10 @@ static const char *const documents[] = {
     " links: [{from: {model: free}, to: {deployment: d}, policy: [{kind: rate-limit,"
     " min_interval_s: " RATE_LIMIT_S "}, " CANARY "]},"
     " {from: t, to: {deployment: e}, policy: " CANARY "}]}",
+    "{name: x, pipelines: [{name: t, type: training, dataset: faces, model: m}],"
+    " links: [{from: {model: free}, to: {deployment: d}, policy: " AB_RATE "},"
+    " {from: t, to: {deployment: e}, policy: [{kind: shadow, min_requests: 20, timeout_s: 90000},"
+    " " AB_MONEY "]}]}",
 };
 
 /** A model that no training makes; its number is the last of the world's. */
@@ -122,12 +131,12 @@ static const char *random_document(struct world *world)
 {
     size_t n = WEIR_ARRAY_LEN(documents);
     if (world->measures) {
-        return documents[n - 4 + weir_rng_below(&world->rng, 2)];
+        return documents[n - 5 + weir_rng_below(&world->rng, 2)];
     }
     if (weir_rng_below(&world->rng, 5) == 0) {
         return GRAPH;
     }
-    return documents[weir_rng_below(&world->rng, 2) == 0 ? n - 1 - weir_rng_below(&world->rng, 4)
+    return documents[weir_rng_below(&world->rng, 2) == 0 ? n - 1 - weir_rng_below(&world->rng, 5)
                                                          : weir_rng_below(&world->rng, n)];
 }
 
@@ -278,6 +287,23 @@ static char *random_outputs(struct weir_rng *rng)
                                    n + other);
 }
 
+/** What came of requests: of a version that serves, or served before. */
+static struct weir_policy_arms random_arms(struct weir_rng *rng, const struct weir_ion_state *state,
+                                           const struct weir_ion_candidate *candidate)
+{
+    const struct weir_ion_candidate *live = serving(state, candidate->link);
+    int64_t n = (int64_t)weir_rng_below(rng, 60), live_n = (int64_t)weir_rng_below(rng, 60);
+    double mean = weir_rng_f64(rng), live_mean = weir_rng_f64(rng);
+    return (struct weir_policy_arms){
+        .live_version = weir_rng_below(rng, 8) == 0 || live == NULL ? 1 : live->version,
+        .n = n,
+        .mean = mean,
+        .m2 = (double)n * mean * (1 - mean),
+        .live_n = live_n,
+        .live_mean = live_mean,
+        .live_m2 = (double)live_n * live_mean * (1 - live_mean)};
+}
+
 /** How those do that are watched, and what triggers see: sometimes nothing is known. */
 static struct weir_ion_event random_tick(struct world *world, const struct weir_ion_state *state)
 {
@@ -303,9 +329,14 @@ static struct weir_ion_event random_tick(struct world *world, const struct weir_
                         .n_compared = (int64_t)weir_rng_below(rng, 300),
                         .n_disagreed = (int64_t)weir_rng_below(rng, 20),
                         .compared_us = 100,
+<<<<<<< HEAD
                         .copies_us = 100,
                         .outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL,
                         .live_outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL}};
+=======
+                        .copies_us = 100},
+            .arms = random_arms(rng, state, candidate)};
+>>>>>>> aecd7fbe (Let what came of a deployment's requests decide between two versions)
     }
     for (size_t i = 0; i < state->n_triggers; i++) {
         const struct weir_trigger *trigger = weir_ion_trigger_of(state, &state->triggers[i]);

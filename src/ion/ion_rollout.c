@@ -9,7 +9,8 @@
 static bool is_tried(const struct weir_ion_candidate *candidate)
 {
     return engine_is(candidate->state, WEIR_CANDIDATE_SHADOW) ||
-           engine_is(candidate->state, WEIR_CANDIDATE_CANARY);
+           engine_is(candidate->state, WEIR_CANDIDATE_CANARY) ||
+           engine_is(candidate->state, WEIR_CANDIDATE_AB);
 }
 
 /** The candidate of the link that is being tried, but for one; NULL: none is. */
@@ -71,6 +72,15 @@ char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candi
         }
     }
     return weir_policy_trial_text(&trial, engine->arena);
+}
+
+char *engine_arms(struct engine *engine, const struct weir_ion_candidate *candidate,
+                  const struct weir_ion_doc_link *link, size_t i_policy)
+{
+    bool compares = weir_policy_ops(&link->policies.items[i_policy])->metric != NULL;
+    const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
+    return compares && traffic != NULL ? weir_policy_arms_text(&traffic->arms, engine->arena)
+                                       : NULL;
 }
 
 void engine_end_trial(struct weir_ion_candidate *candidate)

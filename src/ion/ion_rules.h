@@ -49,7 +49,7 @@ static size_t n_decided(const struct weir_ion_actions *actions, const char *cand
 
 static bool is_tried(const char *state)
 {
-    return strcmp(state, "SHADOW") == 0 || strcmp(state, "CANARY") == 0;
+    return strcmp(state, "SHADOW") == 0 || strcmp(state, "CANARY") == 0 || strcmp(state, "AB") == 0;
 }
 
 /** Only what is tried is given requests; its ION is there, and its link, at the policy that tries it. */
@@ -68,7 +68,7 @@ static void check_trial(const struct weir_ion_state *state,
     REQUIRE(link != NULL && link->deployment != NULL);
     REQUIRE(policy != NULL && strcmp(policy->kind->name, candidate->waits_for) == 0);
     REQUIRE(candidate->step_ms > 0);
-    REQUIRE((strcmp(candidate->state, "CANARY") == 0) == (candidate->share_ppm > 0));
+    REQUIRE((strcmp(candidate->state, "SHADOW") != 0) == (candidate->share_ppm > 0));
 }
 
 static void check_candidates(const struct weir_ion_state *before,

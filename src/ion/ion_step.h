@@ -14,8 +14,9 @@
  *                    ↘ REJECTED           ↘ ROLLED_BACK
  * A policy that measures has a job made, and waits for its end; the job is stopped when the candidate
  * leaves the policy.
- * A policy that tries versions among the requests of a deployment has SHADOW and CANARY in place of
- * WAITING; a canary that fails is ROLLED_BACK, and so is what is tried when its link or ION goes.
+ * A policy that tries versions among the requests of a deployment has SHADOW, CANARY and AB in place of
+ * WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
+ * its link or ION goes.
  * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
  * it there, else it serves in the same step. At most one candidate of a link is SERVING. Every
  * promotion has the decisions of each policy of the chain. A document with another chain puts what
@@ -46,6 +47,7 @@
 #include "base/status.h"
 #include "ion/firing.h"
 #include "ion/ion_doc.h"
+#include "ion/policy_arms.h"
 #include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
 #include "ion/replica.h"
@@ -143,7 +145,7 @@ struct weir_ion_candidate {
     char *waits_for;     /**< That policy's name; NULL = it does not wait. */
     char *waits_why;     /**< What it said: "manual: 1 of 2 approvals, by ann". */
     char *approvals;     /**< JSON: [{"by", "roles", "time_ms"}] at this policy; NULL = none. */
-    /* Of SHADOW and CANARY, whose link ends in a deployment; else 0. */
+    /* Of SHADOW, CANARY and AB, whose link ends in a deployment; else 0. */
     int64_t share_ppm;     /**< Of the requests, that it is to answer. */
     bool is_mirrored;      /**< Its answers are compared with those of the version that serves. */
     int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
@@ -233,6 +235,7 @@ struct weir_ion_traffic {
     bool is_ready;
     const char *problem; /**< Why a replica could not load it; NULL: none failed. */
     struct weir_ion_figures figures;
+    struct weir_policy_arms arms;
 };
 
 /** How the measurement of a candidate goes, as a TICK sees it. */
@@ -423,6 +426,7 @@ const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,
 #define WEIR_CANDIDATE_APPROVED       "APPROVED"
 #define WEIR_CANDIDATE_SHADOW         "SHADOW"
 #define WEIR_CANDIDATE_CANARY         "CANARY"
+#define WEIR_CANDIDATE_AB             "AB"
 #define WEIR_CANDIDATE_SERVING        "SERVING"
 #define WEIR_CANDIDATE_PAUSED         "PAUSED" /* shown only */
 #define WEIR_CANDIDATE_RETIRED        "RETIRED"

@@ -1,9 +1,13 @@
 #include "ion/kpi.h"
 
+#include "ion/arms.h"
+#include "ion/outcome.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
@@ -14,6 +18,8 @@ static const struct weir_field kpi_fields[] = {
     WEIR_FIELD(weir_kpi, name,    TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Name of the figure"),
     WEIR_FIELD(weir_kpi, value,   F64,  WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "Its value"),
     WEIR_FIELD_SIZED(weir_kpi, unit, TEXT, WEIR_FIELD_COLUMN, 32, "", "Its unit"),
+    WEIR_FIELD(weir_kpi, model,   TEXT, WEIR_FIELD_MODEL, "", "Model whose version it is of"),
+    WEIR_FIELD(weir_kpi, model_version, INT, WEIR_FIELD_COLUMN, "", "Version that it is of; 0: it is the ION's"),
     WEIR_FIELD(weir_kpi, actor,   TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Who told it"),
     WEIR_FIELD(weir_kpi, time_ms, TIME, WEIR_FIELD_COLUMN, "ms", "When it held; now if not given"),
 };
@@ -24,10 +30,11 @@ const struct weir_resource weir_kpi_resource = WEIR_RESOURCE("kpi", "kpis", weir
 static const char sql_has_name[] = "SELECT count(*) FROM (SELECT 1 FROM kpis WHERE ion = :ion AND "
                                    "name = :name LIMIT 1)";
 static const char sql_names[] = "SELECT count(DISTINCT name) FROM kpis WHERE ion = :ion";
-static const char sql_remove[] =
-    "DELETE FROM kpis WHERE ion = :ion AND name = :name AND time_ms = :time";
-static const char sql_all_names[] =
-    "SELECT DISTINCT name FROM kpis WHERE ion = :ion ORDER BY name LIMIT :max";
+static const char sql_same[] =
+    "SELECT seq FROM kpis WHERE ion = :ion AND name = :name AND model_version = :version AND"
+    " time_ms = :time AND coalesce(model, '') = coalesce(:model, '')";
+static const char sql_all_names[] = "SELECT DISTINCT name FROM kpis WHERE ion = :ion AND"
+                                    " model_version = 0 ORDER BY name LIMIT :max";
 
 static weir_status check_name(struct weir_txn *txn, const struct weir_kpi *kpi,
                               struct weir_error *err)
@@ -48,8 +55,7 @@ static weir_status check_name(struct weir_txn *txn, const struct weir_kpi *kpi,
                                 kpi->ion, WEIR_KPI_NAMES_MAX, kpi->name);
 }
 
-weir_status weir_kpi_add(struct weir_txn *txn, struct weir_kpi *kpi, int64_t now_ms,
-                         struct weir_error *err)
+static weir_status check(const struct weir_kpi *kpi, int64_t now_ms, struct weir_error *err)
 {
     if (!isfinite(kpi->value)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.value: expected a number");
@@ -58,22 +64,59 @@ weir_status weir_kpi_add(struct weir_txn *txn, struct weir_kpi *kpi, int64_t now
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "$.time_ms: expected a time after 1970 and not in the future");
     }
+    if (kpi->model_version < 0 || (kpi->model != NULL) != (kpi->model_version > 0)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "$: model and model_version belong together: the name of a model, and "
+            "the number of its version");
+    }
+    return WEIR_OK;
+}
+
+/** Of its version: it is counted, and what it replaces is not any more. */
+static weir_status count(struct weir_txn *txn, const struct weir_kpi *kpi, const double *old,
+                         struct weir_arena *arena, struct weir_error *err)
+{
+    const struct weir_ion_sample sample = {.ion = kpi->ion,
+                                           .model = kpi->model,
+                                           .version = kpi->model_version,
+                                           .metric = kpi->name,
+                                           .time_ms = kpi->time_ms};
+    bool counts = kpi->model != NULL && strcmp(kpi->name, WEIR_OUTCOME_SUCCESS) != 0;
+    return counts ? weir_ion_arms_count(txn, &sample, &kpi->value, old, arena, err) : WEIR_OK;
+}
+
+weir_status weir_kpi_add(struct weir_txn *txn, struct weir_kpi *kpi, int64_t now_ms,
+                         struct weir_arena *arena, struct weir_error *err)
+{
+    struct weir_kpi before = {0};
+    int64_t same;
+    WEIR_TRY(check(kpi, now_ms, err));
     WEIR_TRY(check_name(txn, kpi, err));
-    WEIR_TRY(
-        weir_txn_exec(txn, sql_remove,
-                      WEIR_BINDS(WEIR_BIND_TEXT("ion", kpi->ion), WEIR_BIND_TEXT("name", kpi->name),
-                                 WEIR_BIND_INT("time", kpi->time_ms)),
-                      NULL, err));
+    WEIR_TRY(weir_txn_query_int(txn, sql_same,
+                                WEIR_BINDS(WEIR_BIND_TEXT("ion", kpi->ion),
+                                           WEIR_BIND_TEXT("name", kpi->name),
+                                           WEIR_BIND_TEXT("model", kpi->model),
+                                           WEIR_BIND_INT("version", kpi->model_version),
+                                           WEIR_BIND_INT("time", kpi->time_ms)),
+                                0, &same, err));
+    if (same > 0) {
+        const char *key = weir_arena_printf(arena, "%" PRId64, same);
+        WEIR_TRY(weir_txn_get(txn, &weir_kpi_resource, key, arena, &before, err));
+        WEIR_TRY(weir_txn_delete(txn, &weir_kpi_resource, key, err));
+    }
     WEIR_TRY(weir_txn_next(txn, "kpis", &kpi->seq, err));
-    return weir_txn_insert(txn, &weir_kpi_resource, kpi, err);
+    WEIR_TRY(weir_txn_insert(txn, &weir_kpi_resource, kpi, err));
+    return count(txn, kpi, same > 0 ? &before.value : NULL, arena, err);
 }
 
 weir_status weir_kpi_latest(struct weir_txn *txn, const char *ion, const char *name,
                             struct weir_arena *arena, struct weir_kpi *out, struct weir_error *err)
 {
-    struct weir_query query = {
-        WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, ion), WEIR_FILTER_TEXT("name", EQ, name)),
-        .order_by = "time_ms", .is_descending = true, .limit = 1};
+    struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("ion", EQ, ion),
+                                            WEIR_FILTER_TEXT("name", EQ, name),
+                                            WEIR_FILTER_INT("model_version", EQ, 0)),
+                               .order_by = "time_ms", .is_descending = true, .limit = 1};
     void *items;
     size_t n;
     WEIR_TRY(weir_txn_list(txn, &weir_kpi_resource, &query, arena, &items, &n, NULL, err));

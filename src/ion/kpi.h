@@ -1,7 +1,9 @@
 /**
  * KPIs: business figures of an ION (parcels an hour, doors opened by mistake, money saved), told from
  * outside, beside what Weir measures itself. A KPI is a name and values over time; the newest by its
- * own time is what triggers compare and people see.
+ * own time is what triggers compare and people see. A value may name a version of a model that it is
+ * of: such a value is no figure of the ION's, but a sample for the policy that compares that version
+ * with another (ion/arms.h).
  *
  * The functions do not look at rights: a route loads the ION as its caller first.
  */
@@ -17,8 +19,10 @@ struct weir_kpi {
     char *ion;
     char *name;
     double value;
-    char *unit;  /**< NULL: none. */
-    char *actor; /**< Who told it. */
+    char *unit;            /**< NULL: none. */
+    char *model;           /**< NULL: it names no version. */
+    int64_t model_version; /**< 0: none. */
+    char *actor;           /**< Who told it. */
     int64_t time_ms;
 };
 
@@ -28,19 +32,20 @@ extern const struct weir_resource weir_kpi_resource;
 #define WEIR_KPI_NAMES_MAX 100
 
 /**
- * Store a value; one of the same ION, name and time is replaced. kpi->seq is set.
- * @return INVALID if the value is not finite, or the time not after 1970 and at most a day after
+ * Store a value, and count it where its version is compared; one of the same ION, name, version and
+ * time is replaced. kpi->seq is set.
+ * @return INVALID if the value is not finite, model and version are not both there, or the time not after 1970 and at most a day after
  *         now_ms; LIMIT for a new name beyond WEIR_KPI_NAMES_MAX; CONFLICT if there is no such ION.
  */
 weir_status weir_kpi_add(struct weir_txn *txn, struct weir_kpi *kpi, int64_t now_ms,
-                         struct weir_error *err) WEIR_MUST_CHECK;
+                         struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The newest value of a name. @return NOT_FOUND. */
+/** The newest value of a name that names no version. @return NOT_FOUND. */
 weir_status weir_kpi_latest(struct weir_txn *txn, const char *ion, const char *name,
                             struct weir_arena *arena, struct weir_kpi *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The newest value of each name, by name; NULL and 0 if there is none. */
+/** The same of each name, by name; NULL and 0 if there is none. */
 weir_status weir_kpis_latest(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
                              struct weir_kpi **out, size_t *out_n,
                              struct weir_error *err) WEIR_MUST_CHECK;

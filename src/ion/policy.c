@@ -1,5 +1,6 @@
 #include "ion/policy.h"
 
+#include "ion/policy_arms.h"
 #include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
 
@@ -19,7 +20,6 @@ const struct weir_registry weir_policies = {
            "chain: what passes one comes to the next, and behind the last it serves.",
     .kinds = policies,
     .n_kinds = WEIR_ARRAY_LEN(policies),
-    .planned = WEIR_WORDS("ab"),
 };
 
 // clang-format off
@@ -41,6 +41,7 @@ static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
     WEIR_FIELD(weir_policy_inputs, trial,                JSON, 0, "", "How it does among the requests of the deployment"),
     WEIR_FIELD(weir_policy_inputs, evaluation,           JSON, 0, "", "How right it is on the policy's dataset"),
+    WEIR_FIELD(weir_policy_inputs, arms,                 JSON, 0, "", "What came of requests, of it and of the version that serves"),
 };
 // clang-format on
 
@@ -162,6 +163,9 @@ static weir_status replay(const json_t *json, struct weir_arena *arena,
     }
     if (inputs.evaluation != NULL) {
         WEIR_TRY(weir_policy_evaluation_check(inputs.evaluation, arena, err));
+    }
+    if (inputs.arms != NULL) {
+        WEIR_TRY(weir_policy_arms_check(inputs.arms, arena, err));
     }
     WEIR_TRY(read_policy(json_object_get(json, "policy"), "$.policy", arena, &policy, err));
     struct weir_policy_verdict told = weir_policy_decide(&policy, &inputs, arena);

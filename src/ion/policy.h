@@ -56,6 +56,8 @@ struct weir_policy_inputs {
                   */
     char *evaluation; /**< JSON: a weir_policy_evaluation; NULL: the policy measures nothing
                            (policy_evaluation.h). */
+    char *
+        arms; /**< JSON: a weir_policy_arms; NULL: the policy compares no outcomes (policy_arms.h). */
 };
 
 extern const struct weir_resource weir_policy_inputs_resource;
@@ -101,6 +103,8 @@ struct weir_policy_ops {
                          requests back to the version before. */
     /** Of one that tries: above which time of an answer, in us, a request counts as slow; 0: never. */
     int64_t (*slow_us)(const void *options);
+    /** Of one that compares by what came of requests: the name of the outcome or KPI. NULL: none does. */
+    const char *(*metric)(const void *options);
     bool is_limit; /**< It holds wherever the candidate stands: while it waits at another policy, a
                       SKIP of this one ends its way. Its WAIT is never. */
     /** Of a limit: when its answer changes; INT64_MAX: never. */

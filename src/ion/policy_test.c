@@ -21,8 +21,9 @@ static const char *const of_each[] = {
     "{\"kind\":\"evaluate\",\"dataset\":\"held-out\",\"timeout_s\":9}",
     "{\"kind\":\"shadow\",\"timeout_s\":9}",
     "{\"kind\":\"canary\",\"hold_s\":1,\"timeout_s\":9}",
+    "{\"kind\":\"ab\",\"timeout_s\":9}",
 };
-_Static_assert(WEIR_ARRAY_LEN(of_each) == 9, "one of each kind");
+_Static_assert(WEIR_ARRAY_LEN(of_each) == 10, "one of each kind");
 
 /** The row's inputs alone give the same verdict and rule. */
 static void check_replay(const struct weir_policy_inputs *inputs,
@@ -115,7 +116,8 @@ static const struct {
     {"{\"kind\":\"evaluate\",\"dataset\":\"d\",\"margin\":1}", NULL, "$.policy.margin: "},
     {"{\"kind\":\"evaluate\",\"dataset\":\"d\",\"on_failure\":\"wait\"}", NULL,
      "$.policy.on_failure: "},
-    {"\"ab\"", NULL, "$.policy: \"ab\" is not a policy of this version"},
+    {"\"ab\"", "ab", NULL},
+    {"{\"kind\":\"ab\",\"share\":100}", NULL, "$.policy.share: "},
     {"\"always-updates\"", NULL, "$.policy: \"always-updates\" is none of "},
     {"{\"kind\":\"manual\",\"share\":1}", NULL, "$.policy.share: unknown option"},
     {"{}", NULL, "$.policy.kind: missing"},

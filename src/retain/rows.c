@@ -72,8 +72,9 @@ struct keyed {
     const char *remove[10];
 };
 
-#define OVER   "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-#define IN_USE "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'SERVING')"
+#define OVER "state IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+#define IN_USE                                                                                     \
+    "state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', 'CANARY', 'AB', 'SERVING')"
 
 static const struct keyed alerts = {
     .count = "SELECT count(*) FROM alerts WHERE state = 'resolved'",
@@ -175,6 +176,15 @@ static const struct keyed replica_reports = {
             " ORDER BY time_ms, id LIMIT :n",
     .remove = {"DELETE FROM ion_replicas WHERE id = :key AND " OF_NO_JOB},
 };
+/* What can be told again stays: ion/outcome.h, by the database's clock. */
+#define TOLD_OUT "answered_ms <= (CAST(strftime('%s', 'now') AS BIGINT) - 7 * 86400) * 1000"
+static const struct keyed outcomes = {
+    .count = "SELECT count(*) FROM outcomes",
+    .oldest = "SELECT min(answered_ms) FROM outcomes",
+    .keys = "SELECT id FROM outcomes WHERE answered_ms <= :before AND " TOLD_OUT
+            " ORDER BY answered_ms, id LIMIT :n",
+    .remove = {"DELETE FROM outcomes WHERE id = :key"},
+};
 static const struct keyed actions = {
     .count = "SELECT count(*) FROM outbox WHERE state <> 'pending'",
     .oldest = "SELECT min(done_ms) FROM outbox WHERE state <> 'pending'",
@@ -237,6 +247,7 @@ static const struct rows {
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .n_entries = 7},
     [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .n_entries = 3},
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .n_entries = 4},
+    [WEIR_RETAIN_OUTCOMES] = {.keyed = &outcomes, .n_entries = 5},
     [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .n_entries = 4},
     [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 7},
     [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 6},

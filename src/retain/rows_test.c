@@ -298,6 +298,7 @@ static const struct {
     {WEIR_RETAIN_HEALTH, "'health_reports'"},
     {WEIR_RETAIN_KPIS, "'kpis'"},
     {WEIR_RETAIN_FEEDBACK, "'feedback'"},
+    {WEIR_RETAIN_OUTCOMES, "'outcomes'"},
     {WEIR_RETAIN_STATISTICS, "'statistics'"},
     {WEIR_RETAIN_ALERTS, "'alert_firings', 'alerts'"},
     {WEIR_RETAIN_DELIVERIES, "'alert_deliveries'"},
@@ -344,6 +345,7 @@ static const char unswept[] =
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
     "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
     "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'," /* of documents and versions */
+    "'ion_arms',"                        /* two of each comparison that runs */
     "'ion_triggers', 'trigger_firings'"; /* of documents; WEIR_FIRINGS_KEPT of each ION */
 
 START_TEST(every_table_has_a_rule_or_a_reason)

@@ -49,6 +49,10 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_FEEDBACK] = {"feedback", "What decisions turned out to be",
         "The oldest go first.",
         {365 * DAY, 30 * MB}, 400},
+    [WEIR_RETAIN_OUTCOMES] = {"outcomes", "What came of requests of deployments",
+        "Those of the requests answered longest ago go first; those of the last 7 days stay, so that "
+        "what is told again is counted once.",
+        {90 * DAY, 100 * MB}, 600},
     [WEIR_RETAIN_STATISTICS] = {"statistics", "What programs of IONs told about themselves",
         "The oldest go first.",
         {90 * DAY, 20 * MB}, 1000},

@@ -174,7 +174,7 @@ START_TEST(a_candidate_that_is_no_better_is_seldom_promoted_though_each_sample_i
         n_fixed_all += n_fixed;
     }
     /* Why it is not the z-test that decides. */
-    ck_assert_int_gt(n_fixed_all, (int)(2 * alpha * N * WEIR_ARRAY_LEN(setups)));
+    ck_assert_int_gt(n_fixed_all, (int)(2 * alpha * N) * (int)WEIR_ARRAY_LEN(setups));
 }
 
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(a_candidate_that_is_better_is_promoted)
             n += is_promoted(&rng, &setups[i], 0.05, &fixed, &covers);
         }
         printf("seed %llu, setup %zu: promoted %.3f\n", (unsigned long long)seed, i, (double)n / N);
-        ck_assert_int_ge(n, N * 95 / 100);
+        ck_assert_int_ge(100 * n, 95 * N);
     }
 }
 

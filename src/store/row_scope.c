@@ -102,6 +102,8 @@ static const struct {
     {"health_reports", OF_ION},
     {"kpis", OF_ION},
     {"feedback", OF_ION},
+    {"outcomes", OF_DEPLOYMENT},
+    {"ion_arms", OF_ION},
     {"statistics", OF_ION},
     {"events", OF_SUBJECT},
     {"alerts", OF_SUBJECT},
