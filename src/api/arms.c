@@ -1,5 +1,6 @@
 #include "api/arms.h"
 
+#include "base/clock.h"
 #include "ion/ab_view.h"
 #include "ion/arms.h"
 #include "ion/feedback.h"
@@ -10,6 +11,13 @@
 
 static const char sql_ions[] =
     "SELECT DISTINCT ion FROM ion_arms WHERE deployment = :deployment ORDER BY ion";
+
+static json_t *moment(int64_t time_ms)
+{
+    char text[WEIR_TIME_TEXT_BYTES];
+    weir_time_format(time_ms, text);
+    return json_string(text);
+}
 
 static json_t *number(double value)
 {
@@ -43,8 +51,8 @@ static json_t *comparison_view(const struct weir_ion_state *state,
                             "is_less_better", view->is_less_better, "confidence", view->confidence,
                             "min_samples", (json_int_t)view->min_samples, "share_percent",
                             (double)candidate->share_ppm / 10000);
-    json_object_set_new(out, "begun_ms", json_integer(candidate->begun_ms));
-    json_object_set_new(out, "until_ms", json_integer(until_ms));
+    json_object_set_new(out, "begun_ms", moment(candidate->begun_ms));
+    json_object_set_new(out, "until_ms", moment(until_ms));
     json_object_set_new(out, "left_s", json_integer(WEIR_MAX((until_ms - now_ms) / 1000, 0)));
     json_t *arms = json_array();
     json_array_append_new(arms, arm_view(view, &view->live, live_version, true));

@@ -329,14 +329,10 @@ static struct weir_ion_event random_tick(struct world *world, const struct weir_
                         .n_compared = (int64_t)weir_rng_below(rng, 300),
                         .n_disagreed = (int64_t)weir_rng_below(rng, 20),
                         .compared_us = 100,
-<<<<<<< HEAD
                         .copies_us = 100,
                         .outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL,
-                        .live_outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL}};
-=======
-                        .copies_us = 100},
+                        .live_outputs = weir_rng_below(rng, 2) == 0 ? random_outputs(rng) : NULL},
             .arms = random_arms(rng, state, candidate)};
->>>>>>> aecd7fbe (Let what came of a deployment's requests decide between two versions)
     }
     for (size_t i = 0; i < state->n_triggers; i++) {
         const struct weir_trigger *trigger = weir_ion_trigger_of(state, &state->triggers[i]);

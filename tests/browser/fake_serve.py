@@ -53,6 +53,17 @@ def deployment(name, model, versions, **more):
             "replicas": [replica(name, 1)], **more}
 
 
+def comparison(n_live, n):
+    """Version 2 beside version 1, which serves."""
+    def arm(number, count, mean, low, high):
+        return {"version": number, "is_live": number == 1, "n": count, "mean": mean, "variance": mean * (1 - mean), "low": low, "high": high}
+    at = made.rfc3339(time.time() - 600)
+    return {"ion": "building-security", "link": "model/clothes:deployment/clothes", "deployment": MODEL, "model": MODEL, "metric": "conversion", "is_rate": True,
+            "is_less_better": False, "confidence": 0.95, "min_samples": 100, "share_percent": 20.0, "begun_ms": at, "until_ms": at, "left_s": 86400,
+            "arms": [arm(1, n_live, 0.25, 0.226, 0.275), arm(2, n, 0.3, 0.251, 0.354)], "difference": 0.05, "difference_low": -0.02, "difference_high": 0.12,
+            "uplift": 0.2, "z": 1.75, "p": 0.04, "p_better": 0.2, "p_worse": 1.0}
+
+
 def fill(state):
     state.served = {MODEL: [version(state.rng, 3), version(state.rng, 2), version(state.rng, 1)], "adder": [version(state.rng, 1, "adder", False)]}
     state.deployments = [deployment(MODEL, MODEL, [served(1, 90.0), served(2, 10.0)]),

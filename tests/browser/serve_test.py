@@ -115,6 +115,21 @@ class DeploymentTest(WithPage):
         page.has_text(".deployment-state", "unknown since")
         page.has_text("h1", "0 of 2 deployments serve")
 
+    def test_two_versions_that_are_compared_stand_side_by_side_with_what_is_known(self):
+        page = self.page
+        one = fake_serve.comparison(1200, 300)
+        self.state.deployments[0]["comparisons"] = [one]
+        page.go("deployments/clothes")
+        panel = "[aria-labelledby=p-conversion-of-v1-and-v2]"
+        page.has_text(panel, "looks better: p = 0.2, decided at 0.05 or less")
+        self.assertEqual([" ".join(row.split()) for row in page.texts(f"{panel} tbody tr")], ["v1 1,200 25.0% 22.6% to 27.5%", "v2 300 30.0% 25.1% to 35.4%"])
+        for text in ("v2 answers 20.0% of the requests", "+20.0%", "+5.0 points, between −2.0 points and +12.0 points", "Time left", "Better by chance"):
+            page.has_text(panel, text)
+        one["arms"][1]["n"] = 40
+        page.go("deployments")
+        page.go("deployments/clothes")
+        page.has_text(panel, "compared from 100 outcomes of each on; the fewer are 40")
+
     def test_the_worst_comes_first_with_the_reason(self):
         page = self.page
         with self.state.lock:

@@ -101,6 +101,7 @@ export interface Amounts {
 
 /** POST /ions */
 export interface AppliedIon {
+    comparisons?: Comparison[] | null // Versions that are compared among the requests of its deployments
     created_by: string // Who applied it first
     created_ms: Time // When (ms)
     document: unknown // What was applied; secrets are shown as ***
@@ -121,6 +122,16 @@ export interface AppliedIon {
     state: string // ACTIVE or DELETED
     updated_ms: Time // Last change of the document (ms)
     warnings: string[] // What looks wrong from here, but may be right elsewhere
+}
+
+export interface Arm {
+    high: number | null // Of a rate, its 95 % interval (Wilson)
+    is_live: boolean // It served before the comparison
+    low: number | null // Of a rate, its 95 % interval (Wilson)
+    mean: number | null // Their mean; of conversion and error the rate
+    n: number // Samples
+    variance: number | null // Of the samples
+    version: number // Version
 }
 
 export interface ArmedTrigger {
@@ -195,7 +206,7 @@ export interface Candidate {
     served_ms: Time | null // When it began to serve (ms)
     served_seq: number // Order of serving; 0 = never
     share_ppm: number // Share of the deployment's requests that it is to answer while it is tried, in millionths
-    /** PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK */
+    /** PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, AB, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK */
     state: string
     step: number // Step of the trial, from 0
     step_ms: Time | null // When that step was asked for (ms)
@@ -249,31 +260,28 @@ export interface ClusterUsage {
 }
 
 export interface Comparison {
-    accuracy: number | null // Share on which the version is right
-    better: number // 1: the version is better, -1: it is worse, 0: nobody can say
-    confusions: unknown // The most frequent wrong answers: [{label, answer, n, live_n}]
-    dataset: string // Dataset with the pictures
-    dataset_version: number // Its version
-    live_accuracy: number | null // Share on which the other is right
-    live_model: string // Model that it was compared with
-    live_version: number // Its version
-    model: string // Model that was measured
-    n_both_wrong: number // Pictures on which both are wrong, with different answers
-    n_candidate_right: number // Pictures on which the version alone is right
-    n_errors: number // Pictures that cannot be read
-    n_kept: number // Of those three, how many the sample has
-    n_live_right: number // Pictures on which the live model alone is right
-    n_samples: number // Pictures that both were asked
-    p_value: number | null // Of the exact McNemar test, two-sided
-    run: string // Run that measured
-    time_ms: Time // When it was measured (ms)
-    version: number // Its version
-}
-
-/** GET /runs/{id}/comparison */
-export interface ComparisonOfRun {
-    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
-    why: string | null // Why there is none, and how to get one
+    arms: Arm[] // The version that serves, and the candidate
+    begun_ms: Time // Since when samples count (ms)
+    confidence: number // That is asked for
+    deployment: string // Deployment whose requests are shared
+    difference: number | null // Of the candidate's mean from the other's
+    difference_high: number | null // Its interval, which holds however often one looks
+    difference_low: number | null // Its interval, which holds however often one looks
+    ion: string // ION
+    is_less_better: boolean // Less of it is better
+    is_rate: boolean // Samples are yes or no
+    left_s: number // Until then
+    link: string // Link, FROM:TO
+    metric: string // conversion, error or a KPI
+    min_samples: number // Of each version, before they are compared
+    model: string // Model
+    p: number | null // One-sided, of a single look: that it is better by chance
+    p_better: number | null // The same however often one looks; what decides
+    p_worse: number | null // That it is worse by chance, however often one looks
+    share_percent: number // Of the requests, that the candidate answers
+    until_ms: Time // When its time is over (ms)
+    uplift: number | null // The difference as a share of the other's mean
+    z: number | null // The difference in standard errors
 }
 
 /** GET /datasets, GET /datasets/{name} */
@@ -388,6 +396,7 @@ export interface DeployedModel {
 /** GET /deployments, GET /deployments/{name} */
 export interface Deployment {
     batch_max: number // Requests that one computation takes at most
+    comparisons: Comparison[] // Versions that are compared among its requests
     cpus: number // CPU slots of each replica
     created_by: string | null // Who made it
     created_ms: Time // When it was made (ms)
@@ -424,12 +433,6 @@ export interface Deployment {
     versions: ServedVersion[] // What its replicas load
 }
 
-/** GET /deployments/{name}/disagreements */
-export interface DeploymentDisagreements {
-    items: DifferedAnswer[] // At most 50 of each version, the newest first; since the server started
-    next: string | null // Always null: all are there
-}
-
 /** GET /deployments/{name}/figures */
 export interface DeploymentFigures {
     items: DeploymentVersionFigures[] // By version
@@ -457,8 +460,6 @@ export interface DeploymentReplica {
 export interface DeploymentVersionFigures {
     /** [end, count]: how many took less than end, in us, and not less than the end before; the difference of two answers is what came between them */
     buckets: unknown[]
-    /** What a classifier answered: how often each class was the likeliest, by number; the 64th has all beyond, and zeros at the end are left out */
-    classes: number[]
     compared_us: number // Time that the first answers took, of the copies that were answered
     copies_us: number // Time that the copies' answers took
     n_cancelled: number // Requests whose client left before the answer
@@ -473,8 +474,6 @@ export interface DeploymentVersionFigures {
     n_retried: number // Tries at another replica, of what the first had not begun
     p50_us: number // Half of the requests took no longer (us)
     p99_us: number // 99 % took no longer (us)
-    /** By how much: answers by margin in logits m between the likeliest class and the next, in the bin 8 * log2(1 + m), at most 63 */
-    scores: number[]
     sum_us: number // Times from request to answer, added up (us)
     version: number // Version; 0: requests for which none was chosen
 }
@@ -504,38 +503,6 @@ export interface Device {
     temperature_c: number | null // Temperature (°C)
     used_milli: number // What of it is given to tasks, in thousandths
     utilisation_pct: number | null // Share of the time that it computes (%)
-}
-
-export interface DifferedAnswer {
-    answer: string // First 512 bytes of the mirrored version's answer
-    live_answer: string // First 512 bytes of the other
-    live_status: number // HTTP status of it
-    live_version: number // Version whose answer went out
-    request: string | null // "id" of the request, where it had one
-    status: number // HTTP status of it
-    time_ms: Time // When both had answered (ms)
-    version: number // Mirrored version
-}
-
-export interface Disagreement {
-    answer: string // What the version says
-    file: string // CLASS/FILE of the dataset version
-    id: string // Identifier
-    kind: string // live-right, candidate-right or both-wrong
-    label: string // What it is
-    live_answer: string // What the live model says
-    live_score: number | null // Probability that it gives to that
-    place: number // Place in the sample, from 0
-    run: string // Run that measured
-    score: number | null // Probability that it gives to that
-    sha256: string | null // SHA-256 of the picture; of an uploaded dataset GET /blobs has it
-}
-
-/** GET /runs/{id}/disagreements */
-export interface DisagreementsOfRun {
-    items: Disagreement[] // By kind, the surest first
-    next: string | null // Cursor of the page after this one; null: it is the last
-    why: string | null // Why no samples were compared, and how to get some
 }
 
 export interface DriftSignal {
@@ -664,19 +631,6 @@ export interface ForgottenPerson {
     summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
 }
 
-/** GET /ions/{name}/comparison */
-export interface FoundComparison {
-    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
-    why: string | null // Why there is none, and how to get one
-}
-
-/** GET /ions/{name}/disagreements */
-export interface FoundDisagreements {
-    items: Disagreement[] // By kind, the surest first
-    next: string | null // Cursor of the page after this one; null: it is the last
-    why: string | null // Why no samples were compared, and how to get some
-}
-
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -748,6 +702,7 @@ export interface Help {
 
 /** GET /ions, GET /ions/{name} */
 export interface Ion {
+    comparisons?: Comparison[] | null // Versions that are compared among the requests of its deployments
     created_by: string // Who applied it first
     created_ms: Time // When (ms)
     document: unknown // What was applied; secrets are shown as ***
@@ -850,6 +805,8 @@ export interface Kind {
 export interface Kpi {
     actor: string | null // Who told it
     ion: string // ION
+    model: string | null // Model whose version it is of
+    model_version: number // Version that it is of; 0: it is the ION's
     name: string // Name of the figure
     seq: number // Order of arrival
     time_ms: Time // When it held; now if not given (ms)
@@ -1006,6 +963,22 @@ export interface NodeJoin {
     secret?: string | null // To join with; when it is made, and never again
     used_by: string | null // Which node did
     used_ms: Time | null // When a node joined with it (ms)
+}
+
+/** GET /outcomes */
+export interface Outcome {
+    actor: string | null // Who told it
+    answered_ms: Time // When it was answered (ms)
+    decided: string | null // What the answer said, if the truth was told
+    deployment: string // Deployment that answered it
+    id: string // REQUEST:NAME
+    name: string // success, or what the value is of
+    request: string // Identifier of the request
+    seq: number // Order of arrival
+    time_ms: Time // When it was told (ms)
+    truth: string | null // What it should have said
+    value: number | null // Of success 1 or 0
+    version: number // Version that answered it
 }
 
 export interface Pipeline {
@@ -1590,7 +1563,7 @@ export interface StoreUsage {
 
 /** POST /feedback */
 export interface StoredFeedback {
-    right: number // Decisions among them that were right
+    right: number // Decisions among them that were right, and requests that were a success
     stored: number // How many truths were stored
 }
 
@@ -1845,7 +1818,7 @@ export interface WaitingVersion {
     model: string // Model
     policy: string | null // That policy
     position: number // Policy of the chain where it stands, from 0
-    state: string // PENDING_REVIEW, WAITING, APPROVED, SHADOW or CANARY
+    state: string // PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY or AB
     until_ms: number // When the policy is asked again, ms since 1970; 0: no time
     version: number // Version of the model
     why: string | null // What it waits for, in words

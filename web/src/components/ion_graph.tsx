@@ -203,8 +203,8 @@ export function chainStates(link: Link, isHeard: boolean): { policy: string; ton
         const here = waiting.filter((one) => one.position === i).sort((a, b) => b.version - a.version)[0]
         if (here !== undefined) {
             const approved = here.approvals.length > 0 ? `, ${here.approvals.length} approved` : ''
-            const facts: Record<string, string> = { PENDING_REVIEW: `asks${approved}`, SHADOW: 'gets copies', CANARY: 'is tried' }
-            return { policy, tone: is(here.state, 'shadow', 'canary') ? ('busy' as const) : ('warn' as const), fact: `v${here.version} ${facts[here.state] ?? 'waits for its time'}`, why: here.why ?? '' }
+            const facts: Record<string, string> = { PENDING_REVIEW: `asks${approved}`, SHADOW: 'gets copies', CANARY: 'is tried', AB: 'is compared' }
+            return { policy, tone: is(here.state, 'shadow', 'canary', 'ab') ? ('busy' as const) : ('warn' as const), fact: `v${here.version} ${facts[here.state] ?? 'waits for its time'}`, why: here.why ?? '' }
         }
         if (i < furthest) {
             const passed = waiting.find((one) => one.position === furthest)!

@@ -7,7 +7,7 @@ export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'plain' | 'odd'
 
 const BY_TONE: Record<Exclude<Tone, 'plain'>, string> = {
     good: 'ready serving succeeded finished active approved resolved',
-    busy: 'running training freezing starting deploying shadow canary',
+    busy: 'running training freezing starting deploying shadow canary ab',
     warn: 'silent pending_review waiting restarting draining stopping acknowledged warning',
     bad: 'unhealthy failed deploy_failed lost killed rejected open critical error',
     odd: '',

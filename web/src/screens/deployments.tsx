@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Deployment, ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel } from '../components/basics'
+import { ComparisonPanel } from '../components/comparison'
 import { DeployForm } from '../components/deploy_form'
 import { FigureCharts, FiguresTable } from '../components/deployment_figures'
 import { ReplicasPanel } from '../components/deployment_replicas'
@@ -132,6 +133,9 @@ function Detail({ deployment }: { deployment: Deployment }) {
                 </p>
             </Panel>
             <SharesPanel key={deployment.name} deployment={deployment} versions={all} />
+            {(deployment.comparisons ?? []).map((one) => (
+                <ComparisonPanel key={one.link} one={one} />
+            ))}
             <div class="grid deployment-parts">
                 <TryIt key={deployment.name} deployment={deployment} versions={all} />
                 <div class="stack">

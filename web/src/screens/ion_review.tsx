@@ -1,6 +1,8 @@
 /** Shall this version go live? A candidate beside the version that serves, what its policy said, and the verdict of a person. */
+import { useEffect } from 'preact/hooks'
 import type { Ion, ModelVersion, PolicyDecision } from '../api'
 import { Ago, Choices, Empty, Facts, Loaded, Panel, Version, When } from '../components/basics'
+import { ComparisonPanel } from '../components/comparison'
 import { ask } from '../components/dialog'
 import { Differed, Disagreements } from '../components/disagreements'
 import { Icon } from '../components/icon'
@@ -20,6 +22,7 @@ import { datasets, ions, now, runs } from '../state/store'
 import { approveQuestion, canChange, rejectQuestion } from '../state/versions'
 
 const SHOWN = 8
+const REFRESH_S = 5 // outcomes come without an event
 
 const isPending = (one: IonCandidate) => is(one.state, 'pending_review', 'pending')
 const mine = (ion: string) => (candidates.data.value ?? []).filter((one) => one.ion === ion)
@@ -91,7 +94,7 @@ function Chain({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
         if (isOver) {
             return { tone: 'bad', fact: words(candidate.state.toLowerCase()) }
         }
-        if (is(candidate.state, 'canary')) {
+        if (is(candidate.state, 'canary', 'ab')) {
             return { tone: 'busy', fact: `answers ${percent(candidate.share_ppm / 1_000_000)} of requests` }
         }
         if (is(candidate.state, 'shadow')) {
@@ -303,6 +306,8 @@ function Verdict({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
 function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
     const live = mine(ion.name).find((one) => one.link === candidate.link && is(one.state, 'serving'))
     const others = mine(ion.name).filter((one) => isPending(one) || one.id === candidate.id)
+    const beat = is(candidate.state, 'ab') ? Math.floor(now.value / 1000 / REFRESH_S) : 0
+    useEffect(() => (beat > 0 ? ions.refresh() : undefined), [beat])
     return (
         <>
             {others.length > 1 && (
@@ -338,6 +343,8 @@ function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
                     </Panel>
                     <Disagreements key={`${candidate.id}:${candidate.state}`} ion={ion.name} candidate={candidate} />
                     {candidate.link_to.startsWith('deployment/') && <Differed key={`differed:${candidate.id}`} candidate={candidate} />}
+                    {is(candidate.state, 'ab') &&
+                        (ion.comparisons ?? []).filter((one) => one.link === candidate.link).map((one) => <ComparisonPanel key={one.link} one={one} />)}
                     <InService ion={ion.name} candidate={candidate} live={live?.id === candidate.id ? undefined : live} />
                     <History ion={ion.name} candidate={candidate} />
                 </div>
