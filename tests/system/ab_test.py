@@ -1,7 +1,9 @@
 """ab_test.py: two versions share the requests of a deployment; clients tell what came of each. The better one serves, the worse
 one goes back, and each outcome counts once, though the server is killed at each step and clients tell again what they are not sure of."""
 import json
+import math
 import random
+import re
 import unittest
 import urllib.error
 import urllib.request
@@ -21,6 +23,17 @@ links:
 MODELS = [small_model("y", (None, 4)).replace(b"\x12\x01g", b"\x12\x01" + letter) for letter in (b"g", b"h", b"i")]
 SUCCESS = {1: 0.3, 2: 0.75, 3: 0.3}  # what became of requests that a version answered
 SEED = 20
+
+
+def chance(arms, min_samples):
+    """By the row's figures alone: how likely it is that the candidate has such a lead at any look, if it is no better."""
+    n, m = arms["n"], arms["live_n"]
+    lead = arms["mean"] - arms["live_mean"]
+    about_all = (arms["m2"] + arms["live_m2"] + n * m / (n + m) * lead ** 2) / (n + m - 1) * (1 / n + 1 / m)
+    own = arms["m2"] / (n - 1) / n + arms["live_m2"] / (m - 1) / m
+    z, rho = lead / math.sqrt(max(about_all, own)), 2 * n * m / (n + m) / min_samples
+    below = (1 + math.erf(z * math.sqrt(rho / (1 + rho)) / math.sqrt(2))) / 2
+    return math.sqrt(1 + rho) / (2 * below * math.exp(z * z * rho / (2 * (1 + rho))))
 
 
 class Comparison(unittest.TestCase):
@@ -141,6 +154,9 @@ class Comparison(unittest.TestCase):
         arms = decision["inputs"]["arms"]
         self.assertGreaterEqual(min(arms["n"], arms["live_n"]), 40)
         self.assertGreater(arms["mean"], arms["live_mean"])
+        told = float(re.search(r"p = ([0-9.e-]+)\)", decision["rule"])[1])
+        self.assertLessEqual(told, 0.05)
+        self.assertAlmostEqual(chance(arms, 40) / told, 1, delta=0.01)
         self.begin(3)
         self.assertEqual(self.keys(), self.keys())
         self.kill()
