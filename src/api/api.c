@@ -46,7 +46,9 @@ static void wake(void *context)
 /* Write what is due by time: counts of the audit. */
 static void tick(void *context, int64_t now_ms)
 {
-    audit_flush(((struct weir_api *)context)->audit, now_ms);
+    struct weir_api *api = context;
+    audit_flush(api->audit, now_ms);
+    api_freeze_left(api);
 }
 
 struct freezer *weir_api_freezer(struct weir_api *api)
@@ -113,8 +115,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
-    const struct forget forget = api_forget(api);
-    forget_resume(&forget);
+    api_forget_resume(api);
     *out = api;
     return WEIR_OK;
 }
@@ -139,6 +140,7 @@ void weir_api_destroy(struct weir_api *api)
     }
     weir_api_stop(api);
     freezer_destroy(api->freezer);
+    weir_arena_fini(&api->unfrozen_arena);
     inspector_destroy(api->inspector);
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));

@@ -34,6 +34,10 @@ struct weir_api {
     struct audit *audit;
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
+    struct weir_arena unfrozen_arena;
+    char **
+        unfrozen; /**< Datasets to freeze again: the server was killed before they were. Of tick. */
+    size_t n_unfrozen;
     struct inspector *inspector;
     uint64_t artifact_max_bytes;
     atomic_int n_joins;         /**< Artifacts that are being joined from their parts. */
@@ -94,5 +98,11 @@ struct control api_control(struct api_call *call);
 /** For forget_run, on the API's store, blobs and pictures. */
 struct forget;
 struct forget api_forget(const struct weir_api *api);
+
+/** Go on with what a killed server was forgetting. When the API is created. */
+void api_forget_resume(struct weir_api *api);
+
+/** Freeze, as far as the freezer takes them, the datasets that have a tombstone in their newest version. */
+void api_freeze_left(struct weir_api *api);
 
 #endif

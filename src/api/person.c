@@ -8,6 +8,7 @@
 #include "control/freeze.h"
 #include "store/table.h"
 
+#include "base/log.h"
 #include "base/uuid.h"
 #include "ion/ion.h"
 #include "store/stmt.h"
@@ -103,14 +104,14 @@ static weir_status check_freezes(struct forgetting *forgetting, struct weir_erro
 
 struct finding {
     const char *name;
-    struct api_call *call;
+    struct weir_arena *arena;
     struct weir_dataset dataset;
 };
 
 static weir_status find_dataset(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct finding *finding = context;
-    return weir_txn_get(txn, &weir_dataset_resource, finding->name, finding->call->arena,
+    return weir_txn_get(txn, &weir_dataset_resource, finding->name, finding->arena,
                         &finding->dataset, err);
 }
 
@@ -124,7 +125,8 @@ static json_t *freeze_anew(struct forgetting *forgetting)
     {
         struct weir_error why;
         uint64_t number;
-        struct finding finding = {.name = json_string_value(name), .call = forgetting->call};
+        struct finding finding = {.name = json_string_value(name),
+                                  .arena = forgetting->call->arena};
         if (api_read(forgetting->call, find_dataset, &finding, &why) != WEIR_OK ||
             (finding.dataset.is_uploaded &&
              freezer_start(forgetting->call->api->freezer, &finding.dataset,
@@ -135,6 +137,44 @@ static json_t *freeze_anew(struct forgetting *forgetting)
     json_decref(summary);
     return left;
 }
+
+/* ---- after a kill ---------------------------------------------------------------------------- */
+
+void api_forget_resume(struct weir_api *api)
+{
+    struct weir_error err = {0};
+    const struct forget forget = api_forget(api);
+    weir_arena_init(&api->unfrozen_arena, 0);
+    forget_resume(&forget);
+    if (forget_unfrozen(api->store, &api->unfrozen_arena, &api->unfrozen, &api->n_unfrozen, &err) !=
+        WEIR_OK) {
+        weir_log(WEIR_LOG_ERROR, "forgetting_failed", WEIR_KV_STR("error", err.message));
+    }
+}
+
+void api_freeze_left(struct weir_api *api)
+{
+    while (api->n_unfrozen > 0) {
+        struct weir_error err = {0};
+        uint64_t number;
+        struct finding finding = {.name = api->unfrozen[api->n_unfrozen - 1],
+                                  .arena = &api->unfrozen_arena};
+        weir_status status = weir_store_read(api->store, find_dataset, &finding, &err);
+        if (status == WEIR_OK) {
+            status = freezer_start(api->freezer, &finding.dataset, "system", &number, &err);
+        }
+        if (status == WEIR_ERR_UNAVAILABLE) {
+            return; /* others are being frozen */
+        }
+        if (status != WEIR_OK) {
+            weir_log(WEIR_LOG_WARN, "freeze_failed", WEIR_KV_STR("dataset", finding.name),
+                     WEIR_KV_STR("error", err.message));
+        }
+        api->n_unfrozen--;
+    }
+}
+
+/* ---- the route ------------------------------------------------------------------------------- */
 
 static weir_status check_person(const char *person, struct weir_error *err)
 {

@@ -37,10 +37,11 @@ static void print_done(const char *person, const json_t *answer)
 {
     const json_t *summary = json_object_get(answer, "summary");
     printf("%s is forgotten: %lld photos and %lld blobs of them, %lld pictures of decisions, %lld "
-           "files of embeddings, %lld cached photos, on %lld lists.\n",
+           "files of embeddings, %lld copies of photos, %lld names in feedback, on %lld lists.\n",
            person, (long long)number(summary, "photos"), (long long)number(summary, "blobs"),
            (long long)number(summary, "pictures"), (long long)number(summary, "embedding_files"),
-           (long long)number(summary, "cached"), (long long)number(answer, "n_lists"));
+           (long long)number(summary, "cached"), (long long)number(summary, "feedback"),
+           (long long)number(answer, "n_lists"));
     print_list(json_object_get(summary, "datasets"), "Had photos, now with a tombstone: dataset");
     print_list(json_object_get(answer, "freeze_again"), "Freeze again: weir dataset freeze");
     print_list(json_object_get(summary, "outside"), "Not Weir's, delete it yourself:");

@@ -1,7 +1,7 @@
-#include "control/forget.h"
+#include "control/forget_private.h"
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "control/control.h"
@@ -11,46 +11,12 @@
 #include "track/comparison.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MANIFEST_MAX_BYTES ((size_t)512 << 20)
 #define VERSIONS_MAX       100000
-#define PICTURES_PER_STEP  200
-#define DEPTH_MAX          16 /* of folders of replicas */
-#define HASHED_MAX_BYTES   ((off_t)64 << 20)
-#define DIGEST_LEN         (WEIR_SHA256_TEXT_BYTES - 1)
-#define EMBEDDINGS_MARK    "WEIREMB1"
-
-struct version {
-    char *dataset, *blob;
-    int64_t number;
-    int64_t n_files, bytes; /**< Of the person. */
-};
-
-struct folder {
-    char *dataset, *path;
-    bool is_uploaded;
-};
-
-struct work {
-    const struct forget *forget;
-    const struct weir_forgotten *record;
-    struct weir_arena *arena;
-    struct folder *folders;
-    size_t n_folders;
-    struct version *versions;
-    size_t n_versions;
-    char **digests; /**< Of the photos in versions; sorted. */
-    size_t n_digests, cap_digests;
-    int64_t n_photos, n_blobs, n_pictures, n_embeddings, n_cached;
-    json_t *outside; /**< Folders that are not the server's. */
-    struct weir_forgotten *out;
-};
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -62,30 +28,31 @@ static const char sql_versions[] =
     " d.name = v.dataset WHERE :project = '' OR d.project = :project ORDER BY v.dataset, v.version"
     " LIMIT :n";
 
-static weir_status read_folders(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status read_folders(struct forget_work *work, struct weir_txn *txn,
+                                struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
     WEIR_TRY(weir_stmt_open(txn, sql_folders,
                             WEIR_BINDS(WEIR_BIND_TEXT("project", work->record->project)), &stmt,
                             err));
-    work->folders = WEIR_ARENA_ARRAY(work->arena, VERSIONS_MAX, struct folder);
+    work->folders = WEIR_ARENA_ARRAY(work->arena, VERSIONS_MAX, struct forget_folder);
     while (work->n_folders < VERSIONS_MAX) {
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
             break;
         }
         work->folders[work->n_folders++] =
-            (struct folder){.dataset = weir_stmt_text(stmt, 0, work->arena),
-                            .path = weir_stmt_text(stmt, 1, work->arena),
-                            .is_uploaded = weir_stmt_int(stmt, 2) != 0};
+            (struct forget_folder){.dataset = weir_stmt_text(stmt, 0, work->arena),
+                                   .path = weir_stmt_text(stmt, 1, work->arena),
+                                   .is_uploaded = weir_stmt_int(stmt, 2) != 0};
     }
     return WEIR_OK;
 }
 
 static weir_status read_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct work *work = context;
+    struct forget_work *work = context;
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
     bool has_row;
     work->n_folders = work->n_versions = 0;
@@ -94,35 +61,32 @@ static weir_status read_in(struct weir_txn *txn, void *context, struct weir_erro
                             WEIR_BINDS(WEIR_BIND_TEXT("project", work->record->project),
                                        WEIR_BIND_INT("n", VERSIONS_MAX)),
                             &stmt, err));
-    work->versions = WEIR_ARENA_ARRAY(work->arena, VERSIONS_MAX, struct version);
+    work->versions = WEIR_ARENA_ARRAY(work->arena, VERSIONS_MAX, struct forget_version);
     while (work->n_versions < VERSIONS_MAX) {
         WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
         if (!has_row) {
             break;
         }
         work->versions[work->n_versions++] =
-            (struct version){.dataset = weir_stmt_text(stmt, 0, work->arena),
-                             .blob = weir_stmt_text(stmt, 1, work->arena),
-                             .number = weir_stmt_int(stmt, 2)};
+            (struct forget_version){.dataset = weir_stmt_text(stmt, 0, work->arena),
+                                    .blob = weir_stmt_text(stmt, 1, work->arena),
+                                    .number = weir_stmt_int(stmt, 2)};
     }
     return WEIR_OK;
 }
 
-static void add_digest(struct work *work, const char *digest)
+static void add_photo(struct forget_work *work, const char *digest, int64_t bytes)
 {
-    if (work->n_digests == work->cap_digests) {
-        work->cap_digests = work->cap_digests == 0 ? 256 : 2 * work->cap_digests;
-        char **more = WEIR_ARENA_ARRAY(work->arena, work->cap_digests, char *);
-        if (work->n_digests > 0) {
-            memcpy(more, work->digests, work->n_digests * sizeof *more);
-        }
-        work->digests = more;
-    }
-    work->digests[work->n_digests++] = weir_arena_strdup(work->arena, digest);
+    weir_arena_grow(work->arena, &work->photos, sizeof *work->photos, work->n_photos_known,
+                    &work->cap_photos);
+    struct forget_photo *photo = &work->photos[work->n_photos_known++];
+    (void)snprintf(photo->digest, sizeof photo->digest, "%s", digest);
+    photo->bytes = bytes;
 }
 
 /* A manifest that is gone has nothing to say. */
-static weir_status read_manifest(struct work *work, struct version *version, struct weir_error *err)
+static weir_status read_manifest(struct forget_work *work, struct forget_version *version,
+                                 struct weir_error *err)
 {
     char *path;
     json_t *manifest, *file;
@@ -140,219 +104,66 @@ static weir_status read_manifest(struct work *work, struct version *version, str
         const char *digest = json_string_value(json_object_get(file, "sha256"));
         if (class != NULL && digest != NULL && strcmp(class, work->record->person) == 0) {
             version->n_files++;
-            version->bytes += json_integer_value(json_object_get(file, "bytes"));
-            add_digest(work, digest);
+            int64_t bytes = json_integer_value(json_object_get(file, "bytes"));
+            version->bytes += bytes;
+            add_photo(work, digest, bytes);
         }
     }
     json_decref(manifest);
     return WEIR_OK;
 }
 
-static int compare(const void *a, const void *b)
+static int by_digest(const void *a, const void *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return strcmp(((const struct forget_photo *)a)->digest,
+                  ((const struct forget_photo *)b)->digest);
 }
 
-static bool is_photo(const struct work *work, const char *digest)
+static int by_size(const void *a, const void *b)
 {
-    return work->n_digests > 0 &&
-           bsearch(&digest, work->digests, work->n_digests, sizeof *work->digests, compare) != NULL;
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
 }
 
-static void sort_digests(struct work *work)
+bool forget_is_photo(const struct forget_work *work, const char *digest)
+{
+    struct forget_photo wanted = {.bytes = 0};
+    (void)snprintf(wanted.digest, sizeof wanted.digest, "%s", digest);
+    return work->n_photos_known > 0 && bsearch(&wanted, work->photos, work->n_photos_known,
+                                               sizeof *work->photos, by_digest) != NULL;
+}
+
+bool forget_has_size(const struct forget_work *work, int64_t bytes)
+{
+    return work->n_sizes > 0 &&
+           bsearch(&bytes, work->sizes, work->n_sizes, sizeof *work->sizes, by_size) != NULL;
+}
+
+static void sort_photos(struct forget_work *work)
 {
     size_t n = 0;
-    if (work->n_digests == 0) {
+    if (work->n_photos_known == 0) {
         return;
     }
-    qsort(work->digests, work->n_digests, sizeof *work->digests, compare);
-    for (size_t i = 0; i < work->n_digests; i++) {
-        if (n == 0 || strcmp(work->digests[n - 1], work->digests[i]) != 0) {
-            work->digests[n++] = work->digests[i];
+    qsort(work->photos, work->n_photos_known, sizeof *work->photos, by_digest);
+    for (size_t i = 0; i < work->n_photos_known; i++) {
+        if (n == 0 || by_digest(&work->photos[n - 1], &work->photos[i]) != 0) {
+            work->photos[n++] = work->photos[i];
         }
     }
-    work->n_digests = n;
+    work->n_photos_known = work->n_sizes = n;
+    work->sizes = WEIR_ARENA_ARRAY(work->arena, n, int64_t);
+    for (size_t i = 0; i < n; i++) {
+        work->sizes[i] = work->photos[i].bytes;
+    }
+    qsort(work->sizes, n, sizeof *work->sizes, by_size);
 }
 
-/* ---- folders of replicas --------------------------------------------------------------------- */
-
-/* Has the file an embedding of the person? Its form: predict/embedding_store.h. One that is not of this
- * form goes too: it is made anew from the photos that there are. */
-static bool has_embedding(const struct work *work, const char *data, size_t len)
+void forget_step(const struct forget_work *work, const char *what)
 {
-    uint32_t dim;
-    const size_t header = 20, trailer = 4;
-    if (len < header + trailer) {
-        return false;
+    if (work->forget->step != NULL) {
+        work->forget->step(work->forget->step_context, what);
     }
-    memcpy(&dim, data + 8, sizeof dim);
-    size_t row = DIGEST_LEN + (size_t)dim * sizeof(float);
-    if ((len - header - trailer) % row != 0) {
-        return true;
-    }
-    for (size_t at = header; at + row <= len - trailer; at += row) {
-        char digest[WEIR_SHA256_TEXT_BYTES];
-        memcpy(digest, data + at, DIGEST_LEN);
-        digest[DIGEST_LEN] = '\0';
-        if (is_photo(work, digest)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static weir_status look_at_file(struct work *work, const char *path, off_t size,
-                                struct weir_error *err)
-{
-    struct weir_arena arena;
-    char digest[WEIR_SHA256_TEXT_BYTES], *data;
-    size_t len;
-    if (size == 0 || size > HASHED_MAX_BYTES) {
-        return WEIR_OK; /* a model, or a log: neither photo nor embeddings */
-    }
-    weir_arena_init(&arena, 0);
-    weir_status status = weir_file_read(path, (size_t)HASHED_MAX_BYTES, &arena, &data, &len, err);
-    if (status == WEIR_OK) {
-        weir_sha256(data, len, digest);
-        bool is_embeddings = len >= sizeof EMBEDDINGS_MARK - 1 &&
-                             memcmp(data, EMBEDDINGS_MARK, sizeof EMBEDDINGS_MARK - 1) == 0;
-        bool is_cached = is_photo(work, digest);
-        bool goes = is_cached || (is_embeddings && has_embedding(work, data, len));
-        if (goes && unlink(path) != 0 && errno != ENOENT) {
-            status = weir_error_set_errno(err, errno, "cannot remove %s", path);
-        }
-        work->n_cached += goes && is_cached;
-        work->n_embeddings += goes && !is_cached;
-    }
-    weir_arena_fini(&arena);
-    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status; /* its replica removed it */
-}
-
-static weir_status look_at_folder(struct work *work, const char *path, int depth,
-                                  struct weir_error *err)
-{
-    weir_status status = WEIR_OK;
-    DIR *stream = opendir(path);
-    if (stream == NULL) {
-        return errno == ENOENT ? WEIR_OK : weir_error_set_errno(err, errno, "reading %s", path);
-    }
-    for (struct dirent *entry; status == WEIR_OK && (entry = readdir(stream)) != NULL;) {
-        struct stat st;
-        const char *below = weir_arena_printf(work->arena, "%s/%s", path, entry->d_name);
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            lstat(below, &st) != 0) {
-            continue;
-        }
-        if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
-            status = look_at_folder(work, below, depth + 1, err);
-        } else if (S_ISREG(st.st_mode)) {
-            status = look_at_file(work, below, st.st_size, err);
-        }
-    }
-    (void)closedir(stream);
-    return status;
-}
-
-/* The picture of a decision in the folders of replicas: replicas/REPLICA/images/ID.jpg. */
-static void remove_image(struct work *work, const char *id)
-{
-    const char *replicas = weir_arena_printf(work->arena, "%s/replicas", work->forget->state_dir);
-    DIR *stream = opendir(replicas);
-    for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;) {
-        if (entry->d_name[0] != '.') {
-            (void)unlink(
-                weir_arena_printf(work->arena, "%s/%s/images/%s.jpg", replicas, entry->d_name, id));
-        }
-    }
-    if (stream != NULL) {
-        (void)closedir(stream);
-    }
-}
-
-/* ---- pictures of decisions ------------------------------------------------------------------- */
-
-#define DECISIONS                                                                                  \
-    " FROM decisions WHERE person = :person AND image IS NOT NULL AND (:project = '' OR ion IN"    \
-    " (SELECT name FROM ions WHERE project = :project))"
-static const char sql_pictures[] =
-    "SELECT id, image, pack, pack_offset, pack_bytes" DECISIONS " LIMIT :n";
-static const char sql_unpicture[] =
-    "UPDATE decisions SET image = NULL, pack = 0, pack_offset = 0, pack_bytes = 0 WHERE id = :id";
-
-struct picture {
-    char *id, *image;
-    struct weir_pack_place place;
-};
-
-struct pictures {
-    struct work *work;
-    struct weir_arena *arena;
-    struct picture items[PICTURES_PER_STEP];
-    size_t n;
-};
-
-static weir_status find_pictures(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct pictures *pictures = context;
-    const struct weir_forgotten *record = pictures->work->record;
-    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
-    bool has_row;
-    pictures->n = 0;
-    WEIR_TRY(weir_stmt_open(txn, sql_pictures,
-                            WEIR_BINDS(WEIR_BIND_TEXT("person", record->person),
-                                       WEIR_BIND_TEXT("project", record->project),
-                                       WEIR_BIND_INT("n", PICTURES_PER_STEP)),
-                            &stmt, err));
-    while (pictures->n < PICTURES_PER_STEP) {
-        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
-        if (!has_row) {
-            break;
-        }
-        pictures->items[pictures->n++] = (struct picture){
-            .id = weir_stmt_text(stmt, 0, pictures->arena),
-            .image = weir_stmt_text(stmt, 1, pictures->arena),
-            .place = {weir_stmt_int(stmt, 2), weir_stmt_int(stmt, 3), weir_stmt_int(stmt, 4)}};
-    }
-    return WEIR_OK;
-}
-
-static weir_status unpicture_in(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    const struct pictures *pictures = context;
-    for (size_t i = 0; i < pictures->n; i++) {
-        WEIR_TRY(weir_txn_exec(txn, sql_unpicture,
-                               WEIR_BINDS(WEIR_BIND_TEXT("id", pictures->items[i].id)), NULL, err));
-    }
-    return WEIR_OK;
-}
-
-static weir_status erase_pictures(struct pictures *pictures, struct weir_error *err)
-{
-    const struct forget *forget = pictures->work->forget;
-    WEIR_TRY(weir_store_read(forget->store, find_pictures, pictures, err));
-    for (size_t i = 0; i < pictures->n; i++) {
-        const struct picture *picture = &pictures->items[i];
-        remove_image(pictures->work, picture->id);
-        WEIR_TRY(picture->place.pack != 0
-                     ? weir_packs_erase(forget->pictures, picture->id, &picture->place, err)
-                     : weir_blob_remove(forget->blobs, picture->image, err));
-    }
-    pictures->work->n_pictures += (int64_t)pictures->n;
-    return pictures->n > 0 ? weir_store_write(forget->store, unpicture_in, pictures, err) : WEIR_OK;
-}
-
-static weir_status remove_pictures(struct work *work, struct weir_error *err)
-{
-    struct pictures pictures = {.work = work};
-    do {
-        struct weir_arena arena;
-        weir_arena_init(&arena, 0);
-        pictures.arena = &arena;
-        weir_status status = erase_pictures(&pictures, err);
-        weir_arena_fini(&arena);
-        WEIR_TRY(status);
-    } while (pictures.n == PICTURES_PER_STEP);
-    return WEIR_OK;
 }
 
 /* ---- datasets -------------------------------------------------------------------------------- */
@@ -370,10 +181,10 @@ static int64_t count_files(const char *path)
     return n;
 }
 
-static weir_status remove_photos(struct work *work, struct weir_error *err)
+static weir_status remove_photos(struct forget_work *work, struct weir_error *err)
 {
     for (size_t i = 0; i < work->n_folders; i++) {
-        const struct folder *folder = &work->folders[i];
+        const struct forget_folder *folder = &work->folders[i];
         const char *path =
             weir_arena_printf(work->arena, "%s/%s", folder->path, work->record->person);
         if (!weir_path_is_dir(path)) {
@@ -384,12 +195,15 @@ static weir_status remove_photos(struct work *work, struct weir_error *err)
             continue;
         }
         work->n_photos += count_files(path);
+        forget_step(work, "photos");
         WEIR_TRY(weir_dir_remove(path, err));
     }
-    for (size_t i = 0; i < work->n_digests; i++) {
+    for (size_t i = 0; i < work->n_photos_known; i++) {
         struct weir_error gone;
-        work->n_blobs += weir_blob_exists(work->forget->blobs, work->digests[i]);
-        if (weir_blob_remove(work->forget->blobs, work->digests[i], &gone) == WEIR_ERR_IO) {
+        const char *digest = work->photos[i].digest;
+        forget_step(work, "blob");
+        work->n_blobs += weir_blob_exists(work->forget->blobs, digest);
+        if (weir_blob_remove(work->forget->blobs, digest, &gone) == WEIR_ERR_IO) {
             return weir_error_set(err, WEIR_ERR_IO, "%s", gone.message);
         }
     }
@@ -403,10 +217,11 @@ static const char sql_tombstone[] =
     " time_ms) VALUES (:id, :forgotten, :dataset, :version, :person, :n_files, :bytes, :time_ms)"
     " ON CONFLICT DO NOTHING";
 
-static weir_status add_tombstones(struct work *work, struct weir_txn *txn, struct weir_error *err)
+static weir_status add_tombstones(struct forget_work *work, struct weir_txn *txn,
+                                  struct weir_error *err)
 {
     for (size_t i = 0; i < work->n_versions; i++) {
-        const struct version *version = &work->versions[i];
+        const struct forget_version *version = &work->versions[i];
         char id[WEIR_UUID_BYTES];
         if (version->n_files == 0) {
             continue;
@@ -426,7 +241,7 @@ static weir_status add_tombstones(struct work *work, struct weir_txn *txn, struc
     return WEIR_OK;
 }
 
-static char *summary_of(struct work *work)
+static char *summary_of(struct forget_work *work)
 {
     json_t *datasets = json_array();
     const char *last = "";
@@ -436,11 +251,11 @@ static char *summary_of(struct work *work)
             json_array_append_new(datasets, json_string(last));
         }
     }
-    json_t *summary =
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "photos", (json_int_t)work->n_photos, "blobs",
-                  (json_int_t)work->n_blobs, "pictures", (json_int_t)work->n_pictures,
-                  "embedding_files", (json_int_t)work->n_embeddings, "cached",
-                  (json_int_t)work->n_cached, "datasets", datasets, "outside", work->outside);
+    json_t *summary = json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "photos", (json_int_t)work->n_photos, "blobs",
+        (json_int_t)work->n_blobs, "pictures", (json_int_t)work->n_pictures, "embedding_files",
+        (json_int_t)work->n_embeddings, "cached", (json_int_t)work->n_cached, "feedback",
+        (json_int_t)work->n_feedback, "datasets", datasets, "outside", work->outside);
     char *text = weir_json_text(summary, work->arena);
     json_decref(summary);
     return text;
@@ -448,7 +263,7 @@ static char *summary_of(struct work *work)
 
 static weir_status finish_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct work *work = context;
+    struct forget_work *work = context;
     struct weir_forgotten done = *work->record;
     done.state = "done";
     done.done_ms = work->forget->now_ms;
@@ -473,25 +288,26 @@ static weir_status finish_in(struct weir_txn *txn, void *context, struct weir_er
     return WEIR_OK;
 }
 
-static weir_status run(struct work *work, struct weir_error *err)
+static weir_status run(struct forget_work *work, struct weir_error *err)
 {
     const struct forget *forget = work->forget;
-    const char *replicas = weir_arena_printf(work->arena, "%s/replicas", forget->state_dir);
     WEIR_TRY(weir_store_read(forget->store, read_in, work, err));
     for (size_t i = 0; i < work->n_versions; i++) {
         WEIR_TRY(read_manifest(work, &work->versions[i], err));
     }
-    sort_digests(work);
+    sort_photos(work);
     WEIR_TRY(remove_photos(work, err));
-    WEIR_TRY(look_at_folder(work, replicas, 0, err));
-    WEIR_TRY(remove_pictures(work, err));
+    WEIR_TRY(forget_copies(work, err));
+    WEIR_TRY(forget_pictures(work, err));
+    WEIR_TRY(forget_feedback(work, err));
+    forget_step(work, "end");
     return weir_store_write(forget->store, finish_in, work, err);
 }
 
 weir_status forget_run(const struct forget *forget, const struct weir_forgotten *record,
                        struct weir_arena *arena, struct weir_forgotten *out, struct weir_error *err)
 {
-    struct work work = {.forget = forget, .record = record, .arena = arena, .out = out};
+    struct forget_work work = {.forget = forget, .record = record, .arena = arena, .out = out};
     work.outside = json_array();
     weir_status status = run(&work, err);
     json_decref(work.outside);
@@ -525,12 +341,45 @@ void forget_resume(const struct forget *forget)
     weir_arena_init(&arena, 0);
     struct resuming resuming = {.arena = &arena};
     weir_status status = weir_store_read(forget->store, running_in, &resuming, &err);
-    for (size_t i = 0; i < resuming.n && status == WEIR_OK; i++) {
-        struct weir_forgotten done;
-        status = forget_run(forget, &resuming.items[i], &arena, &done, &err);
-    }
     if (status != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "forgetting_failed", WEIR_KV_STR("error", err.message));
     }
+    for (size_t i = 0; i < resuming.n; i++) { /* one that fails holds up no other */
+        struct weir_forgotten done;
+        if (forget_run(forget, &resuming.items[i], &arena, &done, &err) != WEIR_OK) {
+            weir_log(WEIR_LOG_ERROR, "forgetting_failed", WEIR_KV_STR("id", resuming.items[i].id),
+                     WEIR_KV_STR("error", err.message));
+        }
+    }
     weir_arena_fini(&arena);
+}
+
+/* ---- versions that are still to be made ------------------------------------------------------ */
+
+static const char sql_unfrozen[] =
+    "SELECT DISTINCT d.name FROM datasets d JOIN dataset_tombstones t ON t.dataset = d.name"
+    " WHERE d.is_uploaded <> 0 AND t.version ="
+    " (SELECT max(version) FROM dataset_versions WHERE dataset = d.name) ORDER BY d.name";
+
+struct unfrozen {
+    struct weir_arena *arena;
+    char **names;
+    size_t n;
+};
+
+static weir_status unfrozen_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct unfrozen *unfrozen = context;
+    return weir_txn_query_texts(txn, sql_unfrozen, WEIR_NO_BINDS, unfrozen->arena, &unfrozen->names,
+                                &unfrozen->n, err);
+}
+
+weir_status forget_unfrozen(struct weir_store *store, struct weir_arena *arena, char ***out,
+                            size_t *out_n, struct weir_error *err)
+{
+    struct unfrozen unfrozen = {.arena = arena};
+    WEIR_TRY(weir_store_read(store, unfrozen_in, &unfrozen, err));
+    *out = unfrozen.names;
+    *out_n = unfrozen.n;
+    return WEIR_OK;
 }

@@ -1,6 +1,7 @@
 /**
- * Forgetting a person: photos in uploaded datasets and their versions, the pictures of decisions about
- * them, and embeddings in the folders of replicas. Lists are changed with the record that says what is
+ * Forgetting a person: photos in uploaded datasets and their versions, copies of these and embeddings in the
+ * folders that tasks write into, the pictures of decisions that say the person or whose feedback does, and the
+ * name in feedback. Lists are changed with the record that says what is
  * to be done; the rest is files, done one after the other, and each step may be done again. A server
  * that is killed meanwhile goes on when it starts.
  *
@@ -23,6 +24,10 @@ struct forget {
     struct weir_packs *pictures;
     const char *state_dir;
     int64_t now_ms;
+    /** Called before each change of a file or the store, with its kind; NULL: not. For tests, which end the
+     *  process there. */
+    void (*step)(void *context, const char *what);
+    void *step_context;
 };
 
 /**
@@ -34,7 +39,11 @@ weir_status forget_run(const struct forget *forget, const struct weir_forgotten 
                        struct weir_arena *arena, struct weir_forgotten *out,
                        struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Go on with all that are "running"; a failure is logged. */
+/** Go on with all that are "running"; one that fails is logged, and tried again with the next start. */
 void forget_resume(const struct forget *forget);
+
+/** Uploaded datasets whose newest version has a tombstone: one without the photos is still to be frozen. */
+weir_status forget_unfrozen(struct weir_store *store, struct weir_arena *arena, char ***out,
+                            size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

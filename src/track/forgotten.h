@@ -9,6 +9,9 @@
 #include "base/record.h"
 #include "store/store.h"
 
+/** What stands where a forgotten person's name was, in what is still counted. */
+#define WEIR_FORGOTTEN_NAME "(forgotten)"
+
 struct weir_forgotten {
     char *id;
     char *person;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`weir person forget`: every file of the state folder is searched for what should be gone."""
 import hashlib
+import http.client
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import zlib
@@ -29,6 +31,7 @@ class Forget(unittest.TestCase):
         self.now = int(time.time() * 1000) # retention takes what is old
         self.photos = {"ada": [photo() for _ in range(4)], "bob": [photo() for _ in range(2)]}
         self.crops = {"ada": os.urandom(900), "bob": os.urandom(900)}
+        self.told = {"ada": os.urandom(900), "bob": os.urandom(900)}  # said "unknown"; feedback says who it was
         self.vectors = {person: [os.urandom(32) for _ in photos] for person, photos in self.photos.items()}
         self.server.weir("dataset", "create", "faces")
         self.put({"ada": self.photos["ada"][:3], "bob": self.photos["bob"]})
@@ -62,13 +65,18 @@ class Forget(unittest.TestCase):
         pack, offset = b"", 0
         database = sqlite3.connect(self.state / "weir.db")
         columns = [row[1] for row in database.execute("PRAGMA table_info(decisions)")]
-        for i, (person, crop) in enumerate(self.crops.items()):
+        shown = [(person, person, crop) for person, crop in self.crops.items()]
+        shown += [(None, person, crop) for person, crop in self.told.items()]
+        for i, (decided, person, crop) in enumerate(shown):
             name = f"018f0000-0000-7000-8000-00000000000{i}"
             (replica / "images" / f"{name}.jpg").write_bytes(crop)
             values = {"id": name, "seq": i + 1, "ion": "door", "pipeline": "p", "replica": "job-0", "camera": "c", "frame": i,
-                      "time_ms": self.now + i, "verdict": "grant", "person": person, "image": hashlib.sha256(crop).hexdigest(),
+                      "time_ms": self.now + i, "verdict": "grant" if decided else "unknown", "person": decided, "image": hashlib.sha256(crop).hexdigest(),
                       "pack": self.now, "pack_offset": offset, "pack_bytes": len(crop)}
             values = {column: values.get(column, 0) for column in columns}
+            database.execute("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided, truth, is_right,"
+                             " decided_ms, time_ms) VALUES (?, ?, 'door', 'p', 'c', 1, ?, ?, ?, ?, ?)",
+                             (name, i + 1, decided or "unknown", person, decided == person, self.now, self.now))
             database.execute(f"INSERT INTO decisions ({','.join(columns)}) VALUES ({','.join('?' * len(columns))})",
                              [values[column] for column in columns])
             record = b"WPK1" + struct.pack("<I", len(crop)) + name.encode() + crop
@@ -81,7 +89,7 @@ class Forget(unittest.TestCase):
 
     def bytes_of(self, person):
         pictures = [picture.split(b"\n", 1)[1] for picture in self.photos[person]]
-        return pictures + [self.crops[person]] + self.vectors[person]
+        return pictures + [self.crops[person], self.told[person]] + self.vectors[person]
 
     def found(self, person, folder):
         """Files that hold bytes of the person, by content."""
@@ -99,8 +107,11 @@ class Forget(unittest.TestCase):
         self.assertEqual((tombstones[1], tombstones[2]), ([("ada", 3)], [("ada", 4)]))
         database = sqlite3.connect(self.state / "weir.db")
         left = database.execute("SELECT person, pack FROM decisions ORDER BY seq").fetchall()
+        truth = database.execute("SELECT decided, truth, is_right FROM feedback ORDER BY seq").fetchall()
         database.close()
-        self.assertEqual(left, [("ada", 0), ("bob", self.now)])
+        self.assertEqual(left, [("ada", 0), ("bob", self.now), (None, 0), (None, self.now)])
+        self.assertEqual(truth, [("(forgotten)", "(forgotten)", 1), ("bob", "bob", 1), ("unknown", "(forgotten)", 0),
+                                 ("unknown", "bob", 0)])
 
     def test_a_persons_photos_crops_and_embeddings_are_nowhere(self):
         before = {str(path.relative_to(self.state)).split("/")[0] for path in self.found("ada", self.state)}
@@ -111,8 +122,8 @@ class Forget(unittest.TestCase):
         answer = json.loads(self.server.weir("person", "forget", "ada", "--yes", "--reason", "left", "-o", "json")[1])
         self.assertEqual(answer["state"], "done")
         summary = answer["summary"]
-        self.assertEqual({key: summary[key] for key in ("photos", "blobs", "pictures", "embedding_files", "cached")},
-                         {"photos": 4, "blobs": 4, "pictures": 1, "embedding_files": 1, "cached": 4})
+        self.assertEqual({key: summary[key] for key in ("photos", "blobs", "pictures", "embedding_files", "cached", "feedback")},
+                         {"photos": 4, "blobs": 4, "pictures": 2, "embedding_files": 1, "cached": 4, "feedback": 3})
         wait_until(lambda: len(self.server.get("/datasets/faces/versions")["items"]) == 3, 30, "a version without ada")
         self.check_gone()
         newest = self.server.get("/datasets/faces/versions")["items"][0]
@@ -136,6 +147,42 @@ class Forget(unittest.TestCase):
         self.server.start()
         self.check_gone()
         self.assertEqual([(one["person"], one["state"]) for one in self.server.get("/forgotten-people")["items"]], [("ada", "done")])
+        wait_until(lambda: len(self.server.get("/datasets/faces/versions")["items"]) == 3, 30, "a version without ada")
+
+    def test_a_server_killed_at_any_moment_of_it_goes_on(self):
+        """It is killed when the first thing of each kind is gone, by the look of the disk, while the request runs."""
+        moments = {"photos": lambda: not (self.state / "datasets/faces/ada/0.pgm").exists(),
+                   "blobs": lambda: not all((self.state / "blobs" / one[:2] / one).exists() for one in self.digests("ada")),
+                   "copies": lambda: not (self.state / "replicas/job-0/cache/embeddings").exists(),
+                   "pictures": lambda: not (self.state / "replicas/job-0/images/018f0000-0000-7000-8000-000000000000.jpg").exists()}
+        for i, (what, is_gone) in enumerate(moments.items()):
+            with self.subTest(what):
+                if i > 0:
+                    self.again()
+                request = threading.Thread(target=self.ask_for_it)
+                request.start()
+                deadline = time.monotonic() + 30
+                while not is_gone() and time.monotonic() < deadline:
+                    pass
+                self.server.kill()
+                request.join()
+                self.server.start()
+                self.check_gone()
+                self.assertEqual([one["state"] for one in self.server.get("/forgotten-people")["items"]], ["done"])
+
+    def digests(self, person):
+        return [hashlib.sha256(picture).hexdigest() for picture in self.photos[person]]
+
+    def again(self):
+        self.server.stop()
+        self.doCleanups()
+        self.setUp()
+
+    def ask_for_it(self):
+        try:
+            self.server.post("/people/ada/forget", {"reason": "left"})
+        except (OSError, http.client.HTTPException):
+            pass  # it was killed
 
 
 if __name__ == "__main__":
