@@ -92,6 +92,10 @@ static const struct {
      "models_register", "model/door"},
     {200, "PUT", "/api/v1/queues/default", "{}", "queues_change", "queue/default"},
     {200, "PUT", "/api/v1/retention", "{\"decisions\":\"30d\"}", "platform_change", "retention"},
+    {200, "PUT", "/api/v1/projects/vision/retention", "{\"logs\":\"1d\"}",
+     "project_retention_changed", "project/vision"},
+    {200, "PUT", "/api/v1/retention/bounds", "{\"logs\":\"1d..90d\"}", "retention_bounds_changed",
+     "retention"},
     {204, "POST", "/api/v1/store/sweep", "", "platform_change", "store"},
     {200, "POST", "/api/v1/groups", "{\"name\":\"team\"}", "group_created", "group/team"},
 };

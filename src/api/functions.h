@@ -283,6 +283,13 @@ API_FN(api_store_sweep);
 API_FN(api_retention_get);
 API_FN(api_retention_put);
 
+/* project_retention.c */
+API_FN(api_project_retention_get);
+API_FN(api_project_retention_put);
+API_FN(api_project_retention_preview);
+API_FN(api_retention_bounds_get);
+API_FN(api_retention_bounds_put);
+
 /* sweep.c */
 API_FN(api_sweep_create);
 API_FN(api_sweep_trials);

@@ -63,6 +63,9 @@ static const struct row {
     {.method = "GET", .pattern = API "/projects/{name}/secrets", .least = ENGINEER},
     {.method = "PUT", .pattern = API "/projects/{name}/secrets/{secret}", .least = ENGINEER},
     {.method = "DELETE", .pattern = API "/projects/{name}/secrets/{secret}", .least = ENGINEER},
+    {.method = "GET", .pattern = API "/projects/{name}/retention", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/projects/{name}/retention", .least = ADMIN},
+    {.method = "GET", .pattern = API "/projects/{name}/retention/preview", .least = VIEWER},
     {.method = "GET", .pattern = "/services/enter", .least = ANYBODY},
     {.method = "GET", .pattern = API "/services", .least = VIEWER},
     {.method = "POST", .pattern = API "/services", .least = ENGINEER},
@@ -526,6 +529,8 @@ static const struct row {
     {.method = "POST", .pattern = API "/store/sweep", .least = ADMIN},
     {.method = "GET", .pattern = API "/retention", .least = VIEWER},
     {.method = "PUT", .pattern = API "/retention", .least = ADMIN},
+    {.method = "GET", .pattern = API "/retention/bounds", .least = VIEWER},
+    {.method = "PUT", .pattern = API "/retention/bounds", .least = ADMIN},
     {.method = "GET", .pattern = API "/stream", .least = VIEWER},
 };
 

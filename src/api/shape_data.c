@@ -32,6 +32,46 @@ static const struct api_member retention_members[] = {
     ALWAYS("items", "list of retention limit", "By kind"),
     OR_NULL("next", "text", "Always null: all kinds are there"),
 };
+static const struct api_member project_time_members[] = {
+    ALWAYS("kind", "text", "What grows"),
+    ALWAYS("what", "text", "What it is"),
+    ALWAYS("rule", "text", "What of it goes, and in which order"),
+    ALWAYS("keep", "text", "Age that holds for the project"),
+    OR_NULL("own", "text", "Age that the project has set; null: none"),
+    ALWAYS("platform", "text", "Age that holds where nothing is set"),
+    ALWAYS("bounds", "text", "Shortest and longest age that the project may set"),
+};
+static const struct api_member project_retention_members[] = {
+    ALWAYS("items", "list of project time", "By kind"),
+    OR_NULL("next", "text", "Always null: all kinds are there"),
+};
+static const struct api_member kept_preview_members[] = {
+    ALWAYS("kind", "text", "What grows"),
+    ALWAYS("keep", "text", "Age that is looked at"),
+    ALWAYS("keep_now", "text", "Age that holds"),
+    ALWAYS("unit", "text", "What is counted: rows or files"),
+    ALWAYS("n_going", "integer", "How many would go; of jobs, sweeps and pictures these"),
+    ALWAYS("bytes_going", "integer", "Size; of rows reckoned"),
+};
+static const struct api_member retention_preview_members[] = {
+    ALWAYS("items", "list of kept preview", "By kind"),
+    OR_NULL("next", "text", "Always null: all kinds are there"),
+};
+static const struct api_member set_time_members[] = {
+    ALWAYS("project", "text", "Project"),
+    ALWAYS("own", "text", "Age that it has set"),
+};
+static const struct api_member kind_bounds_members[] = {
+    ALWAYS("kind", "text", "What grows"),
+    ALWAYS("bounds", "text", "Shortest and longest age that a project may set"),
+    ALWAYS("is_set", "bool", "An admin has set them; else: no longer than the platform"),
+    ALWAYS("platform", "text", "Age that holds where a project has set nothing"),
+    ALWAYS("projects", "list of set time", "Projects that have set an age"),
+};
+static const struct api_member retention_bounds_members[] = {
+    ALWAYS("items", "list of kind bounds", "By kind"),
+    OR_NULL("next", "text", "Always null: all kinds are there"),
+};
 static const struct api_member dataset_version_members[] = {
     MAY_MISS("tombstones", "list of tombstone", "People who were deleted from it; in the list"),
     MAY_MISS("n_forgotten", "integer", "Files that went with them; in the list"),
@@ -43,6 +83,15 @@ static const struct api_shape shapes[] = {
     SHAPE("store usage", NULL, "GET /api/v1/store/usage", store_usage_members),
     SHAPE("retention limit", NULL, NULL, limit_members),
     SHAPE("retention", NULL, "GET /api/v1/retention", retention_members),
+    SHAPE("project time", NULL, NULL, project_time_members),
+    SHAPE("project retention", NULL, "GET /api/v1/projects/{name}/retention",
+          project_retention_members),
+    SHAPE("kept preview", NULL, NULL, kept_preview_members),
+    SHAPE("retention preview", NULL, "GET /api/v1/projects/{name}/retention/preview",
+          retention_preview_members),
+    SHAPE("set time", NULL, NULL, set_time_members),
+    SHAPE("kind bounds", NULL, NULL, kind_bounds_members),
+    SHAPE("retention bounds", NULL, "GET /api/v1/retention/bounds", retention_bounds_members),
     PLAIN_RECORD("dataset", weir_dataset_resource, "project kind path created_ms"),
     PLAIN_RECORD("tombstone", weir_tombstone_resource, "dataset time_ms"),
     RECORD("dataset version", weir_dataset_version_resource, "dataset digest blob created_ms",

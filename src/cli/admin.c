@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/find.h"
+#include "cli/project.h"
 
 #include <string.h>
 
@@ -139,26 +140,24 @@ const struct cli_command cli_login = {
     .run = run_login,
 };
 
-struct project_options {
-    struct cli_common common;
-    char *description, *role;
-    bool is_group;
-};
-
 static const struct weir_option project_options[] = {
-    CLI_COMMON_OPTIONS(project_options),
-    WEIR_OPT(project_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
+    CLI_COMMON_OPTIONS(cli_project_options),
+    WEIR_OPT(cli_project_options, role, "role", 0, TEXT, "viewer", 0, 0, "ROLE",
              "viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or "
              "one that was defined (weir role)"),
-    WEIR_OPT(project_options, is_group, "group", 0, BOOL, NULL, 0, 0, "",
+    WEIR_OPT(cli_project_options, is_group, "group", 0, BOOL, NULL, 0, 0, "",
              "NAME is a group: all in it get the role"),
-    WEIR_OPT(project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
+    WEIR_OPT(cli_project_options, description, "description", 0, TEXT, NULL, 0, 0, "TEXT",
              "What it is for"),
+    WEIR_OPT(cli_project_options, retention, "retention", 0, LIST, NULL, 0, 0, "KIND=AGE",
+             "Keep what is the project's so long: 30d, 12h, forever, default; may be repeated"),
+    WEIR_OPT(cli_project_options, is_dry_run, "dry-run", 0, BOOL, NULL, 0, 0, "",
+             "Only say what would go"),
 };
 
 static weir_status create_project(struct cli_call *call, struct weir_error *err)
 {
-    const struct project_options *options = call->options;
+    const struct cli_project_options *options = call->options;
     return post_and_print(
         call, "/api/v1/projects",
         json_pack("{s:s,s:s?}", "name", call->words[1], "description", options->description), err);
@@ -167,14 +166,14 @@ static weir_status create_project(struct cli_call *call, struct weir_error *err)
 /* …/members/user/NAME, or group/NAME with --group. */
 static const char *member_path(struct cli_call *call)
 {
-    const struct project_options *options = call->options;
+    const struct cli_project_options *options = call->options;
     return cli_path3(call, "/api/v1/projects/{}/members/{}/{}", call->words[1],
                      options->is_group ? "group" : "user", call->words[2]);
 }
 
 static weir_status grant(struct cli_call *call, struct weir_error *err)
 {
-    const struct project_options *options = call->options;
+    const struct cli_project_options *options = call->options;
     return send_and_print(call, "PUT", member_path(call), json_pack("{s:s}", "role", options->role),
                           err);
 }
@@ -186,19 +185,26 @@ static weir_status revoke(struct cli_call *call, struct weir_error *err)
 
 static weir_status run_project(struct cli_call *call, struct weir_error *err)
 {
-    static const struct verb verbs[] = {
-        {"create", 2, create_project}, {"grant", 3, grant}, {"revoke", 3, revoke}};
+    static const struct verb verbs[] = {{"create", 2, create_project},
+                                        {"grant", 3, grant},
+                                        {"revoke", 3, revoke},
+                                        {"set", 2, cli_project_set},
+                                        {"retention", 2, cli_project_retention}};
     return run_verb(call, verbs, WEIR_ARRAY_LEN(verbs), err);
 }
 
 const struct cli_command cli_project = {
     .name = "project",
     .usage = "create NAME [--description TEXT] | grant PROJECT NAME [--group] [--role ROLE] | "
-             "revoke PROJECT NAME [--group]",
-    .summary = "Create a project; give users and groups roles in it, and take them away",
+             "revoke PROJECT NAME [--group] | retention NAME | set NAME --retention KIND=AGE … "
+             "[--dry-run]",
+    .summary = "Create a project; give and take roles in it; change how long it keeps things",
+    .help = "retention lists how long the project keeps what is its own, and what it may set; set "
+            "--retention\n"
+            "changes that with the next sweep, and with --dry-run says what would go.",
     .min_words = 2,
     .max_words = 3,
-    CLI_OPTIONS(project_options, project_options),
+    CLI_OPTIONS(cli_project_options, project_options),
     .run = run_project,
 };
 

@@ -77,13 +77,15 @@ const struct cli_command cli_person_forget = {
     .name = "person forget",
     .usage = "NAME --yes [--project NAME] [--reason TEXT]",
     .summary = "Delete a person's photos, pictures and embeddings",
-    .help = "Removes the class NAME of uploaded datasets with its files, the photos from all "
-            "versions, the\n"
-            "pictures of decisions about NAME, embeddings and cached photos of replicas, and NAME "
-            "from lists. The\n"
-            "versions that had the photos say so; new ones are frozen without them. `weir get "
-            "forgotten` lists\n"
-            "who was forgotten.",
+    .help =
+        "Removes the class NAME of uploaded datasets with its files, the photos from all "
+        "versions, the\n"
+        "pictures of decisions about NAME, embeddings, copies of the photos in folders of tasks, "
+        "and NAME from\n"
+        "feedback and lists. The "
+        "versions that had the photos say so; new ones are frozen without them. `weir get "
+        "forgotten` lists\n"
+        "who was forgotten.",
     .min_words = 1,
     .max_words = 1,
     CLI_OPTIONS(person_options, person_options),

@@ -1,5 +1,6 @@
 /** weir store: what the server's state folder takes, and what goes when. */
 #include "cli/command.h"
+#include "cli/project.h"
 
 #include <string.h>
 
@@ -98,6 +99,9 @@ static weir_status run_store(struct cli_call *call, struct weir_error *err)
     if (strcmp(verb, "retain") == 0) {
         return retain(call, err);
     }
+    if (strcmp(verb, "bounds") == 0) {
+        return cli_store_bounds(call, err);
+    }
     if (strcmp(verb, "sweep") == 0 && call->n_words == 1) {
         return sweep(call, err);
     }
@@ -106,11 +110,14 @@ static weir_status run_store(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_store = {
     .name = "store",
-    .usage = "usage | retain [KIND=LIMIT …] | sweep",
+    .usage = "usage | retain [KIND=LIMIT …] | bounds [KIND=MIN..MAX …] | sweep",
     .summary = "Show what the state folder takes and what goes when; change how long things stay",
     .help =
         "A limit is an age, a size, or both: 30d, 10GB, 30d,10GB, forever, unbounded, default.\n"
-        "retain alone lists the kinds with their limits and rules.",
+        "retain alone lists the kinds with their limits and rules. bounds are what projects may "
+        "set "
+        "for\n"
+        "themselves (weir project set --retention): 1d..90d, 0s..forever, default.",
     .min_words = 1,
     .max_words = 40,
     CLI_OPTIONS(store_options, store_options),

@@ -24,7 +24,8 @@ size_t retain_choose(struct retain_item *items, size_t n, const struct weir_reta
         total += items[i].bytes;
     }
     for (size_t i = 0; i < n; i++) {
-        bool is_old = limit->keep_ms >= 0 && now_ms - items[i].time_ms >= limit->keep_ms;
+        int64_t keep_ms = items[i].has_keep ? items[i].keep_ms : limit->keep_ms;
+        bool is_old = keep_ms >= 0 && now_ms - items[i].time_ms >= keep_ms;
         bool is_over = limit->max_bytes >= 0 && total > limit->max_bytes && !items[i].has_no_size;
         items[i].goes = !items[i].is_needed && (is_old || is_over);
         if (items[i].goes) {

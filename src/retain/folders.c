@@ -23,10 +23,10 @@
 /** A folder on its way out has this behind its name, so that nobody finds half of it. */
 static const char going[] = ".removed";
 
-static const char sql_job[] = "SELECT state, finished_ms FROM jobs WHERE id = :id";
-static const char sql_log_needed[] =
-    "SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :id"
-    " AND t.attempt = :attempt AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
+static const char sql_job[] = "SELECT state, finished_ms, project FROM jobs WHERE id = :id";
+static const char sql_log[] =
+    "SELECT j.project, t.attempt = :attempt AND j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+    " FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :id";
 
 static const char sql_service[] = "SELECT count(*) FROM services WHERE id = :id";
 
@@ -72,6 +72,19 @@ struct entry {
     int64_t mtime_ms;
 };
 
+/* How long it is kept: as its project says. */
+static void set_keep(const struct retain_look *look, struct retain_item *item, const char *project)
+{
+    item->project = weir_arena_strdup(look->arena, project);
+    item->keep_ms = retain_keep(look, project, look->kind);
+    item->has_keep = true;
+}
+
+static int64_t keep_of(const struct retain_look *look, const struct retain_item *item)
+{
+    return item->has_keep ? item->keep_ms : look->limit.keep_ms;
+}
+
 /* The job behind `job_len` characters of the entry's name. *out_is_over: it is over, since
  * item->time_ms. A job that no record speaks of is over since the entry was last written. */
 static weir_status find_job(struct weir_txn *txn, const struct retain_look *look,
@@ -90,6 +103,7 @@ static weir_status find_job(struct weir_txn *txn, const struct retain_look *look
         return WEIR_OK;
     }
     const char *state = weir_stmt_text(stmt, 0, look->arena);
+    set_keep(look, entry->item, weir_stmt_text(stmt, 2, look->arena));
     *out_has_succeeded = strcmp(state, "SUCCEEDED") == 0;
     *out_is_over =
         *out_has_succeeded || strcmp(state, "FAILED") == 0 || strcmp(state, "CANCELLED") == 0;
@@ -106,8 +120,9 @@ static weir_status judge_checkpoints(struct weir_txn *txn, const struct retain_l
     WEIR_TRY(
         find_job(txn, look, entry, (int)strlen(entry->item->name), &is_over, &has_succeeded, err));
     entry->item->is_needed = !is_over;
-    if (has_succeeded && look->limit.keep_ms > SUCCEEDED_KEEP_MS) {
-        entry->item->time_ms -= look->limit.keep_ms - SUCCEEDED_KEEP_MS;
+    int64_t keep_ms = keep_of(look, entry->item);
+    if (has_succeeded && keep_ms > SUCCEEDED_KEEP_MS) {
+        entry->item->time_ms -= keep_ms - SUCCEEDED_KEEP_MS;
     }
     return WEIR_OK;
 }
@@ -169,7 +184,10 @@ static weir_status judge_replica(struct weir_txn *txn, const struct retain_look 
     int job_len = dash != NULL ? (int)(dash - entry->item->name) : (int)strlen(entry->item->name);
     WEIR_TRY(find_job(txn, look, entry, job_len, &is_over, &has_succeeded, err));
     /* A decision that was never shipped is kept as long as one that was. */
-    int64_t keep_ms = look->decisions.keep_ms;
+    const struct retain_item *item = entry->item;
+    int64_t keep_ms = item->project != NULL
+                          ? retain_keep(look, item->project, WEIR_RETAIN_DECISIONS)
+                          : look->policy->limits[WEIR_RETAIN_DECISIONS].keep_ms;
     entry->item->is_left =
         is_over &&
         !is_drained(look->arena, weir_arena_printf(look->arena, "%s/outbox", entry->path));
@@ -182,19 +200,24 @@ static weir_status judge_replica(struct weir_txn *txn, const struct retain_look 
 static weir_status judge_log(struct weir_txn *txn, const struct retain_look *look,
                              const struct entry *entry, struct weir_error *err)
 {
-    int64_t n_running = 0;
-    const char *dot = strchr(entry->item->name, '.');
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row = false;
+    const char *name = entry->item->name, *dot = strchr(name, '.');
     entry->item->time_ms = entry->mtime_ms;
-    if (dot != NULL) {
-        const char *task = weir_arena_printf(look->arena, "%.*s", (int)(dot - entry->item->name),
-                                             entry->item->name);
-        WEIR_TRY(
-            weir_txn_query_int(txn, sql_log_needed,
-                               WEIR_BINDS(WEIR_BIND_TEXT("id", task),
-                                          WEIR_BIND_INT("attempt", strtoll(dot + 1, NULL, 10))),
-                               0, &n_running, err));
+    entry->item->is_needed = look->now_ms - entry->mtime_ms < LOG_QUIET_MS;
+    if (dot == NULL) {
+        return WEIR_OK;
     }
-    entry->item->is_needed = n_running > 0 || look->now_ms - entry->mtime_ms < LOG_QUIET_MS;
+    const char *task = weir_arena_printf(look->arena, "%.*s", (int)(dot - name), name);
+    WEIR_TRY(weir_stmt_open(txn, sql_log,
+                            WEIR_BINDS(WEIR_BIND_TEXT("id", task),
+                                       WEIR_BIND_INT("attempt", strtoll(dot + 1, NULL, 10))),
+                            &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    if (has_row) {
+        set_keep(look, entry->item, weir_stmt_text(stmt, 0, look->arena));
+        entry->item->is_needed = entry->item->is_needed || weir_stmt_int(stmt, 1) != 0;
+    }
     return WEIR_OK;
 }
 
@@ -226,9 +249,10 @@ static weir_status judge_pack(struct weir_txn *txn, const struct retain_look *lo
                               const struct entry *entry, struct weir_error *err)
 {
     (void)txn;
-    (void)look;
     (void)err;
     entry->item->time_ms = entry->mtime_ms;
+    entry->item->keep_ms = retain_pictures_longest(look);
+    entry->item->has_keep = true;
     return WEIR_OK;
 }
 
@@ -375,6 +399,9 @@ weir_status retain_folders_sweep(const struct retain_look *look, struct weir_err
     struct listing listing;
     size_t n_going;
     int64_t bytes = 0;
+    if (look->kind == WEIR_RETAIN_PICTURES) {
+        WEIR_TRY(retain_pictures_sweep(look, err));
+    }
     WEIR_TRY(list_entries(look, &listing, &n_going, err));
     if (look->kind == WEIR_RETAIN_REPLICAS) {
         WEIR_TRY(retain_left_tell(look, listing.items, listing.n, err));
@@ -410,5 +437,26 @@ weir_status retain_folders_measure(const struct retain_look *look, struct retain
     size.n = (int64_t)listing.n;
     size.n_going = (int64_t)n_going;
     *out = size;
+    return WEIR_OK;
+}
+
+weir_status retain_folders_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                                   struct weir_error *err)
+{
+    struct listing listing;
+    struct weir_retain_preview preview = {0};
+    size_t n_going;
+    WEIR_TRY(list_entries(look, &listing, &n_going, err));
+    for (size_t i = 0; i < listing.n; i++) {
+        const struct retain_item *item = &listing.items[i];
+        bool is_old =
+            look->preview_keep_ms >= 0 && look->now_ms - item->time_ms >= look->preview_keep_ms;
+        if (item->project != NULL && strcmp(item->project, look->preview_project) == 0 && is_old &&
+            !item->is_needed) {
+            preview.n_going++;
+            preview.bytes_going += item->bytes;
+        }
+    }
+    *out = preview;
     return WEIR_OK;
 }

@@ -4,7 +4,9 @@
 
 #include "retain/choose.h"
 #include "retain/pace.h"
+#include "retain/project.h"
 #include "retain/retain.h"
+#include "store/chain.h"
 
 #include <pthread.h>
 
@@ -32,10 +34,29 @@ struct retain_look {
     struct weir_retainer *retainer;
     enum weir_retain_kind kind;
     struct weir_retain_limit limit;
-    struct weir_retain_limit decisions; /**< Of decisions. */
+    const struct weir_retain_policy *policy;
+    const struct weir_retain_projects *projects;
+    bool
+        has_own; /**< A project has a time of its own for the kind, or for what it is kept as long as. */
+    const char *preview_project; /**< Not NULL: as if this one kept the kind for preview_keep_ms. */
+    int64_t preview_keep_ms;
     int64_t now_ms;
     struct weir_arena *arena;
 };
+
+/** How long a project keeps a kind. */
+int64_t retain_keep(const struct retain_look *look, const char *project,
+                    enum weir_retain_kind kind);
+
+/** What ended at that time or before is too old for an age; INT64_MIN: nothing is. */
+int64_t retain_before(const struct retain_look *look, int64_t keep_ms);
+
+/** Begin a look: text and settings live in the arena. */
+weir_status retain_look_begin(struct weir_retainer *retainer, struct weir_arena *arena,
+                              struct retain_look *out, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** At one kind. */
+void retain_look_at(struct retain_look *look, enum weir_retain_kind kind);
 
 /** What a kind takes now. */
 struct retain_size {
@@ -45,6 +66,43 @@ struct retain_size {
     int64_t n_needed;  /**< Of n: must stay. */
     int64_t n_going;   /**< Of n: go with the next round. */
 };
+
+/** A numbered table, or part of one. cut_old: the last number of the first :n rows that is older
+ * than :before; cut_n: of the first :n. */
+struct retain_numbered {
+    const char *count, *first, *oldest, *cut_old, *cut_n, *remove;
+    enum weir_trail trail; /**< Of the audit: what goes leaves a mark in its chain. */
+};
+
+/**
+ * A table whose rows go by key. keys: those that may go, ended at :before or earlier, oldest
+ * first, at most :n. remove: statements with :key, in order; each says how many rows of it go at
+ * once by :n, and is repeated until none is left.
+ */
+struct retain_keyed {
+    const char *count, *oldest, *keys;
+    const char *remove[10];
+};
+
+/**
+ * The rows of a kind that are a project's. keys: those of :project with something from :before or earlier, at most :n.
+ * remove: as of a keyed table, with :before too; none: that of the kind's keyed table. count: rows that would go.
+ * count_all: of a numbered table, all rows, one by one.
+ */
+struct retain_own {
+    const char *keys;
+    const char *remove[2];
+    const char *count, *count_all;
+};
+
+struct retain_table {
+    const struct retain_numbered *numbered; /**< One of the two. */
+    const struct retain_keyed *keyed;
+    const struct retain_own *own; /**< NULL: the kind is the platform's. */
+    int64_t n_entries; /**< Of a row: itself and its indexes; of several tables the most. */
+};
+
+extern const struct retain_table retain_tables[WEIR_RETAIN_N];
 
 /** How a kind is swept and measured, and how often. */
 struct retain_ops {
@@ -68,6 +126,35 @@ weir_status retain_rows_measure(const struct retain_look *look, struct retain_si
 
 /** B-tree entries of a row of that kind: itself and its indexes. 1: they are no rows. */
 int64_t retain_rows_entries(enum weir_retain_kind kind);
+
+/** Delete all of a key by statements, to the first NULL or the n-th, in steps. Adds what the last one took. */
+weir_status retain_rows_remove(const struct retain_look *look, const char *const *sql, size_t n,
+                               const char *key, int64_t before, int64_t *n_removed,
+                               struct weir_error *err);
+
+/** Projects' rows by the age that each of them keeps; there is at least one with its own. */
+weir_status retain_own_sweep(const struct retain_look *look, int64_t *n_removed,
+                             struct weir_error *err);
+
+/** How many rows that would take. */
+weir_status retain_own_count(const struct retain_look *look, int64_t *out_n,
+                             struct weir_error *err);
+
+/** How long packs of pictures stay: as long as the project that keeps its pictures longest. */
+int64_t retain_pictures_longest(const struct retain_look *look);
+
+/** Erase, in packs, the pictures of projects that keep them less long than the packs. */
+weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_error *err);
+
+/** Erase the pictures of a project's decisions from `before` or earlier. */
+weir_status retain_pictures_erase(const struct retain_look *look, const char *project,
+                                  int64_t before, struct weir_error *err);
+
+/** Pictures, and folders, of the look's preview project that its age takes. */
+weir_status retain_pictures_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                                    struct weir_error *err);
+weir_status retain_folders_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                                   struct weir_error *err);
 
 /** Give the disk what the database no longer needs, if that is much. */
 weir_status retain_shrink(struct weir_retainer *retainer, struct weir_error *err);

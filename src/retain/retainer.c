@@ -62,30 +62,61 @@ const struct retain_ops retain_ops[WEIR_RETAIN_N] = {
 
 struct loading {
     struct weir_arena *arena;
-    struct weir_retain_policy policy;
+    struct weir_retain_policy *policy;
+    struct weir_retain_projects *projects;
 };
 
-static weir_status load_policy(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status load_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct loading *loading = context;
-    return weir_retain_policy_load(txn, loading->arena, &loading->policy, err);
+    const struct loading *loading = context;
+    WEIR_TRY(weir_retain_policy_load(txn, loading->arena, loading->policy, err));
+    return weir_retain_projects_load(txn, loading->arena, loading->policy, loading->projects, err);
+}
+
+weir_status retain_look_begin(struct weir_retainer *retainer, struct weir_arena *arena,
+                              struct retain_look *out, struct weir_error *err)
+{
+    struct loading loading = {arena, WEIR_ARENA_NEW(arena, struct weir_retain_policy),
+                              WEIR_ARENA_NEW(arena, struct weir_retain_projects)};
+    WEIR_TRY(weir_store_read(retainer->config.store, load_in, &loading, err));
+    *out = (struct retain_look){.retainer = retainer,
+                                .policy = loading.policy,
+                                .projects = loading.projects,
+                                .now_ms = weir_clock_now_ms(retainer->config.clock),
+                                .arena = arena};
+    return WEIR_OK;
+}
+
+void retain_look_at(struct retain_look *look, enum weir_retain_kind kind)
+{
+    look->kind = kind;
+    look->limit = look->policy->limits[kind];
+    look->has_own = weir_retain_projects_have(look->projects, kind);
+}
+
+int64_t retain_keep(const struct retain_look *look, const char *project, enum weir_retain_kind kind)
+{
+    bool is_preview = look->preview_project != NULL && kind == look->kind &&
+                      strcmp(look->preview_project, project) == 0;
+    return is_preview ? look->preview_keep_ms
+                      : weir_retain_project_keep(look->projects, look->policy, project, kind);
+}
+
+int64_t retain_before(const struct retain_look *look, int64_t keep_ms)
+{
+    return keep_ms < 0 ? INT64_MIN : look->now_ms - keep_ms;
 }
 
 static weir_status sweep_kind(struct weir_retainer *retainer, enum weir_retain_kind kind,
                               struct weir_error *err)
 {
     struct weir_arena arena;
+    struct retain_look look;
     weir_arena_init(&arena, LOOK_MAX_BYTES);
-    struct loading loading = {.arena = &arena};
     retainer->has_more = false;
-    weir_status status = weir_store_read(retainer->config.store, load_policy, &loading, err);
+    weir_status status = retain_look_begin(retainer, &arena, &look, err);
     if (status == WEIR_OK) {
-        struct retain_look look = {.retainer = retainer,
-                                   .kind = kind,
-                                   .limit = loading.policy.limits[kind],
-                                   .decisions = loading.policy.limits[WEIR_RETAIN_DECISIONS],
-                                   .now_ms = weir_clock_now_ms(retainer->config.clock),
-                                   .arena = &arena};
+        retain_look_at(&look, kind);
         status = retain_ops[kind].sweep(&look, err);
     }
     weir_arena_fini(&arena);

@@ -325,6 +325,7 @@ static const char unswept[] =
     "'devices',"                                        /* of nodes: WEIR_DEVICE_ROWS_MAX each */
     "'groups','group_members','project_members',"       /* few: people and their teams */
     "'custom_roles',"                                   /* at most 64 */
+    "'project_retention', 'retention_bounds',"          /* at most one of a kind, and project */
     "'node_joins',"                             /* a new one removes those that have ended */
     "'board',"                                  /* goes with its job */
     "'audit_chains',"                           /* one of each chain */

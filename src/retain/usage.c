@@ -94,16 +94,13 @@ static struct weir_retain_usage plain_usage(struct weir_arena *arena, const char
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 struct reading {
-    struct weir_arena *arena;
-    struct weir_retain_policy policy;
     struct weir_store_space space;
 };
 
-static weir_status read_policy(struct weir_txn *txn, void *context, struct weir_error *err)
+static weir_status read_space(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct reading *reading = context;
-    WEIR_TRY(weir_txn_space(txn, &reading->space, err));
-    return weir_retain_policy_load(txn, reading->arena, &reading->policy, err);
+    return weir_txn_space(txn, &reading->space, err);
 }
 
 static int64_t database_bytes(const char *state_dir, struct weir_arena *arena)
@@ -139,18 +136,15 @@ static void add_plains(struct weir_retainer *retainer, const struct weir_store_s
 weir_status weir_retainer_usage(struct weir_retainer *retainer, struct weir_arena *arena,
                                 struct weir_retain_report *out, struct weir_error *err)
 {
-    struct reading reading = {.arena = arena};
+    struct reading reading;
+    struct retain_look look;
     struct weir_retain_report report = {
         .items = WEIR_ARENA_ARRAY(arena, WEIR_RETAIN_N + WEIR_ARRAY_LEN(plains) + 1,
                                   struct weir_retain_usage)};
-    WEIR_TRY(weir_store_read(retainer->config.store, read_policy, &reading, err));
+    WEIR_TRY(weir_store_read(retainer->config.store, read_space, &reading, err));
+    WEIR_TRY(retain_look_begin(retainer, arena, &look, err));
     for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
-        struct retain_look look = {.retainer = retainer,
-                                   .kind = kind,
-                                   .limit = reading.policy.limits[kind],
-                                   .decisions = reading.policy.limits[WEIR_RETAIN_DECISIONS],
-                                   .now_ms = weir_clock_now_ms(retainer->config.clock),
-                                   .arena = arena};
+        retain_look_at(&look, kind);
         WEIR_TRY(measure_kind(&look, &report.items[report.n++], err));
     }
     add_plains(retainer, &reading.space, arena, &report);

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import json
 import os
+import sqlite3
 import time
 import unittest
 
@@ -133,6 +134,78 @@ class Retention(unittest.TestCase):
         server.start("--no-agent")
         self.ship([decision(501, picture=base64.b64encode(faces[1]).decode())])
         self.assertEqual(self.picture(501), faces[1])
+
+    def test_a_project_keeps_its_own_for_less_and_is_told_before(self):
+        server = self.server
+        for project in ("vision", "speech"):
+            server.weir("project", "create", project)
+        now = int(time.time() * 1000)
+        for ion, project, age_days in (("v", "vision", 3), ("v", "vision", 0), ("s", "speech", 3), ("s", "speech", 0)):
+            self.add_ion(ion, project)
+            self.ship_to(ion, [decision(100 * age_days + 10 * (ion == "v") + k, ion=ion, time_ms=now - age_days * 86400000) for k in range(5)])
+        keep = ["project", "set", "vision", "--retention", "decisions=2d", "--retention", "logs=12h"]
+        going = json.loads(server.weir(*keep, "--dry-run", "-o", "json")[1])["items"]
+        self.assertEqual([(one["kind"], one["keep"], one["keep_now"], one["n_going"]) for one in going],
+                         [("decisions", "2d", "30d", 5), ("logs", "12h", "30d", 0)])
+        self.assertEqual(self.usage("decisions")["n"], 20)
+        self.assertIsNone(self.kept("vision", "decisions")["own"])
+        table = server.weir(*keep)[1]
+        self.assertIn("0s..30d", table)
+        self.assertEqual((self.kept("vision", "decisions")["keep"], self.kept("speech", "decisions")["keep"]), ("2d", "30d"))
+        server.weir("store", "sweep")
+        wait_until(lambda: self.usage("decisions")["n"] == 15, 20, "the decisions of vision that are 3 days old are gone")
+        self.assertEqual(sorted(one["ion"] for one in server.get("/decisions?limit=100")["items"]), ["s"] * 10 + ["v"] * 5)
+        acts = server.get("/audit?subject=project/vision&kind=project_retention_changed")["items"]
+        self.assertIn("decisions 2d, before 30d", acts[0]["message"])
+        # It outlives the server, and goes back to the platform's.
+        server.kill()
+        server.start("--no-agent")
+        self.assertEqual(self.kept("vision", "logs")["own"], "12h")
+        server.weir("project", "set", "vision", "--retention", "decisions=default")
+        self.assertEqual(self.kept("vision", "decisions")["keep"], "30d")
+
+    def test_what_projects_may_keep_has_bounds_that_an_admin_sets(self):
+        server = self.server
+        server.weir("project", "create", "vision")
+        self.assert_refused("0s..30d", "project", "set", "vision", "--retention", "decisions=31d")
+        server.weir("store", "bounds", "decisions=1d..90d")
+        server.weir("project", "set", "vision", "--retention", "decisions=60d")
+        self.assert_refused("1d..90d", "project", "set", "vision", "--retention", "decisions=1h")
+        self.assert_refused("1d..90d", "project", "set", "vision", "--retention", "decisions=1h", "--dry-run")
+        server.weir("store", "bounds", "decisions=1d..7d")  # narrower ones hold at once
+        kept = self.kept("vision", "decisions")
+        self.assertEqual((kept["own"], kept["keep"], kept["bounds"]), ("60d", "7d", "1d..7d"))
+        for words, expected in ((("audit=1d",), "platform"), (("faces=1d",), "faces"), (("logs=1GB",), "age"), (("logs",), "KIND=AGE")):
+            self.assert_refused(expected, "project", "set", "vision", "--retention", *words)
+        self.assert_refused("retention", "project", "set", "vision")
+        self.assert_refused("1d..90d", "store", "bounds", "logs=3d")
+        self.assert_refused("vsion", "project", "retention", "vsion")
+        viewer = server.post("/tokens", {"name": "v", "role": "ml-engineer"})["secret"]
+        for path in ("/projects/vision/retention", "/retention/bounds"):
+            with self.assertRaises(HttpError) as refused:
+                server.request("PUT", "/api/v1" + path, {"logs": "1d"}, token=viewer)
+            self.assertEqual(refused.exception.code, 403)
+            self.assertIn("items", server.request("GET", "/api/v1" + path, token=viewer))
+
+    def assert_refused(self, expected, *words):
+        status, _, error = self.server.weir(*words, check=False)
+        self.assertNotEqual(status, 0, words)
+        self.assertIn(expected, error)
+
+    def kept(self, project, kind):
+        return next(one for one in self.server.get(f"/projects/{project}/retention")["items"] if one["kind"] == kind)
+
+    def add_ion(self, ion, project):
+        self.server.kill()
+        database = sqlite3.connect(self.server.state / "weir.db")
+        database.execute("INSERT INTO ions (name, project, document, revision, state, list_revision, n_decisions, n_served, created_ms,"
+                         " updated_ms) VALUES (?, ?, '{}', 1, 'ACTIVE', 0, 0, 0, 1, 1) ON CONFLICT DO NOTHING", (ion, project))
+        database.commit()
+        database.close()
+        self.server.start("--no-agent")
+
+    def ship_to(self, ion, decisions):
+        self.server.request("POST", "/api/v1/decisions", {"ion": ion, "pipeline": "p", "decisions": decisions})
 
     def picture(self, i):
         return self.server.request("GET", f"/api/v1/decisions/01900000-0000-7000-8000-{i:012d}/image", raw=True)

@@ -788,6 +788,15 @@ export interface JoinedNode {
     secret: string // The node's own token
 }
 
+export interface KeptPreview {
+    bytes_going: number // Size; of rows reckoned
+    keep: string // Age that is looked at
+    keep_now: string // Age that holds
+    kind: string // What grows
+    n_going: number // How many would go; of jobs, sweeps and pictures these
+    unit: string // What is counted: rows or files
+}
+
 /** GET /kinds */
 export interface Kind {
     doc: string | null // What it is and does
@@ -799,6 +808,14 @@ export interface Kind {
     /** Its options: [{name, type, doc}], and of each what it has: default, minimum, maximum, words, required, secret, path */
     options: unknown
     plural: string | null // Several of those
+}
+
+export interface KindBounds {
+    bounds: string // Shortest and longest age that a project may set
+    is_set: boolean // An admin has set them; else: no longer than the platform
+    kind: string // What grows
+    platform: string // Age that holds where a project has set nothing
+    projects: SetTime[] // Projects that have set an age
 }
 
 /** GET /ions/{name}/kpis */
@@ -1086,6 +1103,22 @@ export interface ProjectMember {
     user: string | null // Who may; or a group
 }
 
+/** GET /projects/{name}/retention */
+export interface ProjectRetention {
+    items: ProjectTime[] // By kind
+    next: string | null // Always null: all kinds are there
+}
+
+export interface ProjectTime {
+    bounds: string // Shortest and longest age that the project may set
+    keep: string // Age that holds for the project
+    kind: string // What grows
+    own: string | null // Age that the project has set; null: none
+    platform: string // Age that holds where nothing is set
+    rule: string // What of it goes, and in which order
+    what: string // What it is
+}
+
 /** GET /queues/{name} */
 export interface Queue {
     borrowed: Amounts // What of it is above the guarantee that holds now
@@ -1255,12 +1288,24 @@ export interface Retention {
     next: string | null // Always null: all kinds are there
 }
 
+/** GET /retention/bounds */
+export interface RetentionBounds {
+    items: KindBounds[] // By kind
+    next: string | null // Always null: all kinds are there
+}
+
 export interface RetentionLimit {
     default: string // The limit unless it is changed
     kind: string // What grows
     limit: string // Age and size it may reach
     rule: string // What of it goes, and in which order
     what: string // What it is
+}
+
+/** GET /projects/{name}/retention/preview */
+export interface RetentionPreview {
+    items: KeptPreview[] // By kind
+    next: string | null // Always null: all kinds are there
 }
 
 /** GET /ions/{name}/revisions */
@@ -1421,6 +1466,11 @@ export interface Session {
     role: string | null // At most this role
     token: string | null // Token that its login link was made with; it ends with it
     user: string | null // Who is logged in
+}
+
+export interface SetTime {
+    own: string // Age that it has set
+    project: string // Project
 }
 
 export interface Share {

@@ -1,0 +1,157 @@
+/* Pictures of projects: a pack has those of all projects, so it stays as long as the project that keeps its pictures
+ * longest, and those of the others are erased in it, one by one. */
+#include "retain/retain_private.h"
+
+#include "base/log.h"
+#include "store/stmt.h"
+
+#define PICTURES_PER_STEP 200
+
+#define OLD                                                                                        \
+    " FROM decisions WHERE image IS NOT NULL AND pack > 0 AND time_ms <= :before AND ion IN"       \
+    " (SELECT name FROM ions WHERE project = :project)"
+static const char sql_old[] = "SELECT id, pack, pack_offset, pack_bytes" OLD " LIMIT :n";
+static const char sql_count[] = "SELECT count(*), coalesce(sum(pack_bytes), 0)" OLD;
+static const char sql_unpicture[] =
+    "UPDATE decisions SET image = NULL, pack = 0, pack_offset = 0, pack_bytes = 0 WHERE id = :id";
+
+struct picture {
+    char *id;
+    struct weir_pack_place place;
+};
+
+struct erasing {
+    const struct retain_look *look;
+    const char *project;
+    int64_t before;
+    struct weir_arena *arena;
+    struct picture items[PICTURES_PER_STEP];
+    size_t n;
+};
+
+static int64_t span_of(int64_t keep_ms)
+{
+    return keep_ms < 0 ? INT64_MAX : keep_ms;
+}
+
+int64_t retain_pictures_longest(const struct retain_look *look)
+{
+    const struct weir_retain_projects *projects = look->projects;
+    int64_t longest =
+        projects->n_names == 0 ? look->policy->limits[WEIR_RETAIN_PICTURES].keep_ms : 0;
+    for (size_t i = 0; i < projects->n_names; i++) {
+        int64_t keep_ms = weir_retain_project_keep(projects, look->policy, projects->names[i],
+                                                   WEIR_RETAIN_PICTURES);
+        longest = span_of(keep_ms) > span_of(longest) ? keep_ms : longest;
+    }
+    return longest;
+}
+
+static weir_status find_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct erasing *erasing = context;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    erasing->n = 0;
+    WEIR_TRY(weir_stmt_open(txn, sql_old,
+                            WEIR_BINDS(WEIR_BIND_TEXT("project", erasing->project),
+                                       WEIR_BIND_INT("before", erasing->before),
+                                       WEIR_BIND_INT("n", PICTURES_PER_STEP)),
+                            &stmt, err));
+    while (erasing->n < PICTURES_PER_STEP) {
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            break;
+        }
+        erasing->items[erasing->n++] = (struct picture){
+            .id = weir_stmt_text(stmt, 0, erasing->arena),
+            .place = {weir_stmt_int(stmt, 1), weir_stmt_int(stmt, 2), weir_stmt_int(stmt, 3)}};
+    }
+    return WEIR_OK;
+}
+
+static weir_status unpicture_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct erasing *erasing = context;
+    for (size_t i = 0; i < erasing->n; i++) {
+        WEIR_TRY(weir_txn_exec(txn, sql_unpicture,
+                               WEIR_BINDS(WEIR_BIND_TEXT("id", erasing->items[i].id)), NULL, err));
+    }
+    return WEIR_OK;
+}
+
+/* The picture first: a row that says "none" must be true. */
+static weir_status erase_some(struct erasing *erasing, struct weir_error *err)
+{
+    struct weir_retainer *retainer = erasing->look->retainer;
+    WEIR_TRY(weir_store_read(retainer->config.store, find_in, erasing, err));
+    for (size_t i = 0; i < erasing->n; i++) {
+        WEIR_TRY(weir_packs_erase(retainer->config.pictures, erasing->items[i].id,
+                                  &erasing->items[i].place, err));
+    }
+    return erasing->n > 0 ? weir_store_write(retainer->config.store, unpicture_in, erasing, err)
+                          : WEIR_OK;
+}
+
+weir_status retain_pictures_erase(const struct retain_look *look, const char *project,
+                                  int64_t before, struct weir_error *err)
+{
+    struct erasing erasing = {.look = look, .project = project, .before = before};
+    int64_t n = 0;
+    do {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        erasing.arena = &arena;
+        weir_status status = erase_some(&erasing, err);
+        weir_arena_fini(&arena);
+        WEIR_TRY(status);
+        n += (int64_t)erasing.n;
+        retain_pause(look->retainer, 1);
+    } while (erasing.n == PICTURES_PER_STEP && !retain_is_stopping(look->retainer));
+    if (n > 0) {
+        weir_log(WEIR_LOG_INFO, "retention_erased", WEIR_KV_STR("project", project),
+                 WEIR_KV_INT("pictures", n));
+    }
+    return WEIR_OK;
+}
+
+weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_error *err)
+{
+    const struct weir_retain_projects *projects = look->projects;
+    int64_t longest = retain_pictures_longest(look);
+    for (size_t i = 0; look->has_own && i < projects->n_names; i++) {
+        int64_t keep_ms = retain_keep(look, projects->names[i], WEIR_RETAIN_PICTURES);
+        if (span_of(keep_ms) < span_of(longest)) {
+            WEIR_TRY(
+                retain_pictures_erase(look, projects->names[i], retain_before(look, keep_ms), err));
+        }
+    }
+    return WEIR_OK;
+}
+
+static weir_status count_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct erasing *erasing = context;
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_count,
+                            WEIR_BINDS(WEIR_BIND_TEXT("project", erasing->project),
+                                       WEIR_BIND_INT("before", erasing->before)),
+                            &stmt, err));
+    WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+    erasing->items[0].place.offset = weir_stmt_int(stmt, 0);
+    erasing->items[0].place.bytes = weir_stmt_int(stmt, 1);
+    return WEIR_OK;
+}
+
+weir_status retain_pictures_preview(const struct retain_look *look, struct weir_retain_preview *out,
+                                    struct weir_error *err)
+{
+    struct erasing erasing = {.look = look,
+                              .project = look->preview_project,
+                              .before = retain_before(look, look->preview_keep_ms)};
+    WEIR_TRY(weir_store_read(look->retainer->config.store, count_in, &erasing, err));
+    *out =
+        (struct weir_retain_preview){erasing.items[0].place.offset, erasing.items[0].place.bytes};
+    return WEIR_OK;
+}

@@ -1,0 +1,250 @@
+#include "retain/project.h"
+
+#include "base/grow.h"
+#include "store/stmt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIMES_MAX 100000
+
+static const bool is_of_project[WEIR_RETAIN_N] = {
+    [WEIR_RETAIN_DECISIONS] = true,  [WEIR_RETAIN_HEALTH] = true,
+    [WEIR_RETAIN_KPIS] = true,       [WEIR_RETAIN_FEEDBACK] = true,
+    [WEIR_RETAIN_STATISTICS] = true, [WEIR_RETAIN_POLICY_DECISIONS] = true,
+    [WEIR_RETAIN_METRICS] = true,    [WEIR_RETAIN_JOBS] = true,
+    [WEIR_RETAIN_SWEEPS] = true,     [WEIR_RETAIN_CHECKPOINTS] = true,
+    [WEIR_RETAIN_RESULTS] = true,    [WEIR_RETAIN_SANDBOXES] = true,
+    [WEIR_RETAIN_LOGS] = true,       [WEIR_RETAIN_PICTURES] = true,
+};
+
+bool weir_retain_is_of_project(enum weir_retain_kind kind)
+{
+    return is_of_project[kind];
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static int64_t span_of(int64_t keep_ms)
+{
+    return keep_ms < 0 ? INT64_MAX : keep_ms;
+}
+
+bool weir_retain_bounds_have(const struct weir_retain_bounds *bounds, int64_t keep_ms)
+{
+    return span_of(keep_ms) >= span_of(bounds->min_ms) &&
+           span_of(keep_ms) <= span_of(bounds->max_ms);
+}
+
+bool weir_retain_projects_have(const struct weir_retain_projects *projects,
+                               enum weir_retain_kind kind)
+{
+    bool have = false;
+    for (size_t i = 0; i < projects->n_times; i++) {
+        have = have || projects->times[i].kind == kind;
+    }
+    return have;
+}
+
+const struct weir_retain_time *weir_retain_project_time(const struct weir_retain_projects *projects,
+                                                        const char *project,
+                                                        enum weir_retain_kind kind)
+{
+    for (size_t i = 0; i < projects->n_times; i++) {
+        const struct weir_retain_time *time = &projects->times[i];
+        if (time->kind == kind && strcmp(time->project, project) == 0) {
+            return time;
+        }
+    }
+    return NULL;
+}
+
+int64_t weir_retain_project_keep(const struct weir_retain_projects *projects,
+                                 const struct weir_retain_policy *policy, const char *project,
+                                 enum weir_retain_kind kind)
+{
+    const struct weir_retain_bounds *bounds = &projects->bounds[kind];
+    const struct weir_retain_time *time = weir_retain_project_time(projects, project, kind);
+    if (time == NULL) {
+        return policy->limits[kind].keep_ms;
+    }
+    if (span_of(time->keep_ms) > span_of(bounds->max_ms)) {
+        return bounds->max_ms;
+    }
+    return span_of(time->keep_ms) < span_of(bounds->min_ms) ? bounds->min_ms : time->keep_ms;
+}
+
+/* ---- as text --------------------------------------------------------------------------------- */
+
+static bool read_age(const char *text, int64_t *out_ms)
+{
+    const struct weir_retain_limit untouched = {.keep_ms = INT64_MIN, .max_bytes = INT64_MIN};
+    struct weir_retain_limit limit = untouched;
+    struct weir_error ignored;
+    bool is_read =
+        strcmp(text, "default") != 0 &&
+        weir_retain_limit_parse(text, WEIR_RETAIN_DECISIONS, &limit, &ignored) == WEIR_OK &&
+        limit.max_bytes == untouched.max_bytes && limit.keep_ms != untouched.keep_ms;
+    if (is_read) {
+        *out_ms = limit.keep_ms;
+    }
+    return is_read;
+}
+
+weir_status weir_retain_age_parse(const char *text, int64_t *out_ms, struct weir_error *err)
+{
+    return read_age(text, out_ms)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "\"%.80s\": expected an age (30d, 12h, forever); sizes are the "
+                                "platform's",
+                                text);
+}
+
+weir_status weir_retain_bounds_parse(const char *text, struct weir_retain_bounds *out,
+                                     struct weir_error *err)
+{
+    char first[WEIR_RETAIN_LIMIT_TEXT_BYTES];
+    struct weir_retain_bounds bounds;
+    const char *dots = strstr(text, "..");
+    int len = dots != NULL
+                  ? snprintf(first, sizeof first, "%.*s", (int)WEIR_MIN(dots - text, 1000), text)
+                  : -1;
+    if (len <= 0 || (size_t)len >= sizeof first || !read_age(first, &bounds.min_ms) ||
+        !read_age(dots + 2, &bounds.max_ms) || span_of(bounds.min_ms) > span_of(bounds.max_ms)) {
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "\"%.80s\": expected a shortest and a longest age, such as 1d..90d or "
+            "0s..forever, or default",
+            text);
+    }
+    *out = bounds;
+    return WEIR_OK;
+}
+
+const char *weir_retain_age_text(int64_t keep_ms, char out[WEIR_RETAIN_LIMIT_TEXT_BYTES])
+{
+    const struct weir_retain_limit limit = {.keep_ms = keep_ms, .max_bytes = WEIR_RETAIN_ANY};
+    weir_retain_limit_text(&limit, out);
+    *strchr(out, ',') = '\0';
+    return out;
+}
+
+const char *weir_retain_bounds_text(const struct weir_retain_bounds *bounds,
+                                    char out[WEIR_RETAIN_BOUNDS_TEXT_BYTES])
+{
+    char min[WEIR_RETAIN_LIMIT_TEXT_BYTES], max[WEIR_RETAIN_LIMIT_TEXT_BYTES];
+    (void)snprintf(out, WEIR_RETAIN_BOUNDS_TEXT_BYTES, "%s..%s",
+                   weir_retain_age_text(bounds->min_ms, min),
+                   weir_retain_age_text(bounds->max_ms, max));
+    return out;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static const char sql_projects[] = "SELECT name FROM projects ORDER BY name";
+static const char sql_times[] = "SELECT project, kind, keep_ms FROM project_retention"
+                                " ORDER BY project, kind LIMIT :n";
+static const char sql_bounds[] = "SELECT kind, min_ms, max_ms FROM retention_bounds";
+static const char sql_set_time[] =
+    "INSERT INTO project_retention (id, project, kind, keep_ms, actor, time_ms) VALUES"
+    " (:project || '/' || :kind, :project, :kind, :keep, :actor, :now) ON CONFLICT (project, kind)"
+    " DO UPDATE SET keep_ms = excluded.keep_ms, actor = excluded.actor, time_ms = excluded.time_ms";
+static const char sql_set_bounds[] =
+    "INSERT INTO retention_bounds (kind, min_ms, max_ms, actor, time_ms) VALUES (:kind, :min, :max,"
+    " :actor, :now) ON CONFLICT (kind) DO UPDATE SET min_ms = excluded.min_ms,"
+    " max_ms = excluded.max_ms, actor = excluded.actor, time_ms = excluded.time_ms";
+static const char sql_no_bounds[] = "DELETE FROM retention_bounds WHERE kind = :kind";
+
+static weir_status read_times(struct weir_txn *txn, struct weir_arena *arena,
+                              struct weir_retain_projects *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    size_t cap = 0;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_times, WEIR_BINDS(WEIR_BIND_INT("n", TIMES_MAX)), &stmt, err));
+    for (;;) {
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            return WEIR_OK;
+        }
+        int kind = weir_retain_kind_from_text(weir_stmt_text(stmt, 1, arena));
+        if (kind < 0 || !is_of_project[kind]) { /* of another Weir */
+            continue;
+        }
+        out->has_gaps[kind] = true;
+        if (!weir_stmt_is_null(stmt, 2)) {
+            weir_arena_grow(arena, &out->times, sizeof *out->times, out->n_times, &cap);
+            out->times[out->n_times++] =
+                (struct weir_retain_time){.project = weir_stmt_text(stmt, 0, arena),
+                                          .kind = (enum weir_retain_kind)kind,
+                                          .keep_ms = weir_stmt_int(stmt, 2)};
+        }
+    }
+}
+
+static weir_status read_bounds(struct weir_txn *txn, struct weir_arena *arena,
+                               struct weir_retain_projects *out, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *stmt = NULL;
+    bool has_row;
+    WEIR_TRY(weir_stmt_open(txn, sql_bounds, WEIR_NO_BINDS, &stmt, err));
+    for (;;) {
+        WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
+        if (!has_row) {
+            return WEIR_OK;
+        }
+        int kind = weir_retain_kind_from_text(weir_stmt_text(stmt, 0, arena));
+        if (kind >= 0) {
+            out->has_bounds[kind] = true;
+            out->bounds[kind] =
+                (struct weir_retain_bounds){weir_stmt_int(stmt, 1), weir_stmt_int(stmt, 2)};
+        }
+    }
+}
+
+weir_status weir_retain_projects_load(struct weir_txn *txn, struct weir_arena *arena,
+                                      const struct weir_retain_policy *policy,
+                                      struct weir_retain_projects *out, struct weir_error *err)
+{
+    struct weir_retain_projects projects = {.names = NULL};
+    for (int kind = 0; kind < WEIR_RETAIN_N; kind++) {
+        projects.bounds[kind] = (struct weir_retain_bounds){0, policy->limits[kind].keep_ms};
+    }
+    WEIR_TRY(weir_txn_query_texts(txn, sql_projects, WEIR_NO_BINDS, arena, &projects.names,
+                                  &projects.n_names, err));
+    WEIR_TRY(read_times(txn, arena, &projects, err));
+    WEIR_TRY(read_bounds(txn, arena, &projects, err));
+    *out = projects;
+    return WEIR_OK;
+}
+
+weir_status weir_retain_project_set(struct weir_txn *txn, const char *project,
+                                    enum weir_retain_kind kind, const int64_t *keep_ms,
+                                    const char *actor, int64_t now_ms, struct weir_error *err)
+{
+    return weir_txn_exec(
+        txn, sql_set_time,
+        WEIR_BINDS(WEIR_BIND_TEXT("project", project),
+                   WEIR_BIND_TEXT("kind", weir_retain_rules[kind].name),
+                   keep_ms != NULL ? WEIR_BIND_INT("keep", *keep_ms) : WEIR_BIND_NULL("keep"),
+                   WEIR_BIND_TEXT("actor", actor), WEIR_BIND_INT("now", now_ms)),
+        NULL, err);
+}
+
+weir_status weir_retain_bounds_set(struct weir_txn *txn, enum weir_retain_kind kind,
+                                   const struct weir_retain_bounds *bounds, const char *actor,
+                                   int64_t now_ms, struct weir_error *err)
+{
+    const char *name = weir_retain_rules[kind].name;
+    if (bounds == NULL) {
+        return weir_txn_exec(txn, sql_no_bounds, WEIR_BINDS(WEIR_BIND_TEXT("kind", name)), NULL,
+                             err);
+    }
+    return weir_txn_exec(txn, sql_set_bounds,
+                         WEIR_BINDS(WEIR_BIND_TEXT("kind", name),
+                                    WEIR_BIND_INT("min", bounds->min_ms),
+                                    WEIR_BIND_INT("max", bounds->max_ms),
+                                    WEIR_BIND_TEXT("actor", actor), WEIR_BIND_INT("now", now_ms)),
+                         NULL, err);
+}

@@ -1,0 +1,462 @@
+/* Retention by project, against a model: random rows and folders, random times and bounds, and a plain computation of what
+ * must stay of them. */
+#include "retain/retain_fixture.h"
+
+#include "base/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N_PROJECTS    4
+#define N_ROWS        400
+#define N_ROUNDS      12
+#define AGE_MAX_MS    (40 * DAY_MS)
+#define PROJECT_OF(i) ((i) % N_PROJECTS)
+
+static const enum weir_retain_kind row_kinds[] = {WEIR_RETAIN_DECISIONS, WEIR_RETAIN_HEALTH,
+                                                  WEIR_RETAIN_KPIS, WEIR_RETAIN_FEEDBACK,
+                                                  WEIR_RETAIN_STATISTICS};
+
+static const char *const row_tables[] = {"decisions", "health_reports", "kpis", "feedback",
+                                         "statistics"};
+
+/* What the model knows: the age of each row, and what was set. -1: not set, or for ever. */
+static struct {
+    int64_t age_ms[WEIR_ARRAY_LEN(row_kinds)][N_ROWS];
+    bool has_own[N_PROJECTS][WEIR_RETAIN_N], has_bounds[WEIR_RETAIN_N];
+    int64_t own_ms[N_PROJECTS][WEIR_RETAIN_N], platform_ms[WEIR_RETAIN_N];
+    int64_t min_ms[WEIR_RETAIN_N], max_ms[WEIR_RETAIN_N];
+} model;
+
+/* The age that holds, by what the manual says: the project's own, not below the shortest and not above the longest that is
+ * allowed; the longest is the platform's age unless an admin has set bounds. */
+static double keep_in_model(int project, enum weir_retain_kind kind)
+{
+    double platform = model.platform_ms[kind] < 0 ? 1e30 : (double)model.platform_ms[kind];
+    double min = 0, max = platform, own;
+    if (!model.has_own[project][kind]) {
+        return platform;
+    }
+    if (model.has_bounds[kind]) {
+        min = model.min_ms[kind] < 0 ? 1e30 : (double)model.min_ms[kind];
+        max = model.max_ms[kind] < 0 ? 1e30 : (double)model.max_ms[kind];
+    }
+    own = model.own_ms[project][kind] < 0 ? 1e30 : (double)model.own_ms[project][kind];
+    return own > max ? max : own < min ? min : own;
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+struct setting {
+    int project;
+    enum weir_retain_kind kind;
+};
+
+static weir_status set_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct setting *setting = context;
+    char name[8];
+    (void)snprintf(name, sizeof name, "p%d", setting->project);
+    return weir_retain_project_set(txn, name, setting->kind,
+                                   model.has_own[setting->project][setting->kind]
+                                       ? &model.own_ms[setting->project][setting->kind]
+                                       : NULL,
+                                   "ann", now_ms, err);
+}
+
+static weir_status set_bounds_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct setting *setting = context;
+    const struct weir_retain_bounds bounds = {model.min_ms[setting->kind],
+                                              model.max_ms[setting->kind]};
+    return weir_retain_bounds_set(
+        txn, setting->kind, model.has_bounds[setting->kind] ? &bounds : NULL, "ann", now_ms, err);
+}
+
+static void set_own(int project, enum weir_retain_kind kind, bool has, int64_t keep_ms)
+{
+    struct setting setting = {project, kind};
+    model.has_own[project][kind] = has;
+    model.own_ms[project][kind] = keep_ms;
+    fixture_write(&fixture, set_in, &setting);
+}
+
+static void set_bounds(enum weir_retain_kind kind, bool has, int64_t min_ms, int64_t max_ms)
+{
+    struct setting setting = {0, kind};
+    model.has_bounds[kind] = has;
+    model.min_ms[kind] = min_ms;
+    model.max_ms[kind] = max_ms;
+    fixture_write(&fixture, set_bounds_in, &setting);
+}
+
+static void set_platform(enum weir_retain_kind kind, int64_t keep_ms)
+{
+    char text[WEIR_RETAIN_LIMIT_TEXT_BYTES], both[2 * WEIR_RETAIN_LIMIT_TEXT_BYTES];
+    model.platform_ms[kind] = keep_ms;
+    (void)snprintf(both, sizeof both, "%s,unbounded", weir_retain_age_text(keep_ms, text));
+    retain(weir_retain_rules[kind].name, both);
+}
+
+static int64_t random_age(struct weir_rng *rng)
+{
+    return weir_rng_below(rng, 6) == 0
+               ? -1
+               : (int64_t)weir_rng_below(rng, AGE_MAX_MS / HOUR_MS) * HOUR_MS;
+}
+
+static void change_settings(struct weir_rng *rng, enum weir_retain_kind kind)
+{
+    set_platform(kind, random_age(rng));
+    int64_t a = random_age(rng), b = random_age(rng);
+    bool is_swapped = a < 0 || (b >= 0 && a > b);
+    set_bounds(kind, weir_rng_below(rng, 2) == 0, is_swapped ? b : a, is_swapped ? a : b);
+    for (int project = 0; project < N_PROJECTS; project++) {
+        set_own(project, kind, weir_rng_below(rng, 3) > 0, random_age(rng));
+    }
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void add_projects(void)
+{
+    for (int project = 0; project < N_PROJECTS; project++) {
+        sql("INSERT INTO projects (name, created_ms) VALUES ('p%d', 0)", project);
+        sql("INSERT INTO ions (name, project, document, revision, state, list_revision, "
+            "n_decisions,"
+            " n_served, created_ms, updated_ms) VALUES ('ion%d', 'p%d', '{}', 1, 'ACTIVE', 0, 0, 0,"
+            " 1, 1)",
+            project, project);
+    }
+}
+
+static void add_row(size_t table, int i, int64_t time_ms)
+{
+    int project = PROJECT_OF(i);
+    switch (row_kinds[table]) {
+    case WEIR_RETAIN_DECISIONS:
+        sql("INSERT INTO decisions (id, seq, ion, pipeline, camera, frame, time_ms, verdict,"
+            " model_version, gallery_version, list_revision, latency_us, durable_us) VALUES"
+            " ('d%d', %d, 'ion%d', 'p', 'c', %d, %" PRId64 ", 'deny', 1, 1, 1, 1, 1)",
+            i, i + 1, project, i, time_ms);
+        break;
+    case WEIR_RETAIN_HEALTH:
+        sql("INSERT INTO health_reports (id, seq, ion, pipeline, signal, statistic, drifted,"
+            " n_samples, model_version, time_ms) VALUES ('h%d', %d, 'ion%d', 'p', 's', 't', 0, 1,"
+            " 1, %" PRId64 ")",
+            i, i + 1, project, time_ms);
+        break;
+    case WEIR_RETAIN_KPIS:
+        sql("INSERT INTO kpis (seq, ion, name, value, time_ms) VALUES (%d, 'ion%d', 'k%d', 1,"
+            " %" PRId64 ")",
+            i + 1, project, i, time_ms);
+        break;
+    case WEIR_RETAIN_FEEDBACK:
+        sql("INSERT INTO feedback (decision, seq, ion, pipeline, camera, model_version, decided,"
+            " truth, is_right, decided_ms, time_ms) VALUES ('d%d', %d, 'ion%d', 'p', 'c', 1, 'a',"
+            " 'a', 1, 1, %" PRId64 ")",
+            i, i + 1, project, time_ms);
+        break;
+    default:
+        sql("INSERT INTO statistics (id, seq, ion, name, kind, value, time_ms) VALUES ('s%d', %d,"
+            " 'ion%d', 'n', 'number', '1', %" PRId64 ")",
+            i, i + 1, project, time_ms);
+    }
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left < right) - (left > right);
+}
+
+/* In the order of their arrival, as rows come. */
+static void add_rows(struct weir_rng *rng)
+{
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+        for (int i = 0; i < N_ROWS; i++) {
+            model.age_ms[table][i] = (int64_t)weir_rng_below(rng, AGE_MAX_MS);
+        }
+        qsort(model.age_ms[table], N_ROWS, sizeof(int64_t), oldest_first);
+        for (int i = 0; i < N_ROWS; i++) {
+            add_row(table, i, now_ms - model.age_ms[table][i]);
+        }
+    }
+}
+
+static bool is_there(const char *table, int i)
+{
+    return ask(weir_arena_printf(&fixture.arena, "SELECT count(*) FROM %s WHERE seq = %d", table,
+                                 i + 1)) > 0;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* A row that is gone must have been too old at some round; one that is there must be young at this one. */
+static void check_rows(uint64_t seed, int round, bool gone[][N_ROWS])
+{
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+        for (int i = 0; i < N_ROWS; i++) {
+            double age = (double)(model.age_ms[table][i] + now_ms - NOON_MS);
+            gone[table][i] =
+                gone[table][i] || age >= keep_in_model(PROJECT_OF(i), row_kinds[table]);
+            ck_assert_msg(is_there(row_tables[table], i) != gone[table][i],
+                          "seed %" PRIu64 ", round %d: %s %d of p%d, %.1f h old, is %s", seed,
+                          round, row_tables[table], i, PROJECT_OF(i), age / (double)HOUR_MS,
+                          gone[table][i] ? "there" : "gone");
+        }
+    }
+}
+
+static int64_t preview_n(const char *project, enum weir_retain_kind kind, int64_t keep_ms)
+{
+    struct weir_retain_preview preview;
+    struct weir_error err = {0};
+    ck_assert_msg(weir_retainer_preview(retainer, project, kind, keep_ms, &fixture.arena, &preview,
+                                        &err) == WEIR_OK,
+                  "%s", err.message);
+    return preview.n_going;
+}
+
+/* What a preview says is what the rows say. */
+static void check_preview(struct weir_rng *rng, uint64_t seed, bool gone[][N_ROWS])
+{
+    for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+        int project = (int)weir_rng_below(rng, N_PROJECTS);
+        int64_t keep_ms = (int64_t)weir_rng_below(rng, AGE_MAX_MS), n = 0;
+        for (int i = project; i < N_ROWS; i += N_PROJECTS) {
+            n += !gone[table][i] && model.age_ms[table][i] + now_ms - NOON_MS >= keep_ms;
+        }
+        int64_t found =
+            preview_n(weir_arena_printf(&fixture.arena, "p%d", project), row_kinds[table], keep_ms);
+        ck_assert_msg(found == n, "seed %" PRIu64 ": %s: %" PRId64 " would go, not %" PRId64, seed,
+                      row_tables[table], found, n);
+    }
+}
+
+START_TEST(rows_stay_as_long_as_their_project_says)
+{
+    static bool gone[WEIR_ARRAY_LEN(row_kinds)][N_ROWS];
+    uint64_t seed = weir_mono_ns();
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    memset(gone, 0, sizeof gone);
+    add_projects();
+    add_rows(&rng);
+    for (int round = 0; round < N_ROUNDS; round++) {
+        for (size_t table = 0; table < WEIR_ARRAY_LEN(row_kinds); table++) {
+            if (round == 0 || weir_rng_below(&rng, 3) == 0) {
+                change_settings(&rng, row_kinds[table]);
+            }
+        }
+        check_preview(&rng, seed, gone);
+        sweep_round();
+        check_rows(seed, round, gone);
+        now_ms += (int64_t)weir_rng_below(&rng, 3 * DAY_MS);
+    }
+}
+
+END_TEST
+
+/* ---- jobs, their logs and results ------------------------------------------------------------ */
+
+#define N_JOBS 80
+
+enum { IS_OVER, RUNS, MADE_A_MODEL, N_STATES };
+
+static int64_t job_age_ms[N_JOBS];
+static int job_state[N_JOBS];
+
+static void add_jobs(struct weir_rng *rng)
+{
+    sql("INSERT INTO models (name, project, created_ms) VALUES ('m', 'p0', 0)");
+    for (int i = 0; i < N_JOBS; i++) {
+        char id[16], task[16];
+        int64_t age_ms = (int64_t)weir_rng_below(rng, AGE_MAX_MS) / 1000 * 1000;
+        (void)snprintf(id, sizeof id, "j%d", i);
+        (void)snprintf(task, sizeof task, "t%d", i);
+        job_age_ms[i] = age_ms;
+        job_state[i] = (int)weir_rng_below(rng, N_STATES);
+        add_job(id, "command", job_state[i] == RUNS ? "RUNNING" : "FAILED",
+                job_state[i] == RUNS ? 0 : now_ms - age_ms);
+        sql("UPDATE jobs SET project = 'p%d' WHERE id = '%s'", PROJECT_OF(i), id);
+        add_task(task, id, 1);
+        add_file(in_state("logs/%s.1.log", task), 100, now_ms - age_ms);
+        add_file(in_state("results/%s/rows", id), 100, now_ms - age_ms);
+        sql("INSERT INTO runs (id, name, project, kind, status, job, dataset_version, created_ms,"
+            " finished_ms) VALUES ('r%d', 'n', 'p%d', 'train', 'FINISHED', '%s', 0, 1, 1)",
+            i, PROJECT_OF(i), id);
+        if (job_state[i] == MADE_A_MODEL) {
+            sql("INSERT INTO model_versions (id, model, version, run, blob, bytes, dataset_version,"
+                " created_ms) VALUES ('v%d', 'm', %d, 'r%d', 'b', 1, 0, 1)",
+                i, i + 1, i);
+        }
+    }
+}
+
+static bool is_too_old(int i, enum weir_retain_kind kind)
+{
+    return (double)(job_age_ms[i] + now_ms - NOON_MS) >= keep_in_model(PROJECT_OF(i), kind);
+}
+
+static bool has_file(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+START_TEST(jobs_logs_and_results_go_as_their_project_says_and_what_is_needed_stays)
+{
+    static const enum weir_retain_kind kinds[] = {WEIR_RETAIN_JOBS, WEIR_RETAIN_LOGS,
+                                                  WEIR_RETAIN_RESULTS};
+
+    uint64_t seed = weir_mono_ns();
+    struct weir_rng rng;
+    weir_rng_init(&rng, seed, 0);
+    add_projects();
+    sql("INSERT INTO projects (name, created_ms) VALUES ('p', 0) ON CONFLICT DO NOTHING");
+    add_jobs(&rng);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(kinds); i++) {
+        change_settings(&rng, kinds[i]);
+    }
+    set_platform(WEIR_RETAIN_JOBS, -1); /* a log whose job is gone is the platform's */
+    sweep_round();
+    for (int i = 0; i < N_JOBS; i++) {
+        bool has_job = ask(weir_arena_printf(&fixture.arena,
+                                             "SELECT count(*) FROM jobs WHERE id = 'j%d'", i)) > 0;
+        bool job_stays = job_state[i] != IS_OVER || !is_too_old(i, WEIR_RETAIN_JOBS);
+        ck_assert_msg(has_job == job_stays, "seed %" PRIu64 ": job %d is %s", seed, i,
+                      has_job ? "there" : "gone");
+        if (!has_job) {
+            continue; /* then its files are the platform's */
+        }
+        ck_assert_msg(has_file(in_state("logs/t%d.1.log", i)) ==
+                          (job_state[i] == RUNS || !is_too_old(i, WEIR_RETAIN_LOGS)),
+                      "seed %" PRIu64 ": log of job %d", seed, i);
+        ck_assert_msg(has_file(in_state("results/j%d", i)) ==
+                          (job_state[i] == RUNS || !is_too_old(i, WEIR_RETAIN_RESULTS)),
+                      "seed %" PRIu64 ": results of job %d", seed, i);
+    }
+}
+
+END_TEST
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+#define N_PICTURES 40
+
+START_TEST(pictures_go_as_their_project_says_though_packs_are_shared)
+{
+    struct weir_pack_place places[N_PICTURES];
+    char crop[600];
+    add_projects();
+    for (int i = 0; i < N_PICTURES; i++) {
+        char id[40];
+        (void)snprintf(id, sizeof id, "018f0000-0000-7000-8000-%012d", i);
+        memset(crop, 'a' + i % 26, sizeof crop);
+        ck_assert_int_eq(weir_packs_append(pictures, id, crop, sizeof crop, &places[i], NULL),
+                         WEIR_OK);
+        add_row(0, i, NOON_MS - i * HOUR_MS);
+        sql("UPDATE decisions SET id = '%s', image = 'x', pack = %" PRId64
+            ", pack_offset = %" PRId64 ", pack_bytes = %" PRId64 " WHERE seq = %d",
+            id, places[i].pack, places[i].offset, places[i].bytes, i + 1);
+    }
+    now_ms = weir_time_ms(); /* packs have the time of the machine */
+    sql("UPDATE decisions SET time_ms = time_ms + %" PRId64, now_ms - NOON_MS);
+    set_platform(WEIR_RETAIN_PICTURES, 30 * DAY_MS);
+    set_platform(WEIR_RETAIN_DECISIONS, -1);
+    set_own(1, WEIR_RETAIN_PICTURES, true, 10 * HOUR_MS);
+    set_own(2, WEIR_RETAIN_DECISIONS, true, 20 * HOUR_MS); /* a picture goes with its row */
+    ck_assert_int_eq(preview_n("p1", WEIR_RETAIN_PICTURES, 10 * HOUR_MS), 7);
+    sweep_round();
+    for (int i = 0; i < N_PICTURES; i++) {
+        char id[40], *data;
+        size_t len;
+        bool goes = (PROJECT_OF(i) == 1 && i >= 10) || (PROJECT_OF(i) == 2 && i >= 20);
+        (void)snprintf(id, sizeof id, "018f0000-0000-7000-8000-%012d", i);
+        ck_assert_int_eq(
+            weir_packs_read(pictures, id, &places[i], &fixture.arena, &data, &len, NULL),
+            goes ? WEIR_ERR_NOT_FOUND : WEIR_OK);
+    }
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), 35);
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions WHERE image IS NOT NULL"), 28);
+}
+
+END_TEST
+
+/* ---- sizes, counts, words -------------------------------------------------------------------- */
+
+/* Where rows went from between others, their count is no difference of numbers: a bound takes no more than it must. */
+START_TEST(the_size_counts_rows_and_not_the_gaps_between_them)
+{
+    char text[64];
+    add_projects();
+    for (int i = 0; i < N_ROWS; i++) {
+        add_row(0, i, NOON_MS - (N_ROWS - i) * HOUR_MS);
+    }
+    (void)snprintf(text, sizeof text, "forever,%" PRId64 "B",
+                   N_ROWS / 2 * weir_retain_rules[WEIR_RETAIN_DECISIONS].row_bytes);
+    model.platform_ms[WEIR_RETAIN_DECISIONS] = -1;
+    set_own(1, WEIR_RETAIN_DECISIONS, true, 0);
+    set_own(2, WEIR_RETAIN_DECISIONS, true, 0);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
+    retain("decisions", text);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
+    set_own(1, WEIR_RETAIN_DECISIONS, false, 0); /* the gaps stay */
+    set_own(2, WEIR_RETAIN_DECISIONS, false, 0);
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM decisions"), N_ROWS / 2);
+}
+
+END_TEST
+
+START_TEST(what_is_the_platforms_is_no_projects)
+{
+    struct weir_retain_preview preview;
+    struct weir_error err;
+    ck_assert(!weir_retain_is_of_project(WEIR_RETAIN_AUDIT));
+    ck_assert_int_eq(
+        weir_retainer_preview(retainer, "p0", WEIR_RETAIN_AUDIT, 0, &fixture.arena, &preview, &err),
+        WEIR_ERR_UNSUPPORTED);
+}
+
+END_TEST
+
+START_TEST(ages_and_bounds_are_read_as_they_are_printed)
+{
+    static const char *const ages[] = {"30d", "12h", "90m", "0s", "forever"};
+    static const char *const wrong[] = {"",          "30",      "10GB", "30d,10GB",
+                                        "unbounded", "default", "-1d"};
+    static const char *const wrong_bounds[] = {"1d",          "1d..",    "..1d",    "2d..1d",
+                                               "forever..1d", "1d...2d", "1GB..2GB"};
+    char text[WEIR_RETAIN_BOUNDS_TEXT_BYTES];
+    struct weir_retain_bounds bounds;
+    int64_t keep_ms;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(ages); i++) {
+        ck_assert_int_eq(weir_retain_age_parse(ages[i], &keep_ms, NULL), WEIR_OK);
+        ck_assert_str_eq(weir_retain_age_text(keep_ms, text), ages[i]);
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        ck_assert_int_eq(weir_retain_age_parse(wrong[i], &keep_ms, NULL), WEIR_ERR_INVALID);
+    }
+    ck_assert_int_eq(weir_retain_bounds_parse("1d..forever", &bounds, NULL), WEIR_OK);
+    ck_assert_str_eq(weir_retain_bounds_text(&bounds, text), "1d..forever");
+    ck_assert(weir_retain_bounds_have(&bounds, WEIR_RETAIN_ANY));
+    ck_assert(!weir_retain_bounds_have(&bounds, HOUR_MS));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong_bounds); i++) {
+        ck_assert_int_eq(weir_retain_bounds_parse(wrong_bounds[i], &bounds, NULL),
+                         WEIR_ERR_INVALID);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN_WITH("project", retain_set_up, retain_tear_down,
+                    rows_stay_as_long_as_their_project_says,
+                    jobs_logs_and_results_go_as_their_project_says_and_what_is_needed_stays,
+                    pictures_go_as_their_project_says_though_packs_are_shared,
+                    the_size_counts_rows_and_not_the_gaps_between_them,
+                    what_is_the_platforms_is_no_projects,
+                    ages_and_bounds_are_read_as_they_are_printed)
