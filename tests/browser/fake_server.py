@@ -76,6 +76,7 @@ class State:
         self.sweeps, self.trials, self.services = [], {}, []
         self.model_descriptions = {}
         self.projects = [{"name": "default", "description": None, "created_ms": made.rfc3339(0)}]
+        self.kept = {}  # ages that a project has set, by kind
         self.secrets = {} if is_empty else {"HF_TOKEN": "mara", "WANDB": "admin"}  # who set each
         self.many, self.searches, self.experiment_tags = None, [], {}
         self.artifacts, self.uploads = {}, {}  # run → path → bytes, None: deleted; parts of files on their way

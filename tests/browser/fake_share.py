@@ -170,8 +170,18 @@ def queue_series(query):
     return {"from": query["from"], "to": query["to"], "step_s": step, "items": points, "next": None}
 
 
+def kept_times(state):
+    return [{"kind": kind, "what": what, "rule": "The oldest go first.", "keep": state.kept.get(kind) or platform, "own": state.kept.get(kind),
+             "platform": platform, "bounds": f"0s..{platform}"}
+            for kind, what, platform in (("decisions", "What replicas decided about frames, one row each", "30d"), ("logs", "What tasks wrote", "30d"))]
+
+
 def find(state, path, parts, query):
     """What a GET of one of these answers; None: it is none of these."""
+    if parts[0] == "projects" and parts[2:] == ["retention"]:
+        return kept_times(state)
+    if parts[0] == "projects" and parts[2:] == ["retention", "preview"]:
+        return [{"kind": query["kind"], "keep": query["keep"], "keep_now": "30d", "unit": "rows", "n_going": 12 if query["keep"] == "2d" else 0, "bytes_going": 6240}]
     if parts[0] == "projects" and parts[-1] == "secrets":
         uses = [{"kind": "job", "id": job["id"], "name": job["name"], "state": job["state"]} for job in state.jobs if job["state"] == "PENDING"]
         return [{"id": f"{parts[1]}/{name}", "name": name, "project": parts[1], "created_by": by, "created_ms": made.rfc3339(0), "updated_ms": made.rfc3339(0), "used_by": uses if name == "HF_TOKEN" else []}
@@ -228,6 +238,9 @@ def change_people(state, method, parts, body):
 
 def change(state, method, parts, body):
     """What a change of one of these answers; None: it is none of these."""
+    if parts[0] == "projects" and parts[2:] == ["retention"]:
+        state.kept.update({kind: None if age == "default" else age for kind, age in body.items()})
+        return {"items": kept_times(state), "next": None}
     if parts[0] == "projects" and parts[2:3] == ["secrets"]:
         if method == "DELETE":
             del state.secrets[parts[3]]

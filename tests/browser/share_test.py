@@ -277,4 +277,38 @@ class SecretTest(WithPage):
         page.has_text("dialog", "You may not change secrets of default")
 
 
-CASES = [SecretTest, UsageTest, QueueTest, JobActTest, SubmitTest]
+class KeptTest(WithPage):
+    def setUp(self):
+        super().setUp()
+        self.page.go("people?tab=kept")
+
+    def change(self, kind, age):
+        page = self.page
+        page.button(f"Change how long {kind} of default are kept").click()
+        field = page.one('dialog input[name="age"]')
+        field.clear()
+        field.send_keys(age)
+        page.button("See what would go", "dialog").click()
+
+    def test_a_time_is_changed_after_one_has_seen_what_would_go(self):
+        page = self.page
+        page.has_text("main", "What default keeps")
+        self.change("decisions", "2d")
+        page.has_text("dialog", "12 rows")
+        self.assertEqual([one[0] for one in self.state.requests if one[0] == "PUT"], [], "nothing is changed by looking")
+        page.button("Keep it so long", "dialog").click()
+        page.has_text(".toasts", "decisions of default are kept for 2d")
+        self.assertEqual((self.last_request()[:2], json.loads(self.last_request()[3])), (("PUT", "/api/v1/projects/default/retention"), {"decisions": "2d"}))
+        self.change("logs", "20d")
+        page.has_text("dialog", "Nothing goes now")
+        self.assertEqual(page.weak_texts(), [])
+
+    def test_who_may_not_change_it_is_told_so(self):
+        page = self.page
+        self.state.rights.remove("grant projects")
+        page.driver.refresh()
+        page.button("Change how long logs of default are kept").click()
+        page.has_text("dialog", "You may not grant projects of default")
+
+
+CASES = [KeptTest, SecretTest, UsageTest, QueueTest, JobActTest, SubmitTest]

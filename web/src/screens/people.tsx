@@ -20,6 +20,7 @@ import { roles } from '../state/roles'
 import { href, hrefWith, param } from '../state/route'
 import { lastSeen, loadTeam, rolesIn, type Team } from '../state/team'
 import { Matrix, Sessions, Tokens } from './people_access'
+import { AllKept } from './people_kept'
 import { Person } from './people_person'
 import { AllSecrets } from './people_secrets'
 
@@ -266,7 +267,7 @@ function GroupPanel({ group, team, again }: { group: TeamGroup; team: Team; agai
 
 /* ---- the screen --------------------------------------------------------------------------------------------------- */
 
-const TABS = { people: 'People', groups: 'Groups', roles: 'Roles', tokens: 'Tokens and sessions', secrets: 'Secrets' }
+const TABS = { people: 'People', groups: 'Groups', roles: 'Roles', tokens: 'Tokens and sessions', secrets: 'Secrets', kept: 'What is kept' }
 type Tab = keyof typeof TABS
 
 function Shown({ tab, team, again }: { tab: Tab; team: Team; again: () => void }) {
@@ -290,6 +291,8 @@ function Shown({ tab, team, again }: { tab: Tab; team: Team; again: () => void }
             )
         case 'secrets':
             return <AllSecrets />
+        case 'kept':
+            return <AllKept />
         case 'roles':
             return <Matrix />
         case 'tokens':
@@ -334,7 +337,7 @@ function PeopleScreen() {
     const people = found?.users.filter((one) => one.kind !== 'service' && one.role !== 'agent').length ?? 0
     const services = found?.users.filter((one) => one.kind === 'service' && one.role !== 'agent').length ?? 0
     const close = () => setOpen('')
-    const counts: Record<Tab, number | undefined> = { people: found?.users.filter((one) => one.role !== 'agent').length, groups: found?.groups.length, roles: roles.data.value?.length, tokens: found?.tokens.length, secrets: undefined }
+    const counts: Record<Tab, number | undefined> = { people: found?.users.filter((one) => one.role !== 'agent').length, groups: found?.groups.length, roles: roles.data.value?.length, tokens: found?.tokens.length, secrets: undefined, kept: undefined }
     return (
         <>
             <PageHead
