@@ -188,6 +188,15 @@ static weir_status check_person(const char *person, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status begin_and_run(struct forgetting *forgetting, struct weir_error *err)
+{
+    struct api_call *call = forgetting->call;
+    WEIR_TRY(api_write(call, begin_in, forgetting, err));
+    const struct weir_forgotten record = forgetting->record;
+    const struct forget forget = api_forget(call->api);
+    return forget_run(&forget, &record, call->arena, &forgetting->record, err);
+}
+
 weir_status api_person_forget(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"project", "reason", NULL};
@@ -213,10 +222,13 @@ weir_status api_person_forget(struct api_call *call, struct weir_txn *txn, struc
                                                 .created_ms = call->now_ms};
     WEIR_TRY(api_read(call, look_in, &forgetting, err));
     WEIR_TRY(check_freezes(&forgetting, err));
-    WEIR_TRY(api_write(call, begin_in, &forgetting, err));
-    const struct weir_forgotten record = forgetting.record;
-    const struct forget forget = api_forget(call->api);
-    WEIR_TRY(forget_run(&forget, &record, call->arena, &forgetting.record, err));
+    if (atomic_flag_test_and_set(&call->api->makes_snapshot)) { /* it could have read the rows */
+        return weir_error_set(err, WEIR_ERR_UNAVAILABLE,
+                              "a snapshot is being made: try again when it is done");
+    }
+    weir_status status = begin_and_run(&forgetting, err);
+    atomic_flag_clear(&call->api->makes_snapshot);
+    WEIR_TRY(status);
     json_t *answer = weir_record_to_json(&weir_forgotten_resource, &forgetting.record);
     json_object_set_new(answer, "n_lists", json_integer((json_int_t)forgetting.n_lists));
     json_object_set_new(answer, "freeze_again", freeze_anew(&forgetting));

@@ -429,6 +429,17 @@ bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob
     return member != NULL;
 }
 
+bool weir_snapshot_member(const struct weir_snapshot_file *file, size_t i,
+                          struct weir_snapshot_member *out)
+{
+    if (i >= file->n_members) {
+        return false;
+    }
+    const struct tar_member *member = &file->members[i];
+    *out = (struct weir_snapshot_member){member->name, file->fd, member->offset, member->bytes};
+    return true;
+}
+
 /* ---- a revision ------------------------------------------------------------------------------ */
 
 struct wanted_revision {

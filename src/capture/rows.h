@@ -92,6 +92,17 @@ weir_status weir_snapshot_revision(const struct weir_snapshot_file *file, int64_
 bool weir_snapshot_model(const struct weir_snapshot_file *file, const char *blob, int *out_fd,
                          uint64_t *out_offset, uint64_t *out_bytes);
 
+/** A file of the archive, where it lies. Borrowed. */
+struct weir_snapshot_member {
+    const char *name; /**< With the folder. */
+    int fd;
+    uint64_t offset, bytes;
+};
+
+/** The i-th file, in the archive's order. @return false: there are fewer. */
+bool weir_snapshot_member(const struct weir_snapshot_file *file, size_t i,
+                          struct weir_snapshot_member *out);
+
 /** Folder in the archive. */
 #define WEIR_SNAPSHOT_FOLDER   "timeline-export/"
 #define WEIR_SNAPSHOT_MANIFEST WEIR_SNAPSHOT_FOLDER "manifest.json"

@@ -46,6 +46,8 @@ static const struct weir_field fields[] = {
                "Who took or imported it"),
     WEIR_FIELD(weir_snapshot, created_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms",
                "When"),
+    WEIR_FIELD(weir_snapshot, changed_ms, TIME, WEIR_FIELD_READ_ONLY, "ms",
+               "When forgetting a person changed its rows and sums"),
 };
 // clang-format on
 

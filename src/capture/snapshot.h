@@ -46,6 +46,7 @@ struct weir_snapshot {
                        deleted one is not whole. */
     char *created_by;
     int64_t created_ms;
+    int64_t changed_ms; /**< When forgetting a person changed its rows; 0: never. */
 };
 
 extern const struct weir_resource weir_snapshot_resource;

@@ -37,15 +37,18 @@ static void print_done(const char *person, const json_t *answer)
 {
     const json_t *summary = json_object_get(answer, "summary");
     printf("%s is forgotten: %lld photos and %lld blobs of them, %lld pictures of decisions, %lld "
-           "files of embeddings, %lld copies of photos, %lld names in feedback, on %lld lists.\n",
+           "files of embeddings, %lld copies of photos, %lld names in feedback, in %lld snapshots, "
+           "on %lld lists.\n",
            person, (long long)number(summary, "photos"), (long long)number(summary, "blobs"),
            (long long)number(summary, "pictures"), (long long)number(summary, "embedding_files"),
            (long long)number(summary, "cached"), (long long)number(summary, "feedback"),
-           (long long)number(answer, "n_lists"));
+           (long long)number(summary, "snapshots"), (long long)number(answer, "n_lists"));
     print_list(json_object_get(summary, "datasets"), "Had photos, now with a tombstone: dataset");
     print_list(json_object_get(answer, "freeze_again"), "Freeze again: weir dataset freeze");
     print_list(json_object_get(summary, "outside"), "Not Weir's, delete it yourself:");
-    printf("Backups made before and models trained with the photos still have what they had.\n");
+    printf(
+        "Backups and exports of snapshots made before, and models trained with the photos, still "
+        "have what they had.\n");
 }
 
 static weir_status run_forget(struct cli_call *call, struct weir_error *err)
@@ -78,14 +81,13 @@ const struct cli_command cli_person_forget = {
     .usage = "NAME --yes [--project NAME] [--reason TEXT]",
     .summary = "Delete a person's photos, pictures and embeddings",
     .help =
-        "Removes the class NAME of uploaded datasets with its files, the photos from all "
-        "versions, the\n"
-        "pictures of decisions about NAME, embeddings, copies of the photos in folders of tasks, "
-        "and NAME from\n"
-        "feedback and lists. The "
-        "versions that had the photos say so; new ones are frozen without them. `weir get "
-        "forgotten` lists\n"
-        "who was forgotten.",
+        "Removes the class NAME of uploaded datasets with its files, the photos from all versions "
+        "and copies\n"
+        "of them in folders of tasks, the pictures of decisions about NAME, embeddings, and NAME "
+        "from feedback,\n"
+        "lists and the rows of snapshots. The versions that had the photos say so; new ones are "
+        "frozen without\n"
+        "them. `weir get forgotten` lists who was forgotten.",
     .min_words = 1,
     .max_words = 1,
     CLI_OPTIONS(person_options, person_options),

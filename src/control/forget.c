@@ -251,11 +251,12 @@ static char *summary_of(struct forget_work *work)
             json_array_append_new(datasets, json_string(last));
         }
     }
-    json_t *summary = json_pack(
-        "{s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "photos", (json_int_t)work->n_photos, "blobs",
-        (json_int_t)work->n_blobs, "pictures", (json_int_t)work->n_pictures, "embedding_files",
-        (json_int_t)work->n_embeddings, "cached", (json_int_t)work->n_cached, "feedback",
-        (json_int_t)work->n_feedback, "datasets", datasets, "outside", work->outside);
+    json_t *summary =
+        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:O}", "photos", (json_int_t)work->n_photos,
+                  "blobs", (json_int_t)work->n_blobs, "pictures", (json_int_t)work->n_pictures,
+                  "embedding_files", (json_int_t)work->n_embeddings, "cached",
+                  (json_int_t)work->n_cached, "feedback", (json_int_t)work->n_feedback, "snapshots",
+                  (json_int_t)work->n_snapshots, "datasets", datasets, "outside", work->outside);
     char *text = weir_json_text(summary, work->arena);
     json_decref(summary);
     return text;
@@ -300,6 +301,7 @@ static weir_status run(struct forget_work *work, struct weir_error *err)
     WEIR_TRY(forget_copies(work, err));
     WEIR_TRY(forget_pictures(work, err));
     WEIR_TRY(forget_feedback(work, err));
+    WEIR_TRY(forget_snapshots(work, err));
     forget_step(work, "end");
     return weir_store_write(forget->store, finish_in, work, err);
 }

@@ -1,7 +1,7 @@
 /**
  * Forgetting a person: photos in uploaded datasets and their versions, copies of these and embeddings in the
  * folders that tasks write into, the pictures of decisions that say the person or whose feedback does, and the
- * name in feedback. Lists are changed with the record that says what is
+ * name in feedback and in the rows of snapshots. Lists are changed with the record that says what is
  * to be done; the rest is files, done one after the other, and each step may be done again. A server
  * that is killed meanwhile goes on when it starts.
  *

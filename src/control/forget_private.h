@@ -63,4 +63,7 @@ weir_status forget_pictures(struct forget_work *work, struct weir_error *err) WE
 /** The name in feedback becomes WEIR_FORGOTTEN_NAME; what is counted stays. */
 weir_status forget_feedback(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The person's rows in snapshots: capture/forget.h. */
+weir_status forget_snapshots(struct forget_work *work, struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

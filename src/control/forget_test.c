@@ -2,6 +2,7 @@
  * process was killed before each of its changes. */
 #include "base/file.h"
 #include "base/rng.h"
+#include "capture/snapshot.h"
 #include "control/forget.h"
 #include "store/store_fixture.h"
 #include "store/table.h"
@@ -188,6 +189,38 @@ static void make_decisions(const char *ion, const char *project, int64_t first)
     }
 }
 
+struct taking {
+    struct weir_capture capture;
+    struct weir_snapshot_wanted wanted;
+    struct weir_snapshot_taking *taking;
+    struct weir_snapshot made;
+};
+
+static weir_status take_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct taking *taking = context;
+    return weir_snapshot_take(txn, &taking->capture, &taking->wanted, &fixture.arena,
+                              &taking->taking, err);
+}
+
+static weir_status keep_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_insert(txn, &weir_snapshot_resource, context, err);
+}
+
+static void make_snapshot(const char *ion)
+{
+    struct taking taking = {.capture = {.state_dir = fixture.dir, .blobs = blobs},
+                            .wanted = {.name = "monday",
+                                       .ion = ion,
+                                       .to_ms = NOW_MS + 1,
+                                       .actor = "ann",
+                                       .now_ms = NOW_MS + 1}};
+    fixture_read(&fixture, take_in, &taking);
+    ck_assert_int_eq(weir_snapshot_seal(taking.taking, &taking.made, &fixture.err), WEIR_OK);
+    fixture_write(&fixture, keep_in, &taking.made);
+}
+
 static void fill(struct weir_rng *rng, char *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -212,6 +245,7 @@ static void set_up(void)
     make_dataset("faces", "p");
     make_copies();
     make_decisions("door", "p", 1);
+    make_snapshot("door");
 }
 
 static void tear_down(void)
@@ -262,8 +296,34 @@ static int n_holding(const char *dir, int who)
     return n;
 }
 
+/* Does a snapshot name the person still? */
+static bool is_in_snapshots(const char *person)
+{
+    char *data, *dir = weir_arena_printf(&fixture.arena, "%s/snapshots", fixture.dir), id[64];
+    size_t len;
+    bool found = false;
+    DIR *stream = opendir(dir);
+    (void)snprintf(id, sizeof id, "\"%s\"", person);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char *path = weir_arena_printf(&fixture.arena, "%s/%s", dir, entry->d_name);
+        size_t n = strlen(path);
+        if (n > 4 && strcmp(path + n - 4, ".tar") == 0) { /* others go at the start */
+            ck_assert_int_eq(
+                weir_file_read(path, (size_t)1 << 30, &fixture.arena, &data, &len, NULL), WEIR_OK);
+            found = found || memmem(data, len, id, strlen(id)) != NULL;
+        }
+    }
+    (void)closedir(stream);
+    return found;
+}
+
 static void check_gone(int n_of_bob)
 {
+    ck_assert(!is_in_snapshots("ada"));
+    ck_assert(is_in_snapshots("bob"));
+    ck_assert_int_eq(ask("SELECT count(*) FROM snapshots WHERE changed_ms = 1700000000000 AND"
+                         " bytes > 0"),
+                     1);
     ck_assert_int_eq(n_holding(fixture.dir, ADA), 0);
     ck_assert_int_eq(n_holding(fixture.dir, BOB), n_of_bob - 1); /* the file of embeddings went */
     ck_assert_int_eq(ask("SELECT count(*) FROM dataset_tombstones WHERE dataset = 'faces' AND"
@@ -309,6 +369,7 @@ START_TEST(what_is_of_the_person_is_nowhere_and_the_rest_is_where_it_was)
     int n_of_bob = n_holding(fixture.dir, BOB);
     ck_assert_int_eq(n_holding(fixture.dir, ADA), n_of_bob);
     ck_assert_int_ge(n_of_bob, 13);
+    ck_assert(is_in_snapshots("ada"));
     ask_for("");
     resume();
     check_gone(n_of_bob);

@@ -9,6 +9,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import unittest
@@ -19,13 +20,19 @@ import harness
 from harness import WEIR, wait_until
 
 
+ION = {"kind": "ion", "name": "door",
+       "pipelines": [{"name": "learn", "type": "training", "model": "face-embed", "dataset": "faces"},
+                     {"name": "see", "type": "prediction", "source": {"kind": "http", "token": "any"}, "gallery": {"dataset": "faces"}}],
+       "links": [{"from": "learn", "to": "see", "policy": "manual"}]}
+
+
 def photo(size=16):
     return b"P5 %d %d 255\n" % (size, size) + os.urandom(size * size)
 
 
 class Forget(unittest.TestCase):
     def setUp(self):
-        self.server = harness.Server().start()
+        self.server = harness.Server("--no-agent").start()
         self.addCleanup(self.server.stop)
         self.state = pathlib.Path(self.server.state)
         self.now = int(time.time() * 1000) # retention takes what is old
@@ -36,9 +43,10 @@ class Forget(unittest.TestCase):
         self.server.weir("dataset", "create", "faces")
         self.put({"ada": self.photos["ada"][:3], "bob": self.photos["bob"]})
         self.put({"ada": self.photos["ada"]})
+        self.server.post("/ions", ION)
         self.server.kill()
         self.craft()
-        self.server.start()
+        self.server.start("--no-agent")
 
     def put(self, photos):
         folder = self.server.root / "photos"
@@ -114,6 +122,8 @@ class Forget(unittest.TestCase):
                                  ("unknown", "bob", 0)])
 
     def test_a_persons_photos_crops_and_embeddings_are_nowhere(self):
+        self.server.weir("snapshot", "create", "door", "--name", "monday", "--from", "2026-01-01T00:00:00Z")
+        exported = self.server.root / "monday.tar"
         before = {str(path.relative_to(self.state)).split("/")[0] for path in self.found("ada", self.state)}
         self.assertLessEqual({"datasets", "blobs", "pictures", "replicas"}, before)
         refused = subprocess.run([WEIR, "person", "forget", "ada", "--state", str(self.state)], capture_output=True)
@@ -122,10 +132,11 @@ class Forget(unittest.TestCase):
         answer = json.loads(self.server.weir("person", "forget", "ada", "--yes", "--reason", "left", "-o", "json")[1])
         self.assertEqual(answer["state"], "done")
         summary = answer["summary"]
-        self.assertEqual({key: summary[key] for key in ("photos", "blobs", "pictures", "embedding_files", "cached", "feedback")},
-                         {"photos": 4, "blobs": 4, "pictures": 2, "embedding_files": 1, "cached": 4, "feedback": 3})
+        self.assertEqual({key: summary[key] for key in ("photos", "blobs", "pictures", "embedding_files", "cached", "feedback", "snapshots")},
+                         {"photos": 4, "blobs": 4, "pictures": 2, "embedding_files": 1, "cached": 4, "feedback": 3, "snapshots": 1})
         wait_until(lambda: len(self.server.get("/datasets/faces/versions")["items"]) == 3, 30, "a version without ada")
         self.check_gone()
+        self.check_snapshot(exported)
         newest = self.server.get("/datasets/faces/versions")["items"][0]
         self.assertEqual((newest["n_files"], newest["tombstones"]), (2, []))
         acts = [(act["kind"], act["subject"], act["actor"]) for act in self.server.get("/audit?subject=person/ada")["items"]]
@@ -136,6 +147,24 @@ class Forget(unittest.TestCase):
         self.assertNotEqual(self.found("bob", backup), [])
         self.assertIn("whole", self.server.weir("audit", "verify")[1])
 
+    def check_snapshot(self, exported):
+        """Its rows do not name ada any more, bob's are as they were, and its sums are right."""
+        self.server.weir("snapshot", "export", "monday", str(exported))
+        with tarfile.open(exported) as archive:
+            files = {one.name.split("/", 1)[1]: archive.extractfile(one).read() for one in archive.getmembers()}
+        self.assertEqual([name for name, data in files.items() if b"ada" in data], [])
+        said = [json.loads(line) for line in files["rows/decisions.jsonl"].splitlines()]
+        self.assertEqual([(row["person"], row["image"]) for row in said],
+                         [("(forgotten)", None), ("bob", hashlib.sha256(self.crops["bob"]).hexdigest()), (None, None),
+                          (None, hashlib.sha256(self.told["bob"]).hexdigest())])
+        for line in files["SHA256SUMS"].decode().splitlines():
+            digest, name = line.split("  ")
+            self.assertEqual(hashlib.sha256(files[name]).hexdigest(), digest, name)
+        self.assertEqual(json.loads(files["manifest.json"])["forgotten"][0]["rows"], 4)
+        found = self.server.get("/snapshots/monday")
+        self.assertEqual(found["bytes"], exported.stat().st_size)
+        self.assertIsNotNone(found["changed_ms"])
+
     def test_a_killed_server_goes_on_forgetting(self):
         self.server.kill()
         database = sqlite3.connect(self.state / "weir.db")
@@ -144,7 +173,7 @@ class Forget(unittest.TestCase):
         database.commit()
         database.close()
         os.unlink(self.state / "datasets/faces/ada/0.pgm")  # it was killed in the middle
-        self.server.start()
+        self.server.start("--no-agent")
         self.check_gone()
         self.assertEqual([(one["person"], one["state"]) for one in self.server.get("/forgotten-people")["items"]], [("ada", "done")])
         wait_until(lambda: len(self.server.get("/datasets/faces/versions")["items"]) == 3, 30, "a version without ada")
@@ -166,7 +195,7 @@ class Forget(unittest.TestCase):
                     pass
                 self.server.kill()
                 request.join()
-                self.server.start()
+                self.server.start("--no-agent")
                 self.check_gone()
                 self.assertEqual([one["state"] for one in self.server.get("/forgotten-people")["items"]], ["done"])
 

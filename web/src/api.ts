@@ -1497,6 +1497,7 @@ export interface Silence {
 /** GET /snapshots, GET /snapshots/{name} */
 export interface Snapshot {
     bytes: number // Size of its file (bytes)
+    changed_ms: Time | null // When forgetting a person changed its rows and sums (ms)
     created_by: string | null // Who took or imported it
     created_ms: Time // When (ms)
     files?: SnapshotFile[] | null // What is in it; of a single one
