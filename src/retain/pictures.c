@@ -5,7 +5,13 @@
 #include "base/log.h"
 #include "store/stmt.h"
 
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
 #define PICTURES_PER_STEP 200
+#define UNNAMED_QUIET_MS  ((int64_t)3600000)
 
 #define OLD                                                                                        \
     " FROM decisions WHERE image IS NOT NULL AND pack > 0 AND time_ms <= :before AND ion IN"       \
@@ -115,6 +121,47 @@ weir_status retain_pictures_erase(const struct retain_look *look, const char *pr
     return WEIR_OK;
 }
 
+/* ---- packs that no row refers to ------------------------------------------------------------- */
+
+/* Rows and packs come in the same order, so packs before that of the oldest row with a picture have lost all of theirs. */
+static const char sql_first[] = "SELECT pack FROM decisions WHERE pack > 0 ORDER BY seq LIMIT 1";
+
+static weir_status first_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_query_int(txn, sql_first, WEIR_NO_BINDS, 0, context, err);
+}
+
+/* Has nobody written into it for a while? A row may be on its way. */
+static bool is_quiet(const struct retain_look *look, const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 &&
+           look->now_ms - (int64_t)info.st_mtim.tv_sec * 1000 >= UNNAMED_QUIET_MS;
+}
+
+static weir_status remove_unnamed(const struct retain_look *look, struct weir_error *err)
+{
+    int64_t first = 0;
+    const char *dir =
+        weir_arena_printf(look->arena, "%s/pictures", look->retainer->config.state_dir);
+    WEIR_TRY(weir_store_read(look->retainer->config.store, first_in, &first, err));
+    DIR *stream = first > 0 ? opendir(dir) : NULL;
+    weir_status status = WEIR_OK;
+    for (struct dirent *entry;
+         stream != NULL && status == WEIR_OK && (entry = readdir(stream)) != NULL;) {
+        char *end;
+        int64_t number = strtoll(entry->d_name, &end, 10);
+        if (strcmp(end, ".pack") == 0 && number > 0 && number < first &&
+            is_quiet(look, weir_arena_printf(look->arena, "%s/%s", dir, entry->d_name))) {
+            status = weir_packs_remove(look->retainer->config.pictures, entry->d_name, err);
+        }
+    }
+    if (stream != NULL) {
+        (void)closedir(stream);
+    }
+    return status;
+}
+
 weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_error *err)
 {
     const struct weir_retain_projects *projects = look->projects;
@@ -126,8 +173,10 @@ weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_er
                 retain_pictures_erase(look, projects->names[i], retain_before(look, keep_ms), err));
         }
     }
-    return WEIR_OK;
+    return remove_unnamed(look, err);
 }
+
+/* ---- before it goes -------------------------------------------------------------------------- */
 
 static weir_status count_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {

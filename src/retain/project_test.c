@@ -384,6 +384,41 @@ START_TEST(pictures_go_as_their_project_says_though_packs_are_shared)
 
 END_TEST
 
+/* Whose picture it was nobody could say any more. */
+START_TEST(a_pack_whose_rows_have_gone_goes_too)
+{
+    struct weir_pack_place places[60];
+    char crop[2000] = {0}, ids[60][40], *data; /* a pack has 20 kB */
+    size_t len;
+    add_projects();
+    for (int i = 0; i < 60; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "018f0000-0000-7000-8000-%012d", i);
+        ck_assert_int_eq(weir_packs_append(pictures, ids[i], crop, sizeof crop, &places[i], NULL),
+                         WEIR_OK);
+        add_row(0, i, NOON_MS);
+        sql("UPDATE decisions SET image = 'x', pack = %" PRId64 " WHERE seq = %d", places[i].pack,
+            i + 1);
+    }
+    model.platform_ms[WEIR_RETAIN_DECISIONS] = -1;
+    retain("decisions", "forever");
+    retain("pictures", "forever,unbounded");
+    sql("DELETE FROM decisions WHERE seq <= 30");
+    now_ms = weir_time_ms();
+    sweep_round(); /* they were written just now */
+    ck_assert_int_eq(
+        weir_packs_read(pictures, ids[0], &places[0], &fixture.arena, &data, &len, NULL), WEIR_OK);
+    now_ms += 2 * HOUR_MS;
+    sweep_round();
+    for (int i = 0; i < 60; i++) {
+        bool is_there = weir_packs_read(pictures, ids[i], &places[i], &fixture.arena, &data, &len,
+                                        NULL) == WEIR_OK;
+        ck_assert_msg(is_there == (places[i].pack >= places[30].pack), "picture %d", i);
+    }
+    ck_assert(places[0].pack < places[30].pack);
+}
+
+END_TEST
+
 /* ---- sizes, counts, words -------------------------------------------------------------------- */
 
 /* Where rows went from between others, their count is no difference of numbers: a bound takes no more than it must. */
@@ -457,6 +492,7 @@ WEIR_TEST_MAIN_WITH("project", retain_set_up, retain_tear_down,
                     rows_stay_as_long_as_their_project_says,
                     jobs_logs_and_results_go_as_their_project_says_and_what_is_needed_stays,
                     pictures_go_as_their_project_says_though_packs_are_shared,
+                    a_pack_whose_rows_have_gone_goes_too,
                     the_size_counts_rows_and_not_the_gaps_between_them,
                     what_is_the_platforms_is_no_projects,
                     ages_and_bounds_are_read_as_they_are_printed)

@@ -143,7 +143,8 @@ weir_status retain_own_count(const struct retain_look *look, int64_t *out_n,
 /** How long packs of pictures stay: as long as the project that keeps its pictures longest. */
 int64_t retain_pictures_longest(const struct retain_look *look);
 
-/** Erase, in packs, the pictures of projects that keep them less long than the packs. */
+/** Erase, in packs, the pictures of projects that keep them less long than the packs, and remove packs whose rows have all
+ *  gone. */
 weir_status retain_pictures_sweep(const struct retain_look *look, struct weir_error *err);
 
 /** Erase the pictures of a project's decisions from `before` or earlier. */

@@ -115,7 +115,7 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
         "Those written longest ago go first; the log of a task that runs stays.",
         {30 * DAY, 250 * MB}, 0},
     [WEIR_RETAIN_PICTURES] = {"pictures", "Pictures of decisions, in packs of 4 MiB or an hour",
-        "The pack that was written longest ago goes first, whole.",
+        "The pack that was written longest ago goes first, whole; one whose decisions have gone, too.",
         {7 * DAY, 670 * MB}, 0},
     [WEIR_RETAIN_BLOBS] = {"blobs", "Models, photos of dataset versions, manifests",
         "What no record names, once nobody has stored or asked for it that long.",
