@@ -4,24 +4,26 @@
 #include "capture/forget.h"
 #include "store/stmt.h"
 
-static const char sql_snapshots[] =
-    "SELECT id FROM snapshots WHERE :project = '' OR project = :project ORDER BY name";
+#define SNAPSHOTS " FROM snapshots WHERE :project = '' OR project = :project ORDER BY name"
+static const char sql_ids[] = "SELECT id" SNAPSHOTS;
+static const char sql_names[] = "SELECT name" SNAPSHOTS;
 static const char sql_changed[] =
     "UPDATE snapshots SET changed_ms = :changed, n_rows = :rows, bytes = :bytes WHERE id = :id"
     " AND (changed_ms <> :changed OR :n > 0)";
 
 struct found {
     struct forget_work *work;
-    char **ids;
+    char **ids, **names;
     size_t n;
 };
 
 static weir_status find_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct found *found = context;
-    return weir_txn_query_texts(txn, sql_snapshots,
-                                WEIR_BINDS(WEIR_BIND_TEXT("project", found->work->record->project)),
-                                found->work->arena, &found->ids, &found->n, err);
+    struct weir_arena *arena = found->work->arena;
+    const struct weir_bind binds[] = {WEIR_BIND_TEXT("project", found->work->record->project)};
+    WEIR_TRY(weir_txn_query_texts(txn, sql_ids, binds, 1, arena, &found->ids, &found->n, err));
+    return weir_txn_query_texts(txn, sql_names, binds, 1, arena, &found->names, &found->n, err);
 }
 
 struct noting {
@@ -64,7 +66,9 @@ weir_status forget_snapshots(struct forget_work *work, struct weir_error *err)
     struct found found = {.work = work};
     WEIR_TRY(weir_store_read(work->forget->store, find_in, &found, err));
     for (size_t i = 0; i < found.n; i++) {
-        WEIR_TRY(forget_in(work, found.ids[i], err));
+        if (forget_in(work, found.ids[i], err) != WEIR_OK) {
+            return weir_error_prefix(err, "snapshot \"%s\": ", found.names[i]);
+        }
     }
     return WEIR_OK;
 }
