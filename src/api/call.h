@@ -34,9 +34,9 @@ struct weir_api {
     struct audit *audit;
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
+    /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */
     struct weir_arena unfrozen_arena;
-    char **
-        unfrozen; /**< Datasets to freeze again: the server was killed before they were. Of tick. */
+    char **unfrozen;
     size_t n_unfrozen;
     struct inspector *inspector;
     uint64_t artifact_max_bytes;
