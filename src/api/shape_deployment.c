@@ -69,7 +69,7 @@ static const struct api_member served_members[] = {
     OR_NULL("previous", "list of share", "Shares in effect before these"),
     ALWAYS("versions", "list of served version", "What its replicas load"),
     ALWAYS("replicas", "list of deployment replica", "Its replicas"),
-    ALWAYS("comparisons", "list of comparison", "Versions that are compared among its requests"),
+    ALWAYS("comparisons", "list of ab_comparison", "Versions that are compared among its requests"),
     ALWAYS("n_ready", "integer", "Replicas that answer"),
     ALWAYS("traffic", "text", "Shares in effect: v3=90,v4=10; none"),
     ALWAYS("is_settled", "bool", "What was asked for is in effect, or has failed"),

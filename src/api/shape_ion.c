@@ -117,7 +117,7 @@ static const struct api_member comparison_members[] = {
                "measure"),                                                                         \
         MAY_MISS("firings", "list of trigger firing",                                              \
                  "The newest firings of its triggers, newest first"),                              \
-        MAY_MISS("comparisons", "list of comparison",                                              \
+        MAY_MISS("comparisons", "list of ab_comparison",                                              \
                  "Versions that are compared among the requests of its deployments"),              \
         MAY_MISS("health", "health", "Is all well?")
 static const struct api_member ion_members[] = {ION_MEMBERS};
@@ -147,7 +147,7 @@ static const struct api_shape shapes[] = {
     SHAPE("link", NULL, NULL, link_members),
     SHAPE("starting link", NULL, NULL, start_members),
     SHAPE("arm", NULL, NULL, arm_members),
-    SHAPE("comparison", NULL, NULL, comparison_members),
+    SHAPE("ab_comparison", NULL, NULL, comparison_members),
     RECORD("ION", weir_ion_resource, "project state mode created_by created_ms updated_ms",
            ion_members),
     {"applied ION", &weir_ion_resource, "project state mode created_by created_ms updated_ms",

@@ -66,7 +66,7 @@ static const struct {
     const char *column, *words;
 } others[] = {
     {"ion_candidates.state",
-     "PENDING_REVIEW WAITING APPROVED SHADOW CANARY SERVING RETIRED REJECTED "
+     "PENDING_REVIEW WAITING APPROVED SHADOW CANARY AB SERVING RETIRED REJECTED "
      "ROLLED_BACK DEPLOYING DEPLOY_FAILED"},
     {"outbox.state", "pending done failed"},
     {"alert_rules.group_by", "none subject rule"},

@@ -120,7 +120,13 @@ weir_status forget_pictures(struct forget_work *work, struct weir_error *err)
 #define NAMED(column)                                                                              \
     "UPDATE feedback SET " column " = :forgotten WHERE decision IN (SELECT decision FROM"          \
     " feedback WHERE " column " = :person AND " IN_PROJECT " LIMIT :n)"
-static const char *const sql_unname[] = {NAMED("truth"), NAMED("decided")};
+#define NAMED_IN_OUTCOME(column)                                                                   \
+    "UPDATE outcomes SET " column                                                                  \
+    " = :forgotten WHERE id IN (SELECT id FROM outcomes WHERE " column                             \
+    " = :person AND (:project = '' OR deployment IN"                                               \
+    " (SELECT name FROM deployments WHERE project = :project)) LIMIT :n)"
+static const char *const sql_unname[] = {NAMED("truth"), NAMED("decided"),
+                                         NAMED_IN_OUTCOME("truth"), NAMED_IN_OUTCOME("decided")};
 
 struct unnaming {
     struct forget_work *work;

@@ -52,7 +52,7 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_OUTCOMES] = {"outcomes", "What came of requests of deployments",
         "Those of the requests answered longest ago go first; those of the last 7 days stay, so that "
         "what is told again is counted once.",
-        {90 * DAY, 100 * MB}, 600},
+        {90 * DAY, 40 * MB}, 600},
     [WEIR_RETAIN_STATISTICS] = {"statistics", "What programs of IONs told about themselves",
         "The oldest go first.",
         {90 * DAY, 20 * MB}, 1000},
@@ -116,7 +116,7 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
         {30 * DAY, 250 * MB}, 0},
     [WEIR_RETAIN_PICTURES] = {"pictures", "Pictures of decisions, in packs of 4 MiB or an hour",
         "The pack that was written longest ago goes first, whole; one whose decisions have gone, too.",
-        {7 * DAY, 670 * MB}, 0},
+        {7 * DAY, 630 * MB}, 0},
     [WEIR_RETAIN_BLOBS] = {"blobs", "Models, photos of dataset versions, manifests",
         "What no record names, once nobody has stored or asked for it that long.",
         {DAY, WEIR_RETAIN_ANY}, 0},

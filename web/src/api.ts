@@ -13,6 +13,31 @@ export interface List<T> {
     next: string | null
 }
 
+export interface AbComparison {
+    arms: Arm[] // The version that serves, and the candidate
+    begun_ms: Time // Since when samples count (ms)
+    confidence: number // That is asked for
+    deployment: string // Deployment whose requests are shared
+    difference: number | null // Of the candidate's mean from the other's
+    difference_high: number | null // Its interval, which holds however often one looks
+    difference_low: number | null // Its interval, which holds however often one looks
+    ion: string // ION
+    is_less_better: boolean // Less of it is better
+    is_rate: boolean // Samples are yes or no
+    left_s: number // Until then
+    link: string // Link, FROM:TO
+    metric: string // conversion, error or a KPI
+    min_samples: number // Of each version, before they are compared
+    model: string // Model
+    p: number | null // One-sided, of a single look: that it is better by chance
+    p_better: number | null // The same however often one looks; what decides
+    p_worse: number | null // That it is worse by chance, however often one looks
+    share_percent: number // Of the requests, that the candidate answers
+    until_ms: Time // When its time is over (ms)
+    uplift: number | null // The difference as a share of the other's mean
+    z: number | null // The difference in standard errors
+}
+
 export interface AccuracyGroup {
     accuracy: number | null // Their share; null: none is known
     high: number // Upper end of that interval
@@ -101,7 +126,7 @@ export interface Amounts {
 
 /** POST /ions */
 export interface AppliedIon {
-    comparisons?: Comparison[] | null // Versions that are compared among the requests of its deployments
+    comparisons?: AbComparison[] | null // Versions that are compared among the requests of its deployments
     created_by: string // Who applied it first
     created_ms: Time // When (ms)
     document: unknown // What was applied; secrets are shown as ***
@@ -176,6 +201,7 @@ export interface Board {
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
+    gone_roles: GoneRole[] // Roles of the caller that are not there any more: they give no rights
     projects: Record<string, string[]> // What the caller may in single projects, by name
     rights: string[] // What the caller may on the platform and in all projects
     role: string // At most this role
@@ -260,28 +286,31 @@ export interface ClusterUsage {
 }
 
 export interface Comparison {
-    arms: Arm[] // The version that serves, and the candidate
-    begun_ms: Time // Since when samples count (ms)
-    confidence: number // That is asked for
-    deployment: string // Deployment whose requests are shared
-    difference: number | null // Of the candidate's mean from the other's
-    difference_high: number | null // Its interval, which holds however often one looks
-    difference_low: number | null // Its interval, which holds however often one looks
-    ion: string // ION
-    is_less_better: boolean // Less of it is better
-    is_rate: boolean // Samples are yes or no
-    left_s: number // Until then
-    link: string // Link, FROM:TO
-    metric: string // conversion, error or a KPI
-    min_samples: number // Of each version, before they are compared
-    model: string // Model
-    p: number | null // One-sided, of a single look: that it is better by chance
-    p_better: number | null // The same however often one looks; what decides
-    p_worse: number | null // That it is worse by chance, however often one looks
-    share_percent: number // Of the requests, that the candidate answers
-    until_ms: Time // When its time is over (ms)
-    uplift: number | null // The difference as a share of the other's mean
-    z: number | null // The difference in standard errors
+    accuracy: number | null // Share on which the version is right
+    better: number // 1: the version is better, -1: it is worse, 0: nobody can say
+    confusions: unknown // The most frequent wrong answers: [{label, answer, n, live_n}]
+    dataset: string // Dataset with the pictures
+    dataset_version: number // Its version
+    live_accuracy: number | null // Share on which the other is right
+    live_model: string // Model that it was compared with
+    live_version: number // Its version
+    model: string // Model that was measured
+    n_both_wrong: number // Pictures on which both are wrong, with different answers
+    n_candidate_right: number // Pictures on which the version alone is right
+    n_errors: number // Pictures that cannot be read
+    n_kept: number // Of those three, how many the sample has
+    n_live_right: number // Pictures on which the live model alone is right
+    n_samples: number // Pictures that both were asked
+    p_value: number | null // Of the exact McNemar test, two-sided
+    run: string // Run that measured
+    time_ms: Time // When it was measured (ms)
+    version: number // Its version
+}
+
+/** GET /runs/{id}/comparison */
+export interface ComparisonOfRun {
+    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
+    why: string | null // Why there is none, and how to get one
 }
 
 /** GET /datasets, GET /datasets/{name} */
@@ -396,7 +425,7 @@ export interface DeployedModel {
 /** GET /deployments, GET /deployments/{name} */
 export interface Deployment {
     batch_max: number // Requests that one computation takes at most
-    comparisons: Comparison[] // Versions that are compared among its requests
+    comparisons: AbComparison[] // Versions that are compared among its requests
     cpus: number // CPU slots of each replica
     created_by: string | null // Who made it
     created_ms: Time // When it was made (ms)
@@ -433,6 +462,12 @@ export interface Deployment {
     versions: ServedVersion[] // What its replicas load
 }
 
+/** GET /deployments/{name}/disagreements */
+export interface DeploymentDisagreements {
+    items: DifferedAnswer[] // At most 50 of each version, the newest first; since the server started
+    next: string | null // Always null: all are there
+}
+
 /** GET /deployments/{name}/figures */
 export interface DeploymentFigures {
     items: DeploymentVersionFigures[] // By version
@@ -460,6 +495,8 @@ export interface DeploymentReplica {
 export interface DeploymentVersionFigures {
     /** [end, count]: how many took less than end, in us, and not less than the end before; the difference of two answers is what came between them */
     buckets: unknown[]
+    /** What a classifier answered: how often each class was the likeliest, by number; the 64th has all beyond, and zeros at the end are left out */
+    classes: number[]
     compared_us: number // Time that the first answers took, of the copies that were answered
     copies_us: number // Time that the copies' answers took
     n_cancelled: number // Requests whose client left before the answer
@@ -474,6 +511,8 @@ export interface DeploymentVersionFigures {
     n_retried: number // Tries at another replica, of what the first had not begun
     p50_us: number // Half of the requests took no longer (us)
     p99_us: number // 99 % took no longer (us)
+    /** By how much: answers by margin in logits m between the likeliest class and the next, in the bin 8 * log2(1 + m), at most 63 */
+    scores: number[]
     sum_us: number // Times from request to answer, added up (us)
     version: number // Version; 0: requests for which none was chosen
 }
@@ -503,6 +542,38 @@ export interface Device {
     temperature_c: number | null // Temperature (°C)
     used_milli: number // What of it is given to tasks, in thousandths
     utilisation_pct: number | null // Share of the time that it computes (%)
+}
+
+export interface DifferedAnswer {
+    answer: string // First 512 bytes of the mirrored version's answer
+    live_answer: string // First 512 bytes of the other
+    live_status: number // HTTP status of it
+    live_version: number // Version whose answer went out
+    request: string | null // "id" of the request, where it had one
+    status: number // HTTP status of it
+    time_ms: Time // When both had answered (ms)
+    version: number // Mirrored version
+}
+
+export interface Disagreement {
+    answer: string // What the version says
+    file: string // CLASS/FILE of the dataset version
+    id: string // Identifier
+    kind: string // live-right, candidate-right or both-wrong
+    label: string // What it is
+    live_answer: string // What the live model says
+    live_score: number | null // Probability that it gives to that
+    place: number // Place in the sample, from 0
+    run: string // Run that measured
+    score: number | null // Probability that it gives to that
+    sha256: string | null // SHA-256 of the picture; of an uploaded dataset GET /blobs has it
+}
+
+/** GET /runs/{id}/disagreements */
+export interface DisagreementsOfRun {
+    items: Disagreement[] // By kind, the surest first
+    next: string | null // Cursor of the page after this one; null: it is the last
+    why: string | null // Why no samples were compared, and how to get some
 }
 
 export interface DriftSignal {
@@ -631,6 +702,24 @@ export interface ForgottenPerson {
     summary: unknown // What went: photos, pictures of decisions, files of embeddings, entries of lists
 }
 
+/** GET /ions/{name}/comparison */
+export interface FoundComparison {
+    comparison: Comparison | null // Of the run; of an ION's version the newest, and one with what serves before all
+    why: string | null // Why there is none, and how to get one
+}
+
+/** GET /ions/{name}/disagreements */
+export interface FoundDisagreements {
+    items: Disagreement[] // By kind, the surest first
+    next: string | null // Cursor of the page after this one; null: it is the last
+    why: string | null // Why no samples were compared, and how to get some
+}
+
+export interface GoneRole {
+    project: string // Where the caller has it
+    role: string // Its name
+}
+
 /** GET /groups */
 export interface Group {
     created_ms: Time | null // When it was made (ms)
@@ -702,7 +791,7 @@ export interface Help {
 
 /** GET /ions, GET /ions/{name} */
 export interface Ion {
-    comparisons?: Comparison[] | null // Versions that are compared among the requests of its deployments
+    comparisons?: AbComparison[] | null // Versions that are compared among the requests of its deployments
     created_by: string // Who applied it first
     created_ms: Time // When (ms)
     document: unknown // What was applied; secrets are shown as ***
@@ -1094,12 +1183,13 @@ export interface Project {
 
 /** GET /projects/{name}/members */
 export interface ProjectMember {
-    created_by: string | null // Who gave the role
-    created_ms: Time | null // Since when (ms)
+    created_by: string // Who gave the role
+    created_ms: Time // Since when (ms)
     group: string | null // A group whose members may
     name: string // PROJECT/user/NAME or PROJECT/group/NAME
-    project: string | null // Project
-    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project
+    problem: string | null // Why the role gives no rights: it is not there any more
+    project: string // Project
+    role: string // viewer, approver, operator, data-scientist, ml-engineer or admin of this project, or a custom role
     user: string | null // Who may; or a group
 }
 
@@ -1318,9 +1408,15 @@ export interface Revision {
     time_ms: Time // When (ms)
 }
 
-/** GET /roles */
+/** GET /roles, GET /roles/{name} */
 export interface Role {
-    is_of_projects: boolean // It can be given in a project too
+    changed_by: string | null // Who changed it last
+    changed_ms: Time | null // When (ms)
+    created_by: string | null // Who defined it
+    created_ms: Time | null // When (ms)
+    description: string | null // Whom it is for
+    is_custom: boolean // An admin defined it: it can be given in projects only
+    is_of_projects: boolean // It can be given in a project
     name: string // Name
     project_rights: string[] // What of it whoever has it in a project may there
     rights: string[] // What whoever has it on the platform may: cancel jobs …
@@ -1715,7 +1811,7 @@ export interface Token {
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
     project: string | null // The only project it is for; absent = all of its user's
-    role: string // At most this role
+    role: string // At most this role, which may be a custom one
     used_ms: Time | null // When it was shown last, by the hour (ms)
     user: string // Whose it is
 }

@@ -1,14 +1,14 @@
 /** Two versions that share the requests of a deployment: what came of them so far, and whether that says which is better. */
-import type { Arm, Comparison } from '../api'
+import type { AbComparison, Arm } from '../api'
 import { Facts, Panel, Version, When } from './basics'
 import { State } from './state'
 import { duration, NONE, percent, plainValue, short } from '../format'
 import { href } from '../state/route'
 
-const meanText = (one: Comparison, mean: number | null): string => (one.is_rate ? percent(mean) : mean === null ? NONE : plainValue(mean))
+const meanText = (one: AbComparison, mean: number | null): string => (one.is_rate ? percent(mean) : mean === null ? NONE : plainValue(mean))
 
 /** The difference in the metric's own unit, with its sign. */
-function differenceText(one: Comparison, value: number | null): string {
+function differenceText(one: AbComparison, value: number | null): string {
     if (value === null) {
         return NONE
     }
@@ -19,12 +19,12 @@ function differenceText(one: Comparison, value: number | null): string {
 /** A probability, of which what is small enough is only that. */
 const chance = (p: number | null): string => (p === null ? NONE : p < 0.0001 ? 'under 0.0001' : String(Number(p.toPrecision(2))))
 
-function intervalText(one: Comparison, arm: Arm): string {
+function intervalText(one: AbComparison, arm: Arm): string {
     return arm.low !== null && arm.high !== null && one.is_rate ? `${percent(arm.low)} to ${percent(arm.high)}` : NONE
 }
 
 /** How far it is from a verdict, in words. */
-function Standing({ one }: { one: Comparison }) {
+function Standing({ one }: { one: AbComparison }) {
     const least = Math.min(...one.arms.map((arm) => arm.n))
     if (least < one.min_samples) {
         return (
@@ -43,7 +43,7 @@ function Standing({ one }: { one: Comparison }) {
     )
 }
 
-export function ComparisonPanel({ one }: { one: Comparison }) {
+export function ComparisonPanel({ one }: { one: AbComparison }) {
     const candidate = one.arms.find((arm) => !arm.is_live)
     return (
         <Panel
