@@ -278,7 +278,8 @@ weir_status api_dataset_version_create(struct api_call *call, struct weir_txn *t
         WEIR_TRY(api_read(call, lookup_in, &lookup, err));
         WEIR_TRY(api_act_first(call, err)); /* it goes on, whoever waits */
         number = WEIR_ARENA_NEW(call->request->arena, uint64_t);
-        WEIR_TRY(freezer_start(call->api->freezer, &lookup.dataset, call->actor, number, err));
+        WEIR_TRY(
+            freezer_start(call->api->freezer, &lookup.dataset, call->actor, NULL, number, err));
         call->request->state = number;
     }
     json_t *view = freezer_look(call->api->freezer, call->params[0], *number, &state, &why);

@@ -61,6 +61,9 @@ API_FN(api_dataset_version_create);
 API_FN(api_dataset_freeze_get);
 API_FN(api_dataset_versions);
 
+/* card.c */
+API_FN(api_model_card);
+
 /* decision.c */
 API_FN(api_decision_list);
 API_FN(api_decisions_put);
@@ -238,6 +241,13 @@ API_FN(api_run_update);
 
 /* run_groups.c */
 API_FN(api_run_groups);
+
+/* lineage.c */
+API_FN(api_decision_lineage);
+API_FN(api_version_lineage);
+API_FN(api_version_decisions);
+API_FN(api_dataset_lineage);
+API_FN(api_dataset_decisions);
 
 /* run_lineage.c */
 API_FN(api_run_lineage);

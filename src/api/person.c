@@ -130,7 +130,7 @@ static json_t *freeze_anew(struct forgetting *forgetting)
         if (api_read(forgetting->call, find_dataset, &finding, &why) != WEIR_OK ||
             (finding.dataset.is_uploaded &&
              freezer_start(forgetting->call->api->freezer, &finding.dataset,
-                           forgetting->call->actor, &number, &why) != WEIR_OK)) {
+                           forgetting->call->actor, NULL, &number, &why) != WEIR_OK)) {
             json_array_append(left, name);
         }
     }

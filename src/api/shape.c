@@ -7,7 +7,7 @@
 static const struct api_shape_list *const lists[] = {
     &api_shapes_of_platform,    &api_shapes_of_cluster, &api_shapes_of_tracking,
     &api_shapes_of_deployments, &api_shapes_of_ions,    &api_shapes_of_decisions,
-    &api_shapes_of_snapshots,   &api_shapes_of_data,
+    &api_shapes_of_snapshots,   &api_shapes_of_data,    &api_shapes_of_lineage,
 };
 
 const struct api_shape *api_shape_at(size_t i)

@@ -62,5 +62,6 @@ extern const struct api_shape_list api_shapes_of_ions;
 extern const struct api_shape_list api_shapes_of_decisions;
 extern const struct api_shape_list api_shapes_of_snapshots;
 extern const struct api_shape_list api_shapes_of_data;
+extern const struct api_shape_list api_shapes_of_lineage;
 
 #endif

@@ -22,6 +22,7 @@ struct freeze {
     struct freeze *next; /* newest first; lock */
     uint64_t number;
     char *dataset, *path, *actor;
+    char *run; /* NULL: none has written the files */
     bool has_pictures, is_uploaded;
     struct dataset_scan_progress progress;
     int64_t deadline_mono_ms;
@@ -58,6 +59,7 @@ static void freeze_free(struct freeze *freeze)
     free(freeze->dataset);
     free(freeze->path);
     free(freeze->actor);
+    free(freeze->run);
     free(freeze);
 }
 
@@ -185,7 +187,9 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                                           .n_files = scan->n_files,
                                           .n_classes = scan->n_classes,
                                           .n_rows = scan->n_rows,
-                                          .bytes = scan->n_bytes}};
+                                          .bytes = scan->n_bytes,
+                                          .created_by = freeze->actor,
+                                          .run = freeze->run}};
     weir_status status = weir_store_write(config->store, version_add_in, &add, err);
     if (status == WEIR_OK) {
         control_publish_all(&config->listener, add.control.publish);
@@ -315,7 +319,7 @@ static weir_status start_thread(struct freezer *freezer, struct freeze *freeze,
 }
 
 static struct freeze *freeze_new(struct freezer *freezer, const struct weir_dataset *dataset,
-                                 const char *actor)
+                                 const char *actor, const char *run)
 {
     struct freeze *freeze = weir_xalloc(sizeof *freeze);
     freeze->freezer = freezer;
@@ -323,6 +327,7 @@ static struct freeze *freeze_new(struct freezer *freezer, const struct weir_data
     freeze->dataset = weir_xstrdup(dataset->name);
     freeze->path = weir_xstrdup(dataset->path != NULL ? dataset->path : "");
     freeze->actor = weir_xstrdup(actor);
+    freeze->run = run != NULL ? weir_xstrdup(run) : NULL;
     freeze->has_pictures = dataset->kind == NULL || strcmp(dataset->kind, "idx") != 0;
     freeze->is_uploaded = dataset->is_uploaded;
     freeze->deadline_mono_ms = weir_mono_ms() + FREEZE_MAX_MS;
@@ -330,7 +335,8 @@ static struct freeze *freeze_new(struct freezer *freezer, const struct weir_data
 }
 
 weir_status freezer_start(struct freezer *freezer, const struct weir_dataset *dataset,
-                          const char *actor, uint64_t *out_number, struct weir_error *err)
+                          const char *actor, const char *run, uint64_t *out_number,
+                          struct weir_error *err)
 {
     weir_status status = WEIR_OK;
     pthread_mutex_lock(&freezer->lock);
@@ -343,7 +349,7 @@ weir_status freezer_start(struct freezer *freezer, const struct weir_dataset *da
                                   "later",
                                   FREEZE_MAX_RUNNING);
         }
-        freeze = freeze_new(freezer, dataset, actor);
+        freeze = freeze_new(freezer, dataset, actor, run);
         status = start_thread(freezer, freeze, err);
         if (status == WEIR_OK) {
             freeze->next = freezer->newest;

@@ -3,7 +3,7 @@
  * own, at most FREEZE_MAX_RUNNING, never by a handler. Requests look at the state and may wait for
  * it. One dataset is frozen once at a time: who asks meanwhile gets the same freeze.
  *
- *     freezer_start(freezer, &dataset, actor, &number, err);
+ *     freezer_start(freezer, &dataset, actor, NULL, &number, err);
  *     json_t *view = freezer_look(freezer, name, number, &state);
  *
  * At the end each thread stops between two reads; one that hangs in a read (a file system that does
@@ -50,11 +50,13 @@ void freezer_destroy(struct freezer *freezer);
 
 /**
  * Start to freeze a dataset, or join the freeze in progress.
+ * @param run         Whose program has written the files; NULL: none of this server's. A version that is
+ *                    new says so.
  * @param out_number  Of the freeze, for freezer_look.
  * @return UNAVAILABLE if FREEZE_MAX_RUNNING others are in progress, or the server stops.
  */
 weir_status freezer_start(struct freezer *freezer, const struct weir_dataset *dataset,
-                          const char *actor, uint64_t *out_number,
+                          const char *actor, const char *run, uint64_t *out_number,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /**

@@ -53,7 +53,12 @@ struct tracked {
     const char *dataset;
     int64_t dataset_version;
     char *parameters;
+    const struct weir_run_input *inputs; /**< Versions of datasets that it names beside. */
+    size_t n_inputs;
 };
+
+/* Of a version's digest; with its number, since a later version may have the same files. */
+#define INPUT_DIGEST_CHARS 12
 
 /* The tracked run of a job, which refers to it: the job must be there. */
 static weir_status insert_run(struct control *control, struct weir_txn *txn,
@@ -88,6 +93,9 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
         struct weir_tag tags[CONTROL_CODE_TAGS_MAX];
         size_t n = control_code_tags(control, spec, tags);
         WEIR_TRY(weir_run_tags_put(txn, number, tags, n, err));
+    }
+    for (size_t i = 0; i < tracked->n_inputs; i++) {
+        WEIR_TRY(weir_run_input_put(txn, number, run.experiment, &tracked->inputs[i], err));
     }
     control_publish(control, "runs", weir_record_to_json(&weir_run_resource, &run));
     return WEIR_OK;
@@ -234,9 +242,9 @@ static void track(struct control *control, const struct control_job *wanted, str
     if (wanted->cause != NULL) {
         json_object_set_new(parameters, "trigger", json_string(wanted->cause));
     }
-    *out = (struct tracked){.dataset = wanted->dataset,
-                            .dataset_version = wanted->dataset_version,
-                            .parameters = weir_json_text(parameters, control->arena)};
+    out->dataset = wanted->dataset;
+    out->dataset_version = wanted->dataset_version;
+    out->parameters = weir_json_text(parameters, control->arena);
     json_decref(parameters);
     job->run = run_id(control, wanted);
 }
@@ -288,12 +296,32 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     return weir_txn_get(txn, &weir_job_resource, job->id, control->arena, job, err);
 }
 
-/* What a job names in "datasets", with the folders; the reference is the caller's. */
+/* A version that is read, as its run notes it. */
+static struct weir_run_input input_of(const struct control *control,
+                                      const struct weir_dataset_version *version)
+{
+    return (struct weir_run_input){
+        .name = version->dataset,
+        .digest = weir_arena_printf(control->arena, "v%lld:%.*s", (long long)version->version,
+                                    INPUT_DIGEST_CHARS, version->digest),
+        .source_type = "weir",
+        .source = weir_arena_printf(control->arena, "%s@v%lld", version->dataset,
+                                    (long long)version->version),
+        .context = "dataset",
+        .tags = "[]"};
+}
+
+/* What a job names in "datasets", with the folders; the reference is the caller's. The run's own is noted
+ * already. */
 static weir_status resolve_named(struct control *control, struct weir_txn *txn, const json_t *spec,
-                                 json_t **out, struct weir_error *err)
+                                 const char *own, struct tracked *tracked, json_t **out,
+                                 struct weir_error *err)
 {
     const json_t *names = json_object_get(spec, "datasets");
+    struct weir_run_input *inputs =
+        WEIR_ARENA_ARRAY(control->arena, COMMAND_DATASETS_MAX, struct weir_run_input);
     *out = json_array_size(names) > 0 ? json_object() : NULL;
+    tracked->inputs = inputs;
     for (size_t i = 0; i < json_array_size(names) || (i == 0 && names != NULL); i++) {
         struct weir_dataset dataset;
         struct weir_dataset_version version;
@@ -306,6 +334,9 @@ static weir_status resolve_named(struct control *control, struct weir_txn *txn, 
         }
         WEIR_TRY(control_dataset_find(control, txn, "datasets", name, &dataset, &version, err));
         json_object_set_new(*out, dataset.name, json_string(dataset.path));
+        if (own == NULL || strcmp(own, dataset.name) != 0) {
+            inputs[tracked->n_inputs++] = input_of(control, &version);
+        }
     }
     return WEIR_OK;
 }
@@ -360,7 +391,7 @@ weir_status control_job_create(struct control *control, struct weir_txn *txn,
         status = resolve_training(control, txn, wanted, &job, spec, &tracked, err);
     }
     if (status == WEIR_OK && ops->names_datasets) {
-        status = resolve_named(control, txn, spec, &datasets, err);
+        status = resolve_named(control, txn, spec, wanted->dataset, &tracked, &datasets, err);
         resolved.datasets = datasets;
     }
     bool is_tracked =

@@ -9,7 +9,7 @@
 
 /** A pipeline that is FREEZING. */
 struct freezing {
-    char *ion, *pipeline, *id;
+    char *ion, *pipeline, *id, *run;
     int64_t training;
     struct weir_dataset dataset; /**< name NULL: what it makes is not known (any more). */
 };
@@ -25,7 +25,7 @@ struct look {
 };
 
 static const char sql_freezing[] =
-    "SELECT p.ion, p.name, p.training FROM ion_pipelines p JOIN ions i"
+    "SELECT p.ion, p.name, p.training, p.run FROM ion_pipelines p JOIN ions i"
     " ON i.name = p.ion WHERE p.state = 'FREEZING'"
     " AND i.state = 'ACTIVE' ORDER BY p.id";
 
@@ -43,6 +43,7 @@ static weir_status list_rows(struct look *look, struct weir_txn *txn, struct wei
         one->ion = weir_stmt_text(stmt, 0, arena);
         one->pipeline = weir_stmt_text(stmt, 1, arena);
         one->training = weir_stmt_int(stmt, 2);
+        one->run = weir_stmt_text(stmt, 3, arena);
         one->id = weir_arena_printf(arena, "%s:%s", one->ion, one->pipeline);
         status = weir_stmt_step(stmt, &has_row, err);
     }
@@ -171,8 +172,8 @@ static void begin(struct look *look, const struct freezing *one, struct preparer
     struct freezer *freezer = look->preparer->freezer;
     json_decref(freezer_look(freezer, one->dataset.name, 0, &state, NULL));
     char *actor = weir_arena_printf(look->control.arena, "ion/%s", one->ion);
-    if (state == FREEZE_RUNNING ||
-        freezer_start(freezer, &one->dataset, actor, &freeze->number, &ignored) != WEIR_OK) {
+    if (state == FREEZE_RUNNING || freezer_start(freezer, &one->dataset, actor, one->run,
+                                                 &freeze->number, &ignored) != WEIR_OK) {
         freeze->number = 0; /* tried again with the next look */
     }
 }

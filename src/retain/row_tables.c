@@ -239,7 +239,7 @@ static const struct retain_own own_sweeps = {.keys = SWEEP_KEYS(OF_PROJECT),
                                              .count = COUNTED(SWEEP_KEYS(OF_PROJECT))};
 
 const struct retain_table retain_tables[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 11},
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 12},
     [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 4},
     [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 4},
     [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 4},
@@ -253,9 +253,9 @@ const struct retain_table retain_tables[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions,
                                       .own = &own_policy_decisions,
-                                      .n_entries = 3},
+                                      .n_entries = 4},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .own = &own_metrics, .n_entries = 2},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 7},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 8},
     [WEIR_RETAIN_SWEEPS] = {.keyed = &sweeps, .own = &own_sweeps, .n_entries = 4},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},

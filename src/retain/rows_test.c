@@ -329,6 +329,7 @@ static const char unswept[] =
     "'node_joins',"                             /* a new one removes those that have ended */
     "'board',"                                  /* goes with its job */
     "'audit_chains',"                           /* one of each chain */
+    "'decision_totals',"                        /* of versions that have decided */
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */
     "'experiments', 'experiment_tags',"         /* made by people and programs; stay */
     "'track_keys', 'input_datasets',"           /* names, each once, of what runs have */

@@ -99,6 +99,7 @@ static const struct {
     {"trigger_firings", OF_ION},
     {"policy_decisions", OF_ION},
     {"decisions", OF_ION},
+    {"decision_totals", OF_ION},
     {"health_reports", OF_ION},
     {"kpis", OF_ION},
     {"feedback", OF_ION},

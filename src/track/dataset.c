@@ -27,6 +27,8 @@ static const struct weir_field dataset_version_fields[] = {
     WEIR_FIELD(weir_dataset_version, n_classes,  INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Classes"),
     WEIR_FIELD(weir_dataset_version, bytes,      INT,  WEIR_FIELD_READ_ONLY, "bytes", "Size of all files"),
     WEIR_FIELD(weir_dataset_version, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),
+    WEIR_FIELD(weir_dataset_version, created_by, TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it: a user, or ion/NAME for a preparation"),
+    WEIR_FIELD(weir_dataset_version, run,        TEXT, WEIR_FIELD_READ_ONLY, "", "Run whose program wrote its files"),
 };
 // clang-format on
 

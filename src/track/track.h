@@ -35,6 +35,8 @@ struct weir_dataset_version {
     int64_t n_rows; /**< Of .csv, .tsv and .jsonl files. */
     int64_t bytes;
     int64_t created_ms;
+    char *created_by; /**< "ion/NAME": by its preparation; NULL: not written down. */
+    char *run;        /**< Whose program wrote the files; NULL: none of this server's. */
 };
 
 struct weir_run {
