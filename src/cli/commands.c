@@ -16,6 +16,9 @@
     X(cli_get) \
     X(cli_describe) \
     X(cli_explain) \
+    X(cli_lineage_decision) \
+    X(cli_lineage_dataset) \
+    X(cli_lineage_version) \
     X(cli_runs_compare) \
     X(cli_run_set) \
     X(cli_experiment_set) \
@@ -24,6 +27,7 @@
     X(cli_artifact_put) \
     X(cli_model_push) \
     X(cli_model_get) \
+    X(cli_model_card) \
     X(cli_model_export) \
     X(cli_model_alias) \
     X(cli_model_set) \

@@ -102,7 +102,9 @@ static const struct retain_keyed metrics = {
     "SELECT id FROM jobs WHERE " OVER " AND finished_ms <= :before AND id NOT IN"                  \
     " (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"                         \
     " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"                             \
-    " WHERE r.job IS NOT NULL)" of " ORDER BY finished_ms, id LIMIT :n"
+    " WHERE r.job IS NOT NULL) AND id NOT IN (SELECT r.job FROM runs r JOIN"                       \
+    " dataset_versions d ON d.run = r.id WHERE r.job IS NOT NULL)" of                              \
+    " ORDER BY finished_ms, id LIMIT :n"
 static const struct retain_keyed jobs = {
     .count = "SELECT count(*) FROM jobs WHERE " OVER,
     .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER,

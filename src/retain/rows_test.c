@@ -174,6 +174,25 @@ START_TEST(jobs_that_are_over_go_with_their_tasks_runs_and_metrics)
 
 END_TEST
 
+START_TEST(the_job_that_made_a_dataset_version_stays)
+{
+    add_job("prepared", "command", "SUCCEEDED", 1);
+    add_run("r1", "prepared", 1, 1);
+    add_job("other", "command", "SUCCEEDED", 1);
+    add_run("r2", "other", 1, 1);
+    sql("INSERT INTO datasets (name, project, kind, path, is_uploaded, created_ms) VALUES ('d', "
+        "'p',"
+        " 'folder', '/d', 0, 0)");
+    sql("INSERT INTO dataset_versions (id, dataset, version, digest, n_files, n_classes, bytes,"
+        " created_ms, run) VALUES ('dv', 'd', 1, 'x', 1, 1, 1, 0, 'r1')");
+    sweep_round();
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs WHERE id = 'prepared'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM jobs"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM runs WHERE id = 'r1'"), 1);
+}
+
+END_TEST
+
 START_TEST(the_job_of_a_pipeline_stays)
 {
     add_job("current", "train", "FAILED", 1);
@@ -487,7 +506,8 @@ WEIR_TEST_MAIN_WITH(
     "rows", retain_set_up, retain_tear_down, decisions_older_than_the_policy_go_and_no_others,
     decisions_beyond_the_size_go_oldest_first,
     a_decision_with_a_wrong_time_does_not_hold_up_the_others, only_resolved_alerts_go,
-    jobs_that_are_over_go_with_their_tasks_runs_and_metrics, the_job_of_a_pipeline_stays,
+    jobs_that_are_over_go_with_their_tasks_runs_and_metrics,
+    the_job_that_made_a_dataset_version_stays, the_job_of_a_pipeline_stays,
     curves_of_models_that_serve_or_wait_stay, curves_of_models_that_have_a_name_stay,
     actions_that_wait_stay, the_database_reaches_a_plateau,
     a_step_holds_the_writer_for_no_more_than_ten_milliseconds,

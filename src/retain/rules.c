@@ -63,7 +63,7 @@ const struct weir_retain_rule weir_retain_rules[WEIR_RETAIN_N] = {
         "Those of runs that ended longest ago go first; those of models that serve or wait stay.",
         {365 * DAY, 200 * MB}, 130},
     [WEIR_RETAIN_JOBS] = {"jobs", "Jobs that are over, their tasks and runs",
-        "Those that ended longest ago go first; one that made a model version stays with its run.",
+        "Those that ended longest ago go first; one that made a model or dataset version stays with its run.",
         {90 * DAY, 100 * MB}, 6000},
     [WEIR_RETAIN_SWEEPS] = {"sweeps", "Sweeps that are over, with what their trials tried",
         "Those that ended longest ago go first.",

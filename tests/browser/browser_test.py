@@ -26,6 +26,7 @@ import experiments_test
 import fixture
 import frame_test
 import ion_test
+import lineage_test
 import page as browser
 import screens_test
 import serve_test
@@ -498,7 +499,7 @@ def main():
         return SKIPPED
     is_smoke = bool(os.environ.get("WEIR_LOGIN_LINK"))
     own = [BundleTest, LiveTest, ChangeTest, TroubleTest, EmptyTest, AccessTest]
-    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *describe_test.CASES, *frame_test.CASES]
+    cases = [SmokeTest] if is_smoke else [*own, *builder_test.CASES, *ion_test.CASES, *screens_test.CASES, *cluster_test.CASES, *share_test.CASES, *serve_test.CASES, *track_test.CASES, *experiments_test.CASES, *decisions_test.CASES, *describe_test.CASES, *lineage_test.CASES, *frame_test.CASES]
     wanted = sys.argv[1:]
     suite = unittest.TestSuite()
     for case in cases:

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import fake_data as made
 import fake_ion
+import fake_lineage
 import fake_serve
 import fake_service
 import fake_share
@@ -477,7 +478,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if path in fixed:
             return fixed[path]
-        for part in (fake_share, fake_serve, fake_track, fake_sweep, fake_service):
+        for part in (fake_lineage, fake_share, fake_serve, fake_track, fake_sweep, fake_service):
             found = part.find(state, path, parts, query)
             if found is not None:
                 return found

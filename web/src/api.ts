@@ -243,6 +243,57 @@ export interface Candidate {
     waits_why: string | null // What it waits for, in words
 }
 
+export interface CardAccuracy {
+    accuracy: number | null // Their share
+    high: number | null // To here
+    low: number | null // From here (95 %)
+    n: number // Decisions whose truth is known
+    name: string | null // Camera; null: all
+    right: number // Right ones of these
+}
+
+export interface CardClass {
+    n_files: number // Its files
+    name: string // Class
+}
+
+export interface CardData {
+    classes: CardClass[] // The first 100 classes; without people who were forgotten
+    dataset: string | null // Dataset it was trained with
+    n_others: number // Classes beside these
+    version: number | null // Version of that
+    why: string | null // Why they are not counted
+}
+
+export interface CardEvaluation {
+    created_by: string | null // Who had it done
+    created_ms: Time | null // When
+    dataset: string | null // On which dataset
+    dataset_version: number | null // Version of that
+    metrics: Record<string, number> // Figures; null = not a number
+    name: string // Its name
+    run: string // Run that measured
+}
+
+export interface CardLive {
+    accuracy: CardAccuracy // Of all decisions whose truth is known
+    cameras: CardAccuracy[] // The same by camera
+    ion: string // ION
+    pipeline: string // Pipeline that serves the version
+    signals: CardSignal[] // The newest report of each signal
+    since_ms: Time // Figures are those since then
+}
+
+export interface CardSignal {
+    drifted: boolean // Taken as drift
+    n_samples: number // Samples in the window
+    p_value: number | null // Chance of it without drift
+    signal: string // What was compared with the training data
+    statistic: string // How: ks, chi2 …
+    time_ms: Time | null // When
+    value: number | null // Value of the statistic
+}
+
 export interface ChainCut {
     first_ms: Time // When the first was written
     first_seq: number // First event
@@ -324,10 +375,25 @@ export interface Dataset {
     project: string // Project it belongs to
 }
 
+/** GET /datasets/{name}/versions/{version}/lineage */
+export interface DatasetLineage {
+    dataset: LineageDataset // The version
+    datasets: LineageDataset[] // Dataset versions on the way back
+    galleries: LineageGallery[] // Pipelines that it was the gallery of
+    is_cut: boolean // There is more than is named
+    made: LineageName[] // Dataset versions that came of it
+    places: LineagePlace[] // Links that these came to
+    read_by: LineageReader[] // Runs that read it, or what came of it
+    runs: LineageRun[] // Runs on the way back, the nearest first
+    unknown: string[] // What is not known, a sentence each
+    versions: LineageVersion[] // Model versions that came of it
+}
+
 /** GET /datasets/{name}/versions */
 export interface DatasetVersion {
     blob: string // SHA-256 of the manifest
     bytes: number // Size of all files (bytes)
+    created_by: string | null // Who made it: a user, or ion/NAME for a preparation
     created_ms: Time // When it was made (ms)
     dataset: string // Dataset
     digest: string // SHA-256 over names and contents
@@ -336,11 +402,12 @@ export interface DatasetVersion {
     n_files: number // Files
     n_forgotten?: number | null // Files that went with them; in the list
     n_rows: number // Rows of its .csv, .tsv and .jsonl files
+    run: string | null // Run whose program wrote its files
     tombstones?: Tombstone[] | null // People who were deleted from it; in the list
     version: number // Number
 }
 
-/** GET /decisions, GET /decisions/{id} */
+/** GET /datasets/{name}/versions/{version}/decisions, GET /models/{name}/versions/{version}/decisions, GET /decisions, GET /decisions/{id} */
 export interface Decision {
     brightness: number | null // Mean brightness of the frame
     camera: string // Camera
@@ -374,6 +441,21 @@ export interface DecisionBucket {
     label: number // A label, of a classifier
     time_ms: Time // Begin of this part of the time
     unknown: number // Nobody known, or no label
+}
+
+/** GET /decisions/{id}/lineage */
+export interface DecisionLineage {
+    datasets: LineageDataset[] // Dataset versions on the way back
+    decision: Decision // The decision
+    forgotten: LineageForgotten | null // The person whom it recognised was forgotten
+    gallery: LineageName | null // Who was known
+    is_certain: boolean // It is known which model that was
+    is_cut: boolean // There is more than is named
+    place: LineagePlace | null // What served, and what let it through until then
+    revision: LineageRevision | null // What was applied when it was made
+    runs: LineageRun[] // Runs on the way back, the nearest first
+    unknown: string[] // What is not known, a sentence each
+    version: LineageVersion | null // Model version
 }
 
 /** GET /decisions/summary */
@@ -927,6 +1009,142 @@ export interface LatencyQuantiles {
     p99: number | null // 99 % are no slower (ms)
 }
 
+export interface LineageCode {
+    branch: string | null // Git branch
+    commit: string | null // Git commit
+    dirty: string | null // true: with changes that were not committed
+    manifest: string | null // Blob that lists the files it brought along
+    patch: string | null // Blob of these changes
+    repository: string | null // Where the repository is
+    source: string | null // Command or file
+    version: string | null // Version of the program
+}
+
+export interface LineageDataset {
+    bytes: number | null // Size of all files (bytes)
+    created_by: string | null // Who made it: a user, or ion/NAME for a preparation
+    created_ms: Time | null // When
+    dataset: string // Dataset
+    digest: string | null // SHA-256 over names and contents
+    forgotten: LineageForgotten[] // People who were deleted from it
+    is_there: boolean // It is there, for the caller
+    n_classes: number | null // Classes
+    n_files: number | null // Files
+    run: string | null // Run whose program wrote its files
+    version: number // Version
+}
+
+export interface LineageDecisions {
+    first_ms: Time | null // When the first was made
+    is_whole: boolean // All are counted; else there were at least so many
+    last_ms: Time | null // When the last was made
+    n_kept: number | null // Decisions that are there, with an effect or tried
+    n_made: number | null // Decisions with an effect that were ever made; null: not known
+    n_tried: number | null // Decisions that were only tried
+    why: string | null // Why not, in a sentence
+}
+
+export interface LineageForgotten {
+    actor: string | null // Who had it done
+    n_files: number | null // Files that went with them
+    person: string | null // Whose photos were deleted
+    reason: string | null // Why
+    time_ms: Time | null // When
+}
+
+export interface LineageGallery {
+    dataset: string // Dataset that was its gallery
+    decisions: LineageDecisions // Made with this version as the gallery
+    ion: string // ION
+    pipeline: string // Prediction pipeline
+    version: number // Version of that
+}
+
+export interface LineageName {
+    dataset: string // Dataset
+    version: number // Version
+}
+
+export interface LineagePlace {
+    are_policies_gone: boolean // It served, and what the policies said is no longer kept
+    candidate: string // Candidate: the version on this link
+    created_ms: Time | null // When it came to the link
+    decisions: LineageDecisions | null // Null for a deployment, whose answers are not kept, and in a decision's lineage
+    deployment: string | null // Or the deployment
+    ion: string // ION
+    link: string // Link, FROM:TO
+    made_by: string | null // Who triggered its training by hand, or registered it
+    model: string // Model
+    pipeline: string | null // Prediction pipeline that the link leads to
+    policies: PolicyDecision[] // What policies and people decided about it, in order
+    served_ms: Time | null // When it began to serve last
+    state: string // State of the candidate, as the link has it
+    version: number // Its version
+}
+
+export interface LineageRead {
+    as: string // dataset, validation, or what the program says: training …
+    digest: string | null // What the program says tells versions apart
+    name: string // Dataset, or what the program calls the data
+    version: number | null // Version of the server's dataset; null: of no dataset, or not known
+}
+
+export interface LineageReader {
+    created_by: string | null // Who started it
+    created_ms: Time | null // When it was started
+    id: string // Identifier of the run
+    kind: string // Kind
+    name: string // Name
+    status: string // Status
+}
+
+export interface LineageRevision {
+    actor: string | null // Who applied it
+    revision: number // Revision of the ION
+    time_ms: Time | null // When
+}
+
+export interface LineageRun {
+    code: LineageCode // What ran
+    created_by: string | null // Who started it
+    created_ms: Time | null // When it was started
+    deleted_ms: Time | null // When it was deleted
+    finished_ms: Time | null // When it ended
+    id: string // Identifier
+    ion: string | null // ION that started it
+    job: string | null // Job that ran it
+    kind: string // Kind
+    name: string // Name
+    parameters: Record<string, string> // What it was started with
+    parent: string | null // Run whose checkpoints it went on from
+    pipeline: string | null // Pipeline of that
+    project: string // Project
+    reads: LineageRead[] // Data that it read
+    status: string // Status
+    trigger: string | null // Why it was started
+    user: string | null // Whom its program names
+    weights: string | null // File of weights that it began with
+}
+
+export interface LineageVersion {
+    blob: string | null // SHA-256 of its file
+    bytes: number // Size of its file (bytes)
+    code_version: string | null // Version of the program that made it
+    created_by: string | null // Who registered it
+    created_ms: Time | null // When it was registered
+    dataset: string | null // Dataset it was trained with
+    dataset_version: number | null // Version of that
+    deleted_by: string | null // Who deleted it
+    deleted_ms: Time | null // When it was deleted
+    id: string // Identifier
+    model: string // Model
+    run: string | null // Run that made it
+    source: string | null // Where its files came from, as its maker says
+    source_run: string | null // The run, as its maker says
+    stage: string | null // Stage
+    version: number // Number
+}
+
 export interface Link {
     deployment_state: string | null // Of that one: DEPLOYING, SERVING or DEPLOY_FAILED
     from: string // Training pipeline, or model/NAME of a registered model
@@ -1001,6 +1219,21 @@ export interface ModelBaseline {
     baseline: Record<string, unknown> // {features: {NAME: {kind, histogram or counts}}}
     time_ms: Time // When (ms)
     version: string // Identifier of the model version
+}
+
+/** GET /models/{name}/versions/{version}/card */
+export interface ModelCard {
+    architecture: string | null // What was trained, as its parameters say
+    baseline: string[] // What its baseline has
+    data: CardData // What it was trained with
+    evaluations: CardEvaluation[] // The newest 50 measurements on named datasets
+    limits: string[] // What is not known, a sentence each
+    lineage: VersionLineage // Where it came from and what it reached
+    live: CardLive[] // How it does where it serves now
+    made_ms: Time // When the card was made
+    model: Model // The model
+    n_labels: number | null // Labels that it has; null: none
+    version: ModelVersion // The version, without its baseline, with the first 1,000 labels
 }
 
 /** GET /models/{name}/versions, GET /models/{name}/versions/{version} */
@@ -1958,6 +2191,17 @@ export interface VerifiedChain {
     n_before: number // Events older than the chain
     n_rows: number // Rows that were looked at
     number: number // Of its last row
+}
+
+/** GET /models/{name}/versions/{version}/lineage */
+export interface VersionLineage {
+    datasets: LineageDataset[] // Dataset versions on the way back
+    deployments: string[] // Deployments where it has a share
+    is_cut: boolean // There is more than is named
+    places: LineagePlace[] // Links that it came to
+    runs: LineageRun[] // Runs on the way back, the nearest first
+    unknown: string[] // What is not known, a sentence each
+    version: LineageVersion // The version
 }
 
 export interface WaitingVersion {

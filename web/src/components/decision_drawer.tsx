@@ -12,6 +12,7 @@ import { ask } from './dialog'
 import { Drawer } from './drawer'
 import { Face } from './face'
 import { Icon } from './icon'
+import { DecisionLineageView } from './lineage_view'
 import { Id, Sentence } from './noun'
 import { ScoreBar } from './score_bar'
 import { VerdictWord } from './state'
@@ -88,6 +89,7 @@ function Details({ decision }: { decision: Decision }) {
             />
             <h3>Lineage</h3>
             <Lineage decision={decision} ion={ions.data.value?.find((one) => one.name === ion)} />
+            <DecisionLineageView key={decision.id} decision={decision} />
             {person && canChange() && (
                 <p class="acts">
                     <button type="button" class="button small" onClick={() => ask(memberQuestion(ion, person, 'allow'))}>

@@ -24,12 +24,13 @@ function readBy(run: Run, job: Job | undefined, lineage: RunLineage): Stop[] {
     const own = run.dataset ? [[run.dataset, run.dataset_version] as const] : []
     const listed = job ? specOf(job)['datasets'] : undefined
     const asked = Array.isArray(listed) ? listed.map((one) => datasetOf(String(one))).filter(([name]) => name !== run.dataset) : []
+    const noted = new Set(lineage.inputs.map((one) => one.name))
     const known = new Set((datasets.data.value ?? []).map((one) => one.name))
     return [
-        ...[...own, ...asked].map(([name, version]) => ({ key: name, name: <DatasetLink name={name} version={version} />, note: 'dataset version' })),
+        ...[...own, ...asked.filter(([name]) => !noted.has(name))].map(([name, version]) => ({ key: name, name: <DatasetLink name={name} version={version} />, note: 'dataset version' })),
         ...lineage.inputs
             .filter((one) => one.name !== run.dataset)
-            .map((one) => ({
+            .map((one) => one.source_type === 'weir' && one.source ? { key: one.source, name: <DatasetLink name={one.name} version={Number(one.source.split('@v')[1])} />, note: 'dataset version' } : ({
                 key: `${one.name} ${one.digest}`,
                 name: known.has(one.name) ? <DatasetLink name={one.name} /> : one.name,
                 note: `read${one.context ? ` for ${one.context}` : ''}, digest ${one.digest.slice(0, 8)}${one.source_type ? `, ${one.source_type}` : ''}`,

@@ -5,6 +5,7 @@ import { COMMANDS } from '../commands'
 import { Empty, Facts, Loaded, Owner, PageHead, Panel, When } from '../components/basics'
 import { Drawer, WithDrawer } from '../components/drawer'
 import { Picture } from '../components/face'
+import { DatasetLineageView } from '../components/lineage_view'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, short } from '../format'
@@ -160,6 +161,8 @@ function Versions({ dataset }: { dataset: Dataset }) {
                             chosen={`v${version.version}`}
                             isDense
                         />
+                        <h3>Lineage of v{version.version}</h3>
+                        <DatasetLineageView key={`${version.dataset}@${version.version}`} dataset={version.dataset} version={version.version} />
                         <h3>Pictures of v{version.version}</h3>
                         {!dataset.is_uploaded ? (
                             <p class="quiet">They lie in the folder of the server; pictures of uploaded datasets are shown here.</p>

@@ -2,13 +2,15 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { ModelVersion } from '../api'
 import { COMMANDS } from '../commands'
-import { Ago, Command, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Version, When } from '../components/basics'
+import { Ago, Command, Count, Empty, Facts, Loaded, Owner, PageHead, Panel, Tabs, Version, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
 import { Description } from '../components/in_place'
 import { Act } from '../components/locked'
 import { Aliases, AliasForm, aliasesOf, changeVersion, removeQuestion } from '../components/model_aliases'
+import { VersionLineageTab } from '../components/lineage_view'
+import { ModelCardTab } from '../components/model_card'
 import { PushForm } from '../components/model_push'
 import { SignaturePanel } from '../components/model_signature'
 import { Stage } from '../components/model_stage'
@@ -216,11 +218,34 @@ function VersionActs({ version, project }: { version: ModelVersion; project: str
     )
 }
 
+const TABS = [
+    { id: '', name: 'Overview' },
+    { id: 'lineage', name: 'Lineage' },
+    { id: 'card', name: 'Card' },
+]
+
+function VersionTabs({ version }: { version: ModelVersion }) {
+    const address = (tab: string) => href(['models', version.model, `v${version.version}`], { q: param('q'), tab })
+    return <Tabs label={`Views of v${version.version}`} items={TABS.map((one) => ({ name: one.name, address: address(one.id), isCurrent: param('tab') === one.id }))} />
+}
+
 function VersionDetail({ version, serving, project }: { version: ModelVersion; serving: ModelVersion | undefined; project: string | undefined }) {
+    const tab = param('tab')
+    return (
+        <div class="stack" data-version={version.version}>
+            <VersionTabs version={version} />
+            {tab === 'lineage' && <VersionLineageTab key={version.id} model={version.model} version={version.version} />}
+            {tab === 'card' && <ModelCardTab key={version.id} model={version.model} version={version.version} />}
+            {tab === '' && <VersionOverview version={version} serving={serving} project={project} />}
+        </div>
+    )
+}
+
+function VersionOverview({ version, serving, project }: { version: ModelVersion; serving: ModelVersion | undefined; project: string | undefined }) {
     const parameters = Object.entries(version.parameters ?? {})
     const metrics = Object.entries(version.metrics ?? {})
     return (
-        <div class="stack" data-version={version.version}>
+        <>
             <Panel title={`Lineage of v${version.version}`} window="where it comes from, and what it reaches" class="dotted">
                 <Lineage version={version} />
             </Panel>
@@ -249,7 +274,7 @@ function VersionDetail({ version, serving, project }: { version: ModelVersion; s
                     </div>
                 </div>
             </Panel>
-        </div>
+        </>
     )
 }
 
@@ -388,7 +413,7 @@ export const modelsScreen: Screen = {
     title: 'Models',
     icon: 'models',
     address: 'models/:model?/:version?',
-    query: ['q', 'sort'],
+    query: ['q', 'sort', 'tab'],
     group: { science: 'Serve', operations: 'Build' },
     load: [models, ions, runs, candidates, deployments],
     badge: () => ({ count: pendingCandidates.value.length, tone: 'warn', what: 'waiting for approval' }),

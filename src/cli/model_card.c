@@ -1,0 +1,95 @@
+/** weir model card: what is known of a version, as a file of Markdown. */
+#include "cli/model_name.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#define CARD_MAX_BYTES ((size_t)16 << 20)
+
+struct card_options {
+    struct cli_common common;
+    char *file;
+    bool is_forced;
+};
+
+static const struct weir_option card_options[] = {
+    CLI_COMMON_OPTIONS(card_options),
+    WEIR_OPT(card_options, file, "file", 'f', TEXT, NULL, 0, 0, "FILE",
+             "Write the card there (else it is printed)"),
+    WEIR_OPT(card_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "Overwrite a file that is there"),
+};
+
+/* What others wrote must not steer the terminal: the server leaves out C0; these are the C1 of UTF-8. */
+static void disarm(struct weir_buf *text)
+{
+    for (size_t i = 0; i + 1 < text->len; i++) {
+        unsigned char *at = (unsigned char *)&text->data[i];
+        if (at[0] == 0xc2 && (at[1] & 0xe0) == 0x80) {
+            at[0] = at[1] = '?';
+        }
+    }
+}
+
+static weir_status put(struct cli_call *call, struct weir_buf *text, struct weir_error *err)
+{
+    const struct card_options *options = call->options;
+    if (options->file == NULL) {
+        disarm(text);
+        (void)fwrite(text->data, 1, text->len, stdout);
+        return WEIR_OK;
+    }
+    if (weir_path_exists(options->file) && !options->is_forced) {
+        return weir_error_set(err, WEIR_ERR_EXISTS,
+                              "%s is there already: --force overwrites it, --file names another",
+                              options->file);
+    }
+    WEIR_TRY(weir_file_write_atomic(options->file, text->data, text->len, 0644, err));
+    if (!cli_is_json(call)) {
+        printf("%s: card of %s\n", options->file, call->words[0]);
+    }
+    return WEIR_OK;
+}
+
+static weir_status run_model_card(struct cli_call *call, struct weir_error *err)
+{
+    const struct card_options *options = call->options;
+    char *name, *word;
+    int64_t version;
+    json_t *card;
+    struct weir_buf text;
+    WEIR_TRY(cli_model_split(call, call->words[0], &name, &word, err));
+    WEIR_TRY(cli_model_version(call, name, word, &version, err));
+    const char *path = cli_path2(call, "/api/v1/models/{}/versions/{}/card", name,
+                                 weir_arena_printf(call->arena, "%lld", (long long)version));
+    if (cli_is_json(call)) {
+        WEIR_TRY(cli_rest(call, "GET", path, NULL, &card, err));
+        cli_print_json(card);
+        json_decref(card);
+    }
+    if (cli_is_json(call) && options->file == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(cli_connect(call, err));
+    weir_buf_init(&text, CARD_MAX_BYTES);
+    weir_status status = weir_client_get_bytes(
+        call->client, weir_arena_printf(call->arena, "%s?format=markdown", path), &text, NULL, err);
+    if (status == WEIR_OK) {
+        status = put(call, &text, err);
+    }
+    weir_buf_fini(&text);
+    return status;
+}
+
+const struct cli_command cli_model_card = {
+    .name = "model card",
+    .usage = "NAME[@v3|@ALIAS] [--file FILE] [-o json]",
+    .summary = "Show what is known of a model version on one page, or write it as Markdown",
+    .help = "Data, training, code, measurements, policies, where it serves, how it does there, and "
+            "what "
+            "is\nnot known.",
+    .min_words = 1,
+    .max_words = 1,
+    CLI_OPTIONS(card_options, card_options),
+    .run = run_model_card,
+};
