@@ -257,7 +257,7 @@ const struct retain_table retain_tables[WEIR_RETAIN_N] = {
                                       .own = &own_policy_decisions,
                                       .n_entries = 4},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .own = &own_metrics, .n_entries = 2},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 8},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 9},
     [WEIR_RETAIN_SWEEPS] = {.keyed = &sweeps, .own = &own_sweeps, .n_entries = 4},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
