@@ -101,7 +101,6 @@ static weir_status add_version(struct card *card, struct weir_error *err)
     version.baseline = NULL; /* large, and no text for people */
     WEIR_TRY(api_version_view(card->call, card->txn, &version, &view, err));
     json_object_set_new(card->out, "version", view);
-    json_object_del(view, "baseline");
     cut_labels(card, view);
     const json_t *model = json_object_get(json_object_get(view, "parameters"), "model");
     json_object_set_new(card->out, "architecture",

@@ -33,19 +33,37 @@ void card_escape(const char *text, struct weir_buf *out)
     }
 }
 
+/* What would be a tag, a link or a picture, as entities: a backslash in front of them changes nothing. */
+static const char *entity_of(const char *c)
+{
+    switch (*c) {
+    case '<':
+        return "&lt;";
+    case '[':
+        return "&#91;";
+    case ']':
+        return "&#93;";
+    case '@':
+        return "&#64;";
+    case '/':
+        return c[1] == '/' ? "&#47;" : NULL;
+    default:
+        return NULL;
+    }
+}
+
 /* Markdown of a person, quoted: no line of it is the card's own; no tags, no links, no pictures. */
 static void put_quoted(struct weir_buf *out, const char *text)
 {
     weir_buf_puts(out, "> ");
     for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '\n') {
+        if (*c == '\n' || (*c == '\r' && c[1] != '\n')) {
             weir_buf_puts(out, "\n> ");
-        } else if (*c == '\r' && c[1] != '\n') {
-            weir_buf_puts(out, "\n> ");
-        } else if (*c == '<') {
-            weir_buf_puts(out, "&lt;");
-        } else if (*c == '[' || *c == ']') {
-            weir_buf_printf(out, "\\%c", *c);
+        } else if (begins(c, "www.")) {
+            weir_buf_printf(out, "%.3s&#46;", c);
+            c += 3;
+        } else if (entity_of(c) != NULL) {
+            weir_buf_puts(out, entity_of(c));
         } else if ((unsigned char)*c >= 0x20 && *c != 0x7F) {
             weir_buf_append(out, c, 1);
         } else if (*c == '\t') {

@@ -121,7 +121,7 @@ START_TEST(a_card_is_a_file_of_markdown)
     const struct weir_http_response *response = &callers.x->response;
     char *text = strndup(response->body, response->body_len);
     ck_assert_ptr_nonnull(strstr(text, "# face v1\n"));
-    ck_assert_ptr_nonnull(strstr(text, "> For **doors** \\[x\\](y)\n"));
+    ck_assert_ptr_nonnull(strstr(text, "> For **doors** &#91;x&#93;(y)\n"));
     ck_assert_ptr_nonnull(strstr(text, "looks \\| right"));
     ck_assert_ptr_nonnull(strstr(text, "| accuracy | 0.75 |"));
     free(text);

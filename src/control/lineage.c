@@ -23,11 +23,14 @@ static const char sql_revision[] =
     " json_each(r.document, '$.pipelines') p WHERE json_extract(p.value, '$.name') = :pipeline)"
     " FROM ion_revisions r WHERE r.ion = :ion AND r.time_ms <= :time ORDER BY r.revision DESC"
     " LIMIT 1";
-/* The names of people who were forgotten stay, so that it can be shown that it was done. */
+/* The names of people who were forgotten stay, so that it can be shown that it was done. Who had it done,
+ * and why, is for those who may see that. */
 static const char sql_forgotten[] =
-    "SELECT actor, reason, created_ms, done_ms FROM main.forgotten_people WHERE person = :person"
-    " AND project IN ('', (SELECT project FROM ions WHERE name = :ion))"
-    " ORDER BY created_ms DESC LIMIT 1";
+    "SELECT f.actor, f.reason, p.created_ms FROM main.forgotten_people p LEFT JOIN "
+    "forgotten_people f"
+    " ON f.id = p.id WHERE p.person = :person"
+    " AND p.project IN ('', (SELECT project FROM ions WHERE name = :ion))"
+    " ORDER BY p.created_ms DESC LIMIT 1";
 
 /** A decision's way back. */
 struct way {

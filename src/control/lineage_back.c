@@ -19,7 +19,7 @@ static const char sql_run_of_job[] =
     "SELECT id FROM runs WHERE job = :job ORDER BY created_ms DESC, id LIMIT 1";
 static const char sql_forgotten[] =
     "SELECT t.person, t.n_files, t.time_ms, f.actor, f.reason FROM dataset_tombstones t"
-    " LEFT JOIN main.forgotten_people f ON f.id = t.forgotten"
+    " LEFT JOIN forgotten_people f ON f.id = t.forgotten"
     " WHERE t.dataset = :dataset AND t.version = :version ORDER BY t.time_ms, t.person";
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -169,7 +169,7 @@ static weir_status page_in(struct weir_txn *txn, void *context, struct weir_erro
             expected[n_expected++] = one;
         }
     }
-    qsort(expected, n_expected, sizeof *expected, newest_first);
+    qsort(expected, n_expected, sizeof expected[0], newest_first); /* NOLINT: pointers are sorted */
     MUST(weir_decision_totals(txn, "x", "p", 1, -1, &fixture.arena, &totals, &n_totals, err));
     do {
         struct weir_decision *items;
