@@ -238,11 +238,51 @@ START_TEST(decisions_of_before_labels_stay_as_they_are)
     ck_assert_int_eq(query("SELECT count(*) FROM decisions WHERE label IS NULL"), 1);
     ck_assert_int_eq(
         query("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'decisions'"),
-        n_indexes + 2); /* of labels, and of pictures */
+        n_indexes + 3); /* of labels, of pictures, and of versions */
     ck_assert_int_eq(connection_exec(&connection, "UPDATE decisions SET verdict = 'label'", NULL),
                      WEIR_OK);
     ck_assert_int_ne(connection_exec(&connection, "UPDATE decisions SET verdict = 'maybe'", NULL),
                      WEIR_OK);
+}
+
+END_TEST
+
+/* Decisions of before: `gap` numbers are missing at the front, as retention leaves them. */
+static void count_decisions(int gap)
+{
+    char sql[1024];
+    migrate_before("lineage");
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(
+            sql, sizeof sql,
+            "INSERT INTO decisions (id, seq, ion, pipeline, camera, frame, time_ms,"
+            " verdict, model_version, gallery_version, list_revision, latency_us,"
+            " durable_us) VALUES ('d%d', %d, 'x', 'p', 'c', %d, %d, 'grant', %d, 0, 0, 0,"
+            " 0)",
+            i, gap + i + 1, i, 100 + i, i < 2 ? 1 : 2);
+        ck_assert_int_eq(connection_exec(&connection, sql, NULL), WEIR_OK);
+    }
+    (void)snprintf(sql, sizeof sql, "INSERT INTO counters VALUES ('decisions', %d)", gap + 5);
+    ck_assert_int_eq(connection_exec(&connection, sql, NULL), WEIR_OK);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(
+        query("SELECT count(*) FROM decision_totals WHERE (model_version, n_made, n_kept,"
+              " first_ms, last_ms) IN (VALUES (1, 2, 2, 100, 101), (2, 3, 3, 102, 104))"),
+        2);
+}
+
+START_TEST(decisions_of_before_are_counted)
+{
+    count_decisions(0);
+    ck_assert_int_eq(query("SELECT value FROM counters WHERE name = 'decisions_counted_ms'"), 0);
+}
+
+END_TEST
+
+START_TEST(that_decisions_of_before_had_gone_is_known)
+{
+    count_decisions(7);
+    ck_assert_int_gt(query("SELECT value FROM counters WHERE name = 'decisions_counted_ms'"), 0);
 }
 
 END_TEST
@@ -254,4 +294,5 @@ WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_an
                     events_of_before_they_had_a_severity_get_it_by_their_kind,
                     sessions_and_task_tokens_of_before_end_with_the_upgrade,
                     jobs_of_before_get_the_facts_of_their_kind,
-                    decisions_of_before_labels_stay_as_they_are)
+                    decisions_of_before_labels_stay_as_they_are, decisions_of_before_are_counted,
+                    that_decisions_of_before_had_gone_is_known)
