@@ -4,6 +4,7 @@
 #include "api/answer.h"
 #include "api/call.h"
 #include "api/functions.h"
+#include "api/lineage.h"
 #include "api/model.h"
 #include "blob/blob.h"
 #include "control/lineage.h"
@@ -561,20 +562,37 @@ static weir_status answer_markdown(struct api_call *call, const json_t *card,
     return WEIR_OK;
 }
 
+struct asked {
+    struct card *card;
+    int64_t version;
+};
+
+static weir_status card_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct asked *asked = context;
+    struct card *card = asked->card;
+    const char *name = card->call->params[0];
+    json_object_clear(card->out);
+    card->txn = txn;
+    WEIR_TRY(
+        weir_model_version_get(txn, name, asked->version, card->call->arena, &card->version, err));
+    WEIR_TRY(weir_model_get(txn, name, card->call->arena, &card->model, err));
+    return collect(card, err);
+}
+
 weir_status api_model_card(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *format = weir_http_request_query(call->request, "format");
     WEIR_AUTO(weir_json_auto_free) json_t *out = json_object();
-    struct card card = {.call = call, .txn = txn, .out = out};
-    int64_t number = 0;
+    struct card card = {.call = call, .out = out};
+    struct asked asked = {.card = &card};
+    (void)txn;
     if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "markdown") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "query parameter format: expected json or markdown");
     }
-    WEIR_TRY(api_read_version(call->params[1], &number, err));
-    WEIR_TRY(weir_model_version_get(txn, call->params[0], number, call->arena, &card.version, err));
-    WEIR_TRY(weir_model_get(txn, call->params[0], call->arena, &card.model, err));
-    WEIR_TRY(collect(&card, err));
+    WEIR_TRY(api_read_version(call->params[1], &asked.version, err));
+    WEIR_TRY(api_lineage_read(call, card_in, &asked, err));
     if (format != NULL && strcmp(format, "markdown") == 0) {
         return answer_markdown(call, out, err);
     }

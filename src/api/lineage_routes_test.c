@@ -76,6 +76,25 @@ START_TEST(a_model_version_leads_both_ways)
 
 END_TEST
 
+/* Lineage crosses nouns: a role that may read decisions alone sees none of it. */
+START_TEST(who_may_not_read_all_that_it_crosses_is_told_what_is_missing)
+{
+    char some[BEARER_BYTES];
+    EXPECT(200, "POST " API "/roles\n\n{\"name\":\"looker\",\"rights\":[\"decisions read\","
+                "\"models read\",\"datasets read\"]}");
+    make_caller("liz", "member", ",\"project\":\"blue\"", some);
+    EXPECT(200, "PUT " API "/projects/blue/members/user/liz\n\n{\"role\":\"looker\"}");
+    static const char *const paths[] = {DECISION "/lineage", DATA "/lineage", DATA "/decisions",
+                                        VERSION "/lineage",  VERSION "/card", VERSION "/decisions"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(paths); i++) {
+        EXPECT_STATUS(404, ask_as(some, "GET %s", paths[i]));
+        ck_assert_ptr_nonnull(strstr(said_text("error.message"), "read runs"));
+    }
+    EXPECT_STATUS(200, ask_as(some, "GET " DECISION));
+}
+
+END_TEST
+
 static bool has_limit(const char *part)
 {
     size_t i;
@@ -132,5 +151,6 @@ END_TEST
 WEIR_TEST_MAIN_WITH("lineage routes", set_up, callers_close,
                     a_decision_leads_back_to_data_code_people_and_policies,
                     a_dataset_version_leads_forward_to_every_decision,
-                    a_model_version_leads_both_ways, a_card_says_what_is_known_and_what_is_not,
-                    a_card_is_a_file_of_markdown)
+                    a_model_version_leads_both_ways,
+                    who_may_not_read_all_that_it_crosses_is_told_what_is_missing,
+                    a_card_says_what_is_known_and_what_is_not, a_card_is_a_file_of_markdown)
