@@ -1,6 +1,6 @@
 /**
  * Decision totals: how many decisions were made with each version of a model, and when the first and the
- * last. The database keeps them with each decision that comes or goes (migration 0051), so that nobody
+ * last. The database keeps them with each decision that comes or goes (migration 0055), so that nobody
  * counts rows, and what retention has deleted is known still.
  */
 #ifndef WEIR_ION_DECISION_TOTAL_H
