@@ -10,6 +10,7 @@
 extern const char web_index_html[], web_index_html_end[];
 extern const char web_app_js[], web_app_js_end[];
 extern const char web_plot_js[], web_plot_js_end[];
+extern const char web_dagre_js[], web_dagre_js_end[];
 extern const char web_app_css[], web_app_css_end[];
 
 #define NEXT_MAX_BYTES 1000 /* three times as many are in one more address */
@@ -94,6 +95,7 @@ bool api_page(struct api_call *call)
         {"/", "text/html; charset=utf-8", web_index_html, web_index_html_end},
         {"/app.js", "text/javascript; charset=utf-8", web_app_js, web_app_js_end},
         {"/plot.js", "text/javascript; charset=utf-8", web_plot_js, web_plot_js_end},
+        {"/dagre.js", "text/javascript; charset=utf-8", web_dagre_js, web_dagre_js_end},
         {"/app.css", "text/css; charset=utf-8", web_app_css, web_app_css_end},
     };
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {

@@ -161,7 +161,7 @@ void api_freeze_left(struct weir_api *api)
                                   .arena = &api->unfrozen_arena};
         weir_status status = weir_store_read(api->store, find_dataset, &finding, &err);
         if (status == WEIR_OK) {
-            status = freezer_start(api->freezer, &finding.dataset, "system", &number, &err);
+            status = freezer_start(api->freezer, &finding.dataset, "system", NULL, &number, &err);
         }
         if (status == WEIR_ERR_UNAVAILABLE) {
             return; /* others are being frozen */

@@ -117,7 +117,7 @@ static const struct api_member comparison_members[] = {
                "measure"),                                                                         \
         MAY_MISS("firings", "list of trigger firing",                                              \
                  "The newest firings of its triggers, newest first"),                              \
-        MAY_MISS("comparisons", "list of ab_comparison",                                              \
+        MAY_MISS("comparisons", "list of ab_comparison",                                           \
                  "Versions that are compared among the requests of its deployments"),              \
         MAY_MISS("health", "health", "Is all well?")
 static const struct api_member ion_members[] = {ION_MEMBERS};

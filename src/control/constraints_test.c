@@ -69,6 +69,7 @@ static const struct {
      "PENDING_REVIEW WAITING APPROVED SHADOW CANARY AB SERVING RETIRED REJECTED "
      "ROLLED_BACK DEPLOYING DEPLOY_FAILED"},
     {"outbox.state", "pending done failed"},
+    {"disagreements.kind", "live-right candidate-right both-wrong"},
     {"alert_rules.group_by", "none subject rule"},
     {"model_versions.stage", "None Staging Production Archived"}, /* it says more */
 };

@@ -189,6 +189,20 @@ static void make_decisions(const char *ion, const char *project, int64_t first)
     }
 }
 
+/* What came of requests of a deployment, told with the truth. */
+static void make_outcomes(void)
+{
+    static const char *const told[][2] = {{"bob", "ada"}, {"ada", "bob"}};
+    for (int i = 0; i < 2; i++) {
+        sql("INSERT INTO outcomes (id, seq, request, deployment, version, name, value, decided, "
+            "truth,"
+            " answered_ms, time_ms) VALUES ('r%d:error', %d, 'r%d', 'gone', 1, 'error', 0, '%s', "
+            "'%s',"
+            " 1, 1)",
+            i, i, i, told[i][0], told[i][1]);
+    }
+}
+
 struct taking {
     struct weir_capture capture;
     struct weir_snapshot_wanted wanted;
@@ -245,6 +259,7 @@ static void set_up(void)
     make_dataset("faces", "p");
     make_copies();
     make_decisions("door", "p", 1);
+    make_outcomes();
     make_snapshot("door");
 }
 
@@ -338,6 +353,9 @@ static void check_gone(int n_of_bob)
     ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = '(forgotten)'"), 2);
     ck_assert_int_eq(ask("SELECT sum(is_right) FROM feedback"), 2); /* as before */
     ck_assert_int_eq(ask("SELECT count(*) FROM feedback WHERE truth = 'bob'"), 2);
+    ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE truth = '(forgotten)'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE decided = '(forgotten)'"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM outcomes WHERE truth = 'bob'"), 1);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */

@@ -213,7 +213,7 @@ START_TEST(a_backup_that_differs_anywhere_is_not_restored)
                                             line + WEIR_SHA256_TEXT_BYTES));
     char *bytes;
     size_t len;
-    ck_assert_int_eq(weir_file_read(path, 1 << 20, &arena, &bytes, &len, &err), WEIR_OK);
+    ck_assert_int_eq(weir_file_read(path, 16 << 20, &arena, &bytes, &len, &err), WEIR_OK);
     char *damaged = weir_arena_memdup(&arena, bytes, len + 1); /* with its NUL */
     size_t at = len > 0 ? weir_rng_below(&rng, len) : 0;
     damaged[at] ^= 1;

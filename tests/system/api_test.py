@@ -48,7 +48,7 @@ class Api(unittest.TestCase):
                 self.assertEqual(caught.exception.code, 401, (method, path))
         self.assertEqual(self.server.request("GET", "/health", token="")["status"], "ok")
         self.refused(404, "GET", "/services/enter?service=x&nonce=y", token="")
-        for page in ("/app.js", "/plot.js", "/app.css", "/"):
+        for page in ("/app.js", "/plot.js", "/dagre.js", "/app.css", "/"):
             with self.assertRaises(urllib.error.HTTPError) as caught:
                 urllib.request.urlopen(self.server.url + page)
             self.assertEqual((caught.exception.code, caught.exception.url), (401, self.server.url + "/login"))

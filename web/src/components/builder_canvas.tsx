@@ -9,6 +9,7 @@ import { words } from '../format'
 import { PolicyDiamond } from './diamond'
 import { Icon, type IconName } from './icon'
 import type { Box } from './layout_graph'
+import { WithDagre, type Dagre } from './library'
 import { curve, placeSketch, type Point } from './layout_sketch'
 import { Glyph } from './state'
 import { toast } from './toast'
@@ -29,7 +30,7 @@ interface Drag extends Point {
     isMoved: boolean
 }
 
-export function BuilderCanvas(props: {
+interface Props {
     draft: Draft
     chosen: string
     /** Node or link that the server's sentence is about. */
@@ -37,7 +38,11 @@ export function BuilderCanvas(props: {
     isReadOnly: boolean
     onChoose: (choice: string) => void
     onDelete: (choice: string) => void
-}) {
+}
+
+export const BuilderCanvas = (props: Props) => <WithDagre>{(dagre) => <Canvas {...props} dagre={dagre} />}</WithDagre>
+
+function Canvas({ dagre, ...props }: Props & { dagre: Dagre }) {
     const { draft, chosen, isReadOnly } = props
     const [drag, setDrag] = useState<Drag | null>(null)
     const [linkFrom, setLinkFrom] = useState<{ id: string; at: Point | null } | null>(null)
@@ -47,7 +52,7 @@ export function BuilderCanvas(props: {
     const host = useRef<HTMLDivElement>(null)
     const { nodes, edges } = useMemo(() => sketchOf(draft.doc), [draft.doc])
     const places = drag?.isMoved ? { ...draft.places, [drag.id]: { x: drag.x, y: drag.y } } : draft.places
-    const { boxes, width, height } = useMemo(() => placeSketch(nodes, edges, places), [nodes, edges, places])
+    const { boxes, width, height } = useMemo(() => placeSketch(dagre, nodes, edges, places), [dagre, nodes, edges, places])
 
     const zoom = asked || Math.max(FIT_LEAST, ZOOMS.filter((one) => one <= 1 && width * one <= room).at(-1) ?? 0)
     useEffect(() => {

@@ -10,6 +10,7 @@ import { PolicyDiamond } from './diamond'
 import { is, StateWord, toneOf, type Tone } from './state'
 import { Icon, type IconName } from './icon'
 import { connection } from '../state/stream'
+import { WithDagre, type Dagre } from './library'
 import { layoutIon, reasonOf, type Box, type GraphEdge, type GraphNode } from './layout_graph'
 
 const isPrediction = (pipeline: Pipeline) => pipeline.type === 'prediction'
@@ -335,7 +336,9 @@ function Traveller({ ion, edge }: { ion: Ion; edge: GraphEdge }) {
     )
 }
 
-export function IonGraph({ ion }: { ion: Ion }) {
+export const IonGraph = ({ ion }: { ion: Ion }) => <WithDagre>{(dagre) => <Graph ion={ion} dagre={dagre} />}</WithDagre>
+
+function Graph({ ion, dagre }: { ion: Ion; dagre: Dagre }) {
     const host = useRef<HTMLDivElement>(null)
     const [width, setWidth] = useState(0)
     useEffect(() => {
@@ -343,7 +346,7 @@ export function IonGraph({ ion }: { ion: Ion }) {
         observer.observe(host.current!)
         return () => observer.disconnect()
     }, [])
-    const placed = useMemo(() => (width > 0 ? layoutIon(ion, width) : null), [ion, width])
+    const placed = useMemo(() => (width > 0 ? layoutIon(dagre, ion, width) : null), [dagre, ion, width])
     return (
         <div class="graph-host" ref={host} role="group" onKeyDown={walk} aria-label={`Pipelines and links of ${ion.name}`}>
             {placed && (

@@ -1,7 +1,7 @@
 /** Where the boxes and lines of an ION go: a pure function over dagre. */
-import { graphlib, layout } from '@dagrejs/dagre'
 import type { Ion, Link, Pipeline } from '../api'
 import { deploymentIn, modelIn } from '../state/ion_doc'
+import type { Dagre } from './library'
 
 export interface Box {
     x: number
@@ -135,7 +135,7 @@ interface Style {
     withData: boolean
 }
 
-function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, withData }: Style): Layout {
+function arrange({ graphlib, layout }: Dagre, ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, withData }: Style): Layout {
     const graph = new graphlib.Graph({ multigraph: true })
     graph.setGraph({ rankdir: direction, marginx: MARGIN, marginy: MARGIN, nodesep: 22, ranksep })
     const what = new Map<string, Node>()
@@ -222,7 +222,7 @@ function arrange(ion: Ion, { direction, pipeline: pipelineWidth, data, ranksep, 
 }
 
 /** Left to right, as airy as fits, else without the data boxes, else top to bottom. */
-export function layoutIon(ion: Ion, width: number): Layout {
+export function layoutIon(dagre: Dagre, ion: Ion, width: number): Layout {
     const tries: Style[] = [
         { direction: 'LR', pipeline: 320, data: 168, ranksep: 90, withData: true },
         { direction: 'LR', pipeline: 280, data: 168, ranksep: 64, withData: true },
@@ -234,7 +234,7 @@ export function layoutIon(ion: Ion, width: number): Layout {
     ]
     let result: Layout | undefined
     for (const style of tries) {
-        result = arrange(ion, style)
+        result = arrange(dagre, ion, style)
         if (result.width <= width) {
             break
         }

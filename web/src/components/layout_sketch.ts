@@ -1,8 +1,8 @@
 /** Where the nodes of a drawn document stand: where they were put, else where dagre puts them. */
-import { graphlib, layout } from '@dagrejs/dagre'
 import type { Places } from '../state/draft'
 import { TYPES, type SketchEdge, type SketchNode } from '../state/ion_doc'
 import type { Box } from './layout_graph'
+import type { Dagre } from './library'
 
 const SIZES = { pipeline: { width: 216, height: 76 }, pill: { width: 152, height: 44 } }
 const MARGIN = 16
@@ -11,7 +11,7 @@ const LINK_GAP = 96 // room for the policies of a link
 export const sizeOf = (node: SketchNode) => (TYPES.includes(node.kind) ? SIZES.pipeline : SIZES.pill)
 
 /** Middle and size of each node by its identifier, and the size of all. */
-export function placeSketch(nodes: readonly SketchNode[], edges: readonly SketchEdge[], places: Places): { boxes: Map<string, Box>; width: number; height: number } {
+export function placeSketch({ graphlib, layout }: Dagre, nodes: readonly SketchNode[], edges: readonly SketchEdge[], places: Places): { boxes: Map<string, Box>; width: number; height: number } {
     const graph = new graphlib.Graph({ multigraph: true })
     graph.setGraph({ rankdir: 'LR', marginx: MARGIN, marginy: MARGIN + 12, nodesep: 20, ranksep: 44 })
     for (const node of nodes) {

@@ -2,16 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { shade } from '../state/theme'
-
-const ADDRESS = '/plot.js' // no literal in import(): it is no part of this bundle
-
-let library: Promise<typeof import('../plot')> | undefined
-
-function fetchLibrary(): Promise<typeof import('../plot')> {
-    library ??= import(ADDRESS) as Promise<typeof import('../plot')>
-    library.catch(() => (library = undefined)) // the server was away: the next chart tries again
-    return library
-}
+import { fetchPlot } from './library'
 
 export function css(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -33,7 +24,7 @@ export function usePlot(height: number, data: uPlot.AlignedData, shape: string, 
                 observer.observe(element)
             }
         }
-        fetchLibrary().then(draw, () => isOver || (element.textContent = 'The chart could not be fetched: its table has the figures.'))
+        fetchPlot().then(draw, () => isOver || (element.textContent = 'The chart could not be fetched: its table has the figures.'))
         return () => {
             isOver = true
             observer.disconnect()

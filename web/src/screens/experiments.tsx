@@ -163,11 +163,14 @@ function RowActs({ run, isDeleted, onClose, onDone }: { run: Run; isDeleted: boo
 
 type Keys = Omit<RunSummary, 'n'>
 
+/** What a command is started with says little beside other runs. */
+const OF_A_COMMAND = /^(argv|code|env|files|git|image|python|resources|secrets)\b/
+
 function Runs({ experiment, keys }: { experiment: Experiment | undefined; keys: Keys }) {
     // What a program logged itself says more of a run than what its job was started with.
     const params = [...new Set([...keys.logged_params, ...keys.params])]
     const all = [...ATTRIBUTES, ...keys.metrics.map((key) => `metrics.${key}`), ...params.map((key) => `params.${key}`), ...keys.tags.map((key) => `tags.${key}`)]
-    const usual = ['status', ...[...keys.metrics].sort((a, b) => interest(b) - interest(a)).slice(0, FIRST.metrics).map((key) => `metrics.${key}`), ...all.filter((id) => id.startsWith('params.')).slice(0, FIRST.params), 'took', 'user', 'started']
+    const usual = ['status', ...[...keys.metrics].sort((a, b) => interest(b) - interest(a)).slice(0, FIRST.metrics).map((key) => `metrics.${key}`), ...[...keys.logged_params, ...keys.params.filter((key) => !OF_A_COMMAND.test(key))].slice(0, FIRST.params).map((key) => `params.${key}`), 'took', 'user', 'started']
     const ids = param('cols') === '' ? usual : param('cols').split(',').filter((id) => id !== '-')
     const isDeleted = param('life') === 'deleted'
     const filter = useLate(param('q').trim(), TYPING_MS)

@@ -9,7 +9,7 @@ import { Icon } from '../components/icon'
 import { Spark } from '../components/spark'
 import { is, State, StateWord, toneOf } from '../components/state'
 import { rangeText, TimeRange } from '../components/time_range'
-import { dayMinute, dayTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
+import { counted, dayMinute, dayTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
 import type { Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
 import { inProject, projects } from '../state/project'
@@ -298,7 +298,7 @@ function Runs() {
                                                 {toneOf(run.status) === 'busy' ? (
                                                     <Progress value={run.progress} label={`Progress of ${run.name}`} />
                                                 ) : (
-                                                    <span class="muted">{run.epoch ? `${run.epoch} epochs` : NONE}</span>
+                                                    <span class="muted">{run.epoch ? counted(run.epoch, 'epoch') : NONE}</span>
                                                 )}
                                             </td>
                                             <td class="num">{percent(run.validation_accuracy)}</td>
