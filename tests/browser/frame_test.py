@@ -285,6 +285,7 @@ class PictureTest(WithPage):
             e.dispatchEvent(new Event('change', {bubbles: true}))""")
         page.until(lambda: page.js("return document.querySelector('.pictures img')?.alt") == "hana/0.pgm", "the pictures of the other")
         self.assertEqual(page.address(), "/p/-/datasets/faces?class=hana")
+        page.js("""document.querySelector('.drawer a[href*="v=v1"]').scrollIntoView({block: 'center'})""")  # from under the drawer's head
         page.one('.drawer a[href*="v=v1"]').click()
         page.has_text(".drawer", "Pictures of v1")
         self.assertIn("class=hana", page.address())

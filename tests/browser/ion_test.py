@@ -101,6 +101,7 @@ class HealthTest(WithPage):
         page = self.page
         with self.state.lock:
             self.state.ions.append({**copy.deepcopy(self.state.ions[0]), "name": "door-trial", "mode": "sandbox"})
+            self.state.publish("ions", {"name": "door-trial"})
         page.go("ions")
         page.has_text("main h1", "1 of 1 production ION needs you")
         page.has_text("[aria-labelledby=p-sandboxes]", "door-trial")

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import sqlite3
 import struct
 import subprocess
@@ -152,7 +153,8 @@ class Forget(unittest.TestCase):
         self.server.weir("snapshot", "export", "monday", str(exported))
         with tarfile.open(exported) as archive:
             files = {one.name.split("/", 1)[1]: archive.extractfile(one).read() for one in archive.getmembers()}
-        self.assertEqual([name for name, data in files.items() if b"ada" in data], [])
+        named = {name: re.sub(rb"\b[0-9a-f]{64}\b", b"", data) for name, data in files.items()}  # a digest may hold it by chance
+        self.assertEqual([name for name, data in named.items() if b"ada" in data], [])
         said = [json.loads(line) for line in files["rows/decisions.jsonl"].splitlines()]
         self.assertEqual([(row["person"], row["image"]) for row in said],
                          [("(forgotten)", None), ("bob", hashlib.sha256(self.crops["bob"]).hexdigest()), (None, None),

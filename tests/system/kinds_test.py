@@ -17,6 +17,7 @@ ION = {"kind": "ion", "name": "door",
 SAMPLES = {
     "freeze-window": {"days": "MON-FRI", "from": "08:00", "to": "18:00"},
     "evaluate": {"dataset": "staff", "metric": "loss", "margin": -0.1, "alpha": 0.01, "min_samples": 10, "least_accuracy": 0.5, "on_failure": "pass"},
+    "ab": {"share": 20, "metric": "money", "better": "lower", "confidence": 0.9, "min_samples": 50},
     "canary": {"steps": [10, 100], "hold_s": 60, "max_error_rate": 0.01, "max_p99_ms": 50.0},
     "shadow": {"min_requests": 100, "max_disagreement": 0.05, "max_latency_ratio": 1.5},
     "manual": {"approvals": 2, "roles": ["operator"], "four_eyes": True, "timeout_s": 60, "on_timeout": "reject"},
@@ -74,13 +75,13 @@ class Kinds(unittest.TestCase):
 
     def put_policy(self, document, given):
         document["links"][0].update(policy=given)
-        if given["kind"] in ("canary", "shadow", "evaluate"):  # they try versions on requests, or on pictures of classes
+        if given["kind"] in ("canary", "ab", "shadow", "evaluate"):  # they try versions on requests, or on pictures of classes
             document["links"].append({"from": {"model": "stamps"}, "to": {"deployment": "stamps"}, "policy": given})
             document["links"][0].update(policy="manual")
 
     def sample(self, kind):
         """Options with which a kind is taken: those that hang together are in SAMPLES."""
-        value = {"text": "/x", "integer": 1, "boolean": False}
+        value = {"text": "/x", "integer": 1, "number": 1, "boolean": False}
         given = SAMPLES.get(kind["name"]) or {option["name"]: option.get("default", value[option["type"]])
                                               for option in kind["options"]}
         self.assertLessEqual(set(given), {option["name"] for option in kind["options"]})
@@ -124,7 +125,8 @@ class Kinds(unittest.TestCase):
         nouns = re.search(r"Nouns: (.*?)\n\n", self.said("help", "get"), re.S)[1]
         plain, of = nouns.split(";")
         for noun in plain.split():
-            self.assertRegex(self.said("explain", noun), r"(?m)^(id|name|seq) +(string|integer) ", noun)
+            word = "role" if noun == "roles" else noun  # roles: what each may
+            self.assertRegex(self.said("explain", word), r"(?m)^(id|name|seq) +(string|integer) ", noun)
             self.assertRegex(self.said("get", noun), r"^[A-Z]+ ", noun)
         for noun in re.findall(r"([a-z-]+) [A-Z]+\b", of.split(":", 1)[-1]):
             self.assertIn("MEANING", self.said("explain", noun))

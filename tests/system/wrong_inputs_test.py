@@ -26,7 +26,7 @@ WORDS = [
     ("job", 2, "submit, run, results, cancel, restart, resume"),
     ("job resubmit x", 2, "did you mean submit?"),
     ("job resart x", 2, "did you mean restart?"),
-    ("model fetch x", 2, "expected push, get, export, alias"),
+    ("model fetch x", 2, "expected push, get, card, export, alias"),
     ("get", 2, "usage: weir get"),
     ("get jbos", 2, "did you mean jobs?"),
     ("get gallimaufry", 2, "there are ions, jobs"),
