@@ -141,7 +141,7 @@ static json_t *count_classes(const json_t *manifest, const json_t *dataset)
     json_array_foreach(json_object_get(manifest, "files"), i, file)
     {
         const char *class = json_string_value(json_object_get(file, "class"));
-        if (class != NULL && !is_forgotten(dataset, class)) {
+        if (class != NULL && class[0] != '\0' && !is_forgotten(dataset, class)) {
             json_int_t n = json_integer_value(json_object_get(counts, class));
             json_object_set_new(counts, class, json_integer(n + 1));
         }
@@ -187,10 +187,11 @@ static const char *read_classes(struct card *card, const struct weir_dataset_ver
         return "its list of files is not there";
     }
     json_t *counts = count_classes(manifest, dataset);
+    bool has_classes = json_object_size(counts) > 0;
     add_classes(card, counts);
     json_decref(counts);
     json_decref(manifest);
-    return NULL;
+    return has_classes || version->n_files == 0 ? NULL : "its classes are no folders of it";
 }
 
 /* The dataset that it was trained with: the version's own, else that of its run. */

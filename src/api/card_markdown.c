@@ -247,8 +247,11 @@ static void put_datasets(struct weir_buf *out, const json_t *datasets)
         if (!json_is_false(at(one, "is_there"))) {
             put_value(out, at(one, "n_files"));
             weir_buf_puts(out, " files, ");
-            put_value(out, at(one, "n_classes"));
-            weir_buf_puts(out, " classes, by ");
+            if (json_integer_value(at(one, "n_classes")) > 0) {
+                put_value(out, at(one, "n_classes"));
+                weir_buf_puts(out, " classes, ");
+            }
+            weir_buf_puts(out, "by ");
             put_value(out, at(one, "created_by"));
             weir_buf_puts(out, ", ");
             put_value(out, at(one, "created_ms"));
