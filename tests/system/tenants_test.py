@@ -4,7 +4,6 @@ import hashlib
 import json
 import pathlib
 import re
-import subprocess
 import unittest
 import urllib.error
 import urllib.parse
@@ -226,17 +225,17 @@ class Tenants(unittest.TestCase):
             status, text = self.ask("GET", path, token)
             self.assertEqual(status, 200)
             self.assertIn(own, text, path)
-        stream = subprocess.Popen(["curl", "-sN", "-H", "Authorization: Bearer " + token,
-                                   self.server.url + "/api/v1/stream?topics=events,jobs,runs,decisions,models,ions"], stdout=subprocess.PIPE)
-        self.addCleanup(stream.communicate)
-        self.addCleanup(stream.kill)
+        request = urllib.request.Request(self.server.url + "/api/v1/stream?topics=events,jobs,runs,decisions,models,ions",
+                                         headers={"Authorization": "Bearer " + token})
+        stream = urllib.request.urlopen(request, timeout=30)  # answered: from here on it hears of everything
+        self.addCleanup(stream.close)
         for team in ("blue", "red"):
             self.server.post("/jobs", {"name": f"{team}-streamed", "kind": "command", "project": team, "spec": {"argv": ["true"]}})
         self.server.post(f"/datasets/blue-faces/versions")
         self.server.request("PUT", "/api/v1/ions/red-door/members/bob", {"list": "allow"})
         seen = b""
         while b"red-door" not in seen:
-            seen += stream.stdout.readline()
+            seen += stream.readline()
         self.assertNotIn(b"blue", seen)
 
     def test_3_what_the_cluster_does_for_others_is_counted_and_not_named(self):
