@@ -1,8 +1,9 @@
 /* Random histories of an ION: rules that hold after every event, and replay. */
 #include "ion/ion_rules.h"
 
-#define N_STEPS 80
-#define N_SEEDS WEIR_TEST_TIMES(100, 30)
+#define N_STEPS    80
+#define N_SEEDS    WEIR_TEST_TIMES(100, 30)
+#define MOST_SEEDS 400
 
 static weir_status play_one(struct weir_ion_state *state, const struct weir_ion_event *event,
                             int64_t now_ms, struct checks *checks, const char *text_before,
@@ -118,27 +119,34 @@ static void play(uint64_t seed, bool measures)
     }
 }
 
+/* With sanitizers fewer histories are played: then as many more as it takes to come to what is rare. */
+static bool has_seen_the_rare(void)
+{
+    return n_compared > 20 && n_freezes > 5 && n_restarts > 5;
+}
+
 START_TEST(random_histories_keep_the_rules_and_replay_the_same)
 {
-    printf("seeds 1 to %d\n", N_SEEDS);
-    for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+    uint64_t seed = 1;
+    while (seed <= N_SEEDS || (seed <= MOST_SEEDS && !has_seen_the_rare())) {
         weir_arena_init(&arena, 0);
-        play(seed, false);
+        play(seed++, false);
         weir_arena_fini(&arena);
     }
+    printf("seeds 1 to %d\n", (int)seed - 1);
     printf("%d shadows, %d canaries, %d compared, %d sandboxes, %d rows of trainings, %d pauses\n",
            n_shadows, n_canaries, n_compared, n_sandboxes, n_rows, n_pauses);
     ck_assert_int_gt(n_shadows, 20);
     ck_assert_int_gt(n_canaries, 20);
-    ck_assert_int_gt(n_compared, N_SEEDS / 20);
+    ck_assert_int_gt(n_compared, 20);
     ck_assert_int_gt(n_sandboxes, 20);
     ck_assert_int_gt(n_rows, 20);
     ck_assert_int_gt(n_pauses, 20);
     printf("%d freezes, %d held, %d to start again, %d measured\n", n_freezes, n_held, n_restarts,
            n_measured);
-    ck_assert_int_gt(n_freezes, N_SEEDS / 40);
+    ck_assert_int_gt(n_freezes, 5);
     ck_assert_int_gt(n_held, 20);
-    ck_assert_int_gt(n_restarts, N_SEEDS / 40);
+    ck_assert_int_gt(n_restarts, 5);
     ck_assert_int_gt(n_measured, 20);
 }
 
@@ -146,15 +154,16 @@ END_TEST
 
 START_TEST(random_measurements_keep_the_rules_and_replay_the_same)
 {
-    printf("seeds 1001 to %d\n", 1000 + N_SEEDS / 2);
-    for (uint64_t seed = 1001; seed <= 1000 + N_SEEDS / 2; seed++) {
+    uint64_t seed = 1001;
+    while (seed <= 1000 + N_SEEDS / 2 || (seed <= 1000 + MOST_SEEDS && n_surely_better <= 2)) {
         weir_arena_init(&arena, 0);
-        play(seed, true);
+        play(seed++, true);
         weir_arena_fini(&arena);
     }
+    printf("seeds 1001 to %d\n", (int)seed - 1);
     printf("%d times measured, %d surely better\n", n_evaluating, n_surely_better);
     ck_assert_int_gt(n_evaluating, 100);
-    ck_assert_int_gt(n_surely_better, N_SEEDS / 50);
+    ck_assert_int_gt(n_surely_better, 2);
 }
 
 END_TEST
