@@ -244,13 +244,7 @@ static weir_status set_password(struct cli_call *call, struct weir_error *err)
         call, "PUT", cli_path1(call, "/api/v1/users/{}/password", call->words[1]), body, NULL, err);
     json_decref(body);
     WEIR_TRY(status);
-    if (cli_is_json(call)) {
-        json_t *answer = json_pack("{s:s,s:b}", "name", call->words[1], "set", true);
-        cli_print_json(answer);
-        json_decref(answer);
-    } else {
-        printf("%s: set\n", call->words[1]);
-    }
+    cli_print_done(call, call->words[1], "set");
     return WEIR_OK;
 }
 

@@ -141,6 +141,9 @@ void cli_print_table(const struct cli_call *call, const json_t *answer,
 /** Print a value as YAML, members that are null left out, `indent` blanks in front of each line. */
 void cli_print_yaml(const struct cli_call *call, const json_t *value, int indent);
 
+/** Say that something was done with what has this name: "NAME: deleted", or {"name": NAME, "deleted": true}. */
+void cli_print_done(const struct cli_call *call, const char *name, const char *done);
+
 /** Print one object as YAML; or as JSON if asked for. */
 void cli_print_object(const struct cli_call *call, const json_t *object);
 

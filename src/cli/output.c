@@ -36,6 +36,15 @@ void cli_print_change(json_t *change)
     json_decref(change);
 }
 
+void cli_print_done(const struct cli_call *call, const char *name, const char *done)
+{
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:s,s:b}", "name", name, done, 1));
+    } else {
+        printf("%s: %s\n", name, done);
+    }
+}
+
 /* A terminal must not be steered by what a record holds: control characters become "?". */
 static char *printable(struct weir_arena *arena, const char *text)
 {

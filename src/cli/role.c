@@ -52,13 +52,7 @@ static weir_status delete_role(struct cli_call *call, struct weir_error *err)
 {
     WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/roles/{}", call->words[1]), NULL,
                       NULL, err));
-    if (cli_is_json(call)) {
-        json_t *answer = json_pack("{s:s,s:b}", "name", call->words[1], "deleted", true);
-        cli_print_json(answer);
-        json_decref(answer);
-    } else {
-        printf("%s: deleted\n", call->words[1]);
-    }
+    cli_print_done(call, call->words[1], "deleted");
     return WEIR_OK;
 }
 
