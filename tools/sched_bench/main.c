@@ -9,7 +9,7 @@
  * raises what the process had at most, its snapshot not counted: alone in its process, else what
  * came before has raised it already.
  */
-#include "sched_bench/digest.h"
+#include "sched/test/test_digest.h"
 #include "sched_bench/workload.h"
 
 #include "base/macros.h"
@@ -68,7 +68,7 @@ static struct weir_sched_plan *plan_timed(const struct test_cluster *cluster,
     result->n_waits = plan->n_waits;
     result->wait = plan->n_waits > 0 ? plan->waits[plan->n_waits - 1].code : WEIR_SCHED_WAIT_NONE;
     result->n_decisions += plan->n_decisions;
-    result->digest = digest_plan(result->digest, plan);
+    result->digest = test_digest_plan(result->digest, plan);
     return plan;
 }
 
