@@ -36,6 +36,8 @@ static const struct weir_option options[] = {
     OPT(service_swap_ms,         "service-swap-ms",         INT,  "86400000", 0, 1e15, "MS", "In the last level a job is evicted for one that has waited so much longer"),
     OPT(timed_quotas,           "timed-quotas",           BOOL, "true",    0, 0, NULL, "Shares follow the quotas stated for times of day and week"),
     OPT(move_victims,            "move-victims",            BOOL, "true",    0, 0, NULL, "Place elsewhere what reclaim and preempt evict, where there is room"),
+    OPT(retake_pipelined,        "retake-pipelined",        BOOL, "false",   0, 0, NULL, "Reclaim and preempt may take back the place of a job that an action before them has only pipelined"),
+    OPT(over_share_in_all,       "over-share-in-all",       BOOL, "false",   0, 0, NULL, "A queue is above its share only if it is so in processors, memory and devices at once"),
 };
 
 static const struct weir_sched_profile profile_default = {
@@ -55,7 +57,7 @@ static const struct weir_sched_profile profile_kai = {
     .placement = "binpack", .placement_cpu = "binpack", .placement_gpu = "pack",
     .saturation_ppm = 1000000, .consolidation_max_moves = -1, .search_max_scenarios = 10000,
     .service_levels = 1, .stale_grace_ms = 60000, .move_victims = true,
-    .evict_grace_ms = -1,
+    .evict_grace_ms = -1, .retake_pipelined = true, .over_share_in_all = true,
 };
 
 // clang-format on

@@ -77,6 +77,9 @@ struct weir_sched_profile {
                                   longer. */
     bool timed_quotas;       /**< Shares follow the quotas stated for times of day and week. */
     bool move_victims; /**< Place elsewhere what reclaim and preempt evict, if there is room. */
+    bool
+        retake_pipelined; /**< An action may take back what one before it in the cycle has pipelined. */
+    bool over_share_in_all; /**< A queue is above its share only if it is so in every resource. */
 };
 
 /**

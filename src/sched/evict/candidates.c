@@ -20,13 +20,16 @@ static int64_t min_run_ms(const struct cluster *cluster, int32_t queue, bool is_
     return 0;
 }
 
-/** Whoever runs and may lose. A job of which a part is on the move already is left alone: the rest
- *  of a gang must not go without it. */
+/** A job that runs and may lose. A job of which a part is on the move already is left alone: the rest
+ *  of a gang must not go without it. By retake_pipelined also a job that is pipelined as a whole. */
 static uint8_t judge_running(const struct cluster *cluster, int32_t victim)
 {
     const struct group_state *root = &cluster->groups[cluster->jobs[victim].first_group];
     bool is_settled = root->n_alive > 0 && root->n_pipelined == 0;
-    return is_settled && cluster->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE
+    bool is_planned =
+        cluster->profile->retake_pipelined && quantum_is_only_pipelined(cluster, victim);
+    return (is_settled || is_planned) &&
+                   cluster->jobs[victim].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE
                ? SOLVER_WHOLE
                : SOLVER_NOT_A_VICTIM;
 }

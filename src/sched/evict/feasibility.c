@@ -140,9 +140,15 @@ bool feasibility_fits(const struct cluster *cluster, int32_t task, int32_t at,
            (given->n_tasks_max < 0 || node->tasks_future - gain->n_tasks < given->n_tasks_max);
 }
 
-static bool is_settled(const struct task_state *task)
+/** The node that a task would leave if it went: where it runs and stays, or, by retake_pipelined,
+ *  where it has only a place; -1. */
+static int32_t node_to_leave(const struct cluster *cluster, int32_t t)
 {
-    return task->current_node >= 0 && task->current_node == task->planned_node;
+    const struct task_state *task = &cluster->tasks[t];
+    bool is_pipelined = task->phase == PHASE_PIPELINED && task->current_node < 0;
+    bool is_settled = task->current_node >= 0 && task->current_node == task->planned_node;
+    return is_settled || (is_pipelined && cluster->profile->retake_pipelined) ? task->planned_node
+                                                                              : -1;
 }
 
 static bool is_share(const struct weir_sched_demand *demand)
@@ -156,13 +162,14 @@ static void note_gang(struct feasibility *feasibility, const struct weir_sched_j
     const struct cluster *cluster = feasibility->cluster;
     bool is_any = false;
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks; t++) {
-        is_any = is_any || (is_settled(&cluster->tasks[t]) &&
+        is_any = is_any || (node_to_leave(cluster, t) >= 0 &&
                             (feasibility->is_movable[cluster->tasks[t].shape] ||
                              is_share(cluster_demand(cluster, t))));
     }
     for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_any; t++) {
-        if (is_settled(&cluster->tasks[t])) {
-            feasibility->counts_all[cluster->tasks[t].current_node] = true;
+        int32_t node = node_to_leave(cluster, t);
+        if (node >= 0) {
+            feasibility->counts_all[node] = true;
         }
     }
 }
@@ -193,10 +200,9 @@ void feasibility_update(struct feasibility *feasibility)
             __builtin_prefetch(&feasibility->reclaimable[later], 1);
             __builtin_prefetch(&feasibility->reclaimable[later].counts_all, 1);
         }
-        if (is_settled(task) &&
-            cluster->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
-            feasibility_count(feasibility, t, task->current_node, false, false,
-                              &feasibility->reclaimable[task->current_node]);
+        int32_t node = node_to_leave(cluster, t);
+        if (node >= 0 && cluster->jobs[task->job].preemptibility != WEIR_SCHED_NON_PREEMPTIBLE) {
+            feasibility_count(feasibility, t, node, false, false, &feasibility->reclaimable[node]);
         }
     }
 }

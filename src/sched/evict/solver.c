@@ -286,11 +286,12 @@ static void count_all_reclaimable(struct solver *solver)
         const struct job_state *job = &cluster->jobs[j];
         bool is_victim = solver->request.is_victim[j] != SOLVER_NOT_A_VICTIM;
         for (int32_t t = job->first_task; t < job->first_task + job->n_tasks && is_victim; t++) {
-            if (cluster->tasks[t].current_node >= 0 &&
-                cluster->tasks[t].current_node == cluster->tasks[t].planned_node) {
-                feasibility_count(&solver->feasibility, t, cluster->tasks[t].current_node,
+            const struct task_state *task = &cluster->tasks[t];
+            int32_t seat = cluster_seat(cluster, t);
+            if (seat >= 0 && seat == task->planned_node) {
+                feasibility_count(&solver->feasibility, t, seat,
                                   solver->request.may_lose[job->queue], job->n_tasks > 1,
-                                  &solver->all_reclaimable[cluster->tasks[t].current_node]);
+                                  &solver->all_reclaimable[seat]);
             }
         }
     }

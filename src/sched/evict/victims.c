@@ -160,6 +160,10 @@ static int32_t next_unit(struct solver *solver, int32_t job, int32_t *out, bool 
 {
     struct cluster *cluster = solver->cluster;
     int32_t n_popped = solver->units.popped[job];
+    if (quantum_is_only_pipelined(cluster, job)) {
+        *out_is_last = true;
+        return n_popped == 0 ? quantum_to_evict(cluster, job, out) : 0;
+    }
     bool is_flat = cluster->jobs[job].n_groups == 1;
     int32_t n = is_flat ? next_of_flat(solver, job, n_popped, out, out_is_last)
                         : next_of_tree(solver, job, n_popped, out, out_is_last);

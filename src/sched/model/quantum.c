@@ -156,6 +156,29 @@ static bool is_alive(const struct cluster *cluster, int32_t task)
     return phase == PHASE_RUNNING || phase == PHASE_BOUND;
 }
 
+bool quantum_is_only_pipelined(const struct cluster *cluster, int32_t job)
+{
+    const struct job_state *state = &cluster->jobs[job];
+    const struct group_state *root = &cluster->groups[state->first_group];
+    bool is_any = root->n_alive == 0 && root->n_pipelined > 0;
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks && is_any; t++) {
+        is_any = cluster->tasks[t].current_node < 0;
+    }
+    return is_any;
+}
+
+static int32_t take_pipelined(const struct cluster *cluster, int32_t job, int32_t *out)
+{
+    const struct job_state *state = &cluster->jobs[job];
+    int32_t n = 0;
+    for (int32_t t = state->first_task; t < state->first_task + state->n_tasks; t++) {
+        if (cluster->tasks[t].phase == PHASE_PIPELINED) {
+            out[n++] = t;
+        }
+    }
+    return n;
+}
+
 /** All of a group, the last sub-group first. */
 static int32_t take_running(const struct cluster *cluster, int32_t job, int32_t g, int32_t *out)
 {
@@ -208,6 +231,9 @@ int32_t quantum_to_evict(const struct cluster *cluster, int32_t job, int32_t *ou
 {
     const struct job_state *state = &cluster->jobs[job];
     int32_t root = state->first_group;
+    if (quantum_is_only_pipelined(cluster, job)) {
+        return take_pipelined(cluster, job, out);
+    }
     if (state->n_tasks == 1 && state->preemptibility == WEIR_SCHED_PREEMPTIBLE) {
         out[0] = state->first_task; /* As most are: whatever its minimum, it is all there is. */
         return is_alive(cluster, out[0]) ? 1 : 0;

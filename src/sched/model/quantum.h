@@ -26,9 +26,12 @@ bool quantum_is_satisfied(const struct cluster *cluster, int32_t group);
  */
 int32_t quantum_next(const struct cluster *cluster, int32_t job, int32_t *out);
 
+/** Whether nothing of the job runs and some of it has a place to wait for. Cost: its tasks, if so. */
+bool quantum_is_only_pipelined(const struct cluster *cluster, int32_t job);
+
 /**
- * The running tasks that end next together: one above the minimum, else all. Result as of
- * quantum_next.
+ * The running tasks that end next together: one above the minimum, else all. Of a job that is only
+ * pipelined, all that is. Result as of quantum_next.
  */
 int32_t quantum_to_evict(const struct cluster *cluster, int32_t job, int32_t *out);
 

@@ -76,7 +76,12 @@ static void add_resource(const struct cluster *cluster, int32_t queue, int r, in
     int64_t allocatable = shares_allocatable(cluster, queue, r);
     bool is_model = r >= WEIR_SCHED_FIRST_MODEL;
     key->is_over_quota = key->is_over_quota || (quota >= 0 && with > quota);
-    key->is_over_share = key->is_over_share || (fair >= 0 && has > fair);
+    bool is_over_share = fair >= 0 && has > fair;
+    if (!cluster->profile->over_share_in_all) {
+        key->is_over_share = key->is_over_share || is_over_share;
+    } else if (!is_model) {
+        key->is_over_share = key->is_over_share && is_over_share;
+    }
     if (!is_model) {
         key->has_no_share = key->has_no_share && allocatable == 0;
         key->allocatable[r] = allocatable;
@@ -92,7 +97,8 @@ void order_make_key(const struct cluster *cluster, int32_t queue,
                     const struct weir_sched_amount *has, const struct weir_sched_amount *with,
                     struct order_key *key)
 {
-    *key = (struct order_key){.priority = cluster->snapshot->queues[queue].priority,
+    *key = (struct order_key){.is_over_share = cluster->profile->over_share_in_all,
+                              .priority = cluster->snapshot->queues[queue].priority,
                               .has_no_share = true};
     for (int r = 0; r < cluster->capacity.n_resources; r++) {
         if (r < WEIR_SCHED_FIRST_MODEL || has->of[r] != with->of[r]) { /* The job's model. */

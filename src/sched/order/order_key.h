@@ -9,7 +9,8 @@
 
 /** All by which sibling queues are compared, worked out once per change. */
 struct order_key {
-    bool is_over_share, is_over_quota, has_no_share;
+    bool is_over_share; /**< In a resource; by over_share_in_all in all of them. */
+    bool is_over_quota, has_no_share;
     int32_t priority;
     int64_t dominant_with, dominant_without;
     int64_t allocatable[WEIR_SCHED_N_RESOURCES];
