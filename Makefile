@@ -2,11 +2,13 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 JOBS    ?= $(shell nproc)
+# Options for CMake, the first time that it configures.
+CONFIGURE ?=
 
 .PHONY: all run tools check check-long install clean build-deps format
 
 all: build-deps ## Build the optimised programs: weir, weir-worker, weir-demo
-	@test -f build/release/build.ninja || cmake --preset release
+	@test -f build/release/build.ninja || cmake --preset release $(CONFIGURE)
 	@cmake --build --preset release -j $(JOBS) --target weir weir-worker weir-demo weir_mlops_shared
 	@ln -sf release/programs/weir build/weir
 	@ln -sf release/programs/weir-worker build/weir-worker
@@ -25,7 +27,7 @@ build-deps:
 run: all ## Start Weir and play the reference use case until interrupted (DEMO=--once: to its end)
 	@packaging/run.sh $(DEMO)
 
-check: build-deps ## Every test (under 30 minutes on 2 cores)
+check: build-deps ## Every test (20 minutes on 2 cores)
 	@packaging/install-deps.sh packaging/check-deps.txt
 	@tests/check.sh
 

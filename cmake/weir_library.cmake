@@ -1,21 +1,37 @@
-# What `make check` runs under the sanitizers, without the programs: all tests of domains, and those
-# with threads of ours.
+# What `make check` builds, without the programs: all tests of domains (address sanitizer), those with threads of ours
+# (thread sanitizer), and those of domains that compute with floating point or vectors, where optimisation could change
+# a result (as they are shipped).
 add_custom_target(unit-tests)
 add_custom_target(thread-tests)
+add_custom_target(numeric-tests)
+set(weir_numeric_domains tensor onnx stats nn comm data sched train serve batch predict)
 
 # weir_test_programs(NAME TESTS FUZZ SOURCES INCLUDE LIBS TEST_LIBS): a program for each of the files TESTS and FUZZ, with
 # this include folder and these libraries, registered with ctest as NAME/FILE. Tests have SOURCES and TEST_LIBS too.
 function(weir_test_programs name tests fuzzers sources include libs test_libs)
   if(TARGET weir_dep_check AND NOT WEIR_FUZZ)
+    set(shared "")
+    if(tests AND sources)
+      # Compiled once, not once for each program.
+      add_library(${name}_test_sources OBJECT ${sources})
+      target_include_directories(${name}_test_sources PRIVATE ${include})
+      target_link_libraries(${name}_test_sources PRIVATE ${libs} ${test_libs} weir_dep_check)
+      set(shared $<TARGET_OBJECTS:${name}_test_sources>)
+    endif()
     foreach(source IN LISTS tests)
       get_filename_component(test ${source} NAME_WE)
-      add_executable(${name}_${test} ${source} ${sources})
+      add_executable(${name}_${test} ${source} ${shared})
       target_include_directories(${name}_${test} PRIVATE ${include})
       target_link_libraries(${name}_${test} PRIVATE ${libs} ${test_libs} weir_dep_check)
       add_dependencies(unit-tests ${name}_${test})
       add_test(NAME ${name}/${test} COMMAND ${name}_${test})
+      set(labels unit ${name})
+      if(name IN_LIST weir_numeric_domains)
+        list(APPEND labels numeric)
+        add_dependencies(numeric-tests ${name}_${test})
+      endif()
       set_tests_properties(${name}/${test} PROPERTIES
-        SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS "unit;${name}"
+        SKIP_RETURN_CODE 77 TIMEOUT 600 LABELS "${labels}"
         # Check gives a case 4 s; a busy machine needs more, and a hang is found as surely.
         ENVIRONMENT "WEIR_SHARED_DATA=${WEIR_SHARED_DATA};WEIR_TEST_CACHE=${CMAKE_BINARY_DIR}/test-cache;CK_DEFAULT_TIMEOUT=60;${WEIR_SANITIZER_ENVIRONMENT}")
     endforeach()

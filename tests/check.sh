@@ -1,11 +1,18 @@
 #!/bin/bash
 # check.sh [--long]: builds and runs every test; the last line is "N passed, N failed, N skipped".
 #
-# Three builds of the same tests: dev (warnings are errors), asan (address and undefined behaviour)
-# and tsan (our own threads, with the reference back-end). A step that fails counts as one failure
-# and the rest still runs, so that one look shows everything. The tests of the whole system, and those
-# with threads, mostly wait and have deadlines: beside them run the builds and the tests that only
-# compute, with what CPU the former leave. Each part begins as soon as what it needs is built.
+# Three builds, and what each is for:
+#
+#   dev    as programs are shipped; warnings are errors: the tests of the whole system and of the page, and of the domains
+#          that compute, whose results optimisation could change (weir_numeric_domains in cmake/weir_library.cmake)
+#   asan   address and undefined behaviour: the tests of every domain, and the corpora of the fuzzers
+#   tsan   the tests with threads of ours, with the reference back-end
+#
+# A step that fails counts as one failure and the rest still runs, so that one look shows everything. No test is tried
+# twice. The tests of the whole system, and those with threads, mostly wait and have deadlines: beside them run the builds
+# and the tests that only compute, with what CPU the former leave. Each part begins as soon as what it needs is built.
+#
+# build/check-times.txt says what each step and test took; at the end it is compared with the last run's on this machine.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -15,6 +22,10 @@ passed=0 failed=0 skipped=0
 mkdir -p build
 rm -f build/check-*.txt
 : >build/check-sessions.txt
+: >build/check-times.txt
+
+# took SECONDS NAME: a line for build/check-times.txt.
+took() { printf '%s %s\n' "$1" "$2" >>build/check-times.txt; }
 
 # count_junit FILE: adds the counts of a ctest JUnit file.
 count_junit() {
@@ -38,11 +49,13 @@ count_step() {
 
 # step NAME COMMAND…: one such check, now.
 step() {
-    local name=$1
+    local name=$1 begun=$SECONDS rc
     shift
     printf '== %4d s  %s\n' "$SECONDS" "$name"
     "$@" >"build/check-$name.log" 2>&1
-    count_step "$name" $?
+    rc=$?
+    took $((SECONDS - begun)) "$name"
+    count_step "$name" $rc
 }
 
 # calm COMMAND…: runs it with what CPU the tests of the whole system leave. Their servers and tasks are
@@ -60,9 +73,10 @@ trap 'trap - TERM; xargs -r -I{} kill -- -{} <build/check-sessions.txt 2>/dev/nu
 
 # build PRESET TARGET: configure and build; a failure counts as one.
 build() {
-    local preset=$1 target=$2 log=build/check-$1.log
+    local preset=$1 target=$2 log=build/check-$1.log begun=$SECONDS
     printf '== %4d s  build %s\n' "$SECONDS" "$preset"
     if { cmake --preset "$preset" && calm cmake --build --preset "$preset" -j "$jobs" --target "$target"; } >"$log" 2>&1; then
+        took $((SECONDS - begun)) "build $preset"
         return 0
     fi
     failed=$((failed + 1))
@@ -77,34 +91,39 @@ run_tests() {
     shift 2
     printf '== %4d s  test %s\n' "$SECONDS" "$name"
     rm -f "build/check-$name.xml"
-    # Deadlines of real processes can be missed on a machine that is shared: one more try, which is
-    # told at the end. A defect fails twice.
-    ${how:-} ctest --test-dir "build/$preset" --repeat until-pass:2 --output-on-failure --no-tests=error \
+    ${how:-} ctest --test-dir "build/$preset" --output-on-failure --no-tests=error \
         --output-junit "$PWD/build/check-$name.xml" "$@" 2>&1 |
         tee "build/check-$name.txt" | grep -vE '^ *Start +[0-9]+|^Test project|^Internal ctest'
 }
 
-# slowest NAME…: the tests that took longest in these runs.
-slowest() {
+# times NAME…: what the tests of these runs took, a line "SECONDS NAME: TEST" each.
+times() {
     local name
     for name in "$@"; do
-        [ ! -f "build/check-$name.xml" ] || sed -nE "s/.*<testcase name=\"([^\"]+)\".* time=\"([0-9.]+)\".*/\2 s  $name: \1/p" "build/check-$name.xml"
-    done | sort -rn | head -n 15
+        [ ! -f "build/check-$name.xml" ] || sed -nE "s/.*<testcase name=\"([^\"]+)\".* time=\"([0-9.]+)\".*/\2 $name: \1/p" "build/check-$name.xml"
+    done
 }
 
-# flaky NAME: the tests of this run that failed first and then passed, one a line.
-flaky() {
-    [ -f "build/check-$1.txt" ] || return 0
-    awk -v suite="$1" '$0 ~ /Test +#[0-9]+: / {
-            sub(/.*Test +#[0-9]+: /, ""); name = $1
-            if ($0 ~ /\*\*\*/) { failed[name] = 1 } else if ($0 ~ / Passed / && failed[name]) { print suite ": " name }
-        }' "build/check-$1.txt"
+# compare_times: what takes long, and what takes longer than in the last whole run on this machine, which is kept in
+# ${XDG_CACHE_HOME:-~/.cache}/weir.
+compare_times() {
+    local last=${XDG_CACHE_HOME:-$HOME/.cache}/weir/check-times.txt
+    sort -rn -o build/check-times.txt build/check-times.txt
+    printf 'The slowest (build/check-times.txt has all):\n'
+    head -n 15 build/check-times.txt
+    if [ -s "$last" ]; then
+        awk '{ seconds = $1; sub(/^[^ ]+ /, "") }
+            NR == FNR { before[$0] = seconds; next }
+            ($0 in before) && seconds > 1.5 * before[$0] && seconds > before[$0] + 5 {
+                printf "  %s: %.0f s, %.0f s before\n", $0, seconds, before[$0] }' "$last" build/check-times.txt >build/check-slower.txt
+        [ ! -s build/check-slower.txt ] || { printf 'Slower than in the last run:\n'; cat build/check-slower.txt; }
+    fi
+    mkdir -p "${last%/*}" && cp build/check-times.txt "$last"
 }
 
-# thread_tests: those with threads of each build that is there, the three builds beside each other.
+# thread_tests: those with threads under each sanitizer whose build is there, beside each other.
 thread_tests() {
     local name i names=() rows=()
-    [ $is_dev = no ] || names+=(dev-threads:dev)
     [ $is_asan = no ] || names+=(asan-threads:asan)
     [ $is_tsan = no ] || names+=(tsan:tsan)
     export CK_TIMEOUT_MULTIPLIER=4
@@ -134,18 +153,19 @@ suite() {
 if [ $is_long = no ]; then
     step format tests/lint/format.sh
     is_dev=no is_asan=no is_tsan=no system_job= bare_job= compute_job=
-    if build dev all; then
+    if build dev check-programs; then
         is_dev=yes
-        # Three rows (tests/CMakeLists.txt): two of tests that start tasks, one of the page's.
-        run_tests system dev -j 3 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
+        # The rows of tests/CMakeLists.txt: those of tests that start tasks, and one of the page's.
+        run_tests system dev -j 4 -L 'system|browser' -LE slow >build/check-system.log 2>&1 &
         system_job=$!
     fi
     # It waits for packages, builds, and then waits as the system tests do.
+    bare_begun=$SECONDS
     own_session tests/bare_debian.sh >build/check-bare-debian.log 2>&1 &
     bare_job=$!
     build asan unit-tests && is_asan=yes
     build tsan thread-tests && is_tsan=yes
-    step tidy calm tests/lint/tidy.sh build/dev
+    step tidy calm tests/lint/tidy.py build/dev
     step man tests/lint/man.sh
     step units tests/lint/units.sh
     step docs tests/lint/docs.py
@@ -154,12 +174,14 @@ if [ $is_long = no ]; then
     # What only computes takes what CPU the others leave, to the end.
     {
         export how=calm CK_TIMEOUT_MULTIPLIER=4
-        [ $is_dev = no ] || run_tests dev dev -j "$jobs" -LE 'slow|browser|system|threads'
+        [ $is_dev = no ] || run_tests dev dev -j "$jobs" -L numeric -LE 'slow|threads'
         [ $is_asan = no ] || run_tests asan asan -j "$jobs" -LE 'slow|browser|system|threads'
     } >build/check-compute.log 2>&1 &
     compute_job=$!
     wait "$bare_job"
-    count_step bare-debian $?
+    bare_rc=$?
+    took $((SECONDS - bare_begun)) "bare-debian"
+    count_step bare-debian $bare_rc
     if [ $is_dev = yes ]; then
         wait "$system_job"
         cat build/check-system.log
@@ -171,14 +193,16 @@ if [ $is_long = no ]; then
     cat build/check-compute.log
     [ $is_dev = no ] || count_tests dev
     [ $is_asan = no ] || count_tests asan
-    printf 'The slowest:\n%s\n' "$(slowest system dev dev-threads asan asan-threads tsan)"
+    times system dev asan asan-threads tsan >>build/check-times.txt
+    took "$SECONDS" "all of it"
+    compare_times
 else
     build dev all && suite dev dev -j 1 -L slow
     build asan unit-tests && suite asan asan -j 1 -L slow
+    step tidy tests/lint/tidy.py build/dev --all
+    step release make all
     step fuzz tests/lint/fuzz.sh 60
 fi
 
-retried=$(for name in system dev dev-threads asan asan-threads tsan; do flaky $name; done)
-[ -z "$retried" ] || printf 'FLAKY, passed at the second try:\n%s\n' "$retried"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]

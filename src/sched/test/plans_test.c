@@ -17,6 +17,7 @@
 #define N_SEEDS  400
 #define N_ROUNDS 4
 #define N_NAMED  20 /* Seeds that a failure names. */
+#define STRIDE   WEIR_TEST_TIMES(1, 8)
 
 static const char *const profiles[] = {"default", "kai"};
 
@@ -91,7 +92,8 @@ static int compare_corpus(const char *name, const struct weir_sched_profile *pro
     while (fgets(line, sizeof line, file) != NULL) {
         char *end;
         int seed = (int)strtol(line, &end, 10);
-        if (strtoull(end, NULL, 16) != digest_of(profile, seed) && n_other++ < N_NAMED) {
+        if (seed % STRIDE == 0 && strtoull(end, NULL, 16) != digest_of(profile, seed) &&
+            n_other++ < N_NAMED) {
             fprintf(stderr, "profile %s, seed %d: the plans are others\n", name, seed);
         }
         n_seeds++;
