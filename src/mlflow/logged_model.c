@@ -180,8 +180,9 @@ static weir_status choose_run(struct weir_mlflow_call *call, struct weir_txn *tx
                               const char *name, struct mlflow_run *out, struct weir_error *err)
 {
     const char *id = source != NULL ? source : call->own_run;
-    if (id == NULL) {
-        return make_run(call, txn, experiment, name, out, err);
+    struct weir_error unknown;
+    if (id == NULL || mlflow_find_run(call, txn, id, out, &unknown) == WEIR_ERR_NOT_FOUND) {
+        return make_run(call, txn, experiment, name, out, err); /* a run of elsewhere is noted */
     }
     WEIR_TRY(mlflow_find_run_to_change(call, txn, id, false, out, err));
     return strcmp(out->record.project, experiment->project) == 0
@@ -221,7 +222,7 @@ weir_status mlflow_logged_model_create(struct weir_mlflow_call *call, struct wei
         .project = experiment.project,
         .experiment = experiment.id,
         .run = run.record.id,
-        .source_run = source != NULL || call->own_run != NULL ? run.record.id : NULL,
+        .source_run = source != NULL ? (char *)source : (char *)call->own_run,
         .name = (char *)name,
         .type = (char *)unless_empty(type),
         .status = "PENDING",

@@ -13,6 +13,8 @@
 #define COPIES_MAX 8 /* of copies of versions */
 #define SOURCE_MAX 4000
 
+#define VERSIONS_TAG "mlflow.modelVersions" /* of a logged model */
+
 /* ---- telling --------------------------------------------------------------------------------- */
 
 static const char *text_or(const char *text, const char *otherwise)
@@ -33,7 +35,7 @@ weir_status mlflow_put_version(struct weir_mlflow_call *call, struct weir_txn *t
     mlflow_put_times(buf, version->created_ms, version->updated_ms);
     mlflow_put_member(buf, "user_id", version->created_by);
     mlflow_put_member(buf, "current_stage", version->stage);
-    mlflow_put_member(buf, "description", version->description);
+    mlflow_put_member(buf, "description", text_or(version->description, ""));
     mlflow_put_member(buf, "source", text_or(version->source, "weir:uploaded"));
     mlflow_put_member(buf, "model_id",
                       mlflow_source_logged_model(text_or(version->source, ""), call->arena));
@@ -113,6 +115,7 @@ weir_status mlflow_named_version(const struct weir_mlflow_call *call, struct wei
 struct entry {
     struct weir_mlflow_call *call;
     struct weir_model_version version;
+    const char *logged_model; /**< That it was made of; NULL: the caller names none. */
     struct weir_tag *tags;
     size_t n_tags;
     bool is_copy; /**< Of a version that was looked at already. */
@@ -208,6 +211,7 @@ static weir_status read_entry(struct entry *entry, struct weir_error *err)
     WEIR_TRY(mlflow_text(call, "run_id", &run, err));
     WEIR_TRY(mlflow_text(call, "run_link", &link, err));
     WEIR_TRY(mlflow_text(call, "description", &description, err));
+    WEIR_TRY(mlflow_text(call, "model_id", &entry->logged_model, err));
     WEIR_TRY(mlflow_tags(call, "tags", &entry->tags, &entry->n_tags, err));
     WEIR_TRY(mlflow_check_length("source", source, SOURCE_MAX, err));
     WEIR_TRY(mlflow_source_check(source, err));
@@ -223,6 +227,32 @@ static weir_status read_entry(struct entry *entry, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* The logged model lists its versions in a tag, as MLflow's own server has it list them. */
+static weir_status note_version(struct entry *entry, struct weir_txn *txn,
+                                const struct weir_model_version *version, struct weir_error *err)
+{
+    const struct weir_mlflow_call *call = entry->call;
+    struct weir_logged_model model;
+    struct mlflow_run run;
+    struct weir_tag *tags;
+    size_t n;
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *versions = NULL;
+    WEIR_TRY(mlflow_find_logged_model(call, txn, entry->logged_model, &model, err));
+    WEIR_TRY(mlflow_find_run_to_change(call, txn, model.run, true, &run, err));
+    WEIR_TRY(weir_logged_model_tags(txn, model.id, call->arena, &tags, &n, err));
+    for (size_t i = 0; i < n && versions == NULL; i++) {
+        bool is_it = strcmp(tags[i].key, VERSIONS_TAG) == 0;
+        versions = is_it ? json_loads(tags[i].value, 0, NULL) : NULL;
+    }
+    versions = json_is_array(versions) ? versions : json_array();
+    json_array_append_new(versions,
+                          json_pack("{s:s,s:s}", "name", version->model, "version",
+                                    weir_arena_printf(call->arena, "%" PRId64, version->version)));
+    const struct weir_tag tag = {VERSIONS_TAG, weir_json_text(versions, call->arena)};
+    return weir_logged_model_tags_put(txn, model.id, &tag, 1, err);
+}
+
 static weir_status register_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct entry *entry = context;
@@ -232,6 +262,9 @@ static weir_status register_in(struct weir_txn *txn, void *context, struct weir_
     WEIR_TRY(control_model_push(&control, txn, &entry->version, NULL, &stored, err));
     for (size_t i = 0; i < entry->n_tags; i++) {
         WEIR_TRY(weir_version_tag(txn, stored.id, &entry->tags[i], err));
+    }
+    if (entry->logged_model != NULL && entry->logged_model[0] != '\0') {
+        WEIR_TRY(note_version(entry, txn, &stored, err));
     }
     return mlflow_answer_version(entry->call, txn, &stored, err);
 }

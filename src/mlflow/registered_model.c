@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define ALIASES_MAX 1000
+#define PROMPT_TAG  "mlflow.prompt.is_prompt" /* of what its client registers as a prompt */
 
 struct control mlflow_control(const struct weir_mlflow_call *call)
 {
@@ -168,6 +169,14 @@ weir_status mlflow_model_create(struct weir_mlflow_call *call, struct weir_txn *
     WEIR_TRY(read_name(call, "name", &name, err));
     WEIR_TRY(mlflow_text(call, "description", &description, err));
     WEIR_TRY(mlflow_tags(call, "tags", &tags, &n_tags, err));
+    for (size_t i = 0; i < n_tags; i++) {
+        if (strcmp(tags[i].key, PROMPT_TAG) == 0) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "prompts are not supported: \"%.200s\" would be one. Keep its "
+                                  "text as an artifact of a run",
+                                  name);
+        }
+    }
     const struct weir_model model = {.name = (char *)name,
                                      .project = (char *)call->project,
                                      .description = (char *)description,

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS_DEFAULT        1000
-#define RUNS_MAX            50000
-#define EXPERIMENTS_MAX     50000
-#define EXPERIMENTS_DEFAULT 1000
-#define DATASETS_MAX        1000
+#define RUNS_DEFAULT            1000
+#define RUNS_MAX                50000
+#define EXPERIMENTS_MAX         50000
+#define EXPERIMENTS_DEFAULT     1000
+#define DATASETS_MAX            1000
+#define DATASET_EXPERIMENTS_MAX 20 /* of a search for datasets */
 
 /* Most servers have none: then nobody asks each run for its own. */
 static const char sql_has_models[] = "SELECT EXISTS (SELECT 1 FROM main.run_logged_models)";
@@ -265,6 +266,11 @@ weir_status mlflow_experiment_search(struct weir_mlflow_call *call, struct weir_
     WEIR_TRY(mlflow_max_results(call, EXPERIMENTS_DEFAULT, EXPERIMENTS_MAX, &limit, err));
     WEIR_TRY(mlflow_read_filter(call, &weir_experiment_noun, &filter, err));
     WEIR_TRY(mlflow_read_orders(call, &weir_experiment_noun, &orders, &search.n_orders, err));
+    if (search.n_orders == 0) { /* its clients expect the newest first */
+        WEIR_TRY(weir_search_parse_order("creation_time DESC", &weir_experiment_noun, call->arena,
+                                         orders, err));
+        search.n_orders = 1;
+    }
     WEIR_TRY(read_view(call, "view_type", &search.view, err));
     WEIR_TRY(mlflow_read_cursor(call, &search.cursor, err));
     search.filter = filter;
@@ -317,12 +323,20 @@ weir_status mlflow_dataset_search(struct weir_mlflow_call *call, struct weir_txn
                                   struct weir_error *err)
 {
     int64_t *experiments;
+    const char **ids;
     size_t n;
-    WEIR_TRY(mlflow_read_experiments(call, txn, &experiments, &n, err));
-    if (!mlflow_has(call, "experiment_ids")) {
+    WEIR_TRY(mlflow_texts(call, "experiment_ids", &ids, &n, err));
+    if (n == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "SearchDatasets request must specify at least one experiment_id.");
     }
+    if (n > DATASET_EXPERIMENTS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "SearchDatasets request cannot specify more than %d experiment_ids. "
+                              "Received %zu experiment_ids.",
+                              DATASET_EXPERIMENTS_MAX, n);
+    }
+    WEIR_TRY(mlflow_read_experiments(call, txn, &experiments, &n, err));
     json_t *summaries = json_array();
     for (size_t i = 0; i < n; i++) {
         weir_status status = list_datasets(txn, experiments[i], call->arena, summaries, err);

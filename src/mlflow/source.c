@@ -167,7 +167,7 @@ static bool has_up(const char *text)
     return false;
 }
 
-/* Does ".." stand in it, however often it is percent-decoded? */
+/* Does ".." or a NUL stand in it, however often it is percent-decoded? */
 static bool leads_up(const char *source)
 {
     char text[4096];
@@ -184,7 +184,10 @@ static bool leads_up(const char *source)
         is_changed = false;
         for (const char *c = text; *c != '\0'; c++) {
             int high = *c == '%' ? hex_value(c[1]) : -1, low = high >= 0 ? hex_value(c[2]) : -1;
-            if (low >= 0 && (high | low) != 0) {
+            if (low >= 0 && (high | low) == 0) {
+                return true;
+            }
+            if (low >= 0) {
                 text[n++] = (char)(high << 4 | low);
                 c += 2;
                 is_changed = true;

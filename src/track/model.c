@@ -51,6 +51,9 @@ const struct weir_resource weir_model_resource =
 const struct weir_resource weir_model_version_resource =
     WEIR_RESOURCE("model version", "model_versions", weir_model_version, model_version_fields);
 
+static const char sql_touch_of_version[] =
+    "UPDATE models SET updated_ms = :now"
+    " WHERE name = (SELECT model FROM model_versions WHERE id = :version)";
 static const char sql_next_version[] =
     "SELECT max(version) + 1 FROM model_versions WHERE model = :model";
 
@@ -101,11 +104,14 @@ weir_status weir_model_version_delete(struct weir_txn *txn, const char *id, cons
 {
     const struct weir_model_version version = {
         .id = (char *)id, .deleted_ms = now_ms, .deleted_by = (char *)actor};
+    WEIR_TRY(weir_txn_exec(txn, sql_touch_of_version,
+                           WEIR_BINDS(WEIR_BIND_TEXT("version", id), WEIR_BIND_INT("now", now_ms)),
+                           NULL, err));
     return weir_txn_update(txn, &weir_model_version_resource, &version,
                            WEIR_FIELDS("deleted_ms", "deleted_by"), err);
 }
 
-/** The model by name; made if this is its first version. */
+/** The model by name, changed now; made if this is its first version. */
 static weir_status ensure_model(struct weir_txn *txn, const struct weir_model_version *version,
                                 const char *project, int64_t now_ms, struct weir_arena *arena,
                                 struct weir_error *err)
@@ -115,7 +121,11 @@ static weir_status ensure_model(struct weir_txn *txn, const struct weir_model_ve
         weir_txn_get(txn, &weir_model_resource, version->model, arena, &model, err);
     if (status == WEIR_OK && model.deleted_ms != 0) {
         model.deleted_ms = 0; /* it is there again; numbers go on */
-        return weir_txn_update(txn, &weir_model_resource, &model, WEIR_FIELDS("deleted_ms"), err);
+    }
+    if (status == WEIR_OK) {
+        model.updated_ms = now_ms;
+        return weir_txn_update(txn, &weir_model_resource, &model,
+                               WEIR_FIELDS("deleted_ms", "updated_ms"), err);
     }
     if (status != WEIR_ERR_NOT_FOUND) {
         return status;

@@ -163,7 +163,9 @@ weir_status weir_version_search(struct weir_txn *txn, const struct weir_model_se
                                 size_t *out_n, char **out_next, struct weir_error *err)
 {
     struct weir_search_page page = page_of(&versions, search, arena);
-    weir_search_columns_add(&page.columns, LAST_UPDATE, true, WEIR_BIND_TYPE_INT);
+    if (search->n_orders == 0) {
+        weir_search_columns_add(&page.columns, LAST_UPDATE, true, WEIR_BIND_TYPE_INT);
+    }
     weir_search_columns_add(&page.columns, "v.model", false, WEIR_BIND_TYPE_TEXT);
     weir_search_columns_add(&page.columns, "v.version", true, WEIR_BIND_TYPE_INT);
     WEIR_TRY(read_page(txn, &versions, search, arena, &page, err));

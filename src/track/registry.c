@@ -266,6 +266,8 @@ weir_status weir_version_set_stage(struct weir_txn *txn, struct weir_model_versi
                        WEIR_BIND_TEXT("stage", stage), WEIR_BIND_INT("version", version->version)),
             NULL, err));
     }
+    const struct weir_model model = {.name = version->model, .updated_ms = now_ms};
+    WEIR_TRY(weir_txn_update(txn, &weir_model_resource, &model, WEIR_FIELDS("updated_ms"), err));
     return weir_txn_update(txn, &weir_model_version_resource, version,
                            WEIR_FIELDS("stage", "updated_ms"), err);
 }

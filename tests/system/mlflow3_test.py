@@ -63,7 +63,14 @@ class LoggedModels(unittest.TestCase):
         self.refused("INVALID_PARAMETER_VALUE", "status", "PATCH", place, {"status": "DONE"})
         self.refused("INVALID_PARAMETER_VALUE", "cannot contain", "POST", "logged-models", {"experiment_id": "0", "name": "a/b"})
         self.refused("RESOURCE_DOES_NOT_EXIST", "not found", "GET", "logged-models/m-" + "0" * 32)
-        self.refused("RESOURCE_DOES_NOT_EXIST", "not found", "POST", "logged-models", {"experiment_id": "0", "source_run_id": "nothing"})
+        elsewhere = self.ask("POST", "logged-models", {"experiment_id": "0", "source_run_id": "nothing"})["model"]["info"]
+        self.assertEqual(elsewhere["source_run_id"], "nothing")
+        for number in ("1", "2"):
+            self.ask("POST", "registered-models/create", {"name": "listed"}) if number == "1" else None
+            self.ask("POST", "model-versions/create", {"name": "listed", "source": "models:/" + elsewhere["model_id"],
+                                                       "model_id": elsewhere["model_id"]})
+        tags = {tag["key"]: tag["value"] for tag in self.ask("GET", "logged-models/" + elsewhere["model_id"])["model"]["info"]["tags"]}
+        self.assertEqual(json.loads(tags["mlflow.modelVersions"]), [{"name": "listed", "version": "1"}, {"name": "listed", "version": "2"}])
         self.assertTrue(self.make(name="")["info"]["name"])
 
     def test_one_without_a_run_gets_one_for_its_files(self):

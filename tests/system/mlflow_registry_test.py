@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -312,6 +313,29 @@ class Registry(unittest.TestCase):
             if not token:
                 break
         self.assertEqual(seen, ["1", "2", "3", "4", "5"])
+        word = self.fresh("both")
+        for letter in "bac":
+            self.make_version(self.make(f"{word} {letter}")["name"])
+        found = self.call("GET", "model-versions/search", filter=f"name LIKE '{word}%'", order_by=["version_number DESC"])
+        self.assertEqual("".join(version["name"][-1] for version in found["model_versions"]), "abc")
+
+    def test_a_model_has_changed_when_its_versions_have(self):
+        name = self.make()["name"]
+        def is_later(act):
+            before = self.model(name)["last_updated_timestamp"]
+            wait_until(lambda: time.time() * 1000 > before + 1, 5, "the next millisecond")
+            act()
+            self.assertGreater(self.model(name)["last_updated_timestamp"], before)
+        is_later(lambda: self.make_version(name))
+        is_later(lambda: self.call("POST", "model-versions/transition-stage", {
+            "name": name, "version": "1", "stage": "Staging", "archive_existing_versions": False}))
+        is_later(lambda: self.call("DELETE", "model-versions/delete", {"name": name, "version": "1"}))
+        self.assertEqual(self.make_version(name)["description"], "")
+
+    def test_a_prompt_is_refused_as_one(self):
+        with self.assertRaises(Refused) as caught:
+            self.make(tags=[{"key": "mlflow.prompt.is_prompt", "value": "true"}])
+        self.assertIn("prompts are not supported", caught.exception.message)
 
     # ---- where a version comes from (test_rest_tracking.py)
 
@@ -326,6 +350,12 @@ class Registry(unittest.TestCase):
         for source in ("file:///etc/passwd", "file://localhost/etc", "file:a", "file:///a#fragment"):
             self.refused("INVALID_PARAMETER_VALUE", "Invalid model version source", "POST", "model-versions/create",
                          {"name": name, "source": source, "run_id": run["run_id"]})
+
+    def test_a_source_hides_no_nul(self):
+        name = self.make()["name"]
+        for source in ("mlflow-artifacts://host/a%00", "s3://bucket/%2500x", "https://host/%00/../a"):
+            self.refused("INVALID_PARAMETER_VALUE", "Invalid model version source", "POST", "model-versions/create",
+                         {"name": name, "source": source})
 
     def test_create_model_version_with_non_local_source(self):
         name, run = self.make()["name"], self.run_of()

@@ -85,6 +85,8 @@ class Mlflow(unittest.TestCase):
         self.assertNotIn(found["name"], names())
         self.assertIn(found["name"], names(view_type="DELETED_ONLY"))
         self.assertIn(found["name"], names(view_type=3))
+        times = [e["creation_time"] for e in self.post("experiments/search", {"max_results": 1000, "view_type": "ALL"})["experiments"]]
+        self.assertEqual(times, sorted(times, reverse=True))
         first = self.post("experiments/search", {"max_results": 1, "view_type": "ALL"})
         second = self.post("experiments/search", {"max_results": 1, "view_type": "ALL", "page_token": first["next_page_token"]})
         self.assertNotEqual(first["experiments"][0]["experiment_id"], second["experiments"][0]["experiment_id"])
@@ -390,6 +392,8 @@ class Mlflow(unittest.TestCase):
 
     def test_search_dataset_handler_rejects_invalid_requests(self):
         self.refused("must specify at least one experiment_id", "experiments/search-datasets", {})
+        self.refused("must specify at least one experiment_id", "experiments/search-datasets", {"experiment_ids": []})
+        self.refused("cannot specify more than 20", "experiments/search-datasets", {"experiment_ids": [str(i) for i in range(21)]})
         self.refused("for parameter 'experiment_ids'", "experiments/search-datasets", {"experiment_ids": "5"})
 
     def test_search_dataset_handler_returns_expected_results(self):
