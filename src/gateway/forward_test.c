@@ -71,6 +71,8 @@ START_TEST(what_the_gateway_knows_it_answers_itself)
     expect_text(get("/v2/health/ready", ""), "200");
     expect_text(get("/v2/models/cats/ready", AS_VISION), "HTTP/1.1 200");
     expect_text(get("/v1/models/cats", AS_VISION), "\"state\":\"AVAILABLE\"");
+    expect_text(get("/v1/models/cats", AS_VISION), "{\"name\":\"cats\",\"ready\":true,");
+    expect_text(get("/v1/models", AS_VISION), "\"cats\"");
     expect_text(get("/models/cats/ping", AS_VISION), "HTTP/1.1 200");
     expect_text(ask("/v2/repository/index", AS_VISION, "{}"),
                 "{\"name\":\"cats\",\"version\":\"2\",\"state\":\"READY\"");
@@ -94,7 +96,6 @@ START_TEST(wrong_paths_and_methods_are_refused_with_a_sentence)
                  {"/v2/models/cats/versions/0/infer", 400},
                  {"/v2/models/cats/versions/7/infer", 404},
                  {"/v2/models/dogs/infer", 404},
-                 {"/v1/models", 404},
                  {"/v1/models/cats:explain", 501},
                  {"/v1/models/cats/versions/1:predict/x", 404},
                  {"/v1/models/cats", 501},

@@ -176,7 +176,21 @@ static void answer_index(const struct weir_gateway_table *table, const struct ca
     weir_http_response_json(response, 200, index);
 }
 
-/* As TensorFlow Serving says it. */
+/* The names alone, as KServe's server lists them. */
+static void answer_names(const struct weir_gateway_table *table, const struct caller *caller,
+                         struct weir_http_response *response)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < weir_gateway_table_count(table); i++) {
+        const struct weir_gateway_deployment *d = weir_gateway_table_at(table, i);
+        if (caller_may(caller, d->project)) {
+            json_array_append_new(names, json_string(d->name));
+        }
+    }
+    weir_http_response_json(response, 200, json_pack("{s:o}", "models", names));
+}
+
+/* As TensorFlow Serving says it; its name and whether it is ready are what KServe's clients read. */
 static void answer_status(const struct weir_gateway_deployment *d, int64_t version,
                           struct weir_http_response *response)
 {
@@ -190,7 +204,9 @@ static void answer_status(const struct weir_gateway_deployment *d, int64_t versi
                                 "error_code", "OK", "error_message", ""));
         }
     }
-    weir_http_response_json(response, 200, json_pack("{s:o}", "model_version_status", list));
+    weir_http_response_json(response, 200,
+                            json_pack("{s:s,s:b,s:o}", "name", d->name, "ready",
+                                      front_is_ready(d, version), "model_version_status", list));
 }
 
 static void answer_ready(const struct weir_gateway_deployment *d, const struct path *path,
@@ -258,6 +274,8 @@ static weir_status answer(struct weir_gateway *gateway, struct path *path,
     weir_status status = WEIR_OK;
     if (path->kind == PATH_INDEX) {
         answer_index(table, caller, request, response);
+    } else if (path->kind == PATH_NAMES) {
+        answer_names(table, caller, response);
     } else {
         status = answer_of_deployment(gateway, table, caller, path, request, response, err);
     }

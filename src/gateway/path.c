@@ -159,7 +159,8 @@ static weir_status read_v1(const struct weir_http_request *request, struct weir_
     size_t n = request->n_segments;
     const char *verb = NULL, *last;
     if (n < 3) {
-        return unknown(request, err);
+        path->kind = PATH_NAMES;
+        return need_method(request, "GET", err);
     }
     if (n >= 5 && strcmp(s[3], "labels") == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,

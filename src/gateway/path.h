@@ -11,6 +11,7 @@ enum path_kind {
     PATH_LIVE,         /**< GET /v2/health/live */
     PATH_READY,        /**< GET /v2/health/ready */
     PATH_INDEX,        /**< POST /v2/repository/index */
+    PATH_NAMES,        /**< GET /v1/models */
     PATH_LOAD,         /**< POST /v2/repository/models/{m}/load */
     PATH_UNLOAD,       /**< POST /v2/repository/models/{m}/unload */
     PATH_MODEL_READY,  /**< GET /v2/models/{m}[/versions/{v}]/ready */

@@ -232,6 +232,7 @@ class Protocols(unittest.TestCase):
                  ("/v2/models/mlp/infer", [], b"[" * 1000000), ("/v2/models/mlp/infer", [], b'{"inputs":' + b'[[],' * 1000000),
                  ("/v2/models/mlp/infer", [], bytes(5 << 20)),
                  ("/v2/models/mlp/infer", [], b'{"inputs":[{"name":"x","shape":[9223372036854775807,6],"datatype":"FP32","data":[]}]}'),
+                 ("/v2/models/mlp/infer", [], b'{"parameters":{"sequence_id":7,"sequence_start":true},"inputs":[]}'),
                  ("/v2/models/mlp/infer", ["-H", "Inference-Header-Content-Length: 99999999999"], b"{}"),
                  ("/v1/models/mlp:predict", [], json.dumps({"instances": [[0] * IN] * 70000}).encode()),
                  ("/v1/models/mlp:predict", ["-H", "Content-Encoding: gzip"], zlib.compress(bytes(1 << 22)))]

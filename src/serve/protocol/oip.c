@@ -38,6 +38,9 @@ static weir_status read_request_parameters(struct reading *reading)
                 return json_scan_fail(scan, "timeout before it: a number of microseconds");
             }
             reading->infer->timeout_us = (int64_t)number.magnitude;
+        } else if (strcmp(key, "sequence_id") == 0) { /* sent by clients that want one only */
+            return json_scan_fail(scan, "sequence_id before it: sequences are not supported, an "
+                                        "answer depends on its own request alone");
         } else {
             WEIR_TRY(json_scan_skip(scan, NULL));
         }
