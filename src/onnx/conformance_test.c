@@ -137,7 +137,10 @@ static bool is_same(const struct weir_tensor *got, const struct weir_tensor *exp
         } else {
             weir_elems_to_f64(got->dtype, (char *)got->data + i * elem_bytes, &x, 1);
             weir_elems_to_f64(got->dtype, (char *)expected->data + i * elem_bytes, &y, 1);
-            fits = are_close(x, y);
+            fits = weir_dtype_class(got->dtype) == WEIR_DTYPE_IS_FLOAT
+                       ? are_close(x, y)
+                       : memcmp((char *)got->data + i * elem_bytes,
+                                (char *)expected->data + i * elem_bytes, elem_bytes) == 0;
         }
         if (!fits) {
             (void)snprintf(why, WHY_BYTES, "element %zu of %zu is %.9g, expected %.9g", i,

@@ -202,6 +202,15 @@ double onnx_in_number(const struct onnx_call *call, size_t input, double otherwi
     return tensor != NULL && tensor->n_elems > 0 ? onnx_get(tensor, 0) : otherwise;
 }
 
+int64_t onnx_in_int(const struct onnx_call *call, size_t input, int64_t otherwise)
+{
+    const struct weir_tensor *tensor = onnx_in(call, input);
+    if (tensor != NULL && tensor->n_elems > 0) {
+        weir_elems_to_i64(tensor->dtype, tensor->data, &otherwise, 1);
+    }
+    return otherwise;
+}
+
 weir_status onnx_axes(const struct onnx_call *call, size_t input, int32_t rank,
                       bool out[WEIR_TENSOR_RANK_MAX], bool *out_has, struct weir_error *err)
 {

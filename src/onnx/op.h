@@ -76,9 +76,10 @@ weir_status onnx_scratch(struct onnx_call *call, enum weir_dtype dtype, int32_t 
                          const int64_t *dims, struct weir_tensor **out,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Element i of a tensor of numbers, as a double. */
+/** Element i of a tensor of floats, or of integers of at most 32 bits. Integers of any size are read
+ *  and written exactly by number.h: a double does not hold those of 64 bits. */
 double onnx_get(const struct weir_tensor *tensor, size_t i);
-/** Sets element i; floats beyond a narrow type's range saturate, integers wrap. */
+/** Sets element i of such a tensor; floats beyond a narrow type's range saturate, integers wrap. */
 void onnx_put(struct weir_tensor *tensor, size_t i, double value);
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -108,6 +109,8 @@ weir_status onnx_in_ints(const struct onnx_call *call, size_t input, size_t most
                          size_t *out_n, struct weir_error *err) WEIR_MUST_CHECK;
 /** The first element of an input as a number; `otherwise` if the input is left out. */
 double onnx_in_number(const struct onnx_call *call, size_t input, double otherwise);
+/** The same as an integer, modulo int64's range; a float is cut towards zero. */
+int64_t onnx_in_int(const struct onnx_call *call, size_t input, int64_t otherwise);
 
 /** UNSUPPORTED: "elements of FLOAT16 are not supported". */
 weir_status onnx_refuse_dtype(enum weir_dtype dtype, struct weir_error *err);

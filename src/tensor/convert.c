@@ -266,6 +266,27 @@ void weir_elems_from_f64(enum weir_dtype dtype, const double *from, void *to, si
     }
 }
 
+double weir_f64_of_integer(int64_t value, bool is_unsigned)
+{
+    bool is_negative = !is_unsigned && value < 0;
+    uint64_t size = is_negative ? -(uint64_t)value : (uint64_t)value;
+    if (size >= (uint64_t)1 << 53) {
+        const uint64_t low = ((uint64_t)1 << 11) - 1; /* 53 bits stay */
+        size = (size & ~low) | ((size & low) != 0 ? (uint64_t)1 << 11 : 0);
+    }
+    return is_negative ? -(double)size : (double)size;
+}
+
+static void integer_to_float(enum weir_dtype dtype, int64_t value, bool is_unsigned, void *to,
+                             size_t i)
+{
+    if (dtype == WEIR_DTYPE_DOUBLE) {
+        ((double *)to)[i] = is_unsigned ? (double)(uint64_t)value : (double)value;
+    } else {
+        put_float(dtype, weir_f64_of_integer(value, is_unsigned), to, i, WEIR_OVERFLOW_SATURATES);
+    }
+}
+
 void weir_elems_from_i64(enum weir_dtype dtype, const int64_t *from, bool is_unsigned, void *to,
                          size_t n)
 {
@@ -273,8 +294,7 @@ void weir_elems_from_i64(enum weir_dtype dtype, const int64_t *from, bool is_uns
         if (dtype == WEIR_DTYPE_BOOL) {
             ((uint8_t *)to)[i] = from[i] != 0;
         } else if (weir_dtype_class(dtype) == WEIR_DTYPE_IS_FLOAT) {
-            double value = is_unsigned ? (double)(uint64_t)from[i] : (double)from[i];
-            put_float(dtype, value, to, i, WEIR_OVERFLOW_SATURATES);
+            integer_to_float(dtype, from[i], is_unsigned, to, i);
         } else {
             put_integer(dtype, (uint64_t)from[i], to, i);
         }

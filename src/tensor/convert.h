@@ -25,8 +25,13 @@ enum weir_overflow {
 /** Doubles to n elements. To integers: towards zero, modulo their range. To bool: not 0. */
 void weir_elems_from_f64(enum weir_dtype dtype, const double *from, void *to, size_t n,
                          enum weir_overflow overflow);
-/** Integers to n elements, modulo the range of integers. is_unsigned: `from` holds uint64_t. */
+/** Integers to n elements, modulo the range of integers. is_unsigned: `from` holds uint64_t. Floats
+ *  are the nearest to the integer, rounded once. */
 void weir_elems_from_i64(enum weir_dtype dtype, const int64_t *from, bool is_unsigned, void *to,
                          size_t n);
+
+/** The integer as a double that lies on the same side of each tie of FLOAT and narrower floats:
+ *  rounded to one of those it gives what rounding the integer itself would. */
+double weir_f64_of_integer(int64_t value, bool is_unsigned);
 
 #endif

@@ -1,6 +1,7 @@
 /* Functions of two and more elements, of tensors that are broadcast to each other. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -66,6 +67,12 @@ static int64_t remainder_of(int64_t a, int64_t b)
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static double real_remainder(double a, double b)
+{
+    double rest = fmod(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static uint64_t power(uint64_t a, uint64_t b)
 {
     uint64_t result = 1;
@@ -114,10 +121,18 @@ U64(pow, power(a, b))
 F64(fmod, fmod(a, b))
 I64(fmod, b == 0 || b == -1 ? 0 : a % b)
 U64(fmod, b == 0 ? 0 : a % b)
-F64(mod, a - b * floor(a / b))
+F64(mod, real_remainder(a, b))
 I64(mod, remainder_of(a, b))
 F64(prelu, a < 0 ? a * b : a)
-U64(prelu, (int64_t)a < 0 ? a * b : a)
+I64(prelu, a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a)
+
+/* No unsigned number is below 0. */
+static int64_t prelu_u64(int64_t a, int64_t b)
+{
+    (void)b;
+    return a;
+}
+
 FAST(prelu, a < 0 ? a * b : a)
 F64(equal, a == b)
 I64(equal, a == b)
@@ -312,30 +327,43 @@ static weir_status run_shift(struct onnx_call *call, struct weir_error *err)
     return run_with(call, onnx_text_is(call, "direction", "", "LEFT") ? &left : &right, err);
 }
 
+/* An integer to the power of a whole number that is not negative is exact, modulo its type's range. */
+static struct onnx_number raise(struct onnx_number base, struct onnx_number exponent,
+                                bool is_whole_base)
+{
+    bool is_odd = (exponent.whole & 1) != 0;
+    onnx_whole n = exponent.real == floor(exponent.real) ? onnx_whole_of(exponent.real) : -1;
+    n = exponent.whole != 0 ? exponent.whole : n;
+    if (is_whole_base && n >= 0 && n <= INT64_MAX) {
+        return (struct onnx_number){.whole = (onnx_whole)power((uint64_t)base.whole, (uint64_t)n)};
+    }
+    double size = onnx_number_f64(base), to = onnx_number_f64(exponent);
+    double real = is_odd && size < 0 ? -pow(-size, to) : pow(size, to);
+    return is_whole_base ? (struct onnx_number){.whole = isinf(real) ? 0 : onnx_whole_of(real)}
+                         : (struct onnx_number){.real = real};
+}
+
 /* The exponent may have another type than the base. */
 static weir_status run_pow(struct onnx_call *call, struct weir_error *err)
 {
-    struct weir_tensor *in[2] = {call->in[0], call->in[1]}, *exponent = NULL, *y = NULL;
-    double value;
-    weir_status status = WEIR_OK;
-    if (in[0]->dtype != in[1]->dtype && weir_dtype_class(in[0]->dtype) <= WEIR_DTYPE_IS_UNSIGNED &&
-        weir_dtype_class(in[1]->dtype) <= WEIR_DTYPE_IS_UNSIGNED) {
-        enum weir_dtype dtype = in[0]->dtype;
-        WEIR_TRY(onnx_scratch(call, dtype, in[1]->rank, in[1]->dims, &exponent, err));
-        for (size_t i = 0; i < exponent->n_elems; i++) {
-            size_t from = i * weir_dtype_bytes(in[1]->dtype), to = i * weir_dtype_bytes(dtype);
-            weir_elems_to_f64(in[1]->dtype, (const char *)in[1]->data + from, &value, 1);
-            weir_elems_from_f64(dtype, &value, (char *)exponent->data + to, 1,
-                                WEIR_OVERFLOW_SATURATES);
+    struct weir_tensor *const *in = call->in, *y;
+    struct onnx_walk walk;
+    if (in[0]->dtype == in[1]->dtype) {
+        return run(call, err);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (weir_dtype_class(in[i]->dtype) > WEIR_DTYPE_IS_UNSIGNED) {
+            return onnx_refuse_dtype(in[i]->dtype, err);
         }
-        in[1] = exponent;
     }
-    status = apply(call, call->op->detail, in, &y, err);
-    weir_tensor_release(exponent);
-    if (status == WEIR_OK) {
-        put_out(call, y);
+    WEIR_TRY(onnx_broadcast(in, 2, &walk, err));
+    WEIR_TRY(onnx_out(call, 0, in[0]->dtype, walk.rank, walk.dims, &y, err));
+    for (size_t i = 0; i < walk.n_elems; i++) {
+        struct onnx_number base = onnx_number_at(in[0], onnx_walk_at(&walk, 0, i));
+        struct onnx_number exponent = onnx_number_at(in[1], onnx_walk_at(&walk, 1, i));
+        onnx_number_put(y, i, raise(base, exponent, onnx_is_whole(y->dtype)));
     }
-    return status;
+    return WEIR_OK;
 }
 
 static bool strings_are_equal(const struct weir_tensor_string *a,
@@ -434,7 +462,8 @@ const struct onnx_op onnx_ops_binary[] = {
     {"Mul", 1, 2, 1, run_old, DETAIL(.f64 = mul_f64, .u64 = mul_u64, .fast = mul_fast)},
     {"Div", 1, 2, 1, run_old,
      DETAIL(.f64 = div_f64, .i64 = div_i64, .u64 = div_u64, .fast = div_fast)},
-    {"PRelu", 1, 2, 1, run_old, DETAIL(.f64 = prelu_f64, .u64 = prelu_u64, .fast = prelu_fast)},
+    {"PRelu", 1, 2, 1, run_old,
+     DETAIL(.f64 = prelu_f64, .i64 = prelu_i64, .u64 = prelu_u64, .fast = prelu_fast)},
     {"Less", 1, 2, 1, run_old,
      DETAIL(.f64 = less_f64, .i64 = less_i64, .u64 = less_u64, .is_test = true)},
     {"Greater", 1, 2, 1, run_old,
@@ -448,7 +477,7 @@ const struct onnx_op onnx_ops_binary[] = {
     BINARY("Sub", 7, .f64 = sub_f64, .u64 = sub_u64, .fast = sub_fast),
     BINARY("Mul", 7, .f64 = mul_f64, .u64 = mul_u64, .fast = mul_fast),
     BINARY("Div", 7, .f64 = div_f64, .i64 = div_i64, .u64 = div_u64, .fast = div_fast),
-    BINARY("PRelu", 7, .f64 = prelu_f64, .u64 = prelu_u64, .fast = prelu_fast),
+    BINARY("PRelu", 7, .f64 = prelu_f64, .i64 = prelu_i64, .u64 = prelu_u64, .fast = prelu_fast),
     BINARY("Less", 7, .f64 = less_f64, .i64 = less_i64, .u64 = less_u64, .is_test = true),
     BINARY("LessOrEqual", 12, .f64 = less_equal_f64, .i64 = less_equal_i64, .u64 = less_equal_u64,
            .is_test = true),

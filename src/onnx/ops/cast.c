@@ -1,6 +1,7 @@
 /* Cast and CastLike: between all element types, also to and from text. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -12,27 +13,69 @@ enum { BLOCK = 256, NUMBER_BYTES = 64 };
 
 /* ---- text ------------------------------------------------------------------------------------- */
 
-static weir_status read_number(const struct weir_tensor_string *text, double *out,
+static weir_status refuse_text(const char *text, const char *what, enum weir_dtype dtype,
                                struct weir_error *err)
 {
-    char copy[NUMBER_BYTES], *end;
-    if (text->len == 0 || text->len >= sizeof copy) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "a text of %zu bytes is no number", text->len);
+    return weir_error_set(err, WEIR_ERR_INVALID, "\"%s\" %s%s", text, what,
+                          dtype == WEIR_DTYPE_NONE ? "" : weir_dtype_name(dtype));
+}
+
+/* Digits are read as they are, so that none is lost; what has a fraction or an exponent is cut
+ * towards zero. */
+static weir_status put_whole(const char *text, struct weir_tensor *y, size_t i,
+                             struct weir_error *err)
+{
+    char *end;
+    double real = strtod(text, &end);
+    if (end == text || *end != '\0') {
+        return refuse_text(text, "is no number", WEIR_DTYPE_NONE, err);
     }
-    memcpy(copy, text->bytes, text->len);
-    copy[text->len] = '\0';
-    *out = strtod(copy, &end);
-    return *end == '\0' ? WEIR_OK
-                        : weir_error_set(err, WEIR_ERR_INVALID, "\"%s\" is no number", copy);
+    onnx_whole value = onnx_whole_of(real);
+    if (fabs(real) < 0x1p65 && text[strspn(text, " \t\n\v\f\r+-0123456789")] == '\0') {
+        const char *digit = text + strspn(text, " \t\n\v\f\r+-");
+        for (value = 0; *digit != '\0'; digit++) {
+            value = value * 10 + (*digit - '0');
+        }
+        value = real < 0 ? -value : value;
+    }
+    bool fits = y->dtype == WEIR_DTYPE_BOOL ||
+                (value >= onnx_whole_least(y->dtype) && value <= onnx_whole_most(y->dtype));
+    if (!fits || isnan(real)) {
+        return refuse_text(text, "does not fit into ", y->dtype, err);
+    }
+    onnx_whole_put(y, i, y->dtype == WEIR_DTYPE_BOOL ? real != 0 : value);
+    return WEIR_OK;
+}
+
+static weir_status put_real(const char *text, struct weir_tensor *y, size_t i,
+                            struct weir_error *err)
+{
+    char *end;
+    if (y->dtype == WEIR_DTYPE_FLOAT) { /* rounded once */
+        ((float *)y->data)[i] = strtof(text, &end);
+    } else {
+        onnx_put(y, i, strtod(text, &end));
+    }
+    return end != text && *end == '\0' ? WEIR_OK
+                                       : refuse_text(text, "is no number", WEIR_DTYPE_NONE, err);
 }
 
 static weir_status from_texts(const struct weir_tensor *x, struct weir_tensor *y,
                               struct weir_error *err)
 {
     for (size_t i = 0; i < x->n_elems; i++) {
-        double value = 0;
-        WEIR_TRY(read_number((struct weir_tensor_string *)x->data + i, &value, err));
-        onnx_put(y, i, value);
+        const struct weir_tensor_string *text = (struct weir_tensor_string *)x->data + i;
+        char copy[NUMBER_BYTES];
+        if (text->len == 0 || text->len >= sizeof copy) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "a text of %zu bytes is no number",
+                                  text->len);
+        }
+        memcpy(copy, text->bytes, text->len);
+        copy[text->len] = '\0';
+        if (strlen(copy) != text->len) {
+            return refuse_text(copy, "and a zero byte are no number", WEIR_DTYPE_NONE, err);
+        }
+        WEIR_TRY((onnx_is_whole(y->dtype) ? put_whole : put_real)(copy, y, i, err));
     }
     return WEIR_OK;
 }
@@ -90,35 +133,66 @@ static double round_to_power(double value, bool is_up, bool is_down)
     return ldexp(0.5, exponent + (goes_up && mantissa != 0.5));
 }
 
+/** What becomes of doubles on their way to a float of eight bits or fewer. */
+struct narrowing {
+    enum weir_overflow overflow;
+    bool is_up, is_down;
+};
+
+static struct narrowing read_narrowing(const struct onnx_call *call)
+{
+    return (struct narrowing){.overflow = onnx_int(call, "saturate", 1) != 0
+                                              ? WEIR_OVERFLOW_SATURATES
+                                              : WEIR_OVERFLOW_IS_LOST,
+                              .is_up = onnx_text_is(call, "round_mode", "up", "up"),
+                              .is_down = onnx_text_is(call, "round_mode", "up", "down")};
+}
+
+static void put_doubles(const struct narrowing *narrowing, double *values, struct weir_tensor *y,
+                        size_t first, size_t n)
+{
+    for (size_t k = 0; k < n && y->dtype == WEIR_DTYPE_FLOAT8E8M0; k++) {
+        values[k] = round_to_power(values[k], narrowing->is_up, narrowing->is_down);
+    }
+    weir_elems_from_f64(y->dtype, values, (char *)y->data + first * weir_dtype_bytes(y->dtype), n,
+                        narrowing->overflow);
+}
+
 static void convert_floats(const struct onnx_call *call, const struct weir_tensor *x,
                            struct weir_tensor *y)
 {
     double values[BLOCK];
-    enum weir_overflow overflow =
-        onnx_int(call, "saturate", 1) != 0 ? WEIR_OVERFLOW_SATURATES : WEIR_OVERFLOW_IS_LOST;
-    bool is_up = onnx_text_is(call, "round_mode", "up", "up");
-    bool is_down = onnx_text_is(call, "round_mode", "up", "down");
+    const struct narrowing narrowing = read_narrowing(call);
     for (size_t i = 0; i < x->n_elems; i += BLOCK) {
         size_t n = WEIR_MIN((size_t)BLOCK, x->n_elems - i);
         weir_elems_to_f64(x->dtype, (const char *)x->data + i * weir_dtype_bytes(x->dtype), values,
                           n);
-        for (size_t k = 0; k < n && y->dtype == WEIR_DTYPE_FLOAT8E8M0; k++) {
-            values[k] = round_to_power(values[k], is_up, is_down);
-        }
-        weir_elems_from_f64(y->dtype, values, (char *)y->data + i * weir_dtype_bytes(y->dtype), n,
-                            overflow);
+        put_doubles(&narrowing, values, y, i, n);
     }
 }
 
-static void convert_integers(const struct weir_tensor *x, struct weir_tensor *y)
+static void convert_integers(const struct onnx_call *call, const struct weir_tensor *x,
+                             struct weir_tensor *y)
 {
     int64_t values[BLOCK];
+    double doubles[BLOCK];
+    const struct narrowing narrowing = read_narrowing(call);
+    bool is_unsigned = x->dtype == WEIR_DTYPE_UINT64;
+    bool is_narrow =
+        weir_dtype_class(y->dtype) == WEIR_DTYPE_IS_FLOAT && weir_dtype_bits(y->dtype) <= 8;
     for (size_t i = 0; i < x->n_elems; i += BLOCK) {
         size_t n = WEIR_MIN((size_t)BLOCK, x->n_elems - i);
         weir_elems_to_i64(x->dtype, (const char *)x->data + i * weir_dtype_bytes(x->dtype), values,
                           n);
-        weir_elems_from_i64(y->dtype, values, x->dtype == WEIR_DTYPE_UINT64,
-                            (char *)y->data + i * weir_dtype_bytes(y->dtype), n);
+        for (size_t k = 0; k < n && is_narrow; k++) {
+            doubles[k] = weir_f64_of_integer(values[k], is_unsigned);
+        }
+        if (is_narrow) {
+            put_doubles(&narrowing, doubles, y, i, n);
+        } else {
+            weir_elems_from_i64(y->dtype, values, is_unsigned,
+                                (char *)y->data + i * weir_dtype_bytes(y->dtype), n);
+        }
     }
 }
 
@@ -142,7 +216,7 @@ static weir_status convert(struct onnx_call *call, enum weir_dtype to, struct we
     if (weir_dtype_class(x->dtype) == WEIR_DTYPE_IS_FLOAT) {
         convert_floats(call, x, y);
     } else {
-        convert_integers(x, y);
+        convert_integers(call, x, y);
     }
     return WEIR_OK;
 }

@@ -1,6 +1,8 @@
 /* What detectors end with: boxes that are not the same object, and features of regions. */
 #include "../op.h"
 
+#include "tensor/convert.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ static int by_score(const void *left, const void *right)
 struct selection {
     int64_t most;
     double overlap_max, score_min;
-    bool is_center;
+    bool is_center, has_score_min;
     size_t n_batches, n_classes, n_boxes;
     struct box *boxes, *chosen; /* room for one class each */
     int64_t *found;             /* batch, class, box */
@@ -64,7 +66,7 @@ static void select_class(struct selection *s, const struct onnx_call *call, size
     size_t n = 0, n_chosen = 0;
     for (size_t i = 0; i < s->n_boxes; i++) {
         double score = onnx_get(call->in[1], (batch * s->n_classes + class) * s->n_boxes + i);
-        if (score > s->score_min) {
+        if (s->has_score_min ? score > s->score_min : !isnan(score)) {
             s->boxes[n] = read_box(call->in[0], batch * s->n_boxes + i, s->is_center);
             s->boxes[n].score = score;
             s->boxes[n++].index = i;
@@ -109,14 +111,17 @@ static weir_status run_nms(struct onnx_call *call, struct weir_error *err)
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2]) {
         return weir_error_set(err, WEIR_ERR_INVALID, "boxes and scores do not fit");
     }
+    if (weir_dtype_class(boxes->dtype) != WEIR_DTYPE_IS_FLOAT || boxes->dtype != scores->dtype) {
+        return onnx_refuse_dtype(boxes->dtype, err);
+    }
     struct selection s = {.overlap_max = onnx_in_number(call, 3, 0),
-                          .score_min = onnx_in_number(call, 4, -INFINITY),
+                          .score_min = onnx_in_number(call, 4, 0),
+                          .has_score_min = onnx_in(call, 4) != NULL,
                           .is_center = onnx_int(call, "center_point_box", 0) != 0,
                           .n_batches = (size_t)boxes->dims[0],
                           .n_classes = (size_t)scores->dims[1],
                           .n_boxes = (size_t)boxes->dims[1]};
-    double most = fmax(onnx_in_number(call, 2, 0), 0);
-    s.most = (int64_t)fmin(most, (double)s.n_boxes);
+    s.most = WEIR_MIN(WEIR_MAX(onnx_in_int(call, 2, 0), (int64_t)0), (int64_t)s.n_boxes);
     s.boxes = calloc(s.n_boxes + 1, sizeof *s.boxes);
     s.chosen = calloc(s.n_boxes + 1, sizeof *s.chosen);
     s.found = calloc(scores->n_elems + 1, 3 * sizeof *s.found);
@@ -143,6 +148,9 @@ struct align {
 /* The value at a point between four pixels; 0 outside. */
 static double sample(const struct align *a, size_t plane, double y, double x, bool is_max)
 {
+    if (isnan(y) || isnan(x)) {
+        return NAN;
+    }
     if (y < -1 || y > (double)a->height || x < -1 || x > (double)a->width) {
         return 0;
     }
@@ -160,7 +168,7 @@ static double sample(const struct align *a, size_t plane, double y, double x, bo
             (plane * (size_t)a->height + (size_t)rows[i]) * (size_t)a->width + (size_t)columns[i];
         double value = weights[i] * onnx_get(a->x, at);
         sum += value;
-        most = fmax(most, value);
+        most = isnan(value) || value > most ? value : most;
     }
     return is_max ? most : sum;
 }
@@ -180,11 +188,14 @@ static double sum_cell(const struct align *a, size_t plane, const struct cell *c
             double x = cell->x + ((double)k + 0.5) * cell->width / (double)cell->n_x;
             double value = sample(a, plane, y, x, a->is_max);
             sum += value;
-            most = fmax(most, value);
+            most = isnan(value) || value > most ? value : most;
         }
     }
-    double n = fmax((double)(cell->n_y * cell->n_x), 1);
-    return a->is_max ? (isinf(most) ? 0 : most) : sum / n;
+    double n = (double)(cell->n_y * cell->n_x);
+    if (isnan(cell->height) || isnan(cell->width)) {
+        return NAN;
+    }
+    return n == 0 ? 0 : a->is_max ? most : sum / n;
 }
 
 static void align_region(const struct align *a, const double corners[4], size_t image,
@@ -194,8 +205,8 @@ static void align_region(const struct align *a, const double corners[4], size_t 
     double width = corners[2] * a->scale - a->shift - left;
     double height = corners[3] * a->scale - a->shift - top;
     if (a->is_least_one) {
-        width = fmax(width, 1);
-        height = fmax(height, 1);
+        width = width < 1 ? 1 : width;
+        height = height < 1 ? 1 : height;
     }
     struct cell cell = {.height = height / (double)a->n_rows,
                         .width = width / (double)a->n_columns};
@@ -233,14 +244,23 @@ static weir_status run_roi_align(struct onnx_call *call, struct weir_error *err)
         a.n_rows < 1 || a.n_columns < 1 || a.n_rows > INT32_MAX || a.n_columns > INT32_MAX) {
         return weir_error_set(err, WEIR_ERR_INVALID, "the regions do not fit");
     }
+    if (weir_dtype_class(x->dtype) != WEIR_DTYPE_IS_FLOAT || rois->dtype != x->dtype ||
+        (images->dtype != WEIR_DTYPE_INT64 && images->dtype != WEIR_DTYPE_INT32)) {
+        return onnx_refuse_dtype(x->dtype, err);
+    }
     a.height = x->dims[2];
     a.width = x->dims[3];
     WEIR_TRY(onnx_out(call, 0, x->dtype, 4,
                       (int64_t[]){rois->dims[0], x->dims[1], a.n_rows, a.n_columns}, &y, err));
     for (size_t i = 0; i < (size_t)rois->dims[0]; i++) {
-        double corners[4], image = onnx_get(images, i);
-        if (!(image >= 0 && image < (double)x->dims[0])) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "a region of image %g", image);
+        double corners[4];
+        int64_t image = 0;
+        weir_elems_to_i64(images->dtype,
+                          (const char *)images->data + i * weir_dtype_bytes(images->dtype), &image,
+                          1);
+        if (image < 0 || image >= x->dims[0]) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "a region of image %lld",
+                                  (long long)image);
         }
         for (size_t k = 0; k < 4; k++) {
             corners[k] = onnx_get(rois, i * 4 + k);

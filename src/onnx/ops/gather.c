@@ -1,6 +1,7 @@
 /* Elements chosen by indices: gather, scatter, one-hot, compress, non-zero. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <string.h>
@@ -196,17 +197,18 @@ static weir_status read_reduction(const struct onnx_call *call, enum reduction *
     return weir_error_set(err, WEIR_ERR_INVALID, "an unknown reduction");
 }
 
-static double reduce(enum reduction reduction, double a, double b)
+static struct onnx_number reduce(enum reduction reduction, struct onnx_number a,
+                                 struct onnx_number b)
 {
     switch (reduction) {
     case ADD:
-        return a + b;
+        return onnx_number_add(a, b);
     case MULTIPLY:
-        return a * b;
+        return onnx_number_multiply(a, b);
     case LARGEST:
-        return WEIR_MAX(a, b);
+        return onnx_number_larger(a, b);
     case SMALLEST:
-        return WEIR_MIN(a, b);
+        return onnx_number_smaller(a, b);
     default:
         return b;
     }
@@ -215,19 +217,13 @@ static double reduce(enum reduction reduction, double a, double b)
 static weir_status put(enum reduction reduction, const struct weir_tensor *updates, size_t from,
                        struct weir_tensor *y, size_t to, size_t n)
 {
-    size_t elem_bytes = weir_dtype_bytes(y->dtype);
+    if (reduction == REPLACE) {
+        return copy_elems(updates, from, y, to, n);
+    }
     for (size_t i = 0; i < n; i++) {
-        void *at = (char *)y->data + (to + i) * elem_bytes;
-        const void *update = (const char *)updates->data + (from + i) * elem_bytes;
-        double a, b;
-        if (reduction == REPLACE) {
-            WEIR_TRY(weir_elems_copy(y->dtype, at, update, 1));
-            continue;
-        }
-        weir_elems_to_f64(y->dtype, at, &a, 1);
-        weir_elems_to_f64(y->dtype, update, &b, 1);
-        a = reduce(reduction, a, b);
-        weir_elems_from_f64(y->dtype, &a, at, 1, WEIR_OVERFLOW_SATURATES);
+        onnx_number_put(
+            y, to + i,
+            reduce(reduction, onnx_number_at(y, to + i), onnx_number_at(updates, from + i)));
     }
     return WEIR_OK;
 }
@@ -289,28 +285,28 @@ static weir_status run_scatter_nd(struct onnx_call *call, struct weir_error *err
 static weir_status run_one_hot(struct onnx_call *call, struct weir_error *err)
 {
     const struct weir_tensor *indices = onnx_in(call, 0), *values = onnx_in(call, 2);
-    const double depth = onnx_in_number(call, 1, 0);
+    const int64_t depth = onnx_in_int(call, 1, 0);
     int64_t axis = onnx_int(call, "axis", -1), dims[WEIR_TENSOR_RANK_MAX];
     int32_t rank = indices->rank + 1, at;
     struct weir_tensor *y;
     WEIR_TRY(onnx_axis(axis, rank, &at, err));
-    if (rank > WEIR_TENSOR_RANK_MAX || values->n_elems != 2 || !(depth >= 0 && depth < INT32_MAX) ||
+    if (rank > WEIR_TENSOR_RANK_MAX || values->n_elems != 2 || depth < 0 || depth >= INT32_MAX ||
         weir_dtype_class(indices->dtype) > WEIR_DTYPE_IS_UNSIGNED) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "depth %g, %zu values", depth,
+        return weir_error_set(err, WEIR_ERR_INVALID, "depth %lld, %zu values", (long long)depth,
                               values->n_elems);
     }
     for (int32_t i = 0; i < rank; i++) {
-        dims[i] = i == at ? (int64_t)depth : indices->dims[i - (i > at)];
+        dims[i] = i == at ? depth : indices->dims[i - (i > at)];
     }
     WEIR_TRY(onnx_out(call, 0, values->dtype, rank, dims, &y, err));
     struct onnx_split split = onnx_split_at(y, at);
     for (size_t i = 0; i < y->n_elems; i++) {
         size_t outer = i / (split.n * split.n_inner), inner = i % split.n_inner;
         size_t from = (outer * split.n_inner + inner) * weir_dtype_bytes(indices->dtype);
-        double index;
-        weir_elems_to_f64(indices->dtype, (const char *)indices->data + from, &index, 1);
-        index = index < 0 ? index + depth : index;
-        bool is_hot = (double)(i / split.n_inner % split.n) == index;
+        int64_t index;
+        weir_elems_to_i64(indices->dtype, (const char *)indices->data + from, &index, 1);
+        index = index < 0 && indices->dtype != WEIR_DTYPE_UINT64 ? index + depth : index;
+        bool is_hot = (int64_t)(i / split.n_inner % split.n) == index;
         WEIR_TRY(copy_elems(values, is_hot, y, i, 1));
     }
     return WEIR_OK;

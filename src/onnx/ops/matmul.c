@@ -1,23 +1,57 @@
 /* Products of matrices. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** m x k times k x n, in doubles; one product of a batch. */
-static void multiply(const double *a, const double *b, double *y, size_t m, size_t k, size_t n)
+/** An element on its way: of floats a double, of integers their bits, so that sums and products are
+ *  exact modulo 2^64. */
+union cell {
+    double real;
+    uint64_t bits;
+};
+
+static bool is_integer(enum weir_dtype dtype)
 {
-    memset(y, 0, m * n * sizeof *y);
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < k; j++) {
-            double left = a[i * k + j];
-            for (size_t c = 0; c < n; c++) {
-                y[i * n + c] += left * b[j * n + c];
-            }
-        }
+    return weir_dtype_class(dtype) != WEIR_DTYPE_IS_FLOAT;
+}
+
+/* m x k times k x n; one product of a batch. */
+#define MULTIPLY(part)                                                                             \
+    static void multiply_##part(const union cell *a, const union cell *b, union cell *y, size_t m, \
+                                size_t k, size_t n)                                                \
+    {                                                                                              \
+        for (size_t i = 0; i < m; i++) {                                                           \
+            for (size_t j = 0; j < k; j++) {                                                       \
+                const union cell left = a[i * k + j];                                              \
+                for (size_t c = 0; c < n; c++) {                                                   \
+                    y[i * n + c].part += left.part * b[j * n + c].part;                            \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+MULTIPLY(real)
+MULTIPLY(bits)
+
+static void multiply(bool is_integer, const union cell *a, const union cell *b, union cell *y,
+                     size_t m, size_t k, size_t n)
+{
+    memset(y, 0, m * n * sizeof *y); /* 0 and 0.0 have the same bits */
+    (is_integer ? multiply_bits : multiply_real)(a, b, y, m, k, n);
+}
+
+static void put_cells(const union cell *cells, struct weir_tensor *y)
+{
+    if (is_integer(y->dtype)) {
+        weir_elems_from_i64(y->dtype, (const int64_t *)cells, false, y->data, y->n_elems);
+    } else {
+        weir_elems_from_f64(y->dtype, (const double *)cells, y->data, y->n_elems,
+                            WEIR_OVERFLOW_SATURATES);
     }
 }
 
@@ -67,31 +101,36 @@ struct zero_point {
     size_t n_inner;                 /* elements from one zero point to the next */
 };
 
-static double *widen(const struct weir_tensor *x, struct zero_point zero)
+static union cell *widen(const struct weir_tensor *x, struct zero_point zero)
 {
-    double *values = malloc((x->n_elems + 1) * sizeof *values), offset;
-    if (values == NULL) {
+    union cell *cells = malloc((x->n_elems + 1) * sizeof *cells);
+    int64_t offset;
+    if (cells == NULL) {
         return NULL;
     }
-    weir_elems_to_f64(x->dtype, x->data, values, x->n_elems);
+    if (!is_integer(x->dtype)) {
+        weir_elems_to_f64(x->dtype, x->data, (double *)cells, x->n_elems);
+        return cells;
+    }
+    weir_elems_to_i64(x->dtype, x->data, (int64_t *)cells, x->n_elems);
     for (size_t i = 0; zero.zero != NULL && zero.zero->n_elems > 0 && i < x->n_elems; i++) {
         size_t at = i / zero.n_inner % zero.zero->n_elems * weir_dtype_bytes(zero.zero->dtype);
-        weir_elems_to_f64(zero.zero->dtype, (const char *)zero.zero->data + at, &offset, 1);
-        values[i] -= offset;
+        weir_elems_to_i64(zero.zero->dtype, (const char *)zero.zero->data + at, &offset, 1);
+        cells[i].bits -= (uint64_t)offset;
     }
-    return values;
+    return cells;
 }
 
 static weir_status multiply_all(const struct product *p, const struct weir_tensor *a,
                                 struct zero_point a_zero, const struct weir_tensor *b,
-                                struct zero_point b_zero, double **out, struct weir_error *err)
+                                struct zero_point b_zero, union cell **out, struct weir_error *err)
 {
-    double *left = widen(a, a_zero), *right = widen(b, b_zero);
-    double *y = malloc((p->n_batch * p->m * p->n + 1) * sizeof *y);
+    union cell *left = widen(a, a_zero), *right = widen(b, b_zero);
+    union cell *y = malloc((p->n_batch * p->m * p->n + 1) * sizeof *y);
     weir_status status = WEIR_OK;
     if (left != NULL && right != NULL && y != NULL) {
         for (size_t i = 0; i < p->n_batch; i++) {
-            multiply(left + onnx_walk_at(&p->batch, 0, i) * p->m * p->k,
+            multiply(is_integer(a->dtype), left + onnx_walk_at(&p->batch, 0, i) * p->m * p->k,
                      right + onnx_walk_at(&p->batch, 1, i) * p->k * p->n, y + i * p->m * p->n, p->m,
                      p->k, p->n);
         }
@@ -111,16 +150,21 @@ static weir_status run_matmul(struct onnx_call *call, struct weir_error *err)
     struct zero_point none = {NULL, 1};
     struct product p;
     struct weir_tensor *y;
-    double *sums;
+    union cell *sums;
     if (weir_dtype_class(a->dtype) > WEIR_DTYPE_IS_UNSIGNED || a->dtype != b->dtype) {
         return onnx_refuse_dtype(a->dtype, err);
     }
     WEIR_TRY(read_product(a, b, &p, err));
     WEIR_TRY(onnx_out(call, 0, a->dtype, p.rank, p.dims, &y, err));
     WEIR_TRY(multiply_all(&p, a, none, b, none, &sums, err));
-    weir_elems_from_f64(y->dtype, sums, y->data, y->n_elems, WEIR_OVERFLOW_SATURATES);
+    put_cells(sums, y);
     free(sums);
     return WEIR_OK;
+}
+
+static bool is_byte(enum weir_dtype dtype)
+{
+    return dtype == WEIR_DTYPE_INT8 || dtype == WEIR_DTYPE_UINT8;
 }
 
 /* Zero points of a stand for rows, those of b for columns. */
@@ -129,8 +173,8 @@ static weir_status run_matmul_integer(struct onnx_call *call, struct weir_error 
     const struct weir_tensor *a = onnx_in(call, 0), *b = onnx_in(call, 1);
     struct product p;
     struct weir_tensor *y;
-    double *sums;
-    if (weir_dtype_bits(a->dtype) != 8 || weir_dtype_bits(b->dtype) != 8) {
+    union cell *sums;
+    if (!is_byte(a->dtype) || !is_byte(b->dtype)) {
         return onnx_refuse_dtype(a->dtype, err);
     }
     WEIR_TRY(read_product(a, b, &p, err));
@@ -138,7 +182,7 @@ static weir_status run_matmul_integer(struct onnx_call *call, struct weir_error 
     struct zero_point rows = {onnx_in(call, 2), WEIR_MAX(p.k, (size_t)1)};
     struct zero_point columns = {onnx_in(call, 3), 1};
     WEIR_TRY(multiply_all(&p, a, rows, b, columns, &sums, err));
-    weir_elems_from_f64(WEIR_DTYPE_INT32, sums, y->data, y->n_elems, WEIR_OVERFLOW_SATURATES);
+    put_cells(sums, y);
     free(sums);
     return WEIR_OK;
 }
@@ -158,10 +202,8 @@ static weir_status run_qlinear(struct onnx_call *call, struct weir_error *err)
     const struct weir_tensor *zero = onnx_in(call, Q_Y_ZERO);
     struct product p;
     struct weir_tensor *y;
-    double *sums;
-    if (weir_dtype_bits(a->dtype) != 8 || weir_dtype_bits(b->dtype) != 8 ||
-        weir_dtype_bits(zero->dtype) != 8 ||
-        weir_dtype_class(zero->dtype) > WEIR_DTYPE_IS_UNSIGNED) {
+    union cell *sums;
+    if (!is_byte(a->dtype) || !is_byte(b->dtype) || !is_byte(zero->dtype)) {
         return onnx_refuse_dtype(zero->dtype, err);
     }
     WEIR_TRY(read_product(a, b, &p, err));
@@ -182,7 +224,9 @@ static weir_status run_qlinear(struct onnx_call *call, struct weir_error *err)
         double scale = number_at(call->in[Q_A_SCALE], row) *
                        number_at(call->in[Q_B_SCALE], column) /
                        number_at(call->in[Q_Y_SCALE], column);
-        double value = fmin(fmax(nearbyint(sums[i] * scale) + number_at(zero, column), low), high);
+        double value = fmin(
+            fmax(nearbyint((double)(int64_t)sums[i].bits * scale) + number_at(zero, column), low),
+            high);
         onnx_put(y, i, value);
     }
     free(sums);
@@ -192,10 +236,11 @@ static weir_status run_qlinear(struct onnx_call *call, struct weir_error *err)
 /* ---- Gemm ------------------------------------------------------------------------------------- */
 
 /* Rows and columns of a matrix, which may be meant turned. */
-static double *turned(const struct weir_tensor *x, bool is_turned)
+static union cell *turned(const struct weir_tensor *x, bool is_turned)
 {
-    double *values = widen(x, (struct zero_point){NULL, 1});
-    double *other = is_turned && values != NULL ? malloc((x->n_elems + 1) * sizeof *other) : NULL;
+    union cell *values = widen(x, (struct zero_point){NULL, 1});
+    union cell *other =
+        is_turned && values != NULL ? malloc((x->n_elems + 1) * sizeof *other) : NULL;
     size_t n_rows = (size_t)x->dims[0], n_columns = (size_t)x->dims[1];
     if (!is_turned || other == NULL) {
         if (is_turned) {
@@ -212,11 +257,28 @@ static double *turned(const struct weir_tensor *x, bool is_turned)
     return other;
 }
 
-static weir_status finish_gemm(const struct onnx_call *call, const double *sums,
+/* alpha * sum + beta * c. Of integers it is exact if both factors are whole numbers; else it is
+ * computed in doubles and cut towards zero. */
+static struct onnx_number combine(struct onnx_number sum, double alpha, struct onnx_number c,
+                                  double beta, bool is_whole)
+{
+    bool has_c = beta != 0; /* else a NaN in C does not count */
+    if (is_whole && alpha == floor(alpha) && beta == floor(beta)) {
+        return (struct onnx_number){
+            .whole = onnx_whole_add(onnx_whole_multiply(sum.whole, onnx_whole_of(alpha)),
+                                    onnx_whole_multiply(c.whole, onnx_whole_of(beta)))};
+    }
+    double real = alpha * onnx_number_f64(sum) + (has_c ? beta * onnx_number_f64(c) : 0);
+    return is_whole ? (struct onnx_number){.whole = onnx_whole_of(real)}
+                    : (struct onnx_number){.real = real};
+}
+
+static weir_status finish_gemm(const struct onnx_call *call, const union cell *sums,
                                struct weir_tensor *y, struct weir_error *err)
 {
     const double alpha = onnx_float(call, "alpha", 1), beta = onnx_float(call, "beta", 1);
     struct weir_tensor *in[2] = {y, onnx_in(call, 2)};
+    bool is_whole = is_integer(y->dtype);
     struct onnx_walk walk;
     if (in[1] != NULL) {
         WEIR_TRY(onnx_broadcast(in, 2, &walk, err));
@@ -225,13 +287,17 @@ static weir_status finish_gemm(const struct onnx_call *call, const double *sums,
         }
     }
     for (size_t i = 0; i < y->n_elems; i++) {
-        double value = alpha * sums[i], add = 0;
-        if (in[1] != NULL) {
-            size_t at = onnx_walk_at(&walk, 1, i) * weir_dtype_bytes(y->dtype);
-            weir_elems_to_f64(y->dtype, (const char *)in[1]->data + at, &add, 1);
+        struct onnx_number sum = {0}, c = {0};
+        if (!is_whole) {
+            sum.real = sums[i].real;
+        } else {
+            sum.whole = y->dtype == WEIR_DTYPE_UINT64 ? (onnx_whole)sums[i].bits
+                                                      : (onnx_whole)(int64_t)sums[i].bits;
         }
-        value += beta * add;
-        onnx_put(y, i, value);
+        if (in[1] != NULL) {
+            c = onnx_number_at(in[1], onnx_walk_at(&walk, 1, i));
+        }
+        onnx_number_put(y, i, combine(sum, alpha, c, beta, is_whole));
     }
     return WEIR_OK;
 }
@@ -251,11 +317,11 @@ static weir_status run_gemm(struct onnx_call *call, struct weir_error *err)
     int64_t dims[] = {a->dims[turns_a], b->dims[!turns_b]};
     size_t m = (size_t)dims[0], n = (size_t)dims[1], k = (size_t)a->dims[!turns_a];
     WEIR_TRY(onnx_out(call, 0, a->dtype, 2, dims, &y, err));
-    double *left = turned(a, turns_a), *right = turned(b, turns_b);
-    double *sums = malloc((m * n + 1) * sizeof *sums);
+    union cell *left = turned(a, turns_a), *right = turned(b, turns_b);
+    union cell *sums = malloc((m * n + 1) * sizeof *sums);
     weir_status status = WEIR_OK;
     if (left != NULL && right != NULL && sums != NULL) {
-        multiply(left, right, sums, m, k, n);
+        multiply(is_integer(a->dtype), left, right, sums, m, k, n);
         status = finish_gemm(call, sums, y, err);
     } else {
         status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a product");

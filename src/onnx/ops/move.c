@@ -378,6 +378,10 @@ static weir_status run_pad(struct onnx_call *call, struct weir_error *err)
     float fill = onnx_float(call, "value", 0);
     double fill_f64 = fill;
     WEIR_TRY(read_padding(call, &padding, err));
+    if (constant != NULL && (constant->dtype != x->dtype || constant->n_elems != 1)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "what to pad with is %zu elements of %s",
+                              constant->n_elems, weir_dtype_name(constant->dtype));
+    }
     for (int32_t i = 0; i < x->rank; i++) {
         dims[i] = WEIR_MAX(x->dims[i] + padding.before[i] + padding.after[i], 0);
     }
@@ -388,7 +392,7 @@ static weir_status run_pad(struct onnx_call *call, struct weir_error *err)
         if (from >= 0) {
             WEIR_TRY(weir_elems_copy(x->dtype, to,
                                      (const char *)x->data + (size_t)from * elem_bytes, 1));
-        } else if (constant != NULL && constant->dtype == x->dtype && constant->n_elems == 1) {
+        } else if (constant != NULL) {
             WEIR_TRY(weir_elems_copy(x->dtype, to, constant->data, 1));
         } else if (fill != 0) {
             weir_elems_from_f64(x->dtype, &fill_f64, to, 1, WEIR_OVERFLOW_SATURATES);
@@ -402,7 +406,7 @@ static weir_status run_pad(struct onnx_call *call, struct weir_error *err)
 static weir_status run_trilu(struct onnx_call *call, struct weir_error *err)
 {
     const struct weir_tensor *x = onnx_in(call, 0);
-    const double k = onnx_in_number(call, 1, 0);
+    const int64_t k = onnx_in_int(call, 1, 0);
     bool is_upper = onnx_int(call, "upper", 1) != 0;
     size_t elem_bytes = weir_dtype_bytes(x->dtype);
     struct weir_tensor *y;
@@ -411,8 +415,8 @@ static weir_status run_trilu(struct onnx_call *call, struct weir_error *err)
     }
     WEIR_TRY(onnx_out_like(call, 0, x, &y, err));
     for (size_t i = 0; i < x->n_elems; i++) {
-        double column = (double)(i % (size_t)x->dims[x->rank - 1]);
-        double row = (double)(i / (size_t)x->dims[x->rank - 1] % (size_t)x->dims[x->rank - 2]);
+        int64_t column = (int64_t)(i % (size_t)x->dims[x->rank - 1]);
+        int64_t row = (int64_t)(i / (size_t)x->dims[x->rank - 1] % (size_t)x->dims[x->rank - 2]);
         if (is_upper ? column - row >= k : column - row <= k) {
             WEIR_TRY(weir_elems_copy(x->dtype, (char *)y->data + i * elem_bytes,
                                      (const char *)x->data + i * elem_bytes, 1));

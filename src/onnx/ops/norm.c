@@ -314,7 +314,8 @@ static weir_status run_mean_variance(struct onnx_call *call, struct weir_error *
     for (size_t i = 0; i < x->n_elems; i++) {
         size_t group = group_of(x, axes, i);
         double mean = sums[group] / counts[group];
-        double variance = fmax(squares[group] / counts[group] - mean * mean, 0);
+        double variance = squares[group] / counts[group] - mean * mean;
+        variance = variance < 0 ? 0 : variance;
         onnx_put(y, i, (onnx_get(x, i) - mean) / (sqrt(variance) + 1e-9));
     }
     weir_tensor_release(table);

@@ -1,33 +1,35 @@
 /* Order: the largest elements. */
 #include "../op.h"
 
-#include <math.h>
+#include "../number.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct ranked {
-    double value;
+    struct onnx_number value;
     size_t index;
 };
+
+static int by_index(const struct ranked *a, const struct ranked *b)
+{
+    return (a->index > b->index) - (a->index < b->index);
+}
 
 /* The larger first; of equals the one with the lower index. NaN is larger than all. */
 static int by_largest(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    if (isnan(a->value) || isnan(b->value)) {
-        return isnan(b->value) - isnan(a->value) != 0
-                   ? isnan(b->value) - isnan(a->value)
-                   : (a->index > b->index) - (a->index < b->index);
-    }
-    return a->value != b->value ? (a->value < b->value) - (a->value > b->value)
-                                : (a->index > b->index) - (a->index < b->index);
+    int order = onnx_number_order(b->value, a->value);
+    return order != 0 ? order : by_index(a, b);
 }
 
+/* The smaller first, so NaN last. */
 static int by_smallest(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;
-    return a->value != b->value ? (a->value > b->value) - (a->value < b->value)
-                                : (a->index > b->index) - (a->index < b->index);
+    int order = onnx_number_order(a->value, b->value);
+    return order != 0 ? order : by_index(a, b);
 }
 
 static weir_status rank_lines(const struct weir_tensor *x, const struct onnx_split *split, size_t k,
@@ -43,7 +45,7 @@ static weir_status rank_lines(const struct weir_tensor *x, const struct onnx_spl
         size_t outer = i / split->n_inner, inner = i % split->n_inner;
         size_t first = outer * split->n * split->n_inner + inner;
         for (size_t j = 0; j < split->n; j++) {
-            line[j] = (struct ranked){onnx_get(x, first + j * split->n_inner), j};
+            line[j] = (struct ranked){onnx_number_at(x, first + j * split->n_inner), j};
         }
         qsort(line, split->n, sizeof *line, is_largest ? by_largest : by_smallest);
         for (size_t j = 0; j < k; j++) {
@@ -61,7 +63,7 @@ static weir_status rank_lines(const struct weir_tensor *x, const struct onnx_spl
 static weir_status run_top_k(struct onnx_call *call, struct weir_error *err)
 {
     const struct weir_tensor *x = onnx_in(call, 0);
-    const double k = onnx_in_number(call, 1, (double)onnx_int(call, "k", -1));
+    const int64_t k = onnx_in_int(call, 1, onnx_int(call, "k", -1));
     bool is_largest = onnx_int(call, "largest", 1) != 0;
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     int32_t axis;
@@ -70,12 +72,12 @@ static weir_status run_top_k(struct onnx_call *call, struct weir_error *err)
         return onnx_refuse_dtype(x->dtype, err);
     }
     WEIR_TRY(onnx_axis(onnx_int(call, "axis", -1), x->rank, &axis, err));
-    if (!(k >= 0 && k <= (double)x->dims[axis])) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "the largest %g of %lld", k,
+    if (k < 0 || k > x->dims[axis]) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "the largest %lld of %lld", (long long)k,
                               (long long)x->dims[axis]);
     }
     memcpy(dims, x->dims, sizeof dims);
-    dims[axis] = (int64_t)k;
+    dims[axis] = k;
     WEIR_TRY(onnx_out(call, 0, x->dtype, x->rank, dims, &values, err));
     WEIR_TRY(onnx_out(call, 1, WEIR_DTYPE_INT64, x->rank, dims, &indices, err));
     struct onnx_split split = onnx_split_at(x, axis);

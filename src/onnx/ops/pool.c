@@ -1,17 +1,17 @@
 /* Pools, and the norm over neighbouring channels. */
 #include "window.h"
 
-#include "tensor/convert.h"
+#include "../number.h"
 
 #include <math.h>
 #include <string.h>
 
-static weir_status begin(struct onnx_call *call, struct window *w, struct weir_tensor **y,
-                         struct weir_error *err)
+static weir_status begin(struct onnx_call *call, enum weir_dtype_class last, struct window *w,
+                         struct weir_tensor **y, struct weir_error *err)
 {
     const struct weir_tensor *x = onnx_in(call, 0);
     int64_t dims[WEIR_TENSOR_RANK_MAX];
-    if (weir_dtype_class(x->dtype) > WEIR_DTYPE_IS_UNSIGNED) {
+    if (weir_dtype_class(x->dtype) > last) {
         return onnx_refuse_dtype(x->dtype, err);
     }
     WEIR_TRY(window_read(call, x, NULL, onnx_int(call, "ceil_mode", 0) != 0, w, err));
@@ -34,23 +34,27 @@ static weir_status run_max(struct onnx_call *call, struct weir_error *err)
     bool by_columns = onnx_int(call, "storage_order", 0) != 0;
     struct weir_tensor *y, *indices = NULL;
     struct window w;
-    WEIR_TRY(begin(call, &w, &y, err));
+    WEIR_TRY(begin(call, WEIR_DTYPE_IS_UNSIGNED, &w, &y, err));
+    const struct onnx_number least = {-INFINITY, onnx_whole_least(x->dtype)};
     if (onnx_has_out(call, 1)) {
         WEIR_TRY(onnx_out(call, 1, WEIR_DTYPE_INT64, y->rank, y->dims, &indices, err));
     }
     for (size_t i = 0; i < y->n_elems; i++) {
         size_t plane = i / w.n_out;
-        double most = -INFINITY;
+        struct onnx_number most = least;
         int64_t best = -1;
         for (size_t tap = 0; tap < w.n_kernel; tap++) {
             int64_t pixel = window_meet(&w, i % w.n_out, tap);
-            double value = pixel >= 0 ? onnx_get(x, plane * w.n_in + (size_t)pixel) : 0;
-            if (pixel >= 0 && (best < 0 || value > most || isnan(value))) {
+            if (pixel < 0) {
+                continue;
+            }
+            struct onnx_number value = onnx_number_at(x, plane * w.n_in + (size_t)pixel);
+            if (best < 0 || onnx_number_order(value, most) > 0) {
                 most = value;
                 best = pixel;
             }
         }
-        onnx_put(y, i, most);
+        onnx_number_put(y, i, most);
         if (indices != NULL) {
             ((int64_t *)indices->data)[i] = whole_index(&w, plane, WEIR_MAX(best, 0), by_columns);
         }
@@ -64,7 +68,7 @@ static weir_status run_average(struct onnx_call *call, struct weir_error *err)
     bool counts_padding = onnx_int(call, "count_include_pad", 0) != 0;
     struct weir_tensor *y;
     struct window w;
-    WEIR_TRY(begin(call, &w, &y, err));
+    WEIR_TRY(begin(call, WEIR_DTYPE_IS_FLOAT, &w, &y, err));
     for (size_t i = 0; i < y->n_elems; i++) {
         size_t plane = i / w.n_out, n = window_count(&w, i % w.n_out, counts_padding);
         double sum = 0;
@@ -83,7 +87,7 @@ static weir_status run_lp(struct onnx_call *call, struct weir_error *err)
     const double p = (double)onnx_int(call, "p", 2);
     struct weir_tensor *y;
     struct window w;
-    WEIR_TRY(begin(call, &w, &y, err));
+    WEIR_TRY(begin(call, WEIR_DTYPE_IS_FLOAT, &w, &y, err));
     for (size_t i = 0; i < y->n_elems; i++) {
         double sum = 0;
         for (size_t tap = 0; tap < w.n_kernel; tap++) {

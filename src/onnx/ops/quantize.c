@@ -1,6 +1,7 @@
 /* QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -58,21 +59,12 @@ static size_t scale_of(const struct scales *s, size_t i)
     return s->is_blocked ? (outer * s->n_blocks + at / s->block) * s->split.n_inner + inner : at;
 }
 
-/* The range of an integer type. */
-static void range_of(enum weir_dtype dtype, double *low, double *high)
-{
-    double span = ldexp(1, (int)weir_dtype_bits(dtype));
-    bool is_signed = weir_dtype_class(dtype) == WEIR_DTYPE_IS_SIGNED;
-    *low = is_signed ? -span / 2 : 0;
-    *high = *low + span - 1;
-}
-
 static void quantize(const struct weir_tensor *x, const struct scales *s,
                      enum weir_overflow overflow, struct weir_tensor *y)
 {
     bool is_float = weir_dtype_class(y->dtype) == WEIR_DTYPE_IS_FLOAT;
-    double low, high;
-    range_of(y->dtype, &low, &high);
+    const double low = is_float ? 0 : (double)onnx_whole_least(y->dtype);
+    const double high = is_float ? 0 : (double)onnx_whole_most(y->dtype);
     for (size_t i = 0; i < x->n_elems; i++) {
         size_t k = scale_of(s, i);
         double zero = s->zero != NULL ? onnx_get(s->zero, k) : 0;

@@ -2,10 +2,15 @@
  * Acoustics, Speech and Signal Processing, 1981). */
 #include "../op.h"
 
+#include "../number.h"
+#include "tensor/convert.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WIDEST ((onnx_whole)1 << 53)
 
 enum mode { NEAREST, LINEAR, CUBIC };
 
@@ -21,6 +26,12 @@ enum coordinates {
 
 enum rounding { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, FLOOR, CEIL };
 
+/** Sizes give it as a quotient of integers, so that a position is rounded but once, and what lies in
+ *  the middle of two pixels does so exactly. */
+struct ratio {
+    double over, under; /* under is 1 for a scale that was given as such */
+};
+
 struct resize {
     enum mode mode;
     enum coordinates coordinates;
@@ -29,7 +40,7 @@ struct resize {
     double cubic_a, extrapolation;
     int32_t rank;
     int64_t in[WEIR_TENSOR_RANK_MAX], out[WEIR_TENSOR_RANK_MAX];
-    double scale[WEIR_TENSOR_RANK_MAX];
+    struct ratio scale[WEIR_TENSOR_RANK_MAX];
     double roi_begin[WEIR_TENSOR_RANK_MAX], roi_end[WEIR_TENSOR_RANK_MAX];
 };
 
@@ -82,11 +93,16 @@ static weir_status read_axes(const struct onnx_call *call, int32_t rank, int32_t
     return WEIR_OK;
 }
 
-static weir_status set_scale(struct resize *r, int32_t axis, double scale, double out,
+static double scale_of(struct ratio ratio)
+{
+    return ratio.over / ratio.under;
+}
+
+static weir_status set_scale(struct resize *r, int32_t axis, struct ratio scale, double out,
                              struct weir_error *err)
 {
-    if (!(scale > 0) || !(out >= 0 && out <= INT_MAX)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "axis %d: scale %g", axis, scale);
+    if (!(scale.over > 0) || !(out >= 0 && out <= INT_MAX)) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "axis %d: scale %g", axis, scale_of(scale));
     }
     r->scale[axis] = scale;
     r->out[axis] = (int64_t)out;
@@ -94,21 +110,25 @@ static weir_status set_scale(struct resize *r, int32_t axis, double scale, doubl
 }
 
 /* The sizes asked for; with a policy one scale for all, so that none (or each) is exceeded. */
-static weir_status read_sizes(const struct onnx_call *call, const struct weir_tensor *sizes,
+static weir_status read_sizes(const struct onnx_call *call, const int64_t *sizes,
                               const int32_t *axes, size_t n, struct resize *r,
                               struct weir_error *err)
 {
     bool is_not_larger = onnx_text_is(call, "keep_aspect_ratio_policy", "stretch", "not_larger");
     bool is_stretched = onnx_text_is(call, "keep_aspect_ratio_policy", "stretch", "stretch");
-    double common = is_not_larger ? INFINITY : 0;
+    struct ratio common = {1, 1};
     for (size_t i = 0; i < n; i++) {
-        double scale = onnx_get(sizes, i) / (double)r->in[axes[i]];
-        common = is_not_larger ? fmin(common, scale) : fmax(common, scale);
+        const struct ratio own = {(double)sizes[i], (double)r->in[axes[i]]};
+        double difference = own.over * common.under - common.over * own.under;
+        common = i == 0 || (is_not_larger ? difference < 0 : difference > 0) ? own : common;
+        if (is_stretched) {
+            WEIR_TRY(set_scale(r, axes[i], own, own.over, err));
+        }
     }
-    for (size_t i = 0; i < n; i++) {
-        double in = (double)r->in[axes[i]], out = onnx_get(sizes, i);
-        WEIR_TRY(is_stretched ? set_scale(r, axes[i], out / in, out, err)
-                              : set_scale(r, axes[i], common, floor(common * in + 0.5), err));
+    for (size_t i = 0; i < n && !is_stretched; i++) {
+        double twice = 2 * common.over * (double)r->in[axes[i]]; /* rounded, halves up */
+        WEIR_TRY(
+            set_scale(r, axes[i], common, floor((twice + common.under) / (2 * common.under)), err));
     }
     return WEIR_OK;
 }
@@ -118,6 +138,7 @@ static weir_status read_targets(const struct onnx_call *call, struct resize *r,
 {
     size_t n, n_listed;
     int32_t axes[WEIR_TENSOR_RANK_MAX];
+    int64_t asked[WEIR_TENSOR_RANK_MAX];
     bool is_old = call->op->since < 11;
     const struct weir_tensor *roi = is_old ? NULL : onnx_in(call, 1);
     const struct weir_tensor *scales = onnx_in(call, is_old ? 1 : 2);
@@ -126,11 +147,13 @@ static weir_status read_targets(const struct onnx_call *call, struct resize *r,
     WEIR_TRY(read_axes(call, r->rank, axes, &n, err));
     size_t n_scales = scales != NULL ? scales->n_elems : n_listed;
     if (sizes != NULL && sizes->n_elems == n) {
-        WEIR_TRY(read_sizes(call, sizes, axes, n, r, err));
+        WEIR_TRY(onnx_in_ints(call, 3, n, asked, &n, err));
+        WEIR_TRY(read_sizes(call, asked, axes, n, r, err));
     } else if (n_scales == n) {
         for (size_t i = 0; i < n; i++) {
             double scale = scales != NULL ? onnx_get(scales, i) : (double)listed[i];
-            WEIR_TRY(set_scale(r, axes[i], scale, floor((double)r->in[axes[i]] * scale), err));
+            WEIR_TRY(set_scale(r, axes[i], (struct ratio){scale, 1},
+                               floor((double)r->in[axes[i]] * scale), err));
         }
     } else {
         return weir_error_set(err, WEIR_ERR_INVALID, "%zu scales for %zu axes", n_scales, n);
@@ -147,25 +170,25 @@ static weir_status read_targets(const struct onnx_call *call, struct resize *r,
 
 /* ---- one axis --------------------------------------------------------------------------------- */
 
-/* Where output x lies in the input. */
+/* Where output x lies in the input: one division of what is, for sizes, an integer by another. */
 static double position(const struct resize *r, int32_t axis, double x)
 {
-    const double in = (double)r->in[axis], scale = r->scale[axis], out = in * scale;
-    const double half = (x + 0.5) / scale - 0.5;
+    const double in = (double)r->in[axis], over = r->scale[axis].over, under = r->scale[axis].under;
+    const double out = in * over / under, half = ((2 * x + 1) * under - over) / (2 * over);
     const double span = (r->roi_end[axis] - r->roi_begin[axis]) * (in - 1);
     switch (r->coordinates) {
     case ALIGN_CORNERS:
         return out == 1 ? 0 : x * (in - 1) / (out - 1);
     case ASYMMETRIC:
-        return x / scale;
+        return x * under / over;
     case TF_CROP:
         return r->roi_begin[axis] * (in - 1) + (out == 1 ? span / 2 : x * span / (out - 1));
     case TF_HALF_PIXEL:
-        return (x + 0.5) / scale;
+        return (2 * x + 1) * under / (2 * over);
     case PYTORCH_HALF_PIXEL:
         return r->out[axis] == 1 ? -0.5 : half;
-    case HALF_PIXEL_SYMMETRIC:
-        return in / 2 * (1 - (double)r->out[axis] / out) + half;
+    case HALF_PIXEL_SYMMETRIC: /* the centre of what is asked for lies at the centre of the input */
+        return ((2 * x + 1 - (double)r->out[axis]) * under + (in - 1) * over) / (2 * over);
     default:
         return half;
     }
@@ -216,7 +239,7 @@ static void free_taps(struct taps *taps)
 
 static double squeeze(const struct resize *r, int32_t axis)
 {
-    return r->has_antialias ? fmin(r->scale[axis], 1) : 1;
+    return r->has_antialias ? fmin(scale_of(r->scale[axis]), 1) : 1;
 }
 
 static int64_t first_tap(const struct resize *r, int32_t axis)
@@ -309,38 +332,92 @@ static weir_status resize_axis(struct onnx_call *call, const struct resize *r, i
     return WEIR_OK;
 }
 
-static weir_status run(struct onnx_call *call, struct weir_error *err)
+/* ---- running ---------------------------------------------------------------------------------- */
+
+/* What is weighed has room for the weights' fractions between one axis and the next. */
+static weir_status begin(struct onnx_call *call, const struct resize *r, struct weir_tensor **out,
+                         struct weir_error *err)
 {
     struct weir_tensor *x = onnx_in(call, 0);
+    bool is_wide = weir_dtype_bits(x->dtype) == 64 && onnx_is_whole(x->dtype);
+    if (r->mode == NEAREST || x->dtype == WEIR_DTYPE_FLOAT || x->dtype == WEIR_DTYPE_DOUBLE) {
+        *out = weir_tensor_retain(x);
+        return WEIR_OK;
+    }
+    for (size_t i = 0; is_wide && i < x->n_elems; i++) {
+        onnx_whole value = onnx_whole_at(x, i);
+        if (value > WIDEST || value < -WIDEST) {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "integers beyond 2^53 have no means: resize with mode nearest");
+        }
+    }
+    WEIR_TRY(onnx_scratch(call, WEIR_DTYPE_DOUBLE, x->rank, x->dims, out, err));
+    weir_elems_to_f64(x->dtype, x->data, (*out)->data, x->n_elems);
+    return WEIR_OK;
+}
+
+/* Integers are the nearest to the mean, of their type's range: cubic curves go beyond the pixels. */
+static weir_status finish(struct onnx_call *call, const struct weir_tensor *so_far,
+                          struct weir_error *err)
+{
+    const struct weir_tensor *x = onnx_in(call, 0);
+    const double *from = so_far->data;
+    struct weir_tensor *y;
+    WEIR_TRY(onnx_out(call, 0, x->dtype, so_far->rank, so_far->dims, &y, err));
+    for (size_t i = 0; i < y->n_elems; i++) {
+        if (onnx_is_whole(x->dtype)) {
+            onnx_whole value = onnx_whole_of(nearbyint(from[i]));
+            value = WEIR_MAX(value, onnx_whole_least(x->dtype));
+            onnx_whole_put(y, i, WEIR_MIN(value, onnx_whole_most(x->dtype)));
+        } else {
+            onnx_put(y, i, from[i]);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Takes the reference to so_far. */
+static weir_status resize_all(struct onnx_call *call, const struct resize *r,
+                              struct weir_tensor *so_far, struct weir_error *err)
+{
+    for (int32_t axis = 0; axis < r->rank; axis++) {
+        bool is_whole = r->roi_begin[axis] == 0 && r->roi_end[axis] == 1;
+        struct weir_tensor *y = NULL;
+        if (scale_of(r->scale[axis]) == 1 && r->in[axis] == r->out[axis] && is_whole) {
+            continue;
+        }
+        weir_status status = resize_axis(call, r, axis, so_far, &y, err);
+        weir_tensor_release(so_far);
+        WEIR_TRY(status);
+        so_far = y;
+    }
+    weir_status status = so_far->dtype == onnx_in(call, 0)->dtype
+                             ? onnx_alias(call, 0, so_far, so_far->rank, so_far->dims, err)
+                             : finish(call, so_far, err);
+    weir_tensor_release(so_far);
+    return status;
+}
+
+static weir_status run(struct onnx_call *call, struct weir_error *err)
+{
+    struct weir_tensor *x = onnx_in(call, 0), *begun;
     struct resize r = {.rank = x->rank};
-    if (weir_dtype_class(x->dtype) > WEIR_DTYPE_IS_BOOL) {
+    read_options(call, &r);
+    if (weir_dtype_class(x->dtype) > WEIR_DTYPE_IS_BOOL ||
+        (x->dtype == WEIR_DTYPE_BOOL && r.mode != NEAREST)) {
         return onnx_refuse_dtype(x->dtype, err);
     }
     for (int32_t i = 0; i < x->rank; i++) {
         r.in[i] = r.out[i] = x->dims[i];
-        r.scale[i] = 1;
+        r.scale[i] = (struct ratio){1, 1};
         r.roi_end[i] = 1;
         if (x->dims[i] < 1) {
             return weir_error_set(err, WEIR_ERR_INVALID, "axis %d is empty", i);
         }
     }
-    read_options(call, &r);
     WEIR_TRY(read_targets(call, &r, err));
-    struct weir_tensor *so_far = weir_tensor_retain(x);
-    for (int32_t axis = 0; axis < r.rank; axis++) {
-        bool is_whole = r.roi_begin[axis] == 0 && r.roi_end[axis] == 1;
-        struct weir_tensor *y = NULL;
-        if (r.scale[axis] == 1 && r.in[axis] == r.out[axis] && is_whole) {
-            continue;
-        }
-        weir_status status = resize_axis(call, &r, axis, so_far, &y, err);
-        weir_tensor_release(so_far);
-        WEIR_TRY(status);
-        so_far = y;
-    }
-    weir_status status = onnx_alias(call, 0, so_far, so_far->rank, so_far->dims, err);
-    weir_tensor_release(so_far);
-    return status;
+    WEIR_TRY(begin(call, &r, &begun, err));
+    return resize_all(call, &r, begun, err);
 }
 
 const struct onnx_op onnx_ops_resize[] = {

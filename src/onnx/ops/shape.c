@@ -1,6 +1,7 @@
 /* Shapes, constants and ranges. */
 #include "../op.h"
 
+#include "../number.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -179,21 +180,43 @@ static weir_status run_constant_of_shape(struct onnx_call *call, struct weir_err
     return WEIR_OK;
 }
 
+/* How many numbers there are from start on before the limit; negative: too many, or without end. */
+static int64_t count_range(struct onnx_number start, struct onnx_number limit,
+                           struct onnx_number delta)
+{
+    onnx_whole span = limit.whole - start.whole, step = delta.whole;
+    if (step != 0) { /* the quotient, rounded up */
+        onnx_whole n = span / step + (span % step != 0 && (span < 0) == (step < 0));
+        return n > INT32_MAX ? -1 : n > 0 ? (int64_t)n : 0;
+    }
+    double n = delta.real != 0 ? ceil((limit.real - start.real) / delta.real) : (double)NAN;
+    return !(n <= INT32_MAX) ? -1 : n > 0 ? (int64_t)n : 0;
+}
+
 static weir_status run_range(struct onnx_call *call, struct weir_error *err)
 {
-    const double start = onnx_in_number(call, 0, 0), limit = onnx_in_number(call, 1, 0);
-    const double delta = onnx_in_number(call, 2, 1);
+    struct onnx_number given[3]; /* start, limit, delta */
     struct weir_tensor *y;
-    double count = delta != 0 ? ceil((limit - start) / delta) : NAN;
-    if (!(count < (double)INT32_MAX)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "a range from %g to %g by %g", start, limit,
-                              delta);
+    for (size_t i = 0; i < 3; i++) {
+        const struct weir_tensor *in = onnx_in(call, i);
+        if (in->n_elems != 1 || in->dtype != call->in[0]->dtype ||
+            weir_dtype_class(in->dtype) > WEIR_DTYPE_IS_UNSIGNED) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "input %zu is no single number of the type of the first", i);
+        }
+        given[i] = onnx_number_at(in, 0);
     }
-    int64_t n = count > 0 ? (int64_t)count : 0;
+    int64_t n = count_range(given[0], given[1], given[2]);
+    if (n < 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "a range from %g to %g by %g",
+                              onnx_number_f64(given[0]), onnx_number_f64(given[1]),
+                              onnx_number_f64(given[2]));
+    }
     WEIR_TRY(onnx_out(call, 0, call->in[0]->dtype, 1, &n, &y, err));
     for (int64_t i = 0; i < n; i++) {
-        double value = start + (double)i * delta;
-        onnx_put(y, (size_t)i, value);
+        const struct onnx_number steps = {.real = (double)i, .whole = i};
+        onnx_number_put(y, (size_t)i,
+                        onnx_number_add(given[0], onnx_number_multiply(steps, given[2])));
     }
     return WEIR_OK;
 }

@@ -44,15 +44,17 @@ static void log_softmax(double *values, size_t n, const struct onnx_call *call)
     }
 }
 
+/* The first of the largest is 1; the first NaN, if there is one. */
 static void hardmax(double *values, size_t n, const struct onnx_call *call)
 {
-    double most = largest(values, n);
-    bool is_found = false;
+    size_t best = 0;
     (void)call;
-    for (size_t i = 0; i < n; i++) {
-        bool is_it = !is_found && values[i] == most;
-        values[i] = is_it;
-        is_found = is_found || is_it;
+    for (size_t i = 1; i < n; i++) {
+        best = !isnan(values[best]) && (isnan(values[i]) || values[i] > values[best]) ? i : best;
+    }
+    memset(values, 0, n * sizeof *values);
+    if (n > 0) {
+        values[best] = 1;
     }
 }
 
@@ -65,7 +67,7 @@ static void lp_normalise(double *values, size_t n, const struct onnx_call *call)
     }
     double norm = is_l1 ? sum : sqrt(sum);
     for (size_t i = 0; i < n; i++) {
-        values[i] = norm > 0 ? values[i] / norm : 0;
+        values[i] = norm != 0 ? values[i] / norm : 0;
     }
 }
 
