@@ -72,6 +72,30 @@ static size_t row_elems(const struct weir_signature *signature, const struct wei
     return n_rows > 0 ? tensor->n_elems / (size_t)n_rows : 0;
 }
 
+static void put_floats(enum weir_dtype dtype, const void *from, size_t n, struct weir_arena *arena,
+                       struct weir_buf *out)
+{
+    double *values = WEIR_ARENA_ARRAY(arena, n + 1, double);
+    int n_digits = weir_dtype_bytes(dtype) > 4 ? 17 : 9;
+    weir_elems_to_f64(dtype, from, values, n);
+    for (size_t j = 0; j < n; j++) {
+        (void)weir_buf_puts(out, j > 0 ? "," : ":[");
+        put_number(out, values[j], n_digits);
+    }
+}
+
+static void put_integers(enum weir_dtype dtype, const void *from, size_t n,
+                         struct weir_arena *arena, struct weir_buf *out)
+{
+    int64_t *values = WEIR_ARENA_ARRAY(arena, n + 1, int64_t);
+    weir_elems_to_i64(dtype, from, values, n);
+    for (size_t j = 0; j < n; j++) {
+        (void)weir_buf_puts(out, j > 0 ? "," : ":[");
+        (void)weir_buf_printf(out, dtype == WEIR_DTYPE_UINT64 ? "%llu" : "%lld",
+                              (long long)values[j]);
+    }
+}
+
 /* Texts and complex numbers have no values here. */
 static void put_values(const struct row_form *form, struct weir_tensor *const *outputs, int64_t i,
                        struct weir_arena *arena, struct weir_buf *out)
@@ -81,21 +105,18 @@ static void put_values(const struct row_form *form, struct weir_tensor *const *o
         const struct weir_tensor *tensor = outputs[k];
         enum weir_dtype_class class = weir_dtype_class(tensor->dtype);
         size_t n = row_elems(form->signature, tensor);
-        double *values = WEIR_ARENA_ARRAY(arena, n + 1, double);
         (void)weir_buf_puts(out, k > 0 ? "," : "");
         put_json_text(out, form->signature->outputs[k].name);
         if (class == WEIR_DTYPE_IS_STRING || class == WEIR_DTYPE_IS_COMPLEX) {
             (void)weir_buf_puts(out, ":null");
             continue;
         }
-        weir_elems_to_f64(tensor->dtype,
-                          (const char *)tensor->data +
-                              (size_t)i * n * weir_dtype_bytes(tensor->dtype),
-                          values, n);
-        int n_digits = weir_dtype_bytes(tensor->dtype) > 4 ? 17 : 9;
-        for (size_t j = 0; j < n; j++) {
-            (void)weir_buf_puts(out, j > 0 ? "," : ":[");
-            put_number(out, values[j], n_digits);
+        const char *from =
+            (const char *)tensor->data + (size_t)i * n * weir_dtype_bytes(tensor->dtype);
+        if (class == WEIR_DTYPE_IS_FLOAT) {
+            put_floats(tensor->dtype, from, n, arena, out);
+        } else {
+            put_integers(tensor->dtype, from, n, arena, out);
         }
         (void)weir_buf_puts(out, n > 0 ? "]" : ":[]");
     }

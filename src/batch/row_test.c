@@ -4,6 +4,7 @@
 #include "base/test_main.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const labels[] = {"cat", "a \"dog\", wet", "eel"};
@@ -72,6 +73,41 @@ START_TEST(another_models_row_has_its_values)
 
 END_TEST
 
+START_TEST(integers_keep_every_digit)
+{
+    static const struct {
+        enum weir_dtype dtype;
+        uint64_t bits;
+        const char *text;
+    } cases[] = {
+        {WEIR_DTYPE_INT64, ((uint64_t)1 << 53) + 1, "9007199254740993"},
+        {WEIR_DTYPE_INT64, (uint64_t)1 << 63, "-9223372036854775808"},
+        {WEIR_DTYPE_UINT64, UINT64_MAX, "18446744073709551615"},
+        {WEIR_DTYPE_INT32, UINT32_MAX, "-1"},
+        {WEIR_DTYPE_INT8, 0x80, "-128"},
+        {WEIR_DTYPE_BOOL, 1, "1"},
+    };
+
+    struct weir_signature other = signature;
+    const struct row_form form = {.signature = &other, .n_top = 1};
+    other.output_kind = SIGNATURE_EMBEDDING;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        char expected[128];
+        struct weir_tensor *whole;
+        ck_assert_int_eq(weir_tensor_create(cases[i].dtype, 2, (int64_t[]){1, 1}, &whole, &err),
+                         WEIR_OK);
+        memcpy(whole->data, &cases[i].bits, weir_dtype_bytes(cases[i].dtype));
+        text.len = 0;
+        row_write(&form, "f", &whole, 0, &arena, &text);
+        (void)snprintf(expected, sizeof expected, "{\"file\":\"f\",\"outputs\":{\"y\":[%s]}}\n",
+                       cases[i].text);
+        ck_assert_str_eq(text.data, expected);
+        weir_tensor_release(whole);
+    }
+}
+
+END_TEST
+
 START_TEST(csv_quotes_what_it_must)
 {
     const struct row_form form = {.signature = &signature, .n_top = 2, .is_csv = true};
@@ -109,5 +145,5 @@ START_TEST(rows_are_counted_with_their_errors)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("row", set_up, tear_down, a_classifiers_row_has_the_likeliest_classes,
-                    another_models_row_has_its_values, csv_quotes_what_it_must,
-                    rows_are_counted_with_their_errors)
+                    another_models_row_has_its_values, integers_keep_every_digit,
+                    csv_quotes_what_it_must, rows_are_counted_with_their_errors)

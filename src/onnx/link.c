@@ -5,17 +5,22 @@
 
 #include <string.h>
 
-static weir_status choose_opset(struct weir_onnx *onnx, struct weir_error *err)
+/* ONNX's own domain has two names. */
+static bool is_own_domain(const char *domain)
 {
-    const struct onnx_model *model = onnx->model;
+    return domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+}
+
+/* The version that the model names of a domain; 0: it names none. */
+static int64_t opset_of(const struct onnx_model *model, const char *domain)
+{
+    int64_t version = 0;
     for (size_t i = 0; i < model->n_opsets; i++) {
-        if (model->opsets[i].domain[0] == '\0' || strcmp(model->opsets[i].domain, "ai.onnx") == 0) {
-            onnx->opset = model->opsets[i].version;
-        }
+        const char *other = model->opsets[i].domain;
+        bool is_it = is_own_domain(domain) ? is_own_domain(other) : strcmp(other, domain) == 0;
+        version = is_it ? model->opsets[i].version : version;
     }
-    return onnx->opset >= 1 ? WEIR_OK
-                            : weir_error_set(err, WEIR_ERR_INVALID,
-                                             "the model names no set of ONNX's operators");
+    return version;
 }
 
 static void make_port(const struct onnx_value *value, struct weir_onnx_port *port)
@@ -66,19 +71,36 @@ static weir_status add_inputs(struct weir_onnx *onnx, struct onnx_names *names,
     return WEIR_OK;
 }
 
+/* Weir has operators of ONNX's own domain. Of another it names domain and version: other executors
+ * have some of those. */
+static weir_status refuse_op(const struct weir_onnx *onnx, const struct onnx_node *node,
+                             struct weir_error *err)
+{
+    const int64_t version = opset_of(onnx->model, node->domain);
+    const char *domain = is_own_domain(node->domain) ? "" : node->domain;
+    if (version < 1) {
+        return weir_error_set(
+            err, WEIR_ERR_UNSUPPORTED,
+            "node \"%.80s\" (%s) is of the domain \"%s\", of which the model names "
+            "no set of operators",
+            node->name, node->type, domain[0] != '\0' ? domain : "ai.onnx");
+    }
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                          "operator %s%s%.80s of opset %lld (node \"%.80s\") is not %s", domain,
+                          domain[0] != '\0' ? "." : "", node->type, (long long)version, node->name,
+                          domain[0] == '\0' && onnx_op_is_known(node->type)
+                              ? "supported in so old a form: convert the model to opset 13"
+                              : "supported");
+}
+
 static weir_status find_op(const struct weir_onnx *onnx, const struct onnx_node *node,
                            const struct onnx_op **out, struct weir_error *err)
 {
-    const struct onnx_op *op =
-        node->domain[0] == '\0' ? onnx_op_find(node->type, onnx->opset) : NULL;
+    const struct onnx_op *op = is_own_domain(node->domain) && onnx->opset >= 1
+                                   ? onnx_op_find(node->type, onnx->opset)
+                                   : NULL;
     if (op == NULL) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                              "operator %s%s%.80s of opset %lld (node \"%.80s\") is not %s",
-                              node->domain, node->domain[0] != '\0' ? "." : "", node->type,
-                              (long long)onnx->opset, node->name,
-                              node->domain[0] == '\0' && onnx_op_is_known(node->type)
-                                  ? "supported in so old a form: convert the model to opset 13"
-                                  : "supported");
+        return refuse_op(onnx, node, err);
     }
     if (node->n_in < op->n_in || node->n_out > op->n_out || node->n_out == 0) {
         return weir_error_set(err, WEIR_ERR_INVALID,
@@ -173,7 +195,7 @@ static weir_status make_room(struct weir_onnx *onnx, struct weir_error *err)
 
 weir_status onnx_link(struct weir_onnx *onnx, struct weir_error *err)
 {
-    WEIR_TRY(choose_opset(onnx, err));
+    onnx->opset = opset_of(onnx->model, "");
     WEIR_TRY(make_room(onnx, err));
     struct onnx_names names = onnx_names_make(&onnx->model->arena, onnx->n_values);
     WEIR_TRY(add_initializers(onnx, &names, err));

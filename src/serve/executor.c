@@ -184,21 +184,32 @@ weir_status executor_load(const char *name, const char *path,
     return WEIR_OK;
 }
 
+/* The message without the file's path in front, which is not for whoever reads the model's page. */
+static const char *without_path(const char *message, const char *path)
+{
+    size_t len = strlen(path);
+    bool has = strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0;
+    return message + (has ? len + 2 : 0);
+}
+
 /* Our own could not run an ONNX file: `lacks` says why. */
 static weir_status choose_other(const char *path, const struct executor_options *options,
                                 const struct weir_error *lacks, struct serve_model **out,
                                 char why[EXECUTOR_WHY_BYTES], struct weir_error *err)
 {
     struct weir_error other;
+    const char *reason = without_path(lacks->message, path);
     weir_status status = executor_load("onnxruntime", path, options, out, &other);
     if (status == WEIR_OK) {
         (void)snprintf(why, EXECUTOR_WHY_BYTES,
                        "onnxruntime %s runs it, because Weir cannot: %.500s", (*out)->version,
-                       lacks->message);
+                       reason);
         return WEIR_OK;
     }
-    return weir_error_set(err, lacks->status, "%.260s; onnxruntime: %s", lacks->message,
-                          other.message);
+    return weir_error_set(
+        err, lacks->status, "%s: %.260s; onnxruntime%s %s", path, reason,
+        status == WEIR_ERR_NOT_FOUND ? ", which has more operators, would be tried, but" : ":",
+        other.message);
 }
 
 weir_status executor_choose(const char *path, const struct executor_options *options,

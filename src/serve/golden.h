@@ -7,7 +7,7 @@
  *
  * A request of the Open Inference Protocol with its answer, or an array of such cases. Outputs that
  * are not there are not compared, but one of each case is. A value may differ by
- * tolerance · (1 + |expected|); the default is 0.001. Members of other names are passed over: a
+ * tolerance · (1 + |expected|); the default is 0.001 for floats, and 0 for integers. Members of other names are passed over: a
  * replica's answer, with the request's inputs put beside its outputs, is a case.
  *
  * A version's cases are kept as a blob beside its file. The server checks them when the version is

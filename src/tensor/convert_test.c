@@ -125,6 +125,47 @@ START_TEST(integers_wrap_and_floats_are_cut)
 
 END_TEST
 
+/* The nearest with so many bits, of two the even one, in integers alone; such a value is a double. */
+static double rounded(uint64_t size, int n_bits)
+{
+    int drop = 0;
+    while (drop < 64 && (size >> drop) >> n_bits != 0) {
+        drop++;
+    }
+    uint64_t low = drop > 0 ? size & (((uint64_t)1 << drop) - 1) : 0;
+    uint64_t half = drop > 0 ? (uint64_t)1 << (drop - 1) : 0, kept = size >> drop;
+    kept += low > half || (low == half && drop > 0 && (kept & 1) != 0);
+    return ldexp((double)kept, drop);
+}
+
+START_TEST(integers_are_rounded_once)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, 1, 2);
+    for (int i = 0; i < 200000; i++) {
+        uint64_t bits = (uint64_t)weir_rng_u32(&rng) << 32 | weir_rng_u32(&rng);
+        const int64_t value = (int64_t)(i % 2 == 0 ? bits >> i % 60
+                                                   : ((bits >> 41) << 41 | (uint64_t)1 << 40) +
+                                                         (uint64_t)(i % 3) - 1); /* next to ties */
+        const bool is_unsigned = i % 4 < 2;
+        bool is_negative = !is_unsigned && value < 0;
+        uint64_t size = is_negative ? -(uint64_t)value : (uint64_t)value;
+        double expected = rounded(size, 24) * (is_negative ? -1 : 1), got;
+        float single;
+        uint16_t brain;
+        weir_elems_from_i64(WEIR_DTYPE_FLOAT, &value, is_unsigned, &single, 1);
+        ck_assert_msg((double)single == expected, "%#llx became %.17g, expected %.17g",
+                      (unsigned long long)value, (double)single, expected);
+        weir_elems_from_i64(WEIR_DTYPE_BFLOAT16, &value, is_unsigned, &brain, 1);
+        weir_elems_to_f64(WEIR_DTYPE_BFLOAT16, &brain, &got, 1);
+        expected = rounded(size, 8) * (is_negative ? -1 : 1);
+        ck_assert_msg(got == expected, "%#llx became %.17g, expected %.17g",
+                      (unsigned long long)value, got, expected);
+    }
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convert");
@@ -135,6 +176,7 @@ int main(void)
 #endif
     tcase_add_test(tests, known_values_are_met);
     tcase_add_test(tests, integers_wrap_and_floats_are_cut);
+    tcase_add_test(tests, integers_are_rounded_once);
     suite_add_tcase(suite, tests);
     return weir_test_run(suite);
 }

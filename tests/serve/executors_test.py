@@ -127,6 +127,45 @@ class Executors(unittest.TestCase):
             self.assertEqual(done.returncode, 7, done.stdout + done.stderr)
             self.assertIn("another file", done.stderr)
 
+    def test_a_file_of_the_domain_of_classifiers_alone_is_run_by_onnxruntime(self):
+        """As converters of XGBoost write it: no operator of ONNX's own, and no set of them."""
+        port = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3])
+        scaler = helper.make_node("Scaler", ["x"], ["y"], name="first", domain="ai.onnx.ml", offset=[1.0, 2.0, 3.0], scale=[2.0, 0.5, -1.0])
+        graph = helper.make_graph([scaler], "scaled", [port("x")], [port("y")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
+        self.model.write_bytes(model.SerializeToString())
+        x = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+        save(self.folder, "input", [x])
+        save(self.folder, "output", [(x - np.float32([1, 2, 3])) * np.float32([2, 0.5, -1])])
+        done = run("choose", self.model, self.folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("operator ai.onnx.ml.Scaler of opset 1 (node \"first\")", done.stdout)
+        self.assertNotIn(str(self.folder), done.stdout, "where the server keeps the file")
+        done = run("choose", self.model, self.folder, "/nowhere/libonnxruntime.so")
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("operator ai.onnx.ml.Scaler of opset 1", done.stderr)
+        self.assertIn("onnxruntime, which has more operators, would be tried, but", done.stderr)
+
+    def test_golden_integers_are_the_same_to_the_last_digit(self):
+        port = lambda name: helper.make_tensor_value_info(name, TensorProto.INT64, [2])
+        graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "whole", [port("x")], [port("y")])
+        self.model.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8).SerializeToString())
+        golden = self.folder / "golden.json"
+        tensor = lambda name, data: [{"name": name, "shape": [2], "datatype": "INT64", "data": data}]
+        for expected, more, status in (([-2**53 - 1, -1001], {}, 0), ([-2**53, -1001], {}, 3), ([-2**53 - 1, -1000], {}, 3),
+                                       ([-2**53 - 1, -1000], {"tolerance": 0.001}, 0), ([-2**53, -1001], {"tolerance": 0}, 3)):
+            golden.write_text(json.dumps({"inputs": tensor("x", [2**53 + 1, 1001]), "outputs": tensor("y", expected), **more}), encoding="utf-8")
+            done = subprocess.run([WORKER, "inspect", self.model, "--golden", golden], capture_output=True, text=True, env={"HOME": str(self.folder)}, check=False)
+            self.assertEqual(done.returncode, status, f"{expected} {more}: {done.stderr}")
+
+    def test_a_map_of_probabilities_names_the_option_of_the_converter(self):
+        import onnxruntime
+        iris = pathlib.Path(onnxruntime.__file__).parent / "datasets/logreg_iris.onnx"
+        done = run("choose", iris, self.folder)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("operator ai.onnx.ml.", done.stderr)
+        self.assertIn("zipmap=False", done.stderr)
+
     def test_an_operator_that_nobody_has_is_named(self):
         graph = helper.make_graph(
             [helper.make_node("Quark", ["x"], ["y"], name="odd")], "odd", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],

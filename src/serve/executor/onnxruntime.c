@@ -142,14 +142,18 @@ static weir_status read_shape(const struct ort_library *library, const ort_shape
     return ort_check(library, api->shape_dims(shape, out->dims, rank), WEIR_ERR_INTERNAL, err);
 }
 
-static weir_status read_type(const struct ort_library *library, ort_type_info *type,
+/* Converters of classifiers make their probabilities a list of maps, if they are not told otherwise. */
+static weir_status read_type(const struct ort_library *library, ort_type_info *type, bool is_input,
                              struct serve_port *out, struct weir_error *err)
 {
     const ort_shape *shape = NULL;
     WEIR_TRY(ort_check(library, library->api->as_shape(type, &shape), WEIR_ERR_INTERNAL, err));
     return shape != NULL ? read_shape(library, shape, out, err)
                          : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
-                                          "it is no tensor but a sequence, a map or optional");
+                                          "it is no tensor but a sequence, a map or optional%s",
+                                          is_input ? ""
+                                                   : ": of a classifier (ZipMap), convert it with "
+                                                     "the option zipmap=False");
 }
 
 static weir_status read_port(struct ort_serve_model *self, bool is_input, size_t i,
@@ -167,7 +171,7 @@ static weir_status read_port(struct ort_serve_model *self, bool is_input, size_t
     WEIR_TRY(ort_check(library,
                        (is_input ? api->input_type : api->output_type)(self->session, i, &type),
                        WEIR_ERR_INTERNAL, err));
-    weir_status status = read_type(library, type, out, err);
+    weir_status status = read_type(library, type, is_input, out, err);
     api->release_type_info(type);
     return status == WEIR_OK
                ? WEIR_OK
