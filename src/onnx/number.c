@@ -2,21 +2,15 @@
 
 #include "tensor/convert.h"
 
-onnx_whole onnx_whole_at(const struct weir_tensor *tensor, size_t i)
+onnx_whole onnx_whole_read(const struct weir_tensor *tensor, size_t i)
 {
     int64_t bits;
-    if (tensor->dtype == WEIR_DTYPE_INT64) {
-        return ((const int64_t *)tensor->data)[i];
-    }
-    if (tensor->dtype == WEIR_DTYPE_INT32) {
-        return ((const int32_t *)tensor->data)[i];
-    }
     weir_elems_to_i64(tensor->dtype,
                       (const char *)tensor->data + i * weir_dtype_bytes(tensor->dtype), &bits, 1);
     return tensor->dtype == WEIR_DTYPE_UINT64 ? (onnx_whole)(uint64_t)bits : (onnx_whole)bits;
 }
 
-void onnx_whole_put(struct weir_tensor *tensor, size_t i, onnx_whole value)
+void onnx_whole_write(struct weir_tensor *tensor, size_t i, onnx_whole value)
 {
     const int64_t bits =
         tensor->dtype == WEIR_DTYPE_BOOL ? value != 0 : (int64_t)(onnx_whole_bits)value;
@@ -49,32 +43,6 @@ onnx_whole onnx_whole_of(double value)
            : value >= 0x1p127  ? half - 1 + half
            : value <= -0x1p127 ? -half - half
                                : (onnx_whole)value;
-}
-
-struct onnx_number onnx_number_at(const struct weir_tensor *tensor, size_t i)
-{
-    struct onnx_number number = {0};
-    if (onnx_is_whole(tensor->dtype)) {
-        number.whole = onnx_whole_at(tensor, i);
-    } else if (tensor->dtype == WEIR_DTYPE_FLOAT) {
-        number.real = ((const float *)tensor->data)[i];
-    } else {
-        weir_elems_to_f64(tensor->dtype,
-                          (const char *)tensor->data + i * weir_dtype_bytes(tensor->dtype),
-                          &number.real, 1);
-    }
-    return number;
-}
-
-void onnx_number_put(struct weir_tensor *tensor, size_t i, struct onnx_number number)
-{
-    if (onnx_is_whole(tensor->dtype)) {
-        onnx_whole_put(tensor, i, number.whole);
-    } else {
-        weir_elems_from_f64(tensor->dtype, &number.real,
-                            (char *)tensor->data + i * weir_dtype_bytes(tensor->dtype), 1,
-                            WEIR_OVERFLOW_SATURATES);
-    }
 }
 
 double onnx_number_f64(struct onnx_number number)

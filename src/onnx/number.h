@@ -14,7 +14,7 @@
 #ifndef WEIR_ONNX_NUMBER_H
 #define WEIR_ONNX_NUMBER_H
 
-#include "tensor/tensor.h"
+#include "op.h"
 
 #include <math.h>
 
@@ -29,15 +29,38 @@ struct onnx_number {
 /** Is an element of this type a whole number: an integer or bool? */
 static inline bool onnx_is_whole(enum weir_dtype dtype)
 {
+    if (dtype == WEIR_DTYPE_FLOAT || dtype == WEIR_DTYPE_INT64) {
+        return dtype == WEIR_DTYPE_INT64;
+    }
     enum weir_dtype_class class = weir_dtype_class(dtype);
     return class == WEIR_DTYPE_IS_SIGNED || class == WEIR_DTYPE_IS_UNSIGNED ||
            class == WEIR_DTYPE_IS_BOOL;
 }
 
-/** Element i of a tensor of integers or bool. */
-onnx_whole onnx_whole_at(const struct weir_tensor *tensor, size_t i);
+/** Element i of a tensor of integers or bool: of any type, and of the commonest in line. */
+onnx_whole onnx_whole_read(const struct weir_tensor *tensor, size_t i);
+
+static inline onnx_whole onnx_whole_at(const struct weir_tensor *tensor, size_t i)
+{
+    return tensor->dtype == WEIR_DTYPE_INT64   ? ((const int64_t *)tensor->data)[i]
+           : tensor->dtype == WEIR_DTYPE_INT32 ? ((const int32_t *)tensor->data)[i]
+                                               : onnx_whole_read(tensor, i);
+}
+
 /** Sets element i of a tensor of integers (modulo their range) or bool (not 0). */
-void onnx_whole_put(struct weir_tensor *tensor, size_t i, onnx_whole value);
+void onnx_whole_write(struct weir_tensor *tensor, size_t i, onnx_whole value);
+
+static inline void onnx_whole_put(struct weir_tensor *tensor, size_t i, onnx_whole value)
+{
+    if (tensor->dtype == WEIR_DTYPE_INT64) {
+        ((int64_t *)tensor->data)[i] = (int64_t)value;
+    } else if (tensor->dtype == WEIR_DTYPE_INT32) {
+        ((int32_t *)tensor->data)[i] = (int32_t)value;
+    } else {
+        onnx_whole_write(tensor, i, value);
+    }
+}
+
 /** The least and the largest of a type of integers, or bool. */
 onnx_whole onnx_whole_least(enum weir_dtype dtype);
 onnx_whole onnx_whole_most(enum weir_dtype dtype);
@@ -45,10 +68,23 @@ onnx_whole onnx_whole_most(enum weir_dtype dtype);
  *  nearest that they do. */
 onnx_whole onnx_whole_of(double value);
 
-/** Element i of a tensor of numbers, of any type. */
-struct onnx_number onnx_number_at(const struct weir_tensor *tensor, size_t i);
+/** Element i of a tensor of numbers. */
+static inline struct onnx_number onnx_number_at(const struct weir_tensor *tensor, size_t i)
+{
+    return onnx_is_whole(tensor->dtype) ? (struct onnx_number){.whole = onnx_whole_at(tensor, i)}
+                                        : (struct onnx_number){.real = onnx_get(tensor, i)};
+}
+
 /** Sets element i to a number of the same kind. Floats beyond a narrow type's range saturate. */
-void onnx_number_put(struct weir_tensor *tensor, size_t i, struct onnx_number number);
+static inline void onnx_number_put(struct weir_tensor *tensor, size_t i, struct onnx_number number)
+{
+    if (onnx_is_whole(tensor->dtype)) {
+        onnx_whole_put(tensor, i, number.whole);
+    } else {
+        onnx_put(tensor, i, number.real);
+    }
+}
+
 /** The element as a double: what it is, or the nearest double. */
 double onnx_number_f64(struct onnx_number number);
 
@@ -85,10 +121,8 @@ static inline bool onnx_number_is_nan(struct onnx_number a)
  *  equal to NaN, as in numpy's sort. */
 static inline int onnx_number_order(struct onnx_number a, struct onnx_number b)
 {
-    bool a_nan = isnan(a.real), b_nan = isnan(b.real);
-    return a_nan || b_nan
-               ? a_nan - b_nan
-               : (a.real > b.real) - (a.real < b.real) + (a.whole > b.whole) - (a.whole < b.whole);
+    int order = (a.real > b.real) - (a.real < b.real) + (a.whole > b.whole) - (a.whole < b.whole);
+    return order != 0 || a.real == b.real ? order : isnan(a.real) - isnan(b.real);
 }
 
 /** The larger, or the smaller; NaN wins over both. */

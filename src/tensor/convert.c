@@ -277,24 +277,20 @@ double weir_f64_of_integer(int64_t value, bool is_unsigned)
     return is_negative ? -(double)size : (double)size;
 }
 
-static void integer_to_float(enum weir_dtype dtype, int64_t value, bool is_unsigned, void *to,
-                             size_t i)
-{
-    if (dtype == WEIR_DTYPE_DOUBLE) {
-        ((double *)to)[i] = is_unsigned ? (double)(uint64_t)value : (double)value;
-    } else {
-        put_float(dtype, weir_f64_of_integer(value, is_unsigned), to, i, WEIR_OVERFLOW_SATURATES);
-    }
-}
-
 void weir_elems_from_i64(enum weir_dtype dtype, const int64_t *from, bool is_unsigned, void *to,
                          size_t n)
 {
+    const bool is_float = weir_dtype_class(dtype) == WEIR_DTYPE_IS_FLOAT;
     for (size_t i = 0; i < n; i++) {
         if (dtype == WEIR_DTYPE_BOOL) {
             ((uint8_t *)to)[i] = from[i] != 0;
-        } else if (weir_dtype_class(dtype) == WEIR_DTYPE_IS_FLOAT) {
-            integer_to_float(dtype, from[i], is_unsigned, to, i);
+        } else if (dtype == WEIR_DTYPE_FLOAT) {
+            ((float *)to)[i] = is_unsigned ? (float)(uint64_t)from[i] : (float)from[i];
+        } else if (dtype == WEIR_DTYPE_DOUBLE) {
+            ((double *)to)[i] = is_unsigned ? (double)(uint64_t)from[i] : (double)from[i];
+        } else if (is_float) {
+            put_float(dtype, weir_f64_of_integer(from[i], is_unsigned), to, i,
+                      WEIR_OVERFLOW_SATURATES);
         } else {
             put_integer(dtype, (uint64_t)from[i], to, i);
         }

@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** An element on its way: of floats a double, of integers their bits, so that sums and products are
- *  exact modulo 2^64. */
+/** An element on its way: of floats, and of integers of eight bits, a double, which holds sums of
+ *  2^35 of their products; of other integers their bits, so that sums and products are exact modulo
+ *  2^64. */
 union cell {
     double real;
     uint64_t bits;
 };
 
-static bool is_integer(enum weir_dtype dtype)
+static bool is_in_bits(enum weir_dtype dtype)
 {
-    return weir_dtype_class(dtype) != WEIR_DTYPE_IS_FLOAT;
+    return weir_dtype_class(dtype) != WEIR_DTYPE_IS_FLOAT && weir_dtype_bits(dtype) > 8;
 }
 
 /* m x k times k x n; one product of a batch. */
@@ -38,16 +39,16 @@ static bool is_integer(enum weir_dtype dtype)
 MULTIPLY(real)
 MULTIPLY(bits)
 
-static void multiply(bool is_integer, const union cell *a, const union cell *b, union cell *y,
+static void multiply(bool in_bits, const union cell *a, const union cell *b, union cell *y,
                      size_t m, size_t k, size_t n)
 {
     memset(y, 0, m * n * sizeof *y); /* 0 and 0.0 have the same bits */
-    (is_integer ? multiply_bits : multiply_real)(a, b, y, m, k, n);
+    (in_bits ? multiply_bits : multiply_real)(a, b, y, m, k, n);
 }
 
-static void put_cells(const union cell *cells, struct weir_tensor *y)
+static void put_cells(const union cell *cells, bool in_bits, struct weir_tensor *y)
 {
-    if (is_integer(y->dtype)) {
+    if (in_bits) {
         weir_elems_from_i64(y->dtype, (const int64_t *)cells, false, y->data, y->n_elems);
     } else {
         weir_elems_from_f64(y->dtype, (const double *)cells, y->data, y->n_elems,
@@ -104,19 +105,19 @@ struct zero_point {
 static union cell *widen(const struct weir_tensor *x, struct zero_point zero)
 {
     union cell *cells = malloc((x->n_elems + 1) * sizeof *cells);
-    int64_t offset;
+    double offset;
     if (cells == NULL) {
         return NULL;
     }
-    if (!is_integer(x->dtype)) {
-        weir_elems_to_f64(x->dtype, x->data, (double *)cells, x->n_elems);
-        return cells;
+    if (is_in_bits(x->dtype)) {
+        weir_elems_to_i64(x->dtype, x->data, (int64_t *)cells, x->n_elems);
+        return cells; /* without a zero point */
     }
-    weir_elems_to_i64(x->dtype, x->data, (int64_t *)cells, x->n_elems);
+    weir_elems_to_f64(x->dtype, x->data, (double *)cells, x->n_elems);
     for (size_t i = 0; zero.zero != NULL && zero.zero->n_elems > 0 && i < x->n_elems; i++) {
         size_t at = i / zero.n_inner % zero.zero->n_elems * weir_dtype_bytes(zero.zero->dtype);
-        weir_elems_to_i64(zero.zero->dtype, (const char *)zero.zero->data + at, &offset, 1);
-        cells[i].bits -= (uint64_t)offset;
+        weir_elems_to_f64(zero.zero->dtype, (const char *)zero.zero->data + at, &offset, 1);
+        cells[i].real -= offset;
     }
     return cells;
 }
@@ -130,7 +131,7 @@ static weir_status multiply_all(const struct product *p, const struct weir_tenso
     weir_status status = WEIR_OK;
     if (left != NULL && right != NULL && y != NULL) {
         for (size_t i = 0; i < p->n_batch; i++) {
-            multiply(is_integer(a->dtype), left + onnx_walk_at(&p->batch, 0, i) * p->m * p->k,
+            multiply(is_in_bits(a->dtype), left + onnx_walk_at(&p->batch, 0, i) * p->m * p->k,
                      right + onnx_walk_at(&p->batch, 1, i) * p->k * p->n, y + i * p->m * p->n, p->m,
                      p->k, p->n);
         }
@@ -157,7 +158,7 @@ static weir_status run_matmul(struct onnx_call *call, struct weir_error *err)
     WEIR_TRY(read_product(a, b, &p, err));
     WEIR_TRY(onnx_out(call, 0, a->dtype, p.rank, p.dims, &y, err));
     WEIR_TRY(multiply_all(&p, a, none, b, none, &sums, err));
-    put_cells(sums, y);
+    put_cells(sums, is_in_bits(a->dtype), y);
     free(sums);
     return WEIR_OK;
 }
@@ -182,7 +183,7 @@ static weir_status run_matmul_integer(struct onnx_call *call, struct weir_error 
     struct zero_point rows = {onnx_in(call, 2), WEIR_MAX(p.k, (size_t)1)};
     struct zero_point columns = {onnx_in(call, 3), 1};
     WEIR_TRY(multiply_all(&p, a, rows, b, columns, &sums, err));
-    put_cells(sums, y);
+    put_cells(sums, is_in_bits(a->dtype), y);
     free(sums);
     return WEIR_OK;
 }
@@ -224,9 +225,8 @@ static weir_status run_qlinear(struct onnx_call *call, struct weir_error *err)
         double scale = number_at(call->in[Q_A_SCALE], row) *
                        number_at(call->in[Q_B_SCALE], column) /
                        number_at(call->in[Q_Y_SCALE], column);
-        double value = fmin(
-            fmax(nearbyint((double)(int64_t)sums[i].bits * scale) + number_at(zero, column), low),
-            high);
+        double value =
+            fmin(fmax(nearbyint(sums[i].real * scale) + number_at(zero, column), low), high);
         onnx_put(y, i, value);
     }
     free(sums);
@@ -278,7 +278,7 @@ static weir_status finish_gemm(const struct onnx_call *call, const union cell *s
 {
     const double alpha = onnx_float(call, "alpha", 1), beta = onnx_float(call, "beta", 1);
     struct weir_tensor *in[2] = {y, onnx_in(call, 2)};
-    bool is_whole = is_integer(y->dtype);
+    bool is_whole = onnx_is_whole(y->dtype);
     struct onnx_walk walk;
     if (in[1] != NULL) {
         WEIR_TRY(onnx_broadcast(in, 2, &walk, err));
@@ -290,6 +290,8 @@ static weir_status finish_gemm(const struct onnx_call *call, const union cell *s
         struct onnx_number sum = {0}, c = {0};
         if (!is_whole) {
             sum.real = sums[i].real;
+        } else if (!is_in_bits(y->dtype)) {
+            sum.whole = onnx_whole_of(sums[i].real);
         } else {
             sum.whole = y->dtype == WEIR_DTYPE_UINT64 ? (onnx_whole)sums[i].bits
                                                       : (onnx_whole)(int64_t)sums[i].bits;
@@ -321,7 +323,7 @@ static weir_status run_gemm(struct onnx_call *call, struct weir_error *err)
     union cell *sums = malloc((m * n + 1) * sizeof *sums);
     weir_status status = WEIR_OK;
     if (left != NULL && right != NULL && sums != NULL) {
-        multiply(is_integer(a->dtype), left, right, sums, m, k, n);
+        multiply(is_in_bits(a->dtype), left, right, sums, m, k, n);
         status = finish_gemm(call, sums, y, err);
     } else {
         status = weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a product");

@@ -309,10 +309,11 @@ static weir_status run_arg(struct onnx_call *call, struct weir_error *err)
         struct onnx_number so_far = onnx_number_at(x, first);
         for (size_t k = 1; k < split.n; k++) {
             struct onnx_number value = onnx_number_at(x, first + k * split.n_inner);
-            struct onnx_number wins =
-                is_max ? onnx_number_larger(so_far, value) : onnx_number_smaller(so_far, value);
             int order = onnx_number_order(value, so_far);
-            if (order == 0 ? takes_last : onnx_number_order(wins, value) == 0) {
+            bool is_less = order < 0 && !onnx_number_is_nan(so_far);
+            bool is_first =
+                is_max ? order > 0 : is_less || (order > 0 && onnx_number_is_nan(value));
+            if (order == 0 ? takes_last : is_first) {
                 so_far = value;
                 best = k;
             }
