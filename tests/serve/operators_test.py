@@ -475,23 +475,34 @@ def resized(rng, op):
     if op == "Upsample" or rng.random() < 0.3:
         scale = np.array([rng.choice([1.0, 2.0, 3.0, 4.0])], dtype=np.float32)
         return Case(op, [x, scale], opset=9, mode="nearest") if op == "Upsample" else Case(op, [x, None, scale], opset=19, mode="nearest")
-    if rng.random() < 0.3:
-        return Case(op, [floats(rng, np.float32, (n,), False), None, None, i64(to)], opset=19, close=1e-4, mode=rng.choice(["linear", "cubic"]),
-                    coordinate_transformation_mode=rng.choice(["half_pixel", "align_corners", "asymmetric"]))
     mode = rng.choice(["half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "asymmetric", "align_corners"])
-    rounding = rng.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
-    half, picks = fractions.Fraction(1, 2), []
-    for k in range(to):
-        at = fractions.Fraction((2 * k + 1) * n, 2 * to) - half
-        if mode == "asymmetric":
-            at = fractions.Fraction(k * n, to)
-        if mode == "align_corners":
-            at = fractions.Fraction(k * (n - 1), to - 1) if to > 1 else fractions.Fraction(0)
-        if mode == "pytorch_half_pixel" and to == 1:
-            at = -half
-        at = {"floor": math.floor(at), "ceil": math.ceil(at), "round_prefer_floor": math.ceil(at - half), "round_prefer_ceil": math.floor(at + half)}[rounding]
-        picks.append(min(max(at, 0), n - 1))
+    places = [place(k, n, to, mode) for k in range(to)]
+    if rng.random() < 0.3:
+        x, kind = floats(rng, np.float32, (n,), False), rng.choice(["linear", "cubic"])
+        exact = [np.array([mean(x, at, kind) for at in places], dtype=np.float32)]
+        return Case(op, [x, None, None, i64(to)], opset=19, exact=exact, mode=kind, coordinate_transformation_mode=mode)
+    rounding, half = rng.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]), fractions.Fraction(1, 2)
+    whole = {"floor": math.floor, "ceil": math.ceil, "round_prefer_floor": lambda at: math.ceil(at - half), "round_prefer_ceil": lambda at: math.floor(at + half)}
+    picks = [min(max(whole[rounding](at), 0), n - 1) for at in places]
     return Case(op, [x, None, None, i64(to)], opset=19, exact=[np.array(picks).astype(dtype)], mode="nearest", coordinate_transformation_mode=mode, nearest_mode=rounding)
+
+
+def place(k, n, to, mode):
+    """Where output k of `to` lies among n."""
+    if mode == "asymmetric":
+        return fractions.Fraction(k * n, to)
+    if mode == "align_corners":
+        return fractions.Fraction(k * (n - 1), to - 1) if to > 1 else fractions.Fraction(0)
+    half = fractions.Fraction(1, 2)
+    return -half if mode == "pytorch_half_pixel" and to == 1 else fractions.Fraction((2 * k + 1) * n, 2 * to) - half
+
+
+def mean(x, at, kind):
+    """Of the neighbours of a place; what lies outside is the pixel at the edge."""
+    near, a = math.floor(at), fractions.Fraction(-3, 4)
+    cubic = lambda d: ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a if d < 2 else 0
+    weigh = cubic if kind == "cubic" else lambda d: max(1 - d, 0)
+    return float(sum(weigh(abs(at - k)) * fractions.Fraction(float(x[min(max(k, 0), len(x) - 1)])) for k in range(near - 1, near + 3)))
 
 
 def suppression(rng, op):

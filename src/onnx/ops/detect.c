@@ -52,7 +52,8 @@ static int by_score(const void *left, const void *right)
 /** Of all classes and images. */
 struct selection {
     int64_t most;
-    double overlap_max, score_min;
+    float overlap_max; /* an overlap of 0.45 is not above 0.45, though as doubles it is */
+    double score_min;
     bool is_center, has_score_min;
     size_t n_batches, n_classes, n_boxes;
     struct box *boxes, *chosen; /* room for one class each */
@@ -76,7 +77,7 @@ static void select_class(struct selection *s, const struct onnx_call *call, size
     for (size_t i = 0; i < n && n_chosen < (size_t)s->most; i++) {
         bool is_new = true;
         for (size_t k = 0; is_new && k < n_chosen; k++) {
-            is_new = overlap(&s->boxes[i], &s->chosen[k]) <= s->overlap_max;
+            is_new = (float)overlap(&s->boxes[i], &s->chosen[k]) <= s->overlap_max;
         }
         if (is_new) {
             s->chosen[n_chosen++] = s->boxes[i];
@@ -114,7 +115,7 @@ static weir_status run_nms(struct onnx_call *call, struct weir_error *err)
     if (weir_dtype_class(boxes->dtype) != WEIR_DTYPE_IS_FLOAT || boxes->dtype != scores->dtype) {
         return onnx_refuse_dtype(boxes->dtype, err);
     }
-    struct selection s = {.overlap_max = onnx_in_number(call, 3, 0),
+    struct selection s = {.overlap_max = (float)onnx_in_number(call, 3, 0),
                           .score_min = onnx_in_number(call, 4, 0),
                           .has_score_min = onnx_in(call, 4) != NULL,
                           .is_center = onnx_int(call, "center_point_box", 0) != 0,
