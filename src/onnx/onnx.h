@@ -18,8 +18,8 @@
  * seed gives the same mask in each run; without one each run has its own.
  *
  * Shapes are those of each run's inputs, so that a free dimension, as the batch, may be another in
- * each run. Elements have the types that the standard says; sums are made in f32 or wider, and NaN
- * may become 0 in an activation.
+ * each run. Elements have the types that the standard says; sums of floats are made in f32 or wider,
+ * integers of each type are computed exactly, modulo their range. NaN may become 0 in an activation.
  *
  * Memory of a run is bounded (struct weir_onnx_limits). A hostile file ends in an error, never in
  * the process's end.
