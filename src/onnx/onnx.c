@@ -1,7 +1,9 @@
 #include "onnx_private.h"
 
 #include "fast/fast.h"
+#include "rows/rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,27 +101,63 @@ void weir_onnx_free(struct weir_onnx *onnx)
     }
 }
 
-/* Dropout that a constant turns off does not train. */
-static bool may_train(const struct weir_onnx *onnx, const struct onnx_step *step)
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const struct weir_tensor *constant_of(const void *context, size_t i_node, size_t i_out)
 {
-    const struct onnx_call call = {.node = step->node};
-    if (step->op == NULL || !onnx_node_may_train(step->node)) {
-        return step->op != NULL && strcmp(step->node->type, "BatchNormalization") == 0 &&
-               onnx_int(&call, "training_mode", 0) != 0;
-    }
-    const struct weir_tensor *mode =
-        onnx->is_constant[step->in[2]] ? onnx->values[step->in[2]] : NULL;
-    return mode == NULL || (mode->n_elems > 0 && onnx_get(mode, 0) != 0);
+    const struct weir_onnx *onnx = context;
+    int32_t value = onnx->steps[i_node].out[i_out];
+    return value >= 0 && onnx->is_constant[value] ? onnx->values[value] : NULL;
 }
 
-bool weir_onnx_mixes_rows(const struct weir_onnx *onnx)
+static enum weir_onnx_rows prove(const struct onnx_model *model, const struct weir_onnx *onnx,
+                                 char why[WEIR_ONNX_ROWS_BYTES])
 {
-    bool mixes = false;
-    for (size_t i = 0; !mixes && i < onnx->n_steps; i++) {
-        mixes = may_train(onnx, &onnx->steps[i]);
+    static const enum weir_onnx_rows kinds[] = {[ROWS_APART] = WEIR_ONNX_ROWS_APART,
+                                                [ROWS_MIX] = WEIR_ONNX_ROWS_MIXED,
+                                                [ROWS_UNSURE] = WEIR_ONNX_ROWS_UNSURE};
+    const struct onnx_node *cause;
+    struct weir_arena arena;
+    weir_arena_init(&arena, 0);
+    enum rows_verdict verdict =
+        rows_prove(model, onnx != NULL ? constant_of : NULL, onnx, &arena, &cause);
+    weir_arena_fini(&arena);
+    why[0] = '\0';
+    if (verdict != ROWS_APART && cause != NULL) {
+        (void)snprintf(why, WEIR_ONNX_ROWS_BYTES,
+                       verdict == ROWS_MIX
+                           ? "node \"%.80s\" (%.80s) makes an answer depend on the whole batch"
+                           : "of node \"%.80s\" (%.80s) it is not known whether it keeps the rows "
+                             "of a batch apart",
+                       cause->name, cause->type);
+    } else if (verdict != ROWS_APART) {
+        (void)snprintf(why, WEIR_ONNX_ROWS_BYTES,
+                       "the first dimension of an input or an output is no batch");
     }
-    return mixes;
+    return kinds[verdict];
 }
+
+enum weir_onnx_rows weir_onnx_rows(const struct weir_onnx *onnx, char why[WEIR_ONNX_ROWS_BYTES])
+{
+    return prove(onnx->model, onnx, why);
+}
+
+enum weir_onnx_rows weir_onnx_rows_of_file(const void *bytes, size_t n,
+                                           char why[WEIR_ONNX_ROWS_BYTES])
+{
+    struct onnx_model *model;
+    struct weir_error lacks;
+    if (onnx_model_read(bytes, n, &model, &lacks) != WEIR_OK) {
+        (void)snprintf(why, WEIR_ONNX_ROWS_BYTES, "its graph cannot be read: %.200s",
+                       lacks.message);
+        return WEIR_ONNX_ROWS_UNSURE;
+    }
+    enum weir_onnx_rows rows = prove(model, NULL, why);
+    onnx_model_free(model);
+    return rows;
+}
+
+/* ---- ports ----------------------------------------------------------------------------------- */
 
 const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n)
 {

@@ -62,9 +62,26 @@ void weir_onnx_free(struct weir_onnx *onnx);
 const struct weir_onnx_port *weir_onnx_inputs(const struct weir_onnx *onnx, size_t *out_n);
 const struct weir_onnx_port *weir_onnx_outputs(const struct weir_onnx *onnx, size_t *out_n);
 
-/** Has it a step in training mode, or one that an input may set to it? What a row of a batch gives
- *  then depends on the other rows, or on its place among them. */
-bool weir_onnx_mixes_rows(const struct weir_onnx *onnx);
+/** Are the rows of a model's batch independent of each other? */
+enum weir_onnx_rows {
+    WEIR_ONNX_ROWS_APART,  /**< Proven: an output's row is a function of the same row of the inputs,
+                                of no other row, of no place and of no count of rows. */
+    WEIR_ONNX_ROWS_MIXED,  /**< They are not, or an input or output has no rows. */
+    WEIR_ONNX_ROWS_UNSURE, /**< It has an operator of which that is not known. */
+};
+
+#define WEIR_ONNX_ROWS_BYTES 256 /**< Of the sentence that says why not. */
+
+/**
+ * A proof for a loaded model, from its graph alone (rows/rows.h), for any number of rows and any size
+ * of what else is free. Rounding is left out: a batch may be summed in another order.
+ * @param why  A clause that names the node; "" if they are apart.
+ * Cost: one walk over the graph.
+ */
+enum weir_onnx_rows weir_onnx_rows(const struct weir_onnx *onnx, char why[WEIR_ONNX_ROWS_BYTES]);
+/** The same for a file, which may have operators that this library does not run. */
+enum weir_onnx_rows weir_onnx_rows_of_file(const void *bytes, size_t n,
+                                           char why[WEIR_ONNX_ROWS_BYTES]);
 
 /**
  * Runs the model.

@@ -1,4 +1,4 @@
-/* Any bytes: the reader refuses them, or the model runs on zeros, planned, or a run is refused. */
+/* Any bytes: the reader refuses them, or their rows are looked at, the model runs on zeros, planned, or a run is refused. */
 #include "onnx/onnx.h"
 
 #include <stdlib.h>
@@ -38,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct weir_onnx *onnx = NULL;
     struct weir_error err;
+    char why[WEIR_ONNX_ROWS_BYTES];
+    (void)weir_onnx_rows_of_file(data, size, why);
     const struct weir_onnx_limits limits = {.run_bytes = (size_t)1 << 20, .n_threads = 1};
     if (weir_onnx_load(data, size, &limits, &onnx, &err) == WEIR_OK) {
         run(onnx);

@@ -326,7 +326,8 @@ START_TEST(an_input_turns_training_on_and_off_between_runs)
     put_port(&w, 11, "training", WEIR_DTYPE_BOOL, NULL, 0);
     put_output(&w, "y");
     struct weir_onnx *planned = load(&w, false), *interpreted = load(&w, true);
-    ck_assert(weir_onnx_mixes_rows(planned));
+    ck_assert_int_eq(weir_onnx_rows(planned, (char[WEIR_ONNX_ROWS_BYTES]){""}),
+                     WEIR_ONNX_ROWS_MIXED);
     struct weir_tensor *in[2] = {tensor_of(WEIR_DTYPE_FLOAT, 4, dims),
                                  tensor_of(WEIR_DTYPE_BOOL, 0, NULL)};
     for (size_t k = 0; k < WEIR_ARRAY_LEN(modes); k++) {
@@ -444,7 +445,7 @@ START_TEST(a_batch_is_normalised_as_one_behind_a_convolution)
     put_port(&w, 11, "x", WEIR_DTYPE_FLOAT, free_dims, 4);
     put_output(&w, "y");
     struct weir_onnx *onnx = load(&w, _i == 1);
-    ck_assert(weir_onnx_mixes_rows(onnx));
+    ck_assert_int_eq(weir_onnx_rows(onnx, (char[WEIR_ONNX_ROWS_BYTES]){""}), WEIR_ONNX_ROWS_MIXED);
     struct weir_tensor *x = tensor_of(WEIR_DTYPE_FLOAT, 4, (const int64_t[]){20, CHANNELS, 5, 7});
     for (uint64_t k = 1; k <= 3; k++) {
         struct weir_tensor *out[OUTPUTS_MAX] = {NULL};
