@@ -2,6 +2,7 @@
 
 #include "serve/executor.h"
 #include "serve/preprocess.h"
+#include "serve/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static weir_status load(struct batch_model *model, const struct batch_spec *spec
     WEIR_TRY(
         weir_signature_read(spec->signature, "$.signature", &model->arena, &model->signature, err));
     WEIR_TRY(check(model, spec, err));
-    model->batch = model->signature.is_batched ? spec->batch_size : 1;
+    model->batch = spec->batch_size;
     if (client != NULL) {
         WEIR_TRY(weir_client_blob_get(client, spec->blob, path, err));
     }
@@ -69,6 +70,9 @@ static weir_status load(struct batch_model *model, const struct batch_spec *spec
         return weir_error_set(err, WEIR_ERR_CORRUPT,
                               "model %s: its file has other inputs and outputs than its signature",
                               spec->model);
+    }
+    if (!serve_model_joins(model->executor, &model->signature)) {
+        model->batch = 1; /* a picture's answer must not depend on its neighbours */
     }
     return make_input(model, err);
 }

@@ -28,7 +28,8 @@ void batch_model_close(struct batch_model *model);
 
 const struct weir_signature *batch_model_signature(const struct batch_model *model);
 
-/** Pictures of one run: the spec's batch size, or 1 of a model that does not take batches. */
+/** Pictures of one run: the spec's batch size, or 1 of a model that does not take batches, or whose answer to
+ *  a picture depends on the others. */
 int64_t batch_model_batch(const struct batch_model *model);
 
 /** Puts a picture at place i of the next run. LIMIT, UNSUPPORTED: it does not become an input. */

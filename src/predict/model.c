@@ -4,6 +4,7 @@
 #include "nn/net_file.h"
 #include "serve/executor.h"
 #include "serve/preprocess.h"
+#include "serve/rows.h"
 #include "stats/frozen.h"
 #include "tensor/convert.h"
 
@@ -396,11 +397,12 @@ static weir_status make_tensors(struct model *model, struct weir_error *err)
     int64_t dims[WEIR_TENSOR_RANK_MAX];
     bool has_batch = in->rank == 4;
     int32_t at = has_batch ? 1 : 0;
-    if (!model->signature.is_batched) {
-        model->batch = 1; /* It cannot take more. */
+    bool joins = serve_model_joins(model->serve, &model->signature);
+    if (!joins) {
+        model->batch = 1; /* It cannot take more, or a picture's answer would depend on others. */
     }
-    model->has_mirrors = model->signature.is_batched && model->gives == WEIR_STAGE_MODEL_EMBEDS &&
-                         serve_model_is_on_gpu(model->serve);
+    model->has_mirrors =
+        joins && model->gives == WEIR_STAGE_MODEL_EMBEDS && serve_model_is_on_gpu(model->serve);
     model->n_rows = model->batch * (model->has_mirrors ? 2 : 1);
     dims[0] = (int64_t)model->n_rows;
     dims[at] = picture->is_nhwc ? picture->height : picture->channels;

@@ -307,7 +307,7 @@ static bool are_batched(const struct serve_port *ports, size_t n)
 
 bool serve_model_is_batched(const struct serve_model *model)
 {
-    return !model->mixes_rows && are_batched(model->inputs, model->n_inputs) &&
+    return are_batched(model->inputs, model->n_inputs) &&
            are_batched(model->outputs, model->n_outputs);
 }
 

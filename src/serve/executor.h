@@ -69,6 +69,8 @@ struct executor_options {
     const struct weir_backend *gpu; /**< What runs nets on a GPU; NULL: weir_cuda_backend. */
     const char *onnxruntime_path;   /**< The library, file or folder; NULL: the system's
                                        (executor/ort_library.h). */
+    bool only_interprets;           /**< The executor "onnx" computes the plain way, in f64: slow,
+                                       to compare with. */
     int32_t batch_max;              /**< The largest batch to plan for; 0: 1. A larger one is run in
                                        parts by executors that plan. */
 };
@@ -81,6 +83,15 @@ struct serve_port {
     int64_t dims[WEIR_TENSOR_RANK_MAX]; /**< -1: free. */
 };
 
+/** Is an answer to a row a function of that row alone? */
+enum serve_rows {
+    SERVE_ROWS_UNSURE, /**< Nobody can prove it: it can be tried (serve/rows.h). */
+    SERVE_ROWS_APART,  /**< Proven. */
+    SERVE_ROWS_MIXED,  /**< Not so, or not proven where a proof could be had. */
+};
+
+#define SERVE_ROWS_BYTES 256
+
 struct executor_ops;
 
 /** A loaded model: the head of an executor's own struct. */
@@ -90,8 +101,9 @@ struct serve_model {
     const char *place;            /**< "the GPU" or "the processor". */
     const struct serve_port *inputs, *outputs;
     size_t n_inputs, n_outputs;
-    bool mixes_rows; /**< A row's answer depends on the other rows: requests are not joined. */
-    bool is_broken;  /**< Its GPU has failed: every run fails. Set by a run, on its thread. */
+    enum serve_rows rows;
+    char rows_why[SERVE_ROWS_BYTES]; /**< Why rows are not apart, or that is not known: a clause. */
+    bool is_broken; /**< Its GPU has failed: every run fails. Set by a run, on its thread. */
 };
 
 /** What a kind of executor does. Others call serve_model_… below. */
@@ -160,8 +172,7 @@ void serve_model_unload(struct serve_model *model);
  */
 const char *serve_model_metadata(struct serve_model *model, const char *key);
 
-/** Is the first dimension of every input and output free (and there is an input), and are rows kept
- *  apart? */
+/** Is the first dimension of every input and output free (and is there an input)? */
 bool serve_model_is_batched(const struct serve_model *model);
 
 /**

@@ -126,6 +126,18 @@ static weir_status compare(const char *name, const struct weir_tensor *expected,
     return compare_values(name, expected, out, tolerance, err);
 }
 
+static weir_status check_inputs(const struct serve_model *model, struct weir_tensor *const *in,
+                                struct weir_error *err)
+{
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        if (in[i] == NULL) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "golden: input '%.80s' is missing",
+                                  model->inputs[i].name);
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status run_and_compare(struct serve_model *model, struct weir_tensor *const *in,
                                    struct weir_tensor *const *expected, double tolerance,
                                    struct weir_error *err)
@@ -133,12 +145,7 @@ static weir_status run_and_compare(struct serve_model *model, struct weir_tensor
     struct weir_tensor *out[SERVE_PORTS_MAX] = {0};
     weir_status status = WEIR_OK;
     bool is_compared = false;
-    for (size_t i = 0; i < model->n_inputs; i++) {
-        if (in[i] == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID, "golden: input '%.80s' is missing",
-                                  model->inputs[i].name);
-        }
-    }
+    WEIR_TRY(check_inputs(model, in, err));
     for (size_t i = 0; i < model->n_outputs; i++) {
         is_compared = is_compared || expected[i] != NULL;
     }
@@ -199,6 +206,35 @@ weir_status golden_check(struct serve_model *model, const char *text, size_t len
     if (status == WEIR_OK) {
         status = json_scan_end(&scan);
     }
+    weir_arena_fini(&arena);
+    return status;
+}
+
+weir_status golden_first(struct serve_model *model, const char *text, size_t len,
+                         struct weir_tensor **in, struct weir_error *err)
+{
+    struct weir_tensor *expected[SERVE_PORTS_MAX] = {0};
+    struct weir_arena arena;
+    struct json_scan scan;
+    double tolerance;
+    memset(in, 0, SERVE_PORTS_MAX * sizeof *in);
+    weir_arena_init(&arena, 0);
+    json_scan_init(&scan, text, len, err);
+    weir_status status = WEIR_OK;
+    if (json_scan_peek(&scan) == '[') {
+        status = json_scan_enter(&scan, '[');
+        if (status == WEIR_OK && !json_scan_element(&scan)) {
+            status = weir_error_set(err, WEIR_ERR_INVALID, "golden: there is no case");
+        }
+    }
+    if (status == WEIR_OK) {
+        status = read_case(&scan, &arena, model, in, expected, &tolerance);
+    }
+    status = status == WEIR_OK ? check_inputs(model, in, err) : status;
+    if (status != WEIR_OK) {
+        serve_tensors_release(in, SERVE_PORTS_MAX);
+    }
+    serve_tensors_release(expected, SERVE_PORTS_MAX);
     weir_arena_fini(&arena);
     return status;
 }

@@ -28,4 +28,8 @@
 weir_status golden_check(struct serve_model *model, const char *text, size_t len,
                          struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The inputs of the first case, references for the caller. @return INVALID, as golden_check. */
+weir_status golden_first(struct serve_model *model, const char *text, size_t len,
+                         struct weir_tensor **in, struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

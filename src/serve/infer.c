@@ -74,6 +74,12 @@ weir_status infer_check(struct infer *infer, struct weir_error *err)
             return weir_error_set(err, WEIR_ERR_INVALID, "input '%.80s' is missing",
                                   signature->inputs[i].name);
         }
+        if (in->rank > 0 && in->dims[0] == 0 && signature->inputs[i].rank > 0 &&
+            signature->inputs[i].dims[0] < 0) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "the request has no rows: input '%.80s' is empty",
+                                  signature->inputs[i].name);
+        }
         if (signature->is_batched && i > 0 && in->dims[0] != infer->n_rows) {
             return weir_error_set(err, WEIR_ERR_INVALID,
                                   "input '%.80s' has a batch of %" PRId64 ", '%.80s' of %" PRId64,

@@ -1,5 +1,6 @@
 #include "inspect.h"
 
+#include "agree.h"
 #include "golden.h"
 #include "probe.h"
 
@@ -134,40 +135,64 @@ struct inspection {
     const char *path;
     struct executor_options executor;
     struct signature_extras extras;
+    struct probe_golden golden;
     char why[EXECUTOR_WHY_BYTES];
     struct serve_model *model;
     struct weir_signature signature;
+    struct weir_tensor *in[SERVE_PORTS_MAX]; /**< What the model was run on. */
 };
 
-/* *out_status is what the run on zeros gave. */
-static weir_status describe(struct inspection *it, struct weir_arena *arena,
-                            weir_status *out_status, struct weir_error *err)
+static weir_status describe(struct inspection *it, struct weir_arena *arena, struct weir_error *err)
 {
     enum weir_model_format format = strcmp(it->model->kind->name, "weir") == 0
                                         ? WEIR_MODEL_FORMAT_WEIR
                                         : WEIR_MODEL_FORMAT_ONNX;
     WEIR_TRY(
         weir_signature_make(it->model, format, it->why, &it->extras, arena, &it->signature, err));
-    *out_status = weir_signature_probe(it->model, &it->signature, err);
-    return *out_status;
+    return weir_signature_probe(it->model, &it->signature, &it->golden, arena, it->in, err);
 }
 
-/* Weir loaded the file, and could not run it: an operator may lack a type of elements. */
+/* Do others answer to random inputs as Weir does? UNSUPPORTED, with what differs. */
+static weir_status compare(struct inspection *it, struct weir_error *err)
+{
+    static const char *const others[] = {"onnx", "onnxruntime"};
+    static const int64_t free_sizes[] = {32, 64}; /* the plain way is slow */
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(others); i++) {
+        probe_widen(it->model, &it->signature, free_sizes[i], it->in);
+        WEIR_TRY(agree_check(it->path, &it->executor, it->model, it->in, others[i], err));
+    }
+    return WEIR_OK;
+}
+
+/* Weir's own loaded the file. *out_may_other: it cannot run it, or not rightly. */
+static weir_status describe_own(struct inspection *it, struct weir_arena *arena,
+                                bool *out_may_other, struct weir_error *err)
+{
+    bool is_onnx = strcmp(it->model->kind->name, "onnx") == 0;
+    weir_status status = describe(it, arena, err);
+    if (status == WEIR_OK && is_onnx) {
+        status = compare(it, err);
+        serve_tensors_release(it->in, SERVE_PORTS_MAX);
+    }
+    *out_may_other = is_onnx && status != WEIR_OK;
+    return status;
+}
+
+/* An operator may lack a type of elements, or the answers are not those of others. */
 static weir_status describe_by_other(struct inspection *it, struct weir_arena *arena,
                                      struct weir_error *err)
 {
     struct weir_error other;
     const struct weir_error lacks = *err;
-    weir_status status;
     serve_model_unload(it->model);
     it->model = NULL;
     if (executor_load("onnxruntime", it->path, &it->executor, &it->model, &other) != WEIR_OK) {
-        return weir_error_set(err, lacks.status, "%.260s; onnxruntime: %s", lacks.message,
+        return weir_error_set(err, lacks.status, "%.400s; onnxruntime: %s", lacks.message,
                               other.message);
     }
     (void)snprintf(it->why, sizeof it->why, "onnxruntime %s runs it, because Weir cannot: %.500s",
                    it->model->version, lacks.message);
-    return describe(it, arena, &status, err);
+    return describe(it, arena, err);
 }
 
 static weir_status print_signature(const struct weir_signature *signature, struct weir_error *err)
@@ -192,25 +217,25 @@ static weir_status inspect(const struct options *chosen, const char *path, struc
                                          .memory_max_bytes = (size_t)chosen->memory_mb << 20,
                                          .onnxruntime_path = chosen->onnxruntime}};
     struct signature_extras *extras = &it.extras;
-    const char *golden = NULL;
-    size_t golden_len = 0;
+    struct probe_golden *golden = &it.golden;
+    bool may_other;
     WEIR_TRY(read_extra(chosen->labels, LABELS_MAX_BYTES, arena, &extras->labels,
                         &extras->labels_len, err));
     WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras->preprocess,
                         &extras->preprocess_len, err));
-    WEIR_TRY(read_extra(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden, &golden_len, err));
+    WEIR_TRY(read_extra(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden->text, &golden->len, err));
     WEIR_TRY(executor_choose(path, &it.executor, &it.model, it.why, err));
-    weir_status probed = WEIR_OK;
-    weir_status status = describe(&it, arena, &probed, err);
-    if (probed != WEIR_OK && strcmp(it.model->kind->name, "onnx") == 0) {
+    weir_status status = describe_own(&it, arena, &may_other, err);
+    if (may_other) {
         status = describe_by_other(&it, arena, err);
     }
-    if (status == WEIR_OK && golden != NULL) {
-        status = golden_check(it.model, golden, golden_len, err);
+    if (status == WEIR_OK && golden->text != NULL) {
+        status = golden_check(it.model, golden->text, golden->len, err);
     }
     if (status == WEIR_OK) {
         status = print_signature(&it.signature, err);
     }
+    serve_tensors_release(it.in, SERVE_PORTS_MAX);
     serve_model_unload(it.model);
     return status;
 }
@@ -264,6 +289,10 @@ int weir_inspect_main(int argc, char **argv)
         status = fail(&err, "", "");
     } else {
         status = run(&chosen, words[0], &arena);
+    }
+    if (agree_is_running()) { /* a comparison that was given up computes on, with what is here */
+        (void)fflush(NULL);
+        _exit(status);
     }
     weir_arena_fini(&arena);
     return status;

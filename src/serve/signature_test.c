@@ -192,7 +192,8 @@ START_TEST(a_run_on_zeros_tells_probabilities_from_logits)
         ck_assert_int_eq(
             weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
             WEIR_OK);
-        ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
+        ck_assert_msg(weir_signature_probe(model, &s, NULL, &arena, NULL, &err) == WEIR_OK, "%s",
+                      err.message);
         ck_assert_int_eq(s.output_kind, kinds[i]);
         ck_assert(s.is_batched && s.outputs[0].dims[0] == -1 && s.outputs[0].dims[1] == 4);
         serve_model_unload(model);
@@ -215,7 +216,8 @@ START_TEST(a_run_on_zeros_tells_whether_the_batch_is_one)
         weir_signature_make(model, WEIR_MODEL_FORMAT_ONNX, "so", &extras, &arena, &s, &err),
         WEIR_OK);
     ck_assert(s.is_batched);
-    ck_assert_msg(weir_signature_probe(model, &s, &err) == WEIR_OK, "%s", err.message);
+    ck_assert_msg(weir_signature_probe(model, &s, NULL, &arena, NULL, &err) == WEIR_OK, "%s",
+                  err.message);
     ck_assert(!s.is_batched && s.outputs[0].dtype == WEIR_DTYPE_INT64);
     ck_assert(s.outputs[0].rank == 1 && s.outputs[0].dims[0] == 2);
     serve_model_unload(model);

@@ -3,6 +3,9 @@
 
 #include "base/clock.h"
 #include "serve/golden.h"
+#include "serve/probe.h"
+#include "serve/rows.h"
+#include "serve/sample.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,11 +26,20 @@ static size_t resident_bytes(void)
     return n == 2 ? (size_t)n_resident * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static weir_status warm_up_with(struct version *version, int64_t n_rows, struct weir_error *err)
+/* A first run of as many rows as a batch has. */
+static weir_status warm_up_batch(struct version *version, struct weir_tensor *const *rows,
+                                 int64_t n_rows, struct weir_error *err)
 {
     struct weir_tensor *in[SERVE_PORTS_MAX] = {0}, *out[SERVE_PORTS_MAX] = {0};
-    WEIR_TRY(serve_model_zeros(version->executor, n_rows, in, err));
-    weir_status status = serve_model_run(version->executor, in, out, err);
+    weir_status status = WEIR_OK;
+    for (size_t i = 0; status == WEIR_OK && i < version->executor->n_inputs; i++) {
+        status = sample_repeat(
+            rows[i], WEIR_MAX(n_rows / WEIR_MAX(rows[i]->dims[0], (int64_t)1), (int64_t)1), &in[i],
+            err);
+    }
+    if (status == WEIR_OK) {
+        status = serve_model_run(version->executor, in, out, err);
+    }
     serve_tensors_release(in, version->executor->n_inputs);
     serve_tensors_release(out, version->executor->n_outputs);
     return status;
@@ -54,12 +66,16 @@ static bool has_known_shapes(const struct version *version)
 static weir_status warm_up(struct version *version, const struct version_wanted *wanted,
                            struct weir_error *err)
 {
-    weir_status status = warm_up_with(version, 1, err);
-    if (status == WEIR_OK && version->signature.is_batched && wanted->rules.batch_max > 1) {
-        status = warm_up_with(version, wanted->rules.batch_max, err);
+    struct weir_tensor *in[SERVE_PORTS_MAX] = {0}, *out[SERVE_PORTS_MAX] = {0};
+    const struct probe_golden golden = {.text = wanted->golden, .len = wanted->golden_len};
+    weir_status status = probe_find(version->executor, &version->signature, &golden, in, out, err);
+    serve_tensors_release(out, version->executor->n_outputs);
+    if (status == WEIR_OK && version->joins && wanted->rules.batch_max > 1) {
+        status = warm_up_batch(version, in, wanted->rules.batch_max, err);
     }
+    serve_tensors_release(in, version->executor->n_inputs);
     if (status != WEIR_OK && has_known_shapes(version)) {
-        return weir_error_prefix(err, "a first run with zeros: ");
+        return weir_error_prefix(err, "a first run: ");
     }
     return wanted->golden == NULL
                ? WEIR_OK
@@ -126,6 +142,7 @@ static weir_status build(const struct versions_config *config, const struct vers
     size_t before = resident_bytes();
     WEIR_TRY(versions_check_room(version->owner, wanted, (size_t)facts.st_size, err));
     WEIR_TRY(load_executor(config, wanted, version, err));
+    version->joins = serve_model_joins(version->executor, &version->signature);
     WEIR_TRY(warm_up(version, wanted, err));
     size_t after = resident_bytes();
     size_t grown = after > before ? after - before : 0;
@@ -133,7 +150,7 @@ static weir_status build(const struct versions_config *config, const struct vers
     WEIR_TRY(versions_check_room(version->owner, wanted, version->memory_bytes, err));
     const struct batcher_config batches = {.n_inputs = version->signature.n_inputs,
                                            .n_outputs = version->signature.n_outputs,
-                                           .is_batched = version->signature.is_batched,
+                                           .is_batched = version->joins,
                                            .rules = wanted->rules,
                                            .run = run_model,
                                            .context = version};

@@ -41,6 +41,7 @@ struct version {
     int64_t number;
     const char *blob; /**< What versions_load was given; "" for none. */
     struct weir_signature signature;
+    bool joins; /**< Requests are joined into batches. */
     struct serve_model *executor;
     struct batcher *batcher;
     size_t memory_bytes;

@@ -93,6 +93,8 @@ static enum rows_verdict run_split(struct rows_call *call)
     return ROWS_APART;
 }
 
+#define WHOLE_END 1000000000 /* What exporters write for "to the end", at least. */
+
 /* ---- slices ------------------------------------------------------------------------------------- */
 
 struct slice {
@@ -180,7 +182,7 @@ static enum rows_verdict run_slice(struct rows_call *call)
     for (size_t i = 0; i < s.n; i++) {
         struct rows_amount *dim = &call->out[0].dims[s.axes[i]];
         bool is_all =
-            s.is_known[i] && s.starts[i] == 0 && s.ends[i] >= INT32_MAX && s.steps[i] == 1;
+            s.is_known[i] && s.starts[i] == 0 && s.ends[i] >= WHOLE_END && s.steps[i] == 1;
         bool is_numbers =
             s.is_known[i] && rows_is_number(dim) && s.steps[i] > INT32_MIN && s.steps[i] != 0;
         ROWS_NEED(!rows_has(x) || s.axes[i] != x->axis || is_all);

@@ -11,19 +11,18 @@ static int64_t of(const int64_t *list, size_t n, int32_t i, int64_t otherwise)
 
 struct window {
     int64_t kernel, stride, dilation, before, after;
-    int64_t more; /* Of a transposed convolution's outputs. */
     bool is_same, is_ceil;
 };
 
+/* -1: it depends on how a window is counted that does not fit. */
 static int64_t count(const struct window *w, int64_t in)
 {
-    int64_t reach = (w->kernel - 1) * w->dilation + 1, out;
     if (w->is_same) {
         return (in + w->stride - 1) / w->stride;
     }
-    int64_t span = in + w->before + w->after - reach;
-    out = span < 0 ? 0 : (span + (w->is_ceil ? w->stride - 1 : 0)) / w->stride + 1;
-    return w->is_ceil && out > 0 && (out - 1) * w->stride >= in + w->before ? out - 1 : out;
+    int64_t span = in + w->before + w->after - (w->kernel - 1) * w->dilation - 1;
+    bool is_even = span >= 0 && (!w->is_ceil || span % w->stride == 0);
+    return is_even ? span / w->stride + 1 : -1;
 }
 
 /* The places of the spatial dimension i, which are numbers where the image's are. */
@@ -51,7 +50,8 @@ static struct rows_amount slide(struct rows_call *call, const struct rows_amount
                    w.dilation > 0 && w.dilation < INT32_MAX && w.before >= 0 && w.after >= 0 &&
                    w.before < INT32_MAX && w.after < INT32_MAX;
     bool is_image = rows_is_number(dim) && dim->coef >= 0 && dim->coef < INT32_MAX;
-    return is_sane && is_image ? rows_number(count(&w, dim->coef)) : rows_fresh(call);
+    int64_t n = is_sane && is_image ? count(&w, dim->coef) : -1;
+    return n >= 0 ? rows_number(n) : rows_fresh(call);
 }
 
 static enum rows_verdict run_windows(struct rows_call *call)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(SERVE_ROWS_BYTES == WEIR_ONNX_ROWS_BYTES, "one sentence");
+
 struct onnx_serve_model {
     struct serve_model model;
     struct weir_onnx *onnx;
@@ -45,8 +47,9 @@ static weir_status describe(struct weir_onnx *onnx, struct serve_model **out,
     self->model = (struct serve_model){.inputs = self->ports,
                                        .n_inputs = n_inputs,
                                        .outputs = self->ports + n_inputs,
-                                       .n_outputs = n_outputs,
-                                       .mixes_rows = weir_onnx_mixes_rows(onnx)};
+                                       .n_outputs = n_outputs};
+    enum weir_onnx_rows rows = weir_onnx_rows(onnx, self->model.rows_why);
+    self->model.rows = rows == WEIR_ONNX_ROWS_APART ? SERVE_ROWS_APART : SERVE_ROWS_MIXED;
     *out = &self->model;
     return WEIR_OK;
 }
@@ -80,7 +83,8 @@ static weir_status load(const char *path, const struct executor_options *options
                         struct serve_model **out, struct weir_error *err)
 {
     const struct weir_onnx_limits limits = {.run_bytes = options->memory_max_bytes,
-                                            .n_threads = options->n_threads};
+                                            .n_threads = options->n_threads,
+                                            .only_interprets = options->only_interprets};
     struct model_bytes bytes;
     struct weir_onnx *onnx;
     WEIR_TRY(model_bytes_map(path, &bytes, err));

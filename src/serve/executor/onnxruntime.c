@@ -4,6 +4,7 @@
 #include "ort_library.h"
 
 #include "base/log.h"
+#include "onnx/onnx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,11 @@ static struct ort_serve_model *own(struct serve_model *model)
 
 /* ---- session ---------------------------------------------------------------------------------- */
 
-/* Threads do not spin between runs: other models and the network need the processors. */
+/* Threads that wait do not spin, in a run or between runs: others need the processors. */
+static const char *const no_spinning[][2] = {{"session.intra_op.allow_spinning", "0"},
+                                             {"session.inter_op.allow_spinning", "0"},
+                                             {"session.force_spinning_stop", "1"}};
+
 static weir_status set_options(const struct ort_library *library,
                                const struct executor_options *options, ort_options *to,
                                struct weir_error *err)
@@ -40,8 +45,10 @@ static weir_status set_options(const struct ort_library *library,
     WEIR_TRY(ort_check(library, api->set_intra_threads(to, executor_threads(options)),
                        WEIR_ERR_INTERNAL, err));
     WEIR_TRY(ort_check(library, api->set_inter_threads(to, 1), WEIR_ERR_INTERNAL, err));
-    WEIR_TRY(ort_check(library, api->set_entry(to, "session.force_spinning_stop", "1"),
-                       WEIR_ERR_INTERNAL, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(no_spinning); i++) {
+        WEIR_TRY(ort_check(library, api->set_entry(to, no_spinning[i][0], no_spinning[i][1]),
+                           WEIR_ERR_INTERNAL, err));
+    }
     return ort_check(library, api->set_entry(to, "session.use_env_allocators", "1"),
                      WEIR_ERR_INTERNAL, err);
 }
@@ -231,6 +238,16 @@ static void unload(struct serve_model *model)
     free(self);
 }
 
+/* By the graph, which may have operators that Weir's own executor does not run. */
+static void read_rows(struct ort_serve_model *self, const struct model_bytes *bytes)
+{
+    static const enum serve_rows rows[] = {[WEIR_ONNX_ROWS_APART] = SERVE_ROWS_APART,
+                                           [WEIR_ONNX_ROWS_MIXED] = SERVE_ROWS_MIXED,
+                                           [WEIR_ONNX_ROWS_UNSURE] = SERVE_ROWS_UNSURE};
+
+    self->model.rows = rows[weir_onnx_rows_of_file(bytes->at, bytes->n, self->model.rows_why)];
+}
+
 static weir_status open_model(struct ort_serve_model *self, const char *path,
                               const struct executor_options *options, struct weir_error *err)
 {
@@ -239,6 +256,9 @@ static weir_status open_model(struct ort_serve_model *self, const char *path,
     weir_status status = external_data_refuse(bytes.at, bytes.n, err);
     if (status == WEIR_OK) {
         status = create_session(self, &bytes, options, err);
+    }
+    if (status == WEIR_OK) {
+        read_rows(self, &bytes);
     }
     model_bytes_unmap(&bytes);
     if (status == WEIR_OK) {

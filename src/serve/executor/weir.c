@@ -189,6 +189,7 @@ static void describe(struct weir_serve_model *self)
                              .n_inputs = 1,
                              .outputs = &self->output,
                              .n_outputs = 1,
+                             .rows = SERVE_ROWS_APART, /* norms use their running statistics */
                              .place = self->is_on_gpu ? EXECUTOR_ON_GPU : EXECUTOR_ON_PROCESSOR};
 }
 

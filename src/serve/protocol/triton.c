@@ -136,7 +136,7 @@ static weir_status answer_config(const struct protocol_request *request,
                           ",\"version_policy\":{\"specific\":{\"versions\":[%" PRId64 "]}},"
                           "\"instance_group\":[{\"kind\":\"KIND_CPU\",\"count\":1}]",
                           row->number);
-    if (signature->is_batched) {
+    if (row->version->joins) {
         (void)weir_buf_printf(out,
                               ",\"dynamic_batching\":{\"max_queue_delay_microseconds\":%" PRIu64
                               ",\"default_queue_policy\":{\"max_queue_size\":%zu}}",
