@@ -8,10 +8,23 @@
 
 #define MAX_CHUNK_BYTES (8u << 20) /* of an ancillary chunk, unpacked: a bomb's usual place */
 
+/* Compressed bytes that may stand behind the last row's: they are unpacked too, to a thousand times
+ * as many, before the file's end is found. */
+#define MAX_SURPLUS_BYTES ((size_t)8 << 10)
+
+#define MAX_PIXEL_BYTES  8 /* Four channels of 16 bits. */
+#define SIGNATURE_BYTES  8
+#define CHUNK_HEAD_BYTES 8  /* Length and type. */
+#define CHUNK_BYTES      12 /* With the checksum, beside the data. */
+
+/* Chunks that say nothing of the pixels are passed over: texts and profiles are unpacked, and kept, a
+ * thousand to a file. */
+static const uint8_t passed_over[] = "iCCP\0zTXt\0iTXt\0tEXt\0sPLT\0hIST\0pCAL\0sCAL\0bKGD";
+
 struct codec {
     png_structp png;
     png_infop info;
-    const uint8_t *at, *end;
+    const uint8_t *first, *at, *end;
     const struct weir_image_limits *limits;
     struct weir_image image; /**< Being decoded. */
     struct weir_buf *buf;    /**< Being encoded into. */
@@ -84,6 +97,38 @@ static int simplify(struct codec *codec)
     return n_passes;
 }
 
+static uint32_t number_at(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/** Bytes of pixels' data that are not read yet: those of chunks behind where the reader is. */
+static size_t data_left(const struct codec *codec)
+{
+    size_t n = 0, left = (size_t)(codec->end - codec->first) - SIGNATURE_BYTES;
+    for (const uint8_t *at = codec->first + SIGNATURE_BYTES; left >= CHUNK_BYTES;) {
+        size_t len = number_at(at), whole = WEIR_MIN(len + CHUNK_BYTES, left);
+        const uint8_t *begin = at + CHUNK_HEAD_BYTES,
+                      *end = begin + WEIR_MIN(len, left - CHUNK_BYTES);
+        if (memcmp(at + 4, "IDAT", 4) == 0 && end > codec->at) {
+            n += (size_t)(end - WEIR_MAX(begin, codec->at));
+        }
+        at += whole;
+        left -= whole;
+    }
+    return n;
+}
+
+/** Before the last row, since libpng unpacks all there is with it: behind the rows of a small picture a
+ *  gigabyte may lie, which gives nothing and costs time. */
+static void check_surplus(struct codec *codec)
+{
+    const size_t row_bytes = (size_t)png_get_image_width(codec->png, codec->info) * MAX_PIXEL_BYTES;
+    if (data_left(codec) > row_bytes + row_bytes / 1000 + MAX_SURPLUS_BYTES) {
+        png_error(codec->png, "more data than the picture has pixels");
+    }
+}
+
 /** Runs under the caller's setjmp. */
 static void read_picture(struct codec *codec)
 {
@@ -104,6 +149,9 @@ static void read_picture(struct codec *codec)
     for (int pass = 0; pass < n_passes; pass++) {
         uint8_t *row = codec->image.pixels;
         for (uint32_t y = 0; y < height; y++, row += (size_t)width * (size_t)channels) {
+            if (pass == n_passes - 1 && y == height - 1) {
+                check_surplus(codec);
+            }
             png_read_row(codec->png, row, NULL);
         }
     }
@@ -121,7 +169,8 @@ weir_status image_png_decode(const uint8_t *data, size_t size,
                              const struct weir_image_limits *limits, struct weir_image *out,
                              struct weir_error *err)
 {
-    struct codec codec = {.at = data, .end = data + size, .limits = limits, .err = err};
+    struct codec codec = {
+        .first = data, .at = data, .end = data + size, .limits = limits, .err = err};
     codec.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &codec, on_error, on_warning,
                                          &codec, take_memory, free_memory);
     codec.info = codec.png == NULL ? NULL : png_create_info_struct(codec.png);
@@ -131,6 +180,8 @@ weir_status image_png_decode(const uint8_t *data, size_t size,
     }
     // libpng's own limit would call a large picture damaged: ours answers first.
     png_set_user_limits(codec.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_keep_unknown_chunks(codec.png, PNG_HANDLE_CHUNK_NEVER, passed_over,
+                                (int)(sizeof passed_over / 5));
     png_set_chunk_malloc_max(codec.png, MAX_CHUNK_BYTES);
     png_set_read_fn(codec.png, &codec, read_bytes);
     run_decoder(&codec);

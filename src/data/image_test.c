@@ -8,7 +8,9 @@
 #include "data/image_test_data.h"
 
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define N_PICTURES (sizeof pictures / sizeof pictures[0])
 
@@ -179,6 +181,120 @@ START_TEST(a_frame_may_cost_less_than_a_file)
 
 END_TEST
 
+static void put_chunk(struct weir_buf *file, const char *type, const void *data, size_t len)
+{
+    uint8_t head[8] = {(uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8),
+                       (uint8_t)len};
+    memcpy(head + 4, type, 4);
+    uint32_t sum = (uint32_t)crc32(crc32(crc32(0, NULL, 0), head + 4, 4), data, (uInt)len);
+    const uint8_t tail[4] = {(uint8_t)(sum >> 24), (uint8_t)(sum >> 16), (uint8_t)(sum >> 8),
+                             (uint8_t)sum};
+    ck_assert_int_eq(weir_buf_append(file, head, sizeof head), WEIR_OK);
+    ck_assert_int_eq(weir_buf_append(file, data, len), WEIR_OK);
+    ck_assert_int_eq(weir_buf_append(file, tail, sizeof tail), WEIR_OK);
+}
+
+/* Zeros, packed; the caller frees them. */
+static uint8_t *pack_zeros(size_t n, size_t *out_len)
+{
+    uLongf len = compressBound(n);
+    uint8_t *zeros = calloc(1, n), *packed = malloc(len);
+    ck_assert_int_eq(compress2(packed, &len, zeros, n, 1), Z_OK);
+    free(zeros);
+    *out_len = len;
+    return packed;
+}
+
+/* A grey picture of 28 x 28 with packed data for its rows, in chunks of `each` bytes. */
+static void make_png(struct weir_buf *file, const uint8_t *packed, size_t len, bool is_interlaced,
+                     size_t each)
+{
+    const uint8_t head[13] = {0, 0, 0, 28, 0, 0, 0, 28, 8, 0, 0, 0, is_interlaced};
+    ck_assert_int_eq(weir_buf_append(file, "\x89PNG\r\n\x1a\n", 8), WEIR_OK);
+    put_chunk(file, "IHDR", head, sizeof head);
+    for (size_t at = 0; at < len; at += each) {
+        put_chunk(file, "IDAT", packed + at, WEIR_MIN(each, len - at));
+    }
+    put_chunk(file, "IEND", "", 0);
+}
+
+static double processor_seconds(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* The work is what the pixels take, whatever lies behind them or beside them. The bound is far above
+ * that, and a tenth of what unpacking all would take. */
+START_TEST(a_small_picture_is_little_work_whatever_lies_in_its_file)
+{
+    static const size_t each[] = {SIZE_MAX / 2, 1000};
+    struct weir_image image;
+    struct weir_error err;
+    size_t len;
+    uint8_t *packed = pack_zeros((size_t)1 << 28, &len);
+    for (int i = 0; i < 4; i++) {
+        struct weir_buf file;
+        weir_buf_init(&file, 1 << 22);
+        make_png(&file, packed, len, i % 2 == 1, each[i / 2]);
+        double begin = processor_seconds();
+        ck_assert_int_eq(weir_image_decode(file.data, file.len, &image, &err), WEIR_ERR_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(err.message, "more data than the picture has pixels"));
+        ck_assert(processor_seconds() - begin < 0.1);
+        weir_buf_fini(&file);
+    }
+    free(packed);
+}
+
+END_TEST
+
+START_TEST(a_little_too_much_data_does_no_harm)
+{
+    struct weir_buf file;
+    struct weir_image image;
+    weir_buf_init(&file, 1 << 20);
+    size_t len;
+    uint8_t *packed = pack_zeros(29 * 28 + 100000, &len);
+    make_png(&file, packed, len, false, SIZE_MAX / 2);
+    free(packed);
+    ck_assert_int_eq(weir_image_decode(file.data, file.len, &image, NULL), WEIR_OK);
+    ck_assert_int_eq(image.width, 28);
+    weir_image_fini(&image);
+    weir_buf_fini(&file);
+}
+
+END_TEST
+
+/* Texts and a profile that are unpacked to megabytes each, before and behind the pixels. */
+START_TEST(what_says_nothing_of_the_pixels_is_not_unpacked)
+{
+    static const char *const types[] = {"zTXt", "iCCP", "iTXt"};
+    struct weir_image image;
+    struct weir_buf file;
+    size_t len;
+    uint8_t *packed = pack_zeros((size_t)7 << 20, &len), *chunk = malloc(len + 16);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(types); i++) {
+        const size_t n_head = i == 2 ? 7 : 3; /* "k", then what kind of packing, languages */
+        memcpy(chunk, i == 2 ? "k\0\1\0\0\0" : "k\0", n_head);
+        memcpy(chunk + n_head - 1, packed, len);
+        weir_buf_init(&file, 1 << 24);
+        ck_assert_int_eq(weir_buf_append(&file, png_grey_file, 33), WEIR_OK); /* to IHDR's end */
+        for (int k = 0; k < 300; k++) {
+            put_chunk(&file, types[i], chunk, n_head - 1 + len);
+        }
+        ck_assert_int_eq(weir_buf_append(&file, png_grey_file + 33, sizeof png_grey_file - 33),
+                         WEIR_OK);
+        double begin = processor_seconds();
+        ck_assert_int_eq(weir_image_decode(file.data, file.len, &image, NULL), WEIR_OK);
+        ck_assert(processor_seconds() - begin < 0.5);
+        weir_image_fini(&image);
+        weir_buf_fini(&file);
+    }
+    free(packed);
+    free(chunk);
+}
+
+END_TEST
+
 static struct weir_image random_image(int width, int height, int channels, uint64_t seed)
 {
     struct weir_image image;
@@ -302,7 +418,9 @@ START_TEST(errors_of_a_file_name_the_file)
 
 END_TEST
 
-WEIR_TEST_MAIN("image", a_frame_may_cost_less_than_a_file,
+WEIR_TEST_MAIN("image", a_small_picture_is_little_work_whatever_lies_in_its_file,
+               a_little_too_much_data_does_no_harm, what_says_nothing_of_the_pixels_is_not_unpacked,
+               a_frame_may_cost_less_than_a_file,
                every_kind_of_file_decodes_to_the_pixels_pillow_sees,
                every_strict_prefix_of_a_file_is_refused_with_a_sentence,
                flipped_bits_never_crash_the_decoder, pnm_forms_follow_the_netpbm_manual,
