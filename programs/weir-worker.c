@@ -10,7 +10,9 @@
 #include "train/train.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct role {
     const char *name;
@@ -43,8 +45,24 @@ static void print_roles(FILE *file)
     (void)fprintf(file, "\nweir-worker ROLE --help lists a role's options.\n");
 }
 
+/* libgomp's threads that wait shall sleep, and not burn what others compute with. It reads the
+ * environment before main is called, so the program begins anew where nobody has said how they wait. */
+static void begin_passively(char **argv)
+{
+    char path[4096];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0 || getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) {
+        return;
+    }
+    path[len] = '\0';
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0 && setenv("GOMP_SPINCOUNT", "1000", 1) == 0) {
+        (void)execv(path, argv); /* else they wait as they do */
+    }
+}
+
 int main(int argc, char **argv)
 {
+    begin_passively(argv);
     const char *name = argc > 1 ? argv[1] : "";
     weir_onnxruntime_silence(); /* while there is one thread: it changes the environment */
     for (size_t i = 0; i < WEIR_ARRAY_LEN(roles); i++) {

@@ -41,7 +41,8 @@ struct child {
     pid_t parent;
 };
 
-static char *const bare_environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", NULL};
+static char *const bare_environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
+                                         "OMP_WAIT_POLICY=passive", NULL};
 
 static void limit(int resource, rlim_t most)
 {

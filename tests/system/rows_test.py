@@ -12,7 +12,7 @@ import threading
 import unittest
 
 import harness
-from harness import HttpError, Server
+from harness import HttpError, Server, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 from inference_models import field, port, tensor  # noqa: E402
@@ -128,6 +128,7 @@ class Rows(unittest.TestCase):
         path.write_bytes(Net(seed).bytes())
         self.server.weir("model", "push", name, str(path))
         self.server.weir("deploy", name)
+        wait_until(lambda: not str(self.ask(name, [[0.0] * WIDTH])).startswith("503"), 60, f"a replica of {name}")
         rows = [[[dice.gauss(0, 1) * (FAR if i == 3 else 1) for _ in range(WIDTH)] for _ in range(dice.randint(1, 2))]
                 for i in range(N_CALLERS)]
         alone = [self.ask(name, r) for r in rows]

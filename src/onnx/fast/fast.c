@@ -5,6 +5,8 @@
 #include "plan.h"
 #include "threads.h"
 
+#include "base/clock.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +61,8 @@ weir_status fast_create(struct weir_onnx *onnx, struct fast **out, struct weir_e
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a model");
     }
     fast->onnx = onnx;
-    fast->n_threads = onnx->limits.n_threads > 0 ? onnx->limits.n_threads : count_cpus();
+    fast->most_threads = onnx->limits.n_threads > 0 ? onnx->limits.n_threads : count_cpus();
+    fast->n_threads = fast->most_threads;
     fast_chains_find(onnx, &fast->chains);
     threads_set(fast->n_threads);
     weir_status status =
@@ -85,7 +88,8 @@ void fast_destroy(struct fast *fast)
         return;
     }
     for (size_t i = 0; i < FAST_PLANS_MAX; i++) {
-        fast_plan_free(fast->plans[i]);
+        fast_plan_free(fast->places[i].plans[0]);
+        fast_plan_free(fast->places[i].plans[1]);
     }
     for (struct fast_pack *pack = fast->packs, *next; pack != NULL; pack = next) {
         next = pack->next;
@@ -118,20 +122,50 @@ static bool fits(const struct fast_plan *plan)
     return true;
 }
 
-/* The plan for the inputs, or else the place for it: an empty one, or that used longest ago. */
-static size_t find_plan(const struct fast *fast)
+/* The place whose plans are for the inputs, or else where they belong: an empty one, or that used
+ * longest ago. */
+static size_t find_place(const struct fast *fast, bool *out_has)
 {
     size_t oldest = 0;
+    *out_has = true;
     for (size_t i = 0; i < FAST_PLANS_MAX; i++) {
-        const struct fast_plan *plan = fast->plans[i], *old = fast->plans[oldest];
-        if (plan != NULL && fits(plan)) {
+        const struct fast_twins *place = &fast->places[i];
+        const struct fast_plan *any = place->plans[0] != NULL ? place->plans[0] : place->plans[1];
+        if (any != NULL && fits(any)) {
             return i;
         }
-        if (old != NULL && (plan == NULL || plan->last_run < old->last_run)) {
+        if (place->last_run < fast->places[oldest].last_run) {
             oldest = i;
         }
     }
+    *out_has = false;
     return oldest;
+}
+
+/* ---- how many threads -------------------------------------------------------------------------- */
+
+#define TRIED_AGAIN 32 /* Runs of the faster one, for each time that the slower takes as long. */
+#define NEWEST      0.25
+
+/* All threads, then one, then the faster; the slower is tried so seldom that it costs a few percent. */
+static size_t choose_plan(const struct fast *fast, const struct fast_twins *place)
+{
+    if (fast->most_threads <= 1) {
+        return 0;
+    }
+    if (place->ns[0] == 0 || place->ns[1] == 0) {
+        return place->ns[1] == 0 ? 1 : 0;
+    }
+    size_t fastest = place->ns[1] < place->ns[0] ? 1 : 0;
+    double due = TRIED_AGAIN * place->ns[1 - fastest] / place->ns[fastest];
+    return (double)place->n_since >= due ? 1 - fastest : fastest;
+}
+
+static void note_time(struct fast_twins *place, size_t which, double ns)
+{
+    bool was_fastest = place->ns[which] > 0 && place->ns[which] <= place->ns[1 - which];
+    place->ns[which] = was_fastest ? place->ns[which] + NEWEST * (ns - place->ns[which]) : ns;
+    place->n_since = was_fastest ? place->n_since + 1 : 0;
 }
 
 /* Without the inputs: they are needed again. */
@@ -145,10 +179,10 @@ static void drop_results(struct fast *fast)
     }
 }
 
-static weir_status make_plan(struct fast *fast, size_t i, struct weir_error *err)
+static weir_status make_plan(struct fast *fast, struct fast_plan **plan, struct weir_error *err)
 {
-    struct fast_plan *old = fast->plans[i];
-    fast->plans[i] = NULL;
+    struct fast_plan *old = *plan;
+    *plan = NULL;
     fast->last = NULL;
     if (old != NULL) {
         drop_results(fast);
@@ -157,7 +191,19 @@ static weir_status make_plan(struct fast *fast, size_t i, struct weir_error *err
         WEIR_TRY(region_open(&fast->region, fast->onnx->limits.run_bytes, err));
     }
     fast_plan_free(old);
-    return fast_plan_make(fast, &fast->plans[i], err);
+    return fast_plan_make(fast, plan, err);
+}
+
+/* A place for another shape. */
+static void clear_place(struct fast *fast, struct fast_twins *place)
+{
+    if (place->plans[0] != NULL || place->plans[1] != NULL) {
+        drop_results(fast);
+    }
+    fast->last = NULL;
+    fast_plan_free(place->plans[0]);
+    fast_plan_free(place->plans[1]);
+    *place = (struct fast_twins){.plans = {NULL}};
 }
 
 static weir_status take_output(const struct fast_plan *plan, int32_t value,
@@ -187,31 +233,45 @@ static weir_status take_outputs(const struct fast_plan *plan, struct weir_tensor
     return WEIR_OK;
 }
 
-weir_status fast_run_plan(struct fast *fast, struct weir_error *err)
+weir_status fast_run_plan(struct fast *fast, double *out_ns, struct weir_error *err)
 {
-    size_t i = find_plan(fast);
-    bool holds = fast->plans[i] != NULL && fits(fast->plans[i]);
+    bool has, holds;
+    struct fast_twins *place = &fast->places[find_place(fast, &has)];
+    if (!has) {
+        clear_place(fast, place);
+    }
+    size_t which = choose_plan(fast, place);
+    struct fast_plan **plan = &place->plans[which];
+    fast->n_threads = which == 0 ? 1 : fast->most_threads;
+    threads_set(fast->n_threads);
     drop_results(fast); /* of an earlier piece */
+    holds = *plan != NULL;
+    uint64_t begin = weir_mono_ns();
     if (holds) {
-        WEIR_TRY(fast_plan_run(fast->plans[i], &holds, err));
+        WEIR_TRY(fast_plan_run(*plan, &holds, err));
     }
-    if (!holds) {
-        WEIR_TRY(make_plan(fast, i, err));
+    if (holds) {
+        note_time(place, which, (double)(weir_mono_ns() - begin));
+    } else {
+        WEIR_TRY(make_plan(fast, plan, err));
     }
-    fast->plans[i]->last_run = ++fast->n_runs;
-    fast->last = fast->plans[i];
+    place->last_run = ++fast->n_runs;
+    fast->last = *plan;
+    if (out_ns != NULL) {
+        bool has_both = place->ns[0] > 0 && place->ns[1] > 0;
+        *out_ns = has_both ? WEIR_MIN(place->ns[0], place->ns[1]) : place->ns[0];
+    }
     return WEIR_OK;
 }
 
 weir_status fast_run(struct fast *fast, struct weir_tensor **out, struct weir_error *err)
 {
     bool is_done;
-    threads_set(fast->n_threads);
     WEIR_TRY(batch_run(fast, batch_count(fast->onnx), out, &is_done, err));
     if (is_done) {
         return WEIR_OK;
     }
-    WEIR_TRY(fast_run_plan(fast, err));
+    WEIR_TRY(fast_run_plan(fast, NULL, err));
     return take_outputs(fast->last, out, err);
 }
 

@@ -30,23 +30,38 @@ struct batch {
     double ns_each[BATCH_SIZES]; /**< Of an image, in a plan of so many; 0: not measured. */
 };
 
+/**
+ * The plans of a shape: by one thread, and by all. Which is faster is another on another machine, and
+ * changes with who else computes there: threads that must wait for each other wait for those who are
+ * put aside. Both are timed, and the slower one is tried again now and then.
+ */
+struct fast_twins {
+    struct fast_plan *plans[2]; /**< By one thread; by all. */
+    double ns[2];               /**< Of a run, lately; 0: not known. */
+    uint64_t last_run;
+    uint64_t n_since; /**< Runs since the slower one was tried. */
+};
+
 struct fast {
     struct weir_onnx *onnx;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    int32_t n_threads;
+    int32_t n_threads;    /**< Of the plan that runs, or is made. */
+    int32_t most_threads; /**< That may be used. */
     struct region region;
     struct fast_chains chains;
     struct fast_pack *packs;
-    struct fast_plan *plans[FAST_PLANS_MAX];
+    struct fast_twins places[FAST_PLANS_MAX];
     struct fast_plan *last; /**< That ran last. */
     struct batch batch;
     uint64_t n_runs;
     bool profiles;
 };
 
-/** Runs the plan for the inputs, and makes it where there is none. fast->last is that plan then. */
-weir_status fast_run_plan(struct fast *fast, struct weir_error *err) WEIR_MUST_CHECK;
+/** Runs the plan for the inputs, and makes it where there is none. fast->last is that plan then.
+ *  @return *out_ns: how long a run of this shape takes, as far as is known; else 0. NULL: not wanted. */
+weir_status fast_run_plan(struct fast *fast, double *out_ns,
+                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The constant of a step in a layout; NULL if it has not been made. */
 void *fast_pack_find(const struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md);
