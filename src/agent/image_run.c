@@ -2,7 +2,7 @@
 
 #include "agent/image.h"
 #include "agent/namespaces.h"
-#include "agent/syscall_filter.h"
+#include "base/syscall_filter.h"
 #include "agent/walls.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -291,7 +291,7 @@ static weir_status write_config(const char *dir, const struct task *task, char *
         "{s:s, s:{s:s, s:b}, s:o, s:o, s:{s:[{s:s}]}, s:{s:s?}}", "ociVersion", OCI_VERSION, "root",
         "path", part(dir, "root", arena), "readonly", 1, "process",
         process_of(dir, task, env, arena), "mounts", mounts_of(view), "linux", "namespaces", "type",
-        "mount", "annotations", "run.oci.seccomp_bpf_data", syscall_filter_text(true, arena));
+        "mount", "annotations", "run.oci.seccomp_bpf_data", weir_syscall_filter_text(true, arena));
     char *text = config != NULL ? json_dumps(config, 0) : NULL;
     json_decref(config);
     if (text == NULL) {

@@ -1,5 +1,5 @@
 #include "agent/image_run.h"
-#include "agent/syscall_filter.h"
+#include "base/syscall_filter.h"
 #include "agent/walls.h"
 
 static const char *best(bool is_v2, const char *v1_dir)
@@ -20,7 +20,7 @@ json_t *weir_isolation_record(bool is_isolating, const struct weir_isolation *gr
     bool has_user = is_isolating && walls->is_root && walls->has_mounts;
     bool has_mounts =
         is_isolating && walls->has_mounts && (walls->is_root || walls->has_namespaces);
-    bool has_filter = is_isolating && syscall_filter_is_here();
+    bool has_filter = is_isolating && weir_syscall_filter_is_here();
     const char *cpu = best(groups->v2_cpu, groups->v1_cpu),
                *memory = best(groups->v2_memory, groups->v1_memory),
                *pids = best(groups->v2_pids, groups->v1_pids);

@@ -1,7 +1,7 @@
 /* All sources are opened before anything is covered; then targets are covered and filled from the
  * outside in: /dev, private folders, shares, state and agent folder, what of them the task needs, /proc.
  */
-#include "agent/privileges.h"
+#include "base/privileges.h"
 #include "agent/reach.h"
 #include "agent/walls_dev.h"
 #include "agent/walls_private.h"
@@ -251,7 +251,7 @@ static weir_status enter_namespace(struct walls *w)
     gid_t readers = w->cell->readers;
     /* A slave: what the machine mounts and unmounts later is seen, nothing goes the other way. */
     if (unshare(CLONE_NEWNS) != 0 || mount("", "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
-        (readers != 0 && (errno = privileges_set_group(readers)) != 0)) {
+        (readers != 0 && (errno = weir_privileges_set_group(readers)) != 0)) {
         return walls_fail(w, "no mount namespace for", w->cell->agent_dir);
     }
     return WEIR_OK;

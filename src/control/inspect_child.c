@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/macros.h"
 
 #include <errno.h>
@@ -21,6 +22,9 @@
 #define CANNOT_EXECUTE 127
 #define MS_PER_S       1000
 #define STOP_LOOK_MS   100
+
+/* How a line of the child begins that says what it could not give up (serve/confine.h). */
+#define INSPECT_LACKS "not confined: "
 
 /* A sanitizer reserves terabytes of addresses. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -112,6 +116,7 @@ static void put_arguments(const struct inspect_request *request, struct child *c
     child->argv[n++] = child->memory_mb;
     child->argv[n++] = (char *)"--threads";
     child->argv[n++] = (char *)"2";
+    child->argv[n++] = (char *)"--confine";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(pairs); i++) {
         if (pairs[i][1] != NULL) {
             child->argv[n++] = (char *)pairs[i][0];
@@ -171,10 +176,28 @@ static bool read_both(const struct inspect_request *request, struct stream *answ
     return true;
 }
 
+/* What the child could not give up here is logged once: it is so for all. */
+static void log_lacks(const char *text)
+{
+    static atomic_flag is_logged = ATOMIC_FLAG_INIT;
+    const char *line = strstr(text, INSPECT_LACKS);
+    if (line == NULL || atomic_flag_test_and_set(&is_logged)) {
+        return;
+    }
+    for (; line != NULL; line = strstr(line + 1, INSPECT_LACKS)) {
+        char what[128];
+        const char *from = line + strlen(INSPECT_LACKS);
+        (void)snprintf(what, sizeof what, "%.*s",
+                       (int)WEIR_MIN(strcspn(from, "\n"), sizeof what - 1), from);
+        weir_log(WEIR_LOG_WARN, "inspection_not_confined", WEIR_KV_STR("lacks", what));
+    }
+}
+
 /* The child's last line, without its program's name. */
 static const char *sentence_of(struct stream *said)
 {
     said->bytes[said->len] = '\0';
+    log_lacks(said->bytes);
     while (said->len > 0 &&
            (said->bytes[said->len - 1] == '\n' || said->bytes[said->len - 1] == ' ')) {
         said->bytes[--said->len] = '\0';
@@ -182,6 +205,9 @@ static const char *sentence_of(struct stream *said)
     char *line = strrchr(said->bytes, '\n');
     line = line != NULL ? line + 1 : said->bytes;
     static const char *const prefixes[] = {"weir-worker inspect: ", "weir-worker: ", "inspect: "};
+    if (strncmp(line, INSPECT_LACKS, strlen(INSPECT_LACKS)) == 0) {
+        return ""; /* no word on the file */
+    }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(prefixes); i++) {
         if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0) {
             line += strlen(prefixes[i]);

@@ -1,9 +1,9 @@
 #include "executor_private.h"
 
+#include "base/open.h"
 #include "nn/gpu_given.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static weir_status map_open(const char *path, int fd, struct model_bytes *out,
 
 weir_status model_bytes_map(const char *path, struct model_bytes *out, struct weir_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = weir_open_read(path);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "%s", path);
     }
@@ -184,12 +184,11 @@ weir_status executor_load(const char *name, const char *path,
     return WEIR_OK;
 }
 
-/* The message without the file's path in front, which is not for whoever reads the model's page. */
-static const char *without_path(const char *message, const char *path)
+const char *executor_message(const char *message, const char *path)
 {
     size_t len = strlen(path);
-    bool has = strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0;
-    return message + (has ? len + 2 : 0);
+    bool has = len > 0 && strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0;
+    return has ? message + len + 2 : message;
 }
 
 /* Our own could not run an ONNX file: `lacks` says why. */
@@ -198,7 +197,7 @@ static weir_status choose_other(const char *path, const struct executor_options 
                                 char why[EXECUTOR_WHY_BYTES], struct weir_error *err)
 {
     struct weir_error other;
-    const char *reason = without_path(lacks->message, path);
+    const char *reason = executor_message(lacks->message, path);
     weir_status status = executor_load("onnxruntime", path, options, out, &other);
     if (status == WEIR_OK) {
         (void)snprintf(why, EXECUTOR_WHY_BYTES,
@@ -209,7 +208,7 @@ static weir_status choose_other(const char *path, const struct executor_options 
     return weir_error_set(
         err, lacks->status, "%s: %.260s; onnxruntime%s %s", path, reason,
         status == WEIR_ERR_NOT_FOUND ? ", which has more operators, would be tried, but" : ":",
-        other.message);
+        executor_message(other.message, path));
 }
 
 weir_status executor_choose(const char *path, const struct executor_options *options,

@@ -144,6 +144,13 @@ weir_status executor_choose(const char *path, const struct executor_options *opt
                             struct serve_model **out, char why[EXECUTOR_WHY_BYTES],
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** A message without the path that it begins with: what is told to others names no place of this
+ *  machine. Borrowed. */
+const char *executor_message(const char *message, const char *path);
+
+/** Loads onnxruntime's library, if it is there: for a process that cannot open files later on. */
+void executor_preload(const struct executor_options *options);
+
 /**
  * Runs the model.
  *

@@ -1,11 +1,13 @@
 #include "inspect.h"
 
 #include "agree.h"
+#include "confine.h"
 #include "golden.h"
 #include "probe.h"
 
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/open.h"
 #include "base/options.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@
 struct options {
     char *labels, *preprocess, *golden, *onnxruntime, *name;
     int64_t threads, memory_mb, timeout_s;
-    bool help;
+    bool confine, help;
 };
 
 // clang-format off
@@ -37,6 +39,7 @@ static const struct weir_option options[] = {
     WEIR_OPT(options, threads,     "threads",     0, INT,  "0",    0, 1024,    "N",    "Computing threads; 0: one per processor"),
     WEIR_OPT(options, memory_mb,   "memory-mb",   0, INT,  "8192", 0, 1 << 20, "N",    "End when it needs more memory than N MiB; 0: no limit"),
     WEIR_OPT(options, timeout_s,   "timeout-s",   0, INT,  "120",  0, 86400,   "S",    "End when it takes longer; 0: no limit"),
+    WEIR_OPT(options, confine,     "confine",     0, BOOL, NULL,   0, 0,       NULL,   "Give up network, folders, user and rights before the file is read"),
     WEIR_OPT(options, help,        "help",      'h', BOOL, NULL,   0, 0,       NULL,   "Show this list"),
 };
 // clang-format on
@@ -188,7 +191,7 @@ static weir_status describe_by_other(struct inspection *it, struct weir_arena *a
     it->model = NULL;
     if (executor_load("onnxruntime", it->path, &it->executor, &it->model, &other) != WEIR_OK) {
         return weir_error_set(err, lacks.status, "%.400s; onnxruntime: %s", lacks.message,
-                              other.message);
+                              executor_message(other.message, it->path));
     }
     (void)snprintf(it->why, sizeof it->why, "onnxruntime %s runs it, because Weir cannot: %.500s",
                    it->model->version, lacks.message);
@@ -208,8 +211,15 @@ static weir_status print_signature(const struct weir_signature *signature, struc
                : weir_error_set(err, WEIR_ERR_IO, "the signature cannot be printed");
 }
 
-static weir_status inspect(const struct options *chosen, const char *path, struct weir_arena *arena,
-                           struct weir_error *err)
+/* The file is called by what it was asked for as, not by its descriptor. */
+static weir_status without_path(const struct inspection *it, struct weir_error *err)
+{
+    const struct weir_error said = *err;
+    return weir_error_set(err, said.status, "%s", executor_message(said.message, it->path));
+}
+
+static weir_status inspect(const struct options *chosen, const char *path, const char *name,
+                           struct weir_arena *arena, struct weir_error *err)
 {
     struct inspection it = {.path = path,
                             .executor = {.device = EXECUTOR_PROCESSOR,
@@ -224,7 +234,21 @@ static weir_status inspect(const struct options *chosen, const char *path, struc
     WEIR_TRY(read_extra(chosen->preprocess, SIGNATURE_PREPROCESS_MAX, arena, &extras->preprocess,
                         &extras->preprocess_len, err));
     WEIR_TRY(read_extra(chosen->golden, GOLDEN_MAX_BYTES, arena, &golden->text, &golden->len, err));
-    WEIR_TRY(executor_choose(path, &it.executor, &it.model, it.why, err));
+    char by_descriptor[32];
+    if (chosen->confine) {
+        int fd = weir_open_read(path);
+        if (fd < 0) {
+            return weir_error_set_errno(err, errno, "%s", path);
+        }
+        (void)snprintf(by_descriptor, sizeof by_descriptor, "/dev/fd/%d", fd);
+        it.path = by_descriptor;
+        executor_preload(&it.executor);
+        confine_enter();
+    }
+    WEIR_TRY(limit_time(chosen, name, err)); /* a second thread, which is confined, too */
+    if (executor_choose(it.path, &it.executor, &it.model, it.why, err) != WEIR_OK) {
+        return without_path(&it, err);
+    }
     weir_status status = describe_own(&it, arena, &may_other, err);
     if (may_other) {
         status = describe_by_other(&it, arena, err);
@@ -237,17 +261,13 @@ static weir_status inspect(const struct options *chosen, const char *path, struc
     }
     serve_tensors_release(it.in, SERVE_PORTS_MAX);
     serve_model_unload(it.model);
-    return status;
+    return status == WEIR_OK ? WEIR_OK : without_path(&it, err);
 }
 
 /* The message, with the file called by its name. */
 static int fail(const struct weir_error *err, const char *path, const char *name)
 {
-    const char *message = err->message;
-    size_t len = strlen(path);
-    if (len > 0 && strncmp(message, path, len) == 0 && strncmp(message + len, ": ", 2) == 0) {
-        message += len + 2;
-    }
+    const char *message = executor_message(err->message, path);
     (void)fprintf(stderr, "weir-worker inspect: %s%s%s\n", name, name[0] != '\0' ? ": " : "",
                   message);
     return weir_status_exit(err->status);
@@ -259,10 +279,7 @@ static int run(const struct options *chosen, const char *path, struct weir_arena
     struct weir_error err = {0};
     weir_status status = limit_memory(chosen, name, &err);
     if (status == WEIR_OK) {
-        status = limit_time(chosen, name, &err);
-    }
-    if (status == WEIR_OK) {
-        status = inspect(chosen, path, arena, &err);
+        status = inspect(chosen, path, name, arena, &err);
     }
     return status == WEIR_OK ? EXIT_SUCCESS : fail(&err, path, name);
 }

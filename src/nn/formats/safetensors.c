@@ -1,6 +1,7 @@
 #include "nn/safetensors.h"
 
 #include "base/json.h"
+#include "base/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -347,8 +348,7 @@ weir_status weir_safetensors_open(const char *path, struct weir_safetensors **ou
     }
     struct stat st;
     weir_status status = WEIR_OK;
-    /* Not blocking: a named pipe is refused, not waited for. */
-    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    file->fd = weir_open_read(path); /* a named pipe is refused, not waited for */
     if (file->fd < 0) {
         status = weir_error_set_errno(err, errno, "cannot open %s", path);
     } else if (fstat(file->fd, &st) != 0) {

@@ -123,6 +123,16 @@ static weir_status create_session(struct ort_serve_model *self, const struct mod
     return status;
 }
 
+void executor_preload(const struct executor_options *options)
+{
+    const struct ort_library *library;
+    struct weir_error lacks;
+    if (ort_library_get(options->onnxruntime_path, options->memory_max_bytes, &library, &lacks) !=
+        WEIR_OK) {
+        return; /* whoever needs it is told so */
+    }
+}
+
 /* ---- ports ------------------------------------------------------------------------------------ */
 
 static weir_status read_shape(const struct ort_library *library, const ort_shape *shape,

@@ -8,8 +8,8 @@
  * folder (disk_quota.h), and every call of
  * another architecture.
  */
-#ifndef WEIR_AGENT_SYSCALL_FILTER_H
-#define WEIR_AGENT_SYSCALL_FILTER_H
+#ifndef WEIR_BASE_SYSCALL_FILTER_H
+#define WEIR_BASE_SYSCALL_FILTER_H
 
 #include "base/arena.h"
 
@@ -21,13 +21,13 @@
  *                  debuggers and MPI. Else that is denied, because others have the same user.
  * @return 0, or the errno: ENOSYS where the kernel or the architecture has no such filter.
  */
-int syscall_filter_enter(bool is_alone);
+int weir_syscall_filter_enter(bool is_alone);
 
 /** The same filter as the kernel takes it (an array of struct sock_filter), in base64, for a program
  *  that enters it in a process of its own. In the arena; NULL where there is none. */
-char *syscall_filter_text(bool is_alone, struct weir_arena *arena);
+char *weir_syscall_filter_text(bool is_alone, struct weir_arena *arena);
 
 /** Would it work here? Any process. */
-bool syscall_filter_is_here(void);
+bool weir_syscall_filter_is_here(void);
 
 #endif

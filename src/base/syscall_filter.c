@@ -1,4 +1,4 @@
-#include "agent/syscall_filter.h"
+#include "base/syscall_filter.h"
 
 #include "base/base64.h"
 #include "base/macros.h"
@@ -33,7 +33,7 @@
 
 static const uint16_t denied[] = {
 #define DENY(name) SYS_##name,
-#include "agent/denied_calls.def"
+#include "base/denied_calls.def"
 #undef DENY
 #ifdef SYS_kexec_file_load
     SYS_kexec_file_load,
@@ -189,7 +189,7 @@ static void assemble(struct program *p, bool is_alone)
 }
 #endif
 
-int syscall_filter_enter(bool is_alone)
+int weir_syscall_filter_enter(bool is_alone)
 {
 #ifdef ARCHITECTURE
     struct program program = {.n = 0};
@@ -205,7 +205,7 @@ int syscall_filter_enter(bool is_alone)
 #endif
 }
 
-char *syscall_filter_text(bool is_alone, struct weir_arena *arena)
+char *weir_syscall_filter_text(bool is_alone, struct weir_arena *arena)
 {
 #ifdef ARCHITECTURE
     struct program program = {.n = 0};
@@ -222,7 +222,7 @@ char *syscall_filter_text(bool is_alone, struct weir_arena *arena)
 #endif
 }
 
-bool syscall_filter_is_here(void)
+bool weir_syscall_filter_is_here(void)
 {
 #ifdef ARCHITECTURE
     uint32_t action = SECCOMP_RET_ERRNO;

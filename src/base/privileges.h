@@ -1,6 +1,6 @@
 /** Privileges: what a task must not keep of what its supervisor has. */
-#ifndef WEIR_AGENT_PRIVILEGES_H
-#define WEIR_AGENT_PRIVILEGES_H
+#ifndef WEIR_BASE_PRIVILEGES_H
+#define WEIR_BASE_PRIVILEGES_H
 
 #include <sys/types.h>
 
@@ -15,12 +15,12 @@
  * @return 0, or the errno of the step that failed: the process must not go on then. Call it between
  *         fork and exec.
  */
-int privileges_drop(uid_t user, gid_t group);
+int weir_privileges_drop(uid_t user, gid_t group);
 
 /** `group` alone beside the process's own group. 0 or errno. As root. */
-int privileges_set_group(gid_t group);
+int weir_privileges_set_group(gid_t group);
 
 /** Only no_new_privs. 0 or errno. */
-int privileges_freeze(void);
+int weir_privileges_freeze(void);
 
 #endif

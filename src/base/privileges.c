@@ -1,4 +1,4 @@
-#include "agent/privileges.h"
+#include "base/privileges.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -26,14 +26,14 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &head, none) == 0 ? 0 : errno;
 }
 
-int privileges_freeze(void)
+int weir_privileges_freeze(void)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno;
 }
 
 /* By the bare calls: the C library's would tell other threads, and this process was made without
  * it (namespaces.h) from one that may have had some. */
-int privileges_set_group(gid_t group)
+int weir_privileges_set_group(gid_t group)
 {
     return syscall(SYS_setgroups, 1, &group) == 0 ? 0 : errno;
 }
@@ -46,15 +46,15 @@ static int become(uid_t user)
                : errno;
 }
 
-int privileges_drop(uid_t user, gid_t group)
+int weir_privileges_drop(uid_t user, gid_t group)
 {
     struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     (void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
     int errno_value = drop_bounding_set();
     if (errno_value == 0 && user != 0) {
-        errno_value = privileges_set_group(group);
+        errno_value = weir_privileges_set_group(group);
         errno_value = errno_value != 0 ? errno_value : become(user);
     }
     errno_value = errno_value != 0 ? errno_value : drop_capabilities();
-    return errno_value != 0 ? errno_value : privileges_freeze();
+    return errno_value != 0 ? errno_value : weir_privileges_freeze();
 }

@@ -1,6 +1,6 @@
 /* Each call is made by a child behind the filter. What answers is the kernel: a call that is let
  * through fails of its empty arguments with something else than EPERM. */
-#include "agent/syscall_filter.h"
+#include "base/syscall_filter.h"
 
 #include "base/macros.h"
 #include "base/test_main.h"
@@ -25,7 +25,7 @@ static int errno_of(bool is_alone, long call, long a, long b, long c, long d)
     int status;
     pid_t pid = fork();
     if (pid == 0) {
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall_filter_enter(is_alone) != 0) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || weir_syscall_filter_enter(is_alone) != 0) {
             _exit(255);
         }
         errno = 0;
@@ -42,7 +42,7 @@ START_TEST(every_call_of_the_list_is_refused)
 {
     static const long calls[] = {
 #define DENY(name) SYS_##name,
-#include "agent/denied_calls.def"
+#include "base/denied_calls.def"
 #undef DENY
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(calls); i++) {
@@ -121,7 +121,7 @@ START_TEST(threads_and_programs_start_behind_it)
         pthread_t thread;
         pid_t child;
         bool is_good =
-            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall_filter_enter(true) == 0 &&
+            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && weir_syscall_filter_enter(true) == 0 &&
             pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0 &&
             posix_spawn(&child, argv[0], NULL, NULL, argv, NULL) == 0 &&
             waitpid(child, &end, 0) == child && WEXITSTATUS(end) == 7;
