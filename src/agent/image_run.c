@@ -2,10 +2,10 @@
 
 #include "agent/image.h"
 #include "agent/namespaces.h"
-#include "base/syscall_filter.h"
 #include "agent/walls.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/syscall_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>

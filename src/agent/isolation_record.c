@@ -1,6 +1,6 @@
 #include "agent/image_run.h"
-#include "base/syscall_filter.h"
 #include "agent/walls.h"
+#include "base/syscall_filter.h"
 
 static const char *best(bool is_v2, const char *v1_dir)
 {

@@ -1,10 +1,10 @@
 #include "agent/launch.h"
 
 #include "agent/image_run.h"
-#include "base/privileges.h"
-#include "base/syscall_filter.h"
 #include "agent/walls.h"
 #include "base/file.h"
+#include "base/privileges.h"
+#include "base/syscall_filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,7 +161,8 @@ static bool give_up_privileges(const struct task *task)
 {
     const struct cell *cell = &task->cell;
     uid_t user = cell->user != geteuid() ? cell->user : 0;
-    errno = task->is_isolated ? weir_privileges_drop(user, cell->readers) : weir_privileges_freeze();
+    errno =
+        task->is_isolated ? weir_privileges_drop(user, cell->readers) : weir_privileges_freeze();
     if (errno == 0 && task->is_isolated && weir_syscall_filter_is_here()) {
         errno = weir_syscall_filter_enter(cell->is_alone);
     }

@@ -1,11 +1,11 @@
 /* All sources are opened before anything is covered; then targets are covered and filled from the
  * outside in: /dev, private folders, shares, state and agent folder, what of them the task needs, /proc.
  */
-#include "base/privileges.h"
 #include "agent/reach.h"
 #include "agent/walls_dev.h"
 #include "agent/walls_private.h"
 #include "base/file.h"
+#include "base/privileges.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,7 +25,8 @@ static int errno_of(bool is_alone, long call, long a, long b, long c, long d)
     int status;
     pid_t pid = fork();
     if (pid == 0) {
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || weir_syscall_filter_enter(is_alone) != 0) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+            weir_syscall_filter_enter(is_alone) != 0) {
             _exit(255);
         }
         errno = 0;

@@ -194,14 +194,15 @@ class Executors(unittest.TestCase):
         node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], training_mode=1)
         given = [numpy_helper.from_array(np.ones(3, np.float32), name) for name in ("s", "b", "m", "v")]
         rows = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in ("x", "y")]
-        for training, is_batched in ((1, False), (0, True)):
+        for training, joins in ((1, False), (0, True)):
             node.attribute[0].i = training
             graph = helper.make_graph([node], "training", rows[:1], rows[1:], given)
             onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=8), self.model)
             done = subprocess.run([WORKER, "inspect", self.model], capture_output=True, text=True, env={"HOME": str(self.folder)}, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             said = json.loads(done.stdout)
-            self.assertEqual((said["executor"], said["is_batched"]), ("onnx", is_batched))
+            self.assertEqual((said["executor"], said["is_batched"]), ("onnx", True))
+            self.assertEqual("requests are not joined" not in said["why"], joins, said["why"])
 
     def test_a_run_beyond_the_memory_bound_fails_and_a_smaller_one_does_not(self):
         graph = helper.make_graph(
