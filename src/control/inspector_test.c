@@ -109,11 +109,12 @@ START_TEST(the_child_gets_no_privilege_no_environment_and_no_file_of_ours)
     ck_assert_int_eq(json_integer_value(json_object_get(told, "privileges")), 1);
     ck_assert_str_eq(json_string_value(json_object_get(told, "environment")), "");
     ck_assert_int_eq(json_integer_value(json_object_get(told, "files")), 0);
-    ck_assert_str_eq(json_string_value(json_object_get(told, "words")),
-                     weir_arena_printf(&arena,
-                                       "inspect %s --memory-mb 4096 --threads 2 --confine --labels /l "
-                                       "--preprocess /p --golden /g --onnxruntime /o --name x",
-                                       request.path));
+    ck_assert_str_eq(
+        json_string_value(json_object_get(told, "words")),
+        weir_arena_printf(&arena,
+                          "inspect %s --memory-mb 4096 --threads 2 --confine --labels /l "
+                          "--preprocess /p --golden /g --onnxruntime /o --name x",
+                          request.path));
     json_decref(told);
 }
 

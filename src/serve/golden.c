@@ -217,7 +217,7 @@ weir_status golden_first(struct serve_model *model, const char *text, size_t len
     struct weir_arena arena;
     struct json_scan scan;
     double tolerance;
-    memset(in, 0, SERVE_PORTS_MAX * sizeof *in);
+    memset(in, 0, SERVE_PORTS_MAX * sizeof(struct weir_tensor *));
     weir_arena_init(&arena, 0);
     json_scan_init(&scan, text, len, err);
     weir_status status = WEIR_OK;

@@ -106,7 +106,7 @@ void probe_widen(struct serve_model *model, const struct weir_signature *signatu
         if (try_sample(model, signature, &size, SAMPLE_SMALL, wide, out, &err) == WEIR_OK) {
             serve_tensors_release(out, signature->n_outputs);
             serve_tensors_release(in, signature->n_inputs);
-            memcpy(in, wide, signature->n_inputs * sizeof *in);
+            memcpy(in, wide, signature->n_inputs * sizeof(struct weir_tensor *));
             return;
         }
     }

@@ -65,7 +65,7 @@ static weir_status join_all(const struct serve_model *model, struct weir_tensor 
 {
     struct weir_error err;
     weir_status status = WEIR_OK;
-    memset(out, 0, SERVE_PORTS_MAX * sizeof *out);
+    memset(out, 0, SERVE_PORTS_MAX * sizeof(struct weir_tensor *));
     for (size_t i = 0; status == WEIR_OK && i < model->n_inputs; i++) {
         status = sample_join(a[i], b[i], &out[i], &err);
     }

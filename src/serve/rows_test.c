@@ -5,6 +5,7 @@
  */
 #include "rows.h"
 
+#include "agree.h"
 #include "batcher.h"
 #include "probe.h"
 #include "sample.h"
@@ -240,22 +241,12 @@ static int mixing_step(struct model *m, int x)
     }
 }
 
-static void write_model(struct model *m, uint64_t seed)
+/* From x, v0, of dims to value y, in the file. */
+static void write_file(struct model *m, const int64_t *dims, int y)
 {
-    static const int64_t dims[] = {-1, WIDTH};
     struct weir_buf file;
     char name[16];
-    memset(m, 0, sizeof *m);
-    weir_rng_init(&m->rng, seed, 3);
-    weir_buf_init(&m->graph, (size_t)1 << 20);
-    m->n_values = 1;
-    int x = 0, n_steps = 1 + (int)below(m, 5),
-        at = below(m, 2) == 0 ? -1 : (int)below(m, (uint64_t)n_steps);
-    for (int i = 0; i < n_steps; i++) {
-        x = i == at ? mixing_step(m, x) : apart_step(m, x);
-    }
-    m->mixes = at >= 0;
-    (void)snprintf(name, sizeof name, "v%d", x);
+    (void)snprintf(name, sizeof name, "v%d", y);
     put_port(m, 11, "v0", dims, 2);
     put_port(m, 12, name, dims, 2);
     weir_buf_init(&file, (size_t)1 << 20);
@@ -269,6 +260,27 @@ static void write_model(struct model *m, uint64_t seed)
     ck_assert_int_eq(weir_file_write(path, file.data, file.len, 0600, &err), WEIR_OK);
     weir_buf_fini(&file);
     weir_buf_fini(&m->graph);
+}
+
+static void begin_model(struct model *m, uint64_t seed)
+{
+    memset(m, 0, sizeof *m);
+    weir_rng_init(&m->rng, seed, 3);
+    weir_buf_init(&m->graph, (size_t)1 << 20);
+    m->n_values = 1;
+}
+
+static void write_model(struct model *m, uint64_t seed)
+{
+    static const int64_t dims[] = {-1, WIDTH};
+    begin_model(m, seed);
+    int x = 0, n_steps = 1 + (int)below(m, 5),
+        at = below(m, 2) == 0 ? -1 : (int)below(m, (uint64_t)n_steps);
+    for (int i = 0; i < n_steps; i++) {
+        x = i == at ? mixing_step(m, x) : apart_step(m, x);
+    }
+    m->mixes = at >= 0;
+    write_file(m, dims, x);
 }
 
 /* ---- asking ----------------------------------------------------------------------------------- */
@@ -433,6 +445,78 @@ START_TEST(an_answer_is_a_function_of_its_request_alone)
 
 END_TEST
 
+/* Another file stands for a fault of the executor: it gives other answers. */
+START_TEST(what_is_computed_wrongly_is_found_out)
+{
+    static const int64_t dims[] = {-1, WIDTH};
+    const struct executor_options options = {.n_threads = 1, .device = EXECUTOR_PROCESSOR};
+    const struct signature_extras none = {0};
+    struct weir_tensor *in[SERVE_PORTS_MAX];
+    struct weir_signature signature;
+    struct serve_model *served;
+    struct weir_arena arena;
+    struct model m;
+    weir_arena_init(&arena, 0);
+    begin_model(&m, 1);
+    write_file(&m, dims, node(&m, "Sigmoid", "v0", ""));
+    ck_assert_int_eq(executor_load("onnx", path, &options, &served, &err), WEIR_OK);
+    ck_assert_int_eq(
+        weir_signature_make(served, WEIR_MODEL_FORMAT_ONNX, "so", &none, &arena, &signature, &err),
+        WEIR_OK);
+    ck_assert_int_eq(weir_signature_probe(served, &signature, NULL, &arena, in, &err), WEIR_OK);
+    ck_assert_int_eq(agree_check(path, &options, served, in, "onnx", &err), WEIR_OK);
+    begin_model(&m, 1);
+    write_file(&m, dims, node(&m, "Tanh", "v0", ""));
+    ck_assert_int_eq(agree_check(path, &options, served, in, "onnx", &err), WEIR_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "output \"v1\"") != NULL, "%s", err.message);
+    serve_tensors_release(in, 1);
+    serve_model_unload(served);
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+/* It reads column 40: neither one column nor 32 are enough. And one that no size of ours suits says so,
+ * and what to do; with a golden input of its own it is taken. */
+START_TEST(a_model_that_zeros_of_size_one_do_not_suit_is_tried_on_others)
+{
+    static const char golden[] =
+        "{\"inputs\":[{\"name\":\"v0\",\"shape\":[1,3],\"datatype\":\"FP32\",\"data\":[1,2,3]}],"
+        "\"outputs\":[{\"name\":\"v1\",\"shape\":[1,3],\"datatype\":\"FP32\",\"data\":[1,2,3]}]}";
+    static const int64_t dims[] = {-1, -1};
+    const struct executor_options options = {.n_threads = 1, .device = EXECUTOR_PROCESSOR};
+    const struct signature_extras none = {0};
+    const struct probe_golden given = {golden, sizeof golden - 1};
+    const int64_t column = 40, row_of_three[] = {1, 3};
+    for (int i = 0; i < 2; i++) {
+        struct weir_signature signature;
+        struct serve_model *served;
+        struct weir_arena arena;
+        struct model m;
+        char names[64];
+        weir_arena_init(&arena, 0);
+        begin_model(&m, 1);
+        int y = i == 0 ? NODE(&m, "Gather", "axis=1", "v0 c%d", put_ints(&m, &column, 1))
+                       : NODE(&m, "Reshape", "", "v0 c%d", put_ints(&m, row_of_three, 2));
+        write_file(&m, dims, y);
+        ck_assert_int_eq(executor_load("onnx", path, &options, &served, &err), WEIR_OK);
+        ck_assert_int_eq(weir_signature_make(served, WEIR_MODEL_FORMAT_ONNX, "so", &none, &arena,
+                                             &signature, &err),
+                         WEIR_OK);
+        weir_status status = weir_signature_probe(served, &signature, NULL, &arena, NULL, &err);
+        ck_assert_int_eq(status, i == 0 ? WEIR_OK : WEIR_ERR_INVALID);
+        if (i == 1) {
+            ck_assert_msg(strstr(err.message, "golden input") != NULL, "%s", err.message);
+            ck_assert_int_eq(weir_signature_probe(served, &signature, &given, &arena, NULL, &err),
+                             WEIR_OK);
+        }
+        serve_model_unload(served);
+        weir_arena_fini(&arena);
+    }
+}
+
+END_TEST
+
 static void set_up(void)
 {
     ck_assert_int_eq(weir_dir_make_temporary("rows", folder, &err), WEIR_OK);
@@ -446,7 +530,9 @@ static void tear_down(void)
 
 int main(void)
 {
-    const TTest *const tests[] = {an_answer_is_a_function_of_its_request_alone};
+    const TTest *const tests[] = {an_answer_is_a_function_of_its_request_alone,
+                                  what_is_computed_wrongly_is_found_out,
+                                  a_model_that_zeros_of_size_one_do_not_suit_is_tried_on_others};
     return weir_test_run(
         weir_test_suite_with("rows", set_up, tear_down, tests, WEIR_ARRAY_LEN(tests)));
 }
