@@ -173,13 +173,21 @@ static json_t *parse(const struct agree_answer *answer)
     return json_loadb(answer->body, len, JSON_DECODE_ANY, NULL);
 }
 
+bool agree_is_refusal(const struct agree_answer *answer)
+{
+    return answer->http_status >= 400 && answer->http_status < 500;
+}
+
 bool agree(const struct agree_answer *a, const struct agree_answer *b)
 {
+    if (agree_is_refusal(a) && agree_is_refusal(b)) {
+        return true; /* what they say of it may differ */
+    }
     if (a->http_status != b->http_status) {
         return false;
     }
     if (a->http_status != 200) {
-        return true; /* both refused it alike: what they say of it may differ */
+        return true;
     }
     json_t *head_a = parse(a), *head_b = parse(b);
     bool do_agree;

@@ -84,6 +84,12 @@ static void leave_version(struct gateway_call *call)
     }
 }
 
+/** The version answered, and the request is none that it takes. */
+static bool is_unaccepted(const struct gateway_call *call)
+{
+    return call->status == WEIR_OK && call->http_status >= 400 && call->http_status < 500;
+}
+
 static void count(const struct gateway_call *call)
 {
     struct figures *figures = call->figures != NULL ? call->figures : call->to->figures;
@@ -101,6 +107,7 @@ static void count(const struct gateway_call *call)
     figures_add(&figures->n_requests, 1);
     figures_add(&figures->n_refused, call->is_refused);
     figures_add(&figures->n_failed, call->status != WEIR_OK || call->http_status >= 500);
+    figures_add(&figures->n_unaccepted, is_unaccepted(call));
     if (call->status == WEIR_OK) {
         figures_add_us(figures, (int64_t)(weir_mono_ns() - call->begun_ns) / 1000);
     }

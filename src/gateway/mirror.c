@@ -47,6 +47,14 @@ static void mirror_free(struct mirrors *mirrors, struct mirror *mirror)
     free(mirror);
 }
 
+static void count(struct mirror *mirror, bool do_agree)
+{
+    figures_add(&mirror->figures->n_disagreed, !do_agree);
+    figures_add(&mirror->figures->n_mirrored, 1);
+    figures_add(&mirror->figures->compared_us, mirror->first_us);
+    figures_add(&mirror->figures->copies_us, mirror->copy_us);
+}
+
 static void compare(struct mirrors *mirrors, struct mirror *mirror)
 {
     const struct gateway_call *first = &mirror->first, *copy = &mirror->copy;
@@ -58,10 +66,11 @@ static void compare(struct mirrors *mirrors, struct mirror *mirror)
     if (!do_agree) {
         differed_add(&mirror->figures->differed, weir_time_ms(), first->chosen, &a, &b);
     }
-    figures_add(&mirror->figures->n_disagreed, !do_agree);
-    figures_add(&mirror->figures->n_mirrored, 1);
-    figures_add(&mirror->figures->compared_us, mirror->first_us);
-    figures_add(&mirror->figures->copies_us, mirror->copy_us);
+    bool is_first_refused = agree_is_refusal(&a), is_copy_refused = agree_is_refusal(&b);
+    figures_add(&mirror->figures->n_only_copy, is_copy_refused && first->http_status < 400);
+    figures_add(&mirror->figures->n_only_first, is_first_refused && copy->http_status < 400);
+    figures_add(&mirror->figures->n_neither, first->http_status >= 400 && copy->http_status >= 400);
+    count(mirror, do_agree);
     mirror_free(mirrors, mirror);
 }
 
@@ -116,11 +125,23 @@ void mirrors_stop(struct mirrors *mirrors)
     free(mirrors);
 }
 
-/* Both have ended: compare, unless one of them has no answer. */
+/* The mirrored version had the copy, and gave no answer: who was asked first did. */
+static bool has_failed(const struct mirror *mirror)
+{
+    return mirror->first.status == WEIR_OK && mirror->copy.status != WEIR_OK &&
+           mirror->copy.n_tries > 0;
+}
+
+/* Both have ended: compare, unless the request has no answer or the copy reached nobody. */
 static void settle(struct weir_gateway *gateway, struct mirror *mirror)
 {
     struct mirrors *mirrors = gateway->mirrors;
     if (!mirror->has_first || !mirror->has_copy) {
+        return;
+    }
+    if (has_failed(mirror)) {
+        count(mirror, false);
+        mirror_free(mirrors, mirror);
         return;
     }
     if (mirror->first.status != WEIR_OK || mirror->copy.status != WEIR_OK) {

@@ -65,6 +65,12 @@ char *engine_trial(struct engine *engine, const struct weir_ion_candidate *candi
             trial.n_disagreed = now.n_disagreed;
             trial.compared_us = now.compared_us;
             trial.copies_us = now.copies_us;
+            trial.n_unaccepted = now.n_unaccepted;
+            trial.live_requests = now.live_requests;
+            trial.live_unaccepted = now.live_unaccepted;
+            trial.n_only = now.n_only;
+            trial.live_only = now.live_only;
+            trial.n_neither = now.n_neither;
             trial.outputs = now.outputs;
             trial.live_outputs = now.live_outputs;
             trial.n_looks = now.n_looks;

@@ -169,6 +169,10 @@ static const struct {
     {{.server_ms = 1, .n_requests = 20, .n_failed = 6}, "6 of 20 requests failed"},
     {{.server_ms = 1, .n_requests = 100, .n_slow = 4}, "4 of 100 requests took longer than 200 ms"},
     {{.server_ms = 1, .n_compared = 20, .n_disagreed = 9}, "9 of 20 answers were not those"},
+    {{.server_ms = 1, .n_requests = 7, .n_unaccepted = 5, .live_requests = 63},
+     "it refused (4xx) 5 of 7 requests, and the version that serves 0 of 63"},
+    {{.server_ms = 1, .n_compared = 100, .n_only = 20, .live_only = 1},
+     "it alone refused (4xx) 20, and the version before alone 1"},
 };
 
 /** Above the limits by chance: Wilson's interval (95 %) of the share still holds the limit. */
@@ -177,6 +181,13 @@ static const struct weir_ion_figures by_chance[] = {
     {.server_ms = 1, .n_requests = 20, .n_slow = 1},
     {.server_ms = 1, .n_requests = 99, .n_slow = 2},
     {.server_ms = 1, .n_compared = 20, .n_disagreed = 7},
+    {.server_ms = 1,
+     .n_requests = 20,
+     .n_unaccepted = 18,
+     .live_requests = 180,
+     .live_unaccepted = 160},
+    {.server_ms = 1, .n_requests = 20, .n_unaccepted = 2, .live_requests = 180},
+    {.server_ms = 1, .n_compared = 100, .n_only = 20, .live_only = 18, .n_neither = 60},
 };
 
 START_TEST(a_guard_that_trips_gives_all_requests_back_at_once)

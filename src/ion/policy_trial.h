@@ -13,10 +13,16 @@
 
 /** What became of requests. Counters; `server_ms` tells the servers apart that counted. */
 struct weir_ion_figures {
-    int64_t server_ms;   /**< When the server that counted began. */
-    int64_t n_requests;  /**< That the candidate answered. */
-    int64_t n_failed;    /**< Of these: with a 5xx, or not at all. */
-    int64_t n_slow;      /**< Of these: slower than the policy's limit. */
+    int64_t server_ms;                      /**< When the server that counted began. */
+    int64_t n_requests;                     /**< That the candidate answered. */
+    int64_t n_failed;                       /**< Of these: with a 5xx, or not at all. */
+    int64_t n_slow;                         /**< Of these: slower than the policy's limit. */
+    int64_t n_unaccepted;                   /**< Of these: with a 4xx. */
+    int64_t live_requests, live_unaccepted; /**< Of the version that serves. */
+    int64_t n_only,
+        live_only;       /**< Of n_compared: answered with a 4xx by the candidate alone, and by
+                                    the other version alone. */
+    int64_t n_neither;   /**< Of n_compared: accepted by neither. */
     int64_t n_compared;  /**< Requests that another version answered, too, as a copy. */
     int64_t n_disagreed; /**< Of these: another answer. */
     int64_t compared_us; /**< Their time in all, of who answered. */
@@ -42,6 +48,7 @@ struct weir_policy_trial {
     char *problem;    /**< Why a replica could not load it; NULL: none failed. */
     int64_t n_requests, n_failed, n_slow, n_compared, n_disagreed; /**< Since begun_ms. */
     int64_t compared_us, copies_us;
+    int64_t n_unaccepted, live_requests, live_unaccepted, n_only, live_only, n_neither;
     char *outputs, *live_outputs; /**< Since begun_ms, as the figures have them. */
     int64_t n_looks, n_looks_of_step;
 };

@@ -125,17 +125,24 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
     if (figures->version == of->version) {
         of->out->n_requests = figures->n_requests;
         of->out->n_failed = figures->n_failed;
+        of->out->n_unaccepted = figures->n_unaccepted;
         of->out->n_slow = of->slow_us > 0 ? weir_gateway_figures_slow(figures, of->slow_us) : 0;
         of->out->outputs = outputs_of(figures, of->arena);
     }
     if (of->live > 0 && figures->version == of->live) {
         of->out->live_outputs = outputs_of(figures, of->arena);
+        of->out->live_requests = figures->n_requests;
+        of->out->live_unaccepted = figures->n_unaccepted;
     }
     if (of->mirror > 0 && figures->version == of->mirror) {
         of->out->n_compared = figures->n_mirrored;
         of->out->n_disagreed = figures->n_disagreed;
         of->out->compared_us = figures->compared_us;
         of->out->copies_us = figures->copies_us;
+        bool is_copy = of->mirror == of->version; /* else it was asked first */
+        of->out->n_only = is_copy ? figures->n_only_copy : figures->n_only_first;
+        of->out->n_neither = figures->n_neither;
+        of->out->live_only = is_copy ? figures->n_only_first : figures->n_only_copy;
     }
 }
 

@@ -2,7 +2,7 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
 #include "ion/outcome.h"
-#include "ion/policy_trial.h"
+#include "ion/policy_refusal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #define ERROR      "error"
 
 struct weir_policy_ab {
-    double share, confidence, max_error_rate;
+    double share, confidence, max_error_rate, max_refusal_excess;
     char *metric, *better, *on_timeout;
     int64_t min_samples, timeout_s, min_judged;
 };
@@ -136,6 +136,11 @@ static struct weir_policy_verdict judge(const struct weir_policy_ab *ab,
 static const char *guard(const struct weir_policy_ab *ab, const struct weir_policy_trial *trial,
                          struct weir_arena *arena)
 {
+    const struct weir_policy_refusal refusal = {"ab", ab->max_refusal_excess, 1, share_ppm(ab)};
+    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    if (refuses != NULL) {
+        return refuses;
+    }
     bool trips = trial->n_requests >= ab->min_judged && trial->n_failed > 0 &&
                  weir_accuracy_of(trial->n_requests, trial->n_failed).low > ab->max_error_rate;
     return trips ? weir_arena_printf(arena,
@@ -218,6 +223,7 @@ static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_policy_ab, timeout_s, "timeout-s", INT, 0, "1209600", 1, 31536000, "How long it may last"),
     {.name = "on-timeout", .type = WEIR_OPTION_TEXT, .offset = offsetof(struct weir_policy_ab, on_timeout), .fallback = "keep", .words = WEIR_WORDS("keep", "promote"), .doc = "What becomes of it then; keep: the version that serves stays, and this one goes back"},
     WEIR_OPT_JSON(weir_policy_ab, max_error_rate, "max-error-rate", F64, 0, "0.01", 0, 1, "Guard: the share of its answers that may be failures (5xx, or none); 1: no guard"),
+    WEIR_OPT_JSON(weir_policy_ab, max_refusal_excess, "max-refusal-excess", F64, 0, "0.01", 0, 1, "Guard: by how much the share of requests that it refuses (4xx) may be above that of the version that serves: a caller's own mistakes are refused by both. It trips when the share is surely larger, after a few requests where the other refuses none; 1: no guard"),
     WEIR_OPT_JSON(weir_policy_ab, min_judged, "min-judged", INT, 0, "20", 1, 1e12, "How many requests the guard must have seen before it trips; it trips when the share is surely above its limit (95 % interval)"),
 };
 // clang-format on

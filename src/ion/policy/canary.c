@@ -1,6 +1,7 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
 #include "ion/policy_drift.h"
+#include "ion/policy_refusal.h"
 #include "ion/policy_trial.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ struct weir_policy_canary {
     int64_t steps[STEPS_MAX]; /**< In millionths. */
     int64_t n_steps;
     int64_t hold_s, min_requests, timeout_s;
-    double max_error_rate, max_p99_ms, max_disagreement;
+    double max_error_rate, max_p99_ms, max_disagreement, max_refusal_excess;
     int64_t min_judged;
     double drift_false_alarm_rate;
     int64_t drift_window;
@@ -96,9 +97,16 @@ static bool is_surely_above(int64_t k, int64_t n, double share)
 
 /** The guard that trips, in words; NULL: none does. */
 static const char *tripped(const struct weir_policy_canary *canary,
-                           const struct weir_policy_trial *trial, struct weir_arena *arena)
+                           const struct weir_policy_trial *trial, int64_t step,
+                           struct weir_arena *arena)
 {
     bool is_judged = trial->n_requests >= canary->min_judged;
+    const struct weir_policy_refusal refusal = {"canary", canary->max_refusal_excess,
+                                                canary->n_steps, canary->steps[step]};
+    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    if (refuses != NULL) {
+        return refuses;
+    }
     if (is_judged && is_surely_above(trial->n_failed, trial->n_requests, canary->max_error_rate)) {
         return weir_arena_printf(arena,
                                  "canary: %" PRId64 " of %" PRId64
@@ -113,13 +121,14 @@ static const char *tripped(const struct weir_policy_canary *canary,
             " requests took longer than %g ms: surely so does the 99th percentile",
             trial->n_slow, trial->n_requests, canary->max_p99_ms);
     }
-    if (trial->n_compared >= canary->min_judged &&
-        is_surely_above(trial->n_disagreed, trial->n_compared, canary->max_disagreement)) {
+    int64_t n_compared = weir_policy_refusal_n_compared(trial);
+    if (n_compared >= canary->min_judged &&
+        is_surely_above(trial->n_disagreed, n_compared, canary->max_disagreement)) {
         return weir_arena_printf(arena,
                                  "canary: %" PRId64 " of %" PRId64
                                  " answers were not those of the version that serves, surely more "
                                  "than a share of %g",
-                                 trial->n_disagreed, trial->n_compared, canary->max_disagreement);
+                                 trial->n_disagreed, n_compared, canary->max_disagreement);
     }
     return NULL;
 }
@@ -190,7 +199,8 @@ static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
                                         struct weir_arena *arena)
 {
     bool is_held = inputs->now_ms >= trial->begun_ms + canary->hold_s * 1000 &&
-                   trial->n_requests >= canary->min_requests && is_looked_at(canary, trial);
+                   weir_policy_refusal_n_accepted(trial) >= canary->min_requests &&
+                   is_looked_at(canary, trial);
     if (is_held && step + 1 < canary->n_steps) {
         return at_step(canary, step + 1, arena);
     }
@@ -221,7 +231,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             weir_arena_printf(arena, "canary: a replica cannot serve it: %.300s", trial.problem));
     }
     if (trial.begun_ms > 0) {
-        const char *rule = tripped(canary, &trial, arena);
+        const char *rule = tripped(canary, &trial, step, arena);
         if (rule != NULL) {
             return roll_back(rule);
         }
@@ -243,8 +253,9 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
         return roll_back(weir_arena_printf(
             arena,
             "canary: step %" PRId64 " did not end within %" PRId64 " s, with %" PRId64
-            " of %" PRId64 " requests%s",
-            step + 1, canary->timeout_s, trial.n_requests, canary->min_requests,
+            " of %" PRId64 " requests that it accepted%s",
+            step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial),
+            canary->min_requests,
             is_looked_at(canary, &trial) ? ""
                                          : ", and too few outputs to compare: drift is seen "
                                            "of classifiers only"));
@@ -256,10 +267,11 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 static const struct weir_option options_of[] = {
     WEIR_OPT_JSON(weir_policy_canary, steps_json, "steps", JSON, 0, NULL, 0, 0, "Shares of the requests in percent, one after the other, each larger than the one before; left out: [1, 10, 50, 100]"),
     WEIR_OPT_JSON(weir_policy_canary, hold_s, "hold-s", INT, 0, "60", 0, 31536000, "How long each step lasts at least, from when its share is in effect"),
-    WEIR_OPT_JSON(weir_policy_canary, min_requests, "min-requests", INT, 0, "100", 0, 1e12, "How many requests the version must have answered in a step"),
+    WEIR_OPT_JSON(weir_policy_canary, min_requests, "min-requests", INT, 0, "100", 0, 1e12, "How many requests the version must have answered in a step; those that it refused (4xx) tell nothing and are left out"),
     WEIR_OPT_JSON(weir_policy_canary, timeout_s, "timeout-s", INT, 0, "86400", 1, 31536000, "How long a step may last: then the version goes back"),
     WEIR_OPT_JSON(weir_policy_canary, min_judged, "min-judged", INT, 0, "20", 1, 1e12, "How many requests of a step a guard must have seen before it trips; it trips when the share is surely above its limit (95 % interval)"),
     WEIR_OPT_JSON(weir_policy_canary, max_error_rate, "max-error-rate", F64, 0, "0.01", 0, 1, "Guard: the share of its answers that may be failures (5xx, or none); 1: no guard"),
+    WEIR_OPT_JSON(weir_policy_canary, max_refusal_excess, "max-refusal-excess", F64, 0, "0.01", 0, 1, "Guard: by how much the share of requests that it refuses (4xx) may be above that of the version that serves: a caller's own mistakes are refused by both. It trips when the share is surely larger, after a few requests where the other refuses none; 1: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_p99_ms, "max-p99-ms", F64, 0, NULL, 0, 1e9, "Guard: what 99 of 100 of its answers must not take longer than; 0: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, max_disagreement, "max-disagreement", F64, 0, "1", 0, 1, "Guard: the share of requests, answered by both versions, whose answers may differ; 1: no guard"),
     WEIR_OPT_JSON(weir_policy_canary, drift_false_alarm_rate, "drift-false-alarm-rate", F64, 0, NULL, 0, 0.2, "Guard: how likely it may be, over all steps, that it trips by chance, though the version answers as the one that serves; 0.003 at least; 0: no guard"),

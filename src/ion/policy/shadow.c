@@ -1,12 +1,12 @@
 #include "ion/ion_step.h"
-#include "ion/policy_trial.h"
+#include "ion/policy_refusal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 struct weir_policy_shadow {
     int64_t min_requests, timeout_s;
-    double max_disagreement, max_latency_ratio;
+    double max_disagreement, max_latency_ratio, max_refusal_excess;
 };
 
 static struct weir_policy_verdict answer(const char *verdict, const char *rule)
@@ -19,17 +19,22 @@ static struct weir_policy_verdict judge(const struct weir_policy_shadow *shadow,
                                         const struct weir_policy_trial *trial,
                                         struct weir_arena *arena)
 {
-    double n = (double)WEIR_MAX(trial->n_compared, (int64_t)1);
+    int64_t n_compared = weir_policy_refusal_n_compared(trial);
+    double n = (double)WEIR_MAX(n_compared, (int64_t)1);
     double disagreement = (double)trial->n_disagreed / n;
     double ratio = (double)trial->copies_us / (double)WEIR_MAX(trial->compared_us, (int64_t)1);
+    const struct weir_policy_refusal refusal = {"shadow", shadow->max_refusal_excess, 1, 0};
+    const char *refuses = weir_policy_refusal_trips(&refusal, trial, arena);
+    if (refuses != NULL) {
+        return answer(WEIR_VERDICT_REJECT, refuses);
+    }
     if (disagreement > shadow->max_disagreement) {
         return answer(WEIR_VERDICT_REJECT,
                       weir_arena_printf(arena,
                                         "shadow: %" PRId64 " of %" PRId64
                                         " answers were not those of the version that serves, more "
                                         "than a share of %g",
-                                        trial->n_disagreed, trial->n_compared,
-                                        shadow->max_disagreement));
+                                        trial->n_disagreed, n_compared, shadow->max_disagreement));
     }
     if (shadow->max_latency_ratio > 0 && ratio > shadow->max_latency_ratio) {
         return answer(WEIR_VERDICT_REJECT,
@@ -38,11 +43,10 @@ static struct weir_policy_verdict judge(const struct weir_policy_shadow *shadow,
                                         "the version that serves, more than %g times",
                                         ratio, shadow->max_latency_ratio));
     }
-    return answer(WEIR_VERDICT_PASS,
-                  weir_arena_printf(arena,
-                                    "shadow: %" PRId64 " of %" PRId64
-                                    " answers differed, in %.3g times the time",
-                                    trial->n_disagreed, trial->n_compared, ratio));
+    return answer(WEIR_VERDICT_PASS, weir_arena_printf(arena,
+                                                       "shadow: %" PRId64 " of %" PRId64
+                                                       " answers differed, in %.3g times the time",
+                                                       trial->n_disagreed, n_compared, ratio));
 }
 
 static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
@@ -59,7 +63,7 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             WEIR_VERDICT_REJECT,
             weir_arena_printf(arena, "shadow: a replica cannot serve it: %.300s", trial.problem));
     }
-    if (trial.begun_ms > 0 && trial.n_compared >= shadow->min_requests) {
+    if (trial.begun_ms > 0 && weir_policy_refusal_n_compared(&trial) >= shadow->min_requests) {
         return judge(shadow, &trial, arena);
     }
     if (trial.step_ms > 0 && inputs->now_ms >= trial.step_ms + shadow->timeout_s * 1000) {
@@ -67,7 +71,8 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                       weir_arena_printf(arena,
                                         "shadow: %" PRId64 " of %" PRId64
                                         " requests were compared within %" PRId64 " s",
-                                        trial.n_compared, shadow->min_requests, shadow->timeout_s));
+                                        weir_policy_refusal_n_compared(&trial),
+                                        shadow->min_requests, shadow->timeout_s));
     }
     bool is_begun = trial.step_ms > 0 && trial.begun_ms == 0 && trial.is_ready;
     return (struct weir_policy_verdict){
@@ -84,8 +89,9 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
 
 // clang-format off
 static const struct weir_option options_of[] = {
-    WEIR_OPT_JSON(weir_policy_shadow, min_requests, "min-requests", INT, 0, "100", 1, 1e12, "How many requests must have been answered by both versions"),
+    WEIR_OPT_JSON(weir_policy_shadow, min_requests, "min-requests", INT, 0, "100", 1, 1e12, "How many requests must have been answered by both versions; those that neither accepted tell nothing and are left out"),
     WEIR_OPT_JSON(weir_policy_shadow, max_disagreement, "max-disagreement", F64, 0, "0.05", 0, 1, "The share of them whose answers may differ"),
+    WEIR_OPT_JSON(weir_policy_shadow, max_refusal_excess, "max-refusal-excess", F64, 0, "0.01", 0, 1, "Guard: by how much the share of requests that it refuses (4xx) may be above that of the version that serves: a caller's own mistakes are refused by both. It trips when the share is surely larger, after a few requests where the other refuses none; 1: no guard"),
     WEIR_OPT_JSON(weir_policy_shadow, max_latency_ratio, "max-latency-ratio", F64, 0, NULL, 0, 1e6, "How many times as long as the others its answers may take on average; 0: any time"),
     WEIR_OPT_JSON(weir_policy_shadow, timeout_s, "timeout-s", INT, 0, "86400", 1, 31536000, "How long it may last: then the version is rejected"),
 };
