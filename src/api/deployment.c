@@ -168,6 +168,45 @@ static weir_status find_unknown(struct weir_txn *txn, const struct weir_deploy_s
     return WEIR_OK;
 }
 
+/* The version with the largest share in effect; 0: nothing serves, or it is another model. */
+static int64_t main_version(struct weir_txn *txn, const char *name, struct weir_arena *arena)
+{
+    struct weir_deploy_state state;
+    struct weir_error ignored;
+    int64_t version = 0, most_ppm = 0;
+    if (weir_deploy_load(txn, name, arena, &state, &ignored) != WEIR_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < state.n_versions; i++) {
+        if (state.versions[i].row.live_ppm > most_ppm) {
+            version = state.versions[i].row.version;
+            most_ppm = state.versions[i].row.live_ppm;
+        }
+    }
+    return version;
+}
+
+/* What callers of the version that served will notice, for who asked for it. */
+static weir_status add_warnings(struct weir_txn *txn, const struct weir_deploy_state *state,
+                                int64_t before, struct weir_arena *arena, json_t *view,
+                                struct weir_error *err)
+{
+    json_t *warnings = json_array();
+    json_object_set_new(view, "warnings", warnings);
+    for (size_t i = 0; i < state->n_versions && before > 0; i++) {
+        const struct weir_deployment_version *row = &state->versions[i].row;
+        char *changes = NULL;
+        if (!state->versions[i].is_gone && row->wanted_ppm > 0 && row->version != before) {
+            WEIR_TRY(control_version_changes(txn, row->model, before, row->version, arena, &changes,
+                                             err));
+        }
+        if (changes != NULL) {
+            json_array_append_new(warnings, json_string(changes));
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status put_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct change *change = context;
@@ -178,10 +217,11 @@ static weir_status put_in(struct weir_txn *txn, void *context, struct weir_error
     json_decref(change->view);
     change->view = NULL;
     change->has_unknown = false;
+    int64_t before = main_version(txn, call->params[0], call->arena);
     WEIR_TRY(control_deploy_put(&control, txn, call->params[0], call->body, &state, err));
     WEIR_TRY(find_unknown(txn, &state, change, err));
     change->view = deployment_view(txn, &state, call->arena);
-    return WEIR_OK;
+    return add_warnings(txn, &state, before, call->arena, change->view, err);
 }
 
 static weir_status store_signature_in(struct weir_txn *txn, void *context, struct weir_error *err)

@@ -448,8 +448,7 @@ weir_status api_ion_set_model(struct api_call *call, struct weir_txn *txn, struc
         link->model != NULL ? link->model : weir_ion_doc_model(&state.doc, link->from);
     WEIR_TRY(weir_model_version_get(txn, name, event.version, call->arena, &version, err));
     WEIR_TRY(weir_version_check_servable(&version, err));
-    const struct weir_ion_model model = {name,         version.id,      version.version,
-                                         version.blob, version.metrics, version.created_by};
+    const struct weir_ion_model model = control_ion_model(&version, call->arena);
     event.models = &model;
     return step_and_answer(call, txn, &event, err);
 }

@@ -262,12 +262,11 @@ static weir_status check_signature(const struct ion_apply *apply, const char *pl
                                 place, (long long)version->version, link->model, problem);
 }
 
-static void add_model(struct ion_apply *apply, const char *name, const char *alias,
+static void add_model(struct ion_apply *apply, const char *alias,
                       const struct weir_model_version *version)
 {
     apply->aliases[apply->n_models] = alias;
-    apply->models[apply->n_models++] = (struct weir_ion_model){
-        name, version->id, version->version, version->blob, version->metrics, version->created_by};
+    apply->models[apply->n_models++] = control_ion_model(version, apply->call->arena);
 }
 
 /** The newest version of each model that is measured, which may have come before the document. */
@@ -291,7 +290,7 @@ static weir_status find_measured(struct ion_apply *apply, struct weir_txn *txn,
                                  weir_model_get(txn, name, arena, &model, &ignored), err));
         }
         if (weir_model_version_get(txn, name, 0, arena, &version, &ignored) == WEIR_OK) {
-            add_model(apply, name, NULL, &version);
+            add_model(apply, NULL, &version);
         }
     }
     return WEIR_OK;
@@ -334,7 +333,7 @@ static weir_status find_models(struct ion_apply *apply, struct weir_txn *txn,
             weir_model_version_get(txn, name, number, arena, &version, &ignored) == WEIR_OK &&
             weir_version_check_servable(&version, &ignored) == WEIR_OK) {
             WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
-            add_model(apply, name, alias, &version);
+            add_model(apply, alias, &version);
         }
     }
     return WEIR_OK;
@@ -365,8 +364,7 @@ static weir_status find_defaults(struct ion_apply *apply, struct weir_txn *txn,
                                   place, name, (long long)doc->links[i].default_version);
         }
         WEIR_TRY(check_signature(apply, place, &doc->links[i], &version, err));
-        apply->defaults[apply->n_defaults++] = (struct weir_ion_model){
-            name, version.id, version.version, version.blob, version.metrics, version.created_by};
+        apply->defaults[apply->n_defaults++] = control_ion_model(&version, arena);
     }
     return WEIR_OK;
 }

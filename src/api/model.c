@@ -198,6 +198,7 @@ struct entry {
     const char *project, *alias;
     const char *artifact;      /* Without a blob: where in the run its file is. */
     char *labels, *preprocess; /* JSON; NULL: what the file says. */
+    char *changes;             /* Out: what it takes or gives otherwise; NULL: nothing. */
     bool is_there;             /* Out: the same identifier was registered before. */
 };
 
@@ -353,6 +354,8 @@ static weir_status register_in(struct weir_txn *txn, void *context, struct weir_
     json_array_clear(call->publish);
     WEIR_TRY(
         control_model_push(&control, txn, &entry->version, entry->project, &entry->stored, err));
+    WEIR_TRY(control_version_changes(txn, entry->stored.model, 0, entry->stored.version,
+                                     call->arena, &entry->changes, err));
     return entry->alias != NULL ? control_alias_set(&control, txn, entry->version.model,
                                                     entry->alias, entry->stored.version, err)
                                 : WEIR_OK;
@@ -385,7 +388,10 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
         }
     }
     WEIR_TRY(api_write(call, register_in, &entry, err));
-    api_answer_record(call, &weir_model_version_resource, &entry.stored);
+    json_t *view = weir_record_to_json(&weir_model_version_resource, &entry.stored);
+    json_object_set_new(view, "changes",
+                        entry.changes != NULL ? json_string(entry.changes) : json_null());
+    api_answer(call, view);
     return WEIR_OK;
 }
 

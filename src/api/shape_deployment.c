@@ -72,6 +72,8 @@ static const struct api_member served_members[] = {
     ALWAYS("comparisons", "list of ab_comparison", "Versions that are compared among its requests"),
     ALWAYS("n_ready", "integer", "Replicas that answer"),
     ALWAYS("traffic", "text", "Shares in effect: v3=90,v4=10; none"),
+    MAY_MISS("warnings", "list of text",
+             "Of a change: what callers of the version that served will notice"),
     ALWAYS("is_settled", "bool", "What was asked for is in effect, or has failed"),
 };
 

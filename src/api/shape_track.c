@@ -108,6 +108,8 @@ static const struct api_member run_members[] = {
 static const struct api_member model_version_members[] = {
     OR_NULL("signature", "map of any", "What it takes and gives, and what runs it"),
     MAY_MISS("executor", "text", "What runs it, by its signature"),
+    {"changes", "text", true, true,
+     "Of a push: what it takes or gives otherwise than the version before it; null: nothing"},
     MAY_MISS("aliases", "list of text", "Its names"),
     MAY_MISS("tags", "map of text", "Tags"),
     MAY_MISS("deployments", "list of text", "Where it has a share, or is the mirror"),

@@ -211,6 +211,16 @@ static weir_status judge(struct cli_call *call, const json_t *deployment, struct
     return WEIR_OK;
 }
 
+static void print_warnings(const json_t *deployment)
+{
+    size_t i;
+    json_t *warning;
+    json_array_foreach(json_object_get(deployment, "warnings"), i, warning)
+    {
+        (void)fprintf(stderr, "weir: warning: %s\n", json_string_value(warning));
+    }
+}
+
 /* `weir deploy NAME --traffic …` may name a deployment that is there: its model, then. */
 static weir_status model_of_deployment(struct cli_call *call, char **model, struct weir_error *err)
 {
@@ -242,6 +252,9 @@ static weir_status run_deploy(struct cli_call *call, struct weir_error *err)
                           &deployment, err);
     }
     json_decref(body);
+    if (status == WEIR_OK) {
+        print_warnings(deployment);
+    }
     if (status == WEIR_OK && options->is_waited_for) {
         status = wait_until_settled(call, name, &deployment, err);
     }

@@ -125,6 +125,10 @@ static void print_version(struct cli_call *call, const json_t *version, const ch
     printf("  inputs   %s\n", ports_text(call, json_object_get(signature, "inputs")));
     printf("  outputs  %s\n", ports_text(call, json_object_get(signature, "outputs")));
     printf("  picture  %s\n", pictures[try_it_input_of(signature)]);
+    const char *changes = json_string_value(json_object_get(version, "changes"));
+    if (changes != NULL) {
+        (void)fprintf(stderr, "weir: warning: %s\n", changes);
+    }
     if (json_is_string(json_object_get(version, "golden"))) {
         printf("  golden   checked: it gave the expected answers\n");
     }

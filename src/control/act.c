@@ -47,8 +47,7 @@ static weir_status act_default_model(struct control *control, struct weir_txn *t
     WEIR_TRY(weir_model_version_get(txn, link->default_model, link->default_version, control->arena,
                                     &version, err));
     WEIR_TRY(weir_version_check_servable(&version, err));
-    const struct weir_ion_model model = {link->default_model, version.id,      version.version,
-                                         version.blob,        version.metrics, version.created_by};
+    const struct weir_ion_model model = control_ion_model(&version, control->arena);
     const struct weir_ion_event event = {.type = WEIR_ION_EVENT_SET,
                                          .actor = control->actor,
                                          .link = link->id,

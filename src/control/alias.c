@@ -94,8 +94,7 @@ static weir_status offer_to_links(struct control *control, struct weir_txn *txn,
     if (weir_version_check_servable(version, &ignored) != WEIR_OK) {
         return WEIR_OK;
     }
-    const struct weir_ion_model model = {version->model, version->id,      version->version,
-                                         version->blob,  version->metrics, version->created_by};
+    const struct weir_ion_model model = control_ion_model(version, control->arena);
     const struct weir_ion_event event = {.type = WEIR_ION_EVENT_MODEL,
                                          .actor = control->actor,
                                          .models = &model,

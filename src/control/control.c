@@ -2,8 +2,10 @@
 
 #include "base/uuid.h"
 #include "control/deploy.h"
+#include "ion/interface.h"
 #include "job/elastic.h"
 #include "job/task_device.h"
+#include "store/stmt.h"
 #include "store/table.h"
 #include "sweep/sweep.h"
 
@@ -357,6 +359,49 @@ static bool doc_begins_at(const struct weir_ion_doc *doc, const char *model)
     return false;
 }
 
+struct weir_ion_model control_ion_model(const struct weir_model_version *version,
+                                        struct weir_arena *arena)
+{
+    return (struct weir_ion_model){.name = version->model,
+                                   .model_version = version->id,
+                                   .version = version->version,
+                                   .blob = version->blob,
+                                   .metrics = version->metrics,
+                                   .made_by = version->created_by,
+                                   .interface = weir_interface_of(version->signature, arena)};
+}
+
+weir_status control_version_changes(struct weir_txn *txn, const char *model, int64_t before,
+                                    int64_t version, struct weir_arena *arena, char **out,
+                                    struct weir_error *err)
+{
+    static const char sql[] =
+        "SELECT coalesce(max(version), 0) FROM model_versions WHERE model = :model"
+        " AND version < :version AND deleted_ms = 0 AND signature IS NOT NULL";
+    struct weir_model_version old, new;
+    bool is_compatible;
+    *out = NULL;
+    if (before == 0) {
+        WEIR_TRY(weir_txn_query_int(
+            txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_INT("version", version)),
+            0, &before, err));
+    }
+    if (before == 0 || before == version) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_model_version_get(txn, model, before, arena, &old, err));
+    WEIR_TRY(weir_model_version_get(txn, model, version, arena, &new, err));
+    const char *changes =
+        weir_interface_changes(old.signature, new.signature, arena, &is_compatible);
+    if (changes != NULL) {
+        *out = weir_arena_printf(arena, "version %lld %s version %lld: %s", (long long)version,
+                                 is_compatible ? "takes and gives what is new to"
+                                               : "is not compatible with",
+                                 (long long)before, changes);
+    }
+    return WEIR_OK;
+}
+
 /** A new version concerns the ION that trained it, and all that have a link from its model. */
 static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
                                  const struct weir_model_version *version,
@@ -364,9 +409,8 @@ static weir_status offer_to_ions(struct control *control, struct weir_txn *txn,
 {
     char **names;
     size_t n;
-    const struct weir_ion_model made = {
-        version->model, version->id,      version->version,
-        version->blob,  version->metrics, run->id != NULL ? run->created_by : version->created_by};
+    struct weir_ion_model made = control_ion_model(version, control->arena);
+    made.made_by = run->id != NULL ? run->created_by : version->created_by;
     WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct weir_ion_state state;

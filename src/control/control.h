@@ -162,6 +162,20 @@ weir_status control_model_register(struct control *control, struct weir_txn *txn
                                    struct weir_model_version *out,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+/** A version as IONs see it. Text is borrowed, but for what the arena has. */
+struct weir_ion_model control_ion_model(const struct weir_model_version *version,
+                                        struct weir_arena *arena);
+
+/**
+ * What a version takes or gives otherwise than another one of its model, in a sentence for people:
+ * "version 2 is not compatible with version 1: its input x is …" (ion/interface.h).
+ * @param before  0: the newest one before it whose signature is known.
+ * @param out     NULL: nothing, or there is no other, or one of both is not known.
+ */
+weir_status control_version_changes(struct weir_txn *txn, const char *model, int64_t before,
+                                    int64_t version, struct weir_arena *arena, char **out,
+                                    struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The same, into this project if it is the model's first version (NULL: that of its run, else
  *  "default"). @return CONFLICT if the model is of another project. */
 weir_status control_model_push(struct control *control, struct weir_txn *txn,

@@ -12,6 +12,7 @@
  *     ion_policy.c   candidates: their way through the chains of policies, promotion
  *     ion_rollout.c  versions that are tried among the requests of a deployment
  *     ion_evaluation.c  versions that are measured for a policy
+ *     ion_changes.c  versions that callers of what serves would notice
  *     ion_review.c   what people ask for: approve, reject, roll back
  *     ion_sandbox.c  trials of the ION itself: its mode, trainings in a row, the way into production
  *     ion_deploy.c   what a replica must serve
@@ -206,6 +207,12 @@ bool engine_is_standing(const struct weir_ion_candidate *candidate);
 struct weir_policy_inputs engine_inputs(struct engine *engine,
                                         const struct weir_ion_candidate *candidate,
                                         const struct weir_ion_doc_link *link, size_t i_policy);
+
+/** The same where the candidate stands and is asked: with what it changes, if a person is to know
+ *  (ion_changes.c). */
+struct weir_policy_inputs engine_asked(struct engine *engine,
+                                       const struct weir_ion_candidate *candidate,
+                                       const struct weir_ion_doc_link *link, size_t i_policy);
 
 /** Record a decision, before it is carried out. */
 void engine_record(struct engine *engine, const struct weir_ion_candidate *candidate,

@@ -78,6 +78,7 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, version,       INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Number of the model version"),
     WEIR_FIELD(weir_ion_candidate, blob,          TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the model file"),
     WEIR_FIELD(weir_ion_candidate, metrics,       JSON, WEIR_FIELD_READ_ONLY, "", "Measured quality"),
+    WEIR_FIELD(weir_ion_candidate, interface,     JSON, WEIR_FIELD_READ_ONLY, "", "What it takes and gives: inputs, outputs, classes"),
     WEIR_FIELD(weir_ion_candidate, state,         TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "PENDING_REVIEW, WAITING, APPROVED, SHADOW, CANARY, AB, DEPLOYING, SERVING, DEPLOY_FAILED, PAUSED, RETIRED, REJECTED or ROLLED_BACK"),
     WEIR_FIELD(weir_ion_candidate, position,      INT,  WEIR_FIELD_READ_ONLY, "", "Policy of the link's chain where it stands or stood last, from 0"),
     WEIR_FIELD(weir_ion_candidate, position_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it stands there"),

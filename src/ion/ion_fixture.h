@@ -90,7 +90,7 @@ static inline struct weir_ion_event model_of(struct weir_arena *arena, const cha
                                              const char *pipeline, int64_t version, const char *id)
 {
     struct weir_ion_model *made = WEIR_ARENA_NEW(arena, struct weir_ion_model);
-    *made = (struct weir_ion_model){name, id, version, "b10b", "{\"accuracy\":0.9}", NULL};
+    *made = (struct weir_ion_model){name, id, version, "b10b", "{\"accuracy\":0.9}", NULL, NULL};
     return (struct weir_ion_event){
         .type = WEIR_ION_EVENT_MODEL, .pipeline = pipeline, .models = made, .n_models = 1};
 }

@@ -192,14 +192,17 @@ static void hold(struct engine *engine, struct weir_ion_candidate *candidate,
     candidate->until_ms = told->until_ms;
     candidate->waits_for = (char *)policy->kind->name;
     candidate->waits_why = (char *)told->rule;
-    if (!weir_policy_asks_people(policy)) {
+    if (!engine_is(state, WEIR_CANDIDATE_PENDING_REVIEW)) {
         tell_of(engine, "promotion_waits", candidate,
                 weir_arena_printf(engine->arena, "waits (%s)", told->rule));
     } else if (candidate->approvals != NULL) {
         tell_of(engine, "approval_counted", candidate,
                 weir_arena_printf(engine->arena, "waits for more (%s)", told->rule));
     } else {
-        tell_of(engine, "review_wanted", candidate, "waits for approval");
+        tell_of(engine, "review_wanted", candidate,
+                weir_policy_asks_people(policy)
+                    ? "waits for approval"
+                    : weir_arena_printf(engine->arena, "waits for approval (%s)", told->rule));
     }
 }
 
@@ -304,7 +307,7 @@ static void ask_one(struct engine *engine, const struct weir_ion_doc_link *link,
     const struct weir_policy_chain *chain = &link->policies;
     size_t i_policy = (size_t)candidate->position, i_gate = chain->n;
     const struct weir_policy *policy = &chain->items[i_policy];
-    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_policy), at_gate;
+    struct weir_policy_inputs inputs = engine_asked(engine, candidate, link, i_policy), at_gate;
     struct weir_policy_verdict gate_told;
     bool is_end = i_policy + 1 == chain->n;
     if (is_end) {
@@ -508,13 +511,14 @@ int64_t engine_policies_tick_ms(const struct weir_ion_state *state)
 struct weir_ion_candidate engine_offer(struct engine *engine, const struct weir_ion_model *model,
                                        const char *made_by)
 {
-    return (struct weir_ion_candidate){.model = weir_arena_strdup(engine->arena, model->name),
-                                       .model_version =
-                                           weir_arena_strdup(engine->arena, model->model_version),
-                                       .version = model->version,
-                                       .blob = weir_arena_strdup(engine->arena, model->blob),
-                                       .metrics = weir_arena_strdup(engine->arena, model->metrics),
-                                       .made_by = weir_arena_strdup(engine->arena, made_by)};
+    return (struct weir_ion_candidate){
+        .model = weir_arena_strdup(engine->arena, model->name),
+        .model_version = weir_arena_strdup(engine->arena, model->model_version),
+        .version = model->version,
+        .blob = weir_arena_strdup(engine->arena, model->blob),
+        .metrics = weir_arena_strdup(engine->arena, model->metrics),
+        .interface = weir_arena_strdup(engine->arena, model->interface),
+        .made_by = weir_arena_strdup(engine->arena, made_by)};
 }
 
 void engine_serve_default(struct engine *engine, const struct weir_ion_doc_link *link)

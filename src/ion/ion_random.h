@@ -126,6 +126,17 @@ static struct weir_ion_event free_model(int64_t version)
                     weir_arena_printf(&arena, "free-v%" PRId64, version));
 }
 
+/** Every third version takes another input. */
+static struct weir_ion_event with_interface(struct weir_ion_event event)
+{
+    struct weir_ion_model *made = (struct weir_ion_model *)event.models;
+    made->interface = weir_arena_printf(
+        &arena,
+        "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,%d]}],\"outputs\":[]}",
+        made->version % 3 == 0 ? 8 : 16);
+    return event;
+}
+
 /** Half of them where versions are measured, or tried at a deployment: the last ones. */
 static const char *random_document(struct world *world)
 {
@@ -158,12 +169,12 @@ static struct weir_ion_event random_apply(struct world *world)
     struct weir_ion_model *models = WEIR_ARENA_ARRAY(&arena, 2, struct weir_ion_model);
     event.models = models;
     if (world->models[I_FREE] > 0) {
-        models[event.n_models++] = *free_model(world->models[I_FREE]).models;
+        models[event.n_models++] = *with_interface(free_model(world->models[I_FREE])).models;
     }
     event.defaults = free_model(1).models;
     event.n_defaults = 1;
     if (world->models[0] > 0) {
-        models[event.n_models++] = *model(&arena, "t", world->models[0]).models;
+        models[event.n_models++] = *with_interface(model(&arena, "t", world->models[0])).models;
     }
     return event;
 }
@@ -380,14 +391,14 @@ static struct weir_ion_event random_model(struct world *world, const struct weir
     size_t i_training = weir_rng_below(rng, 2);
     if (dice < 12) {
         world->models[I_FREE] += world->models[I_FREE] == 0 || weir_rng_below(rng, 3) != 0;
-        return free_model(world->models[I_FREE]);
+        return with_interface(free_model(world->models[I_FREE]));
     }
     if (dice < 36) {
         bool is_again = weir_rng_below(rng, 4) == 0 && world->models[i_training] > 0;
-        return model(&arena, trainings[i_training],
-                     is_again
-                         ? 1 + (int64_t)weir_rng_below(rng, (uint64_t)world->models[i_training])
-                         : ++world->models[i_training]);
+        return with_interface(
+            model(&arena, trainings[i_training],
+                  is_again ? 1 + (int64_t)weir_rng_below(rng, (uint64_t)world->models[i_training])
+                           : ++world->models[i_training]));
     }
     if (dice < 44) {
         return (struct weir_ion_event){.type = WEIR_ION_EVENT_DATASET,

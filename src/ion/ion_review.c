@@ -104,7 +104,7 @@ static weir_status admit(struct engine *engine, const struct weir_ion_candidate 
 {
     const struct weir_ion_doc_link *link = weir_ion_doc_link(&engine->state->doc, candidate->link);
     size_t i_policy = (size_t)candidate->position;
-    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_policy);
+    struct weir_policy_inputs inputs = engine_asked(engine, candidate, link, i_policy);
     return weir_policy_admit(&link->policies.items[i_policy], &inputs, person, engine->err);
 }
 

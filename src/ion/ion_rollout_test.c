@@ -518,6 +518,73 @@ START_TEST(a_shadow_that_sees_too_little_is_rejected)
 
 END_TEST
 
+/** A version from the training that takes so many values. */
+static void come(int64_t version, int n_values)
+{
+    struct weir_ion_event event = model(&arena, "t", version);
+    struct weir_ion_model *made = (struct weir_ion_model *)event.models;
+    made->interface = weir_arena_printf(&arena,
+                                        "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\","
+                                        "\"shape\":[-1,%d]}],\"outputs\":[]}",
+                                        n_values);
+    must(event);
+}
+
+static const char *const unasked[] = {
+    "always-update",    "canary",
+    "shadow",           "ab",
+    "[shadow, canary]", "[{kind: rate-limit, min_interval_s: 9}, always-update]"};
+
+START_TEST(what_callers_would_notice_waits_for_a_person)
+{
+    apply_to(unasked[_i], NULL);
+    come(1, 16);
+    is_in(1, WEIR_CANDIDATE_SERVING);
+    come(2, 8);
+    is_in(2, WEIR_CANDIDATE_PENDING_REVIEW);
+    said("a person must approve it: it is not compatible with version 1, which serves: its input x "
+         "is FP32 [-1,8], before FP32 [-1,16]");
+    wants(1, 0, 0, 0);
+    tick_of(2, 1000000);
+    is_in(2, WEIR_CANDIDATE_PENDING_REVIEW);
+    ck_assert_uint_eq(actions.n, 0);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
+    ck_assert_str_ne(require_candidate(&state, 2)->state, WEIR_CANDIDATE_PENDING_REVIEW);
+    come(3, 8); /* rejected, or compared with what serves now */
+    if (strcmp(require_candidate(&state, 3)->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0) {
+        must((struct weir_ion_event){.type = WEIR_ION_EVENT_REJECT, .actor = "ann"});
+        is_in(3, WEIR_CANDIDATE_REJECTED);
+    }
+}
+
+END_TEST
+
+START_TEST(what_callers_do_not_notice_waits_for_nobody)
+{
+    apply_to("always-update", NULL);
+    come(1, 16);
+    come(2, -1);
+    is_in(2, WEIR_CANDIDATE_SERVING);
+    must(model(&arena, "t", 3)); /* nothing is known of it */
+    is_in(3, WEIR_CANDIDATE_SERVING);
+}
+
+END_TEST
+
+START_TEST(people_who_are_asked_are_told_what_changes)
+{
+    apply_to("manual", NULL);
+    come(1, 16);
+    must((struct weir_ion_event){.type = WEIR_ION_EVENT_APPROVE, .actor = "ann"});
+    come(2, 8);
+    is_in(2, WEIR_CANDIDATE_PENDING_REVIEW);
+    ck_assert_str_eq(require_candidate(&state, 2)->waits_why,
+                     "manual: a person must approve it; it is not compatible with version 1, which "
+                     "serves: its input x is FP32 [-1,8], before FP32 [-1,16]");
+}
+
+END_TEST
+
 START_TEST(a_chain_goes_from_shadow_over_people_to_canary)
 {
     apply_to("[" SHADOW ", {kind: manual, approvals: 2}, " CANARY "]", NULL);
@@ -596,6 +663,10 @@ int main(void)
     tcase_add_loop_test(tcase, a_shadow_compares_answers_and_judges_once, 0,
                         (int)WEIR_ARRAY_LEN(shadows));
     tcase_add_test(tcase, a_shadow_that_sees_too_little_is_rejected);
+    tcase_add_loop_test(tcase, what_callers_would_notice_waits_for_a_person, 0,
+                        WEIR_ARRAY_LEN(unasked));
+    tcase_add_test(tcase, what_callers_do_not_notice_waits_for_nobody);
+    tcase_add_test(tcase, people_who_are_asked_are_told_what_changes);
     tcase_add_test(tcase, a_chain_goes_from_shadow_over_people_to_canary);
     tcase_add_loop_test(tcase, what_a_document_cannot_mean_is_refused_by_its_place, 0,
                         (int)WEIR_ARRAY_LEN(wrong));

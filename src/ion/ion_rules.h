@@ -445,7 +445,8 @@ static void check_nothing_is_forgotten(const struct weir_ion_state *state, int64
         int64_t tick_ms = weir_ion_next_tick_ms(state, now_ms);
         REQUIRE(candidate->until_ms == 0 || candidate->until_ms > now_ms);
         REQUIRE(candidate->until_ms == 0 || tick_ms <= candidate->until_ms);
-        REQUIRE(candidate->until_ms > 0 || strcmp(candidate->waits_for, "manual") == 0 ||
+        REQUIRE(candidate->until_ms > 0 ||
+                strcmp(candidate->state, WEIR_CANDIDATE_PENDING_REVIEW) == 0 ||
                 weir_ion_watching(state, candidate) != NULL);
         if (strstr(link->policies.names, "expiry") != NULL) {
             REQUIRE(candidate->created_ms + 1000 * atoll(MAX_AGE_S) > now_ms);

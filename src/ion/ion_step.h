@@ -17,6 +17,9 @@
  * A policy that tries versions among the requests of a deployment has SHADOW, CANARY and AB in place of
  * WAITING; a canary that fails, or what loses a comparison, is ROLLED_BACK, and so is what is tried when
  * its link or ION goes.
+ * A version that comes to a link with a deployment, and is not compatible with what serves there
+ * (ion/interface.h), is PENDING_REVIEW at the first policy of a chain that asks nobody: it is not even
+ * tried before a person approves it.
  * APPROVED has passed all policies; a rate limit or a freeze window that holds at that moment holds
  * it there, else it serves in the same step. At most one candidate of a link is SERVING. Every
  * promotion has the decisions of each policy of the chain. A document with another chain puts what
@@ -137,7 +140,8 @@ struct weir_ion_candidate {
     char *model_version; /**< Identifier. */
     int64_t version;     /**< Number. */
     char *blob;
-    char *metrics; /**< JSON or NULL. */
+    char *metrics;   /**< JSON or NULL. */
+    char *interface; /**< JSON: what it takes and gives (ion/interface.h); NULL = not known. */
     char *state;
     int64_t position;    /**< Of the policy where it stands or stood last, from 0. */
     int64_t position_ms; /**< Since when. */
@@ -224,8 +228,9 @@ struct weir_ion_model {
     const char *model_version; /**< Identifier. */
     int64_t version;
     const char *blob;
-    const char *metrics; /**< JSON or NULL. */
-    const char *made_by; /**< Who registered it or had it trained; NULL: no person did. */
+    const char *metrics;   /**< JSON or NULL. */
+    const char *made_by;   /**< Who registered it or had it trained; NULL: no person did. */
+    const char *interface; /**< JSON (ion/interface.h); NULL: not known. */
 };
 
 /** How a candidate does that is watched, as a TICK sees it. */

@@ -1,5 +1,6 @@
 #include "ion/policy.h"
 
+#include "ion/ion_step.h"
 #include "ion/policy_arms.h"
 #include "ion/policy_evaluation.h"
 #include "ion/policy_trial.h"
@@ -41,6 +42,7 @@ static const struct weir_field inputs_fields[] = {
     WEIR_FIELD(weir_policy_inputs, metrics,              JSON, 0, "", "Measured quality"),
     WEIR_FIELD(weir_policy_inputs, trial,                JSON, 0, "", "How it does among the requests of the deployment"),
     WEIR_FIELD(weir_policy_inputs, evaluation,           JSON, 0, "", "How right it is on the policy's dataset"),
+    WEIR_FIELD(weir_policy_inputs, changes,              TEXT, 0, "", "What it takes or gives that is incompatible with what serves"),
     WEIR_FIELD(weir_policy_inputs, arms,                 JSON, 0, "", "What came of requests, of it and of the version that serves"),
 };
 // clang-format on
@@ -103,6 +105,18 @@ weir_status weir_policy_chain_read(const json_t *json, const char *where, struct
     return WEIR_OK;
 }
 
+/** What serves has callers who would be refused, or read the answers wrongly: a person must know. */
+static struct weir_policy_verdict changes_wait(const struct weir_policy *policy,
+                                               const struct weir_policy_inputs *inputs,
+                                               struct weir_arena *arena)
+{
+    return (struct weir_policy_verdict){
+        .verdict = WEIR_VERDICT_WAIT,
+        .state = WEIR_CANDIDATE_PENDING_REVIEW,
+        .rule = weir_arena_printf(arena, "%s: a person must approve it: %s", policy->kind->name,
+                                  inputs->changes)};
+}
+
 struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               const struct weir_policy_inputs *inputs,
                                               struct weir_arena *arena)
@@ -113,8 +127,16 @@ struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                                                       policy->kind->name,
                                                                       inputs->rejected_by)};
     }
+    if (inputs->changes != NULL && inputs->approvals == NULL && !weir_policy_asks_people(policy) &&
+        inputs->serving_version < inputs->candidate_version) {
+        return changes_wait(policy, inputs, arena);
+    }
     struct weir_policy_verdict told =
         weir_policy_ops(policy)->decide(inputs, policy->options, arena);
+    if (inputs->changes != NULL && strcmp(told.verdict, WEIR_VERDICT_WAIT) == 0 &&
+        weir_policy_asks_people(policy)) {
+        told.rule = weir_arena_printf(arena, "%s; %s", told.rule, inputs->changes);
+    }
     bool ends = strcmp(told.verdict, WEIR_VERDICT_SKIP) == 0 ||
                 strcmp(told.verdict, WEIR_VERDICT_REJECT) == 0 ||
                 strcmp(told.verdict, WEIR_VERDICT_ROLLBACK) == 0;
@@ -140,6 +162,9 @@ weir_status weir_policy_admit(const struct weir_policy *policy,
                               const struct weir_policy_person *person, struct weir_error *err)
 {
     const struct weir_policy_ops *ops = weir_policy_ops(policy);
+    if (ops->admit == NULL && inputs->changes != NULL) {
+        return WEIR_OK;
+    }
     return ops->admit != NULL ? ops->admit(inputs, policy->options, person, err)
                               : weir_error_set(err, WEIR_ERR_CONFLICT, "policy %s asks nobody",
                                                policy->kind->name);

@@ -57,6 +57,9 @@ struct weir_policy_inputs {
     char *evaluation; /**< JSON: a weir_policy_evaluation; NULL: the policy measures nothing
                            (policy_evaluation.h). */
     char *
+        changes; /**< What it takes or gives is incompatible with what serves: in words; NULL: it is
+                        compatible, or nobody has to say so at this policy. */
+    char *
         arms; /**< JSON: a weir_policy_arms; NULL: the policy compares no outcomes (policy_arms.h). */
 };
 
@@ -148,7 +151,9 @@ weir_status weir_policy_chain_read(const json_t *json, const char *where, struct
 
 /**
  * Ask a policy. A version that a person rejects it rejects, whatever it is; and no policy but one that
- * asks people lets a version pass or wait while a newer one of its model serves: it is skipped.
+ * asks people lets a version pass or wait while a newer one of its model serves: it is skipped. A version
+ * with incompatible changes waits for a person (PENDING_REVIEW), at whatever policy it is said; one that
+ * asks people says what they are.
  */
 struct weir_policy_verdict weir_policy_decide(const struct weir_policy *policy,
                                               const struct weir_policy_inputs *inputs,
@@ -159,7 +164,8 @@ struct weir_policy_verdict weir_policy_newer_serves(const char *policy,
                                                     const struct weir_policy_inputs *inputs,
                                                     struct weir_arena *arena);
 
-/** Does a person's approval count? @return DENIED or CONFLICT with a sentence if not. */
+/** Does a person's approval count? Of a version with incompatible changes everybody's does, where the policy
+ * asks nobody. @return DENIED or CONFLICT with a sentence if not. */
 weir_status weir_policy_admit(const struct weir_policy *policy,
                               const struct weir_policy_inputs *inputs,
                               const struct weir_policy_person *person,

@@ -24,6 +24,7 @@ links:
 """
 GOOD = small_model("y", (None, 4))
 ALSO_GOOD = GOOD.replace(b"\x12\x01g", b"\x12\x01h")  # the same sums by a graph of another name
+NARROW = small_model("y", (None, 3))  # refuses what the others take
 BAD = GOOD.replace(b"Add", b"Mul").replace(struct.pack("<f", 1), struct.pack("<f", -3))
 
 
@@ -63,7 +64,7 @@ class Rollout(unittest.TestCase):
     def push(self, model):
         file = self.server.root / "model.onnx"
         file.write_bytes(model)
-        self.server.weir("model", "push", "adder", str(file))
+        return self.server.weir("model", "push", "adder", str(file))[2]
 
     def approve(self, version):
         for token in self.tokens:
@@ -116,6 +117,26 @@ class Rollout(unittest.TestCase):
         # It needed 10 compared requests to see the breach; nobody was sent there a second after it was seen.
         seen = datetime.datetime.fromisoformat(decision["time_ms"].replace("Z", "+00:00")).timestamp()
         self.assertLess(by_three[-1], seen + 1)
+        self.refuses_what_the_other_takes()
+
+    def refuses_what_the_other_takes(self):
+        """Said at the push, to who approves, at a deployment by hand; and where all of them approve, the canary finds it."""
+        changes = "its input x is FP32 [-1,3], before FP32 [-1,4]"
+        self.assertIn("weir: warning: version 4 is not compatible with version 3: " + changes, self.push(NARROW))
+        self.assertIn("not compatible with version 2, which serves: " + changes, self.candidate(4)["waits_why"])
+        caller = Caller(self.server)
+        caller.start()
+        try:
+            self.approve(4)
+            self.is_in(4, "ROLLED_BACK")
+        finally:
+            caller.stop()
+        self.assertIn("refused (4xx)", self.decision(4, "rollback")["rule"])
+        self.assertTrue(all("HTTP 400" in one for one in caller.failures), caller.failures[:3])
+        self.assertLess(len(caller.failures), 60)
+        wait_until(lambda: self.traffic() == {2: 100}, 10, "all requests for version 2 again")
+        warning = self.server.weir("deploy", "adder", "--as", "sums", "--mirror", "none", "--traffic", "v2=60,v4=40", "--no-wait")[2]
+        self.assertIn("weir: warning: version 4 is not compatible with version 2: " + changes, warning)
 
     def traffic_if_there(self):
         try:

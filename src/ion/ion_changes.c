@@ -1,0 +1,47 @@
+/* Versions that callers of what serves would notice. */
+#include "ion/engine.h"
+#include "ion/interface.h"
+
+#include <inttypes.h>
+
+/** Does any policy of the chain ask people? Then they say whether a change may come. */
+static bool asks_people(const struct weir_policy_chain *chain)
+{
+    for (size_t i = 0; i < chain->n; i++) {
+        if (weir_policy_asks_people(&chain->items[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** What is incompatible with what serves, in words, where a person is to know of it; NULL: nothing is. */
+static char *changes_of(struct engine *engine, const struct weir_ion_candidate *candidate,
+                        const struct weir_ion_doc_link *link, size_t i_policy)
+{
+    const struct weir_ion_candidate *serving = engine_serving(engine, candidate->link);
+    bool is_told = weir_policy_asks_people(&link->policies.items[i_policy]) ||
+                   (i_policy == 0 && !asks_people(&link->policies));
+    bool is_compatible;
+    if (serving == NULL || link->deployment == NULL || !is_told ||
+        engine_serving_version(engine, candidate) == 0 ||
+        engine_is(engine->state->ion.mode, WEIR_ION_SANDBOX)) {
+        return NULL;
+    }
+    char *changes = weir_interface_changes(serving->interface, candidate->interface, engine->arena,
+                                           &is_compatible);
+    return is_compatible ? NULL
+                         : weir_arena_printf(engine->arena,
+                                             "it is not compatible with version %" PRId64
+                                             ", which serves: %s",
+                                             serving->version, changes);
+}
+
+struct weir_policy_inputs engine_asked(struct engine *engine,
+                                       const struct weir_ion_candidate *candidate,
+                                       const struct weir_ion_doc_link *link, size_t i_policy)
+{
+    struct weir_policy_inputs inputs = engine_inputs(engine, candidate, link, i_policy);
+    inputs.changes = changes_of(engine, candidate, link, i_policy);
+    return inputs;
+}
