@@ -91,6 +91,7 @@ static const struct weir_field candidate_fields[] = {
     WEIR_FIELD(weir_ion_candidate, step,          INT,  WEIR_FIELD_READ_ONLY, "", "Step of the trial, from 0"),
     WEIR_FIELD(weir_ion_candidate, step_ms,       TIME, WEIR_FIELD_READ_ONLY, "ms", "When that step was asked for"),
     WEIR_FIELD(weir_ion_candidate, begun_ms,      TIME, WEIR_FIELD_READ_ONLY, "ms", "When it came into effect"),
+    WEIR_FIELD(weir_ion_candidate, blocked,       TEXT, WEIR_FIELD_READ_ONLY, "", "Why its policy cannot judge it, as far as can be seen so far"),
     WEIR_FIELD(weir_ion_candidate, base,          JSON, WEIR_FIELD_READ_ONLY, "", "The deployment's figures at that time"),
     WEIR_FIELD(weir_ion_candidate, evaluation,    JSON, WEIR_FIELD_READ_ONLY, "", "How it is measured for the policy where it stands"),
     WEIR_FIELD(weir_ion_candidate, made_by,       TEXT, WEIR_FIELD_READ_ONLY, "", "Who triggered its training by hand, or registered it"),

@@ -93,7 +93,7 @@ void engine_end_trial(struct weir_ion_candidate *candidate)
 {
     candidate->share_ppm = candidate->step = candidate->step_ms = candidate->begun_ms = 0;
     candidate->is_mirrored = false;
-    candidate->base = NULL;
+    candidate->base = candidate->blocked = NULL;
 }
 
 void engine_end_trials_of(struct engine *engine, const char *link, const char *why)
@@ -119,6 +119,9 @@ void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
     candidate->is_mirrored = told->is_mirrored;
     candidate->step = told->step;
     candidate->step_ms = is_same_step ? before->step_ms : engine->now_ms;
+    candidate->begun_ms = is_same_step ? before->begun_ms : 0;
+    candidate->base = is_same_step ? before->base : NULL;
+    candidate->blocked = weir_arena_strdup(engine->arena, told->blocked);
     if (told->is_begun) {
         const struct weir_ion_traffic *traffic = find_traffic(engine, candidate->id);
         candidate->begun_ms = engine->now_ms;
@@ -127,7 +130,6 @@ void engine_try(struct engine *engine, struct weir_ion_candidate *candidate,
                             : NULL;
     }
     if (told->is_looked) {
-        candidate->begun_ms = before->begun_ms;
         candidate->base = weir_ion_figures_looked(before->base, engine->arena);
     }
 }
@@ -138,7 +140,9 @@ bool engine_is_unchanged(const struct weir_ion_candidate *candidate,
     return weir_policy_ops(policy)->watches && strcmp(told->verdict, WEIR_VERDICT_WAIT) == 0 &&
            engine_is(candidate->state, told->state) &&
            engine_is(candidate->waits_for, policy->kind->name) && candidate->step == told->step &&
-           !told->is_begun && !told->is_looked && !told->is_to_measure;
+           !told->is_begun && !told->is_looked && !told->is_to_measure &&
+           (told->blocked == NULL ? candidate->blocked == NULL
+                                  : engine_is(candidate->blocked, told->blocked));
 }
 
 const struct weir_policy *weir_ion_watching(const struct weir_ion_state *state,

@@ -146,11 +146,19 @@ START_TEST(a_canary_goes_step_by_step_and_then_serves)
     ck_assert_uint_eq(actions.n, 0); /* held long enough, with too few requests */
     traffic.figures.n_requests = 50;
     tick_of(2, 200);
+    said("the guard on disagreement sees nothing");
+    ck_assert_ptr_nonnull(require_candidate(&state, 2)->blocked);
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0); /* said once */
+    traffic.figures.n_compared = 20;
+    tick_of(2, 200);
     said("it is to answer 100 %");
+    ck_assert_ptr_null(require_candidate(&state, 2)->blocked);
     wants(1, 2, 1000000, 1); /* the former version stays loaded */
     traffic.live_ppm = 1000000;
     tick_of(2, 200);
     traffic.figures.n_requests = 100; /* of which 50 are of this step */
+    traffic.figures.n_compared = 40;
     tick_of(2, 9999);
     ck_assert_uint_eq(actions.n, 0);
     tick_of(2, 1);
@@ -179,7 +187,7 @@ static const struct {
 static const struct weir_ion_figures by_chance[] = {
     {.server_ms = 1, .n_requests = 20, .n_failed = 4},
     {.server_ms = 1, .n_requests = 20, .n_slow = 1},
-    {.server_ms = 1, .n_requests = 99, .n_slow = 2},
+    {.server_ms = 1, .n_requests = 99, .n_slow = 2, .n_compared = 1},
     {.server_ms = 1, .n_compared = 20, .n_disagreed = 7},
     {.server_ms = 1,
      .n_requests = 20,
@@ -295,7 +303,9 @@ START_TEST(a_step_whose_outputs_nobody_sees_does_not_end_well)
     traffic.live_ppm = 100000;
     tick_of(2, 200);
     traffic.figures.n_requests = 5000; /* of a model that is no classifier */
-    tick_of(2, 999799);
+    tick_of(2, 200);
+    said("the guard on drift sees nothing");
+    tick_of(2, 999599);
     ck_assert_uint_eq(actions.n, 0);
     tick_of(2, 1);
     said("too few outputs to compare");
@@ -518,6 +528,74 @@ START_TEST(a_shadow_that_sees_too_little_is_rejected)
 
 END_TEST
 
+START_TEST(what_cannot_be_judged_says_so_once_and_as_long_as_it_is_so)
+{
+    try_second("{kind: canary, steps: [10, 100], hold_s: 10, min_requests: 160, timeout_s: 800}");
+    tick_of(2, 59999);
+    ck_assert_uint_eq(actions.n, 0);
+    tick_of(2, 1);
+    said("it cannot be judged: no replica has it loaded yet");
+    int64_t n_decisions = state.ion.n_decisions;
+    tick_of(2, 20000);
+    ck_assert_int_eq(state.ion.n_decisions, n_decisions);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    said("it answers 10 %");
+    ck_assert_ptr_null(require_candidate(&state, 2)->blocked);
+    int64_t begun_ms = require_candidate(&state, 2)->begun_ms;
+    tick_of(2, 60000);
+    said("it cannot be judged: no requests that it accepted have come so far");
+    traffic.figures.n_requests = traffic.figures.n_unaccepted = 30;
+    traffic.figures.live_requests = traffic.figures.live_unaccepted = 270;
+    tick_of(2, 200);
+    said("no requests that it accepted are among what came so far");
+    traffic.figures.n_requests = 31;
+    tick_of(2, 200); /* one after a minute: nobody knows yet */
+    ck_assert_ptr_null(require_candidate(&state, 2)->blocked);
+    tick_of(2, 40000);
+    said("come too slowly: 160 are wanted");
+    ck_assert_int_eq(require_candidate(&state, 2)->begun_ms, begun_ms);
+    traffic.figures.n_requests = 130;
+    tick_of(2, 200);
+    ck_assert_ptr_null(require_candidate(&state, 2)->blocked);
+    traffic.figures.n_requests = 190; /* of this step all the time */
+    tick_of(2, 200);
+    said("it is to answer 100 %");
+}
+
+END_TEST
+
+START_TEST(a_guard_on_drift_that_sees_no_classifier_says_so_at_once)
+{
+    try_second(DRIFTING);
+    traffic.live_ppm = 100000;
+    tick_of(2, 200);
+    traffic.figures.n_requests = 19;
+    tick_of(2, 200);
+    ck_assert_uint_eq(actions.n, 0);
+    traffic.figures.n_requests = 20;
+    tick_of(2, 200);
+    said("drift is seen of classifiers only");
+    ck_assert_ptr_nonnull(strstr(require_candidate(&state, 2)->waits_why, "classifiers only"));
+}
+
+END_TEST
+
+START_TEST(a_comparison_without_outcomes_says_so)
+{
+    try_second("{kind: ab, min_samples: 50}");
+    traffic.live_ppm = 500000;
+    tick_of(2, 200);
+    traffic.figures.n_requests = 49;
+    tick_of(2, 60000);
+    ck_assert_uint_eq(actions.n, 0);
+    traffic.figures.n_requests = 50;
+    tick_of(2, 200);
+    said("no outcomes (conversion, told by `weir feedback` or a KPI) of both versions are among");
+}
+
+END_TEST
+
 /** A version from the training that takes so many values. */
 static void come(int64_t version, int n_values)
 {
@@ -665,6 +743,9 @@ int main(void)
     tcase_add_test(tcase, a_shadow_that_sees_too_little_is_rejected);
     tcase_add_loop_test(tcase, what_callers_would_notice_waits_for_a_person, 0,
                         WEIR_ARRAY_LEN(unasked));
+    tcase_add_test(tcase, what_cannot_be_judged_says_so_once_and_as_long_as_it_is_so);
+    tcase_add_test(tcase, a_guard_on_drift_that_sees_no_classifier_says_so_at_once);
+    tcase_add_test(tcase, a_comparison_without_outcomes_says_so);
     tcase_add_test(tcase, what_callers_do_not_notice_waits_for_nobody);
     tcase_add_test(tcase, people_who_are_asked_are_told_what_changes);
     tcase_add_test(tcase, a_chain_goes_from_shadow_over_people_to_canary);

@@ -154,6 +154,7 @@ struct weir_ion_candidate {
     bool is_mirrored;      /**< Its answers are compared with those of the version that serves. */
     int64_t step, step_ms; /**< Step of the trial, and when it was asked for. */
     int64_t begun_ms;      /**< When that came into effect; 0 = not yet. */
+    char *blocked;         /**< Why its policy cannot judge it, so far; NULL = nothing shows. */
     char *base;            /**< JSON: the figures at that time (struct weir_ion_figures). */
     char *
         evaluation; /**< JSON: a weir_policy_evaluation, while a policy has it measured; else NULL. */

@@ -71,12 +71,15 @@ struct weir_policy_verdict {
                             arena. */
     int64_t until_ms;    /**< Of WAIT: when to ask again, later than now_ms; 0: no time is known. */
     /* Of WAIT, of a policy that watches; the rest of them is 0 where nothing is tried. */
-    const char *state;  /**< The candidate's meanwhile; NULL: as for any other policy. */
-    int64_t share_ppm;  /**< Of the deployment's requests, that the candidate is to answer. */
-    int64_t step;       /**< Which of the policy's shares that is, from 0. */
-    bool is_mirrored;   /**< Answers are to be compared, by copies of requests. */
-    bool is_begun;      /**< What was wanted is in effect: figures count from now on. */
-    bool is_looked;     /**< Outputs were compared, and nothing was found: that counts. */
+    const char *state; /**< The candidate's meanwhile; NULL: as for any other policy. */
+    int64_t share_ppm; /**< Of the deployment's requests, that the candidate is to answer. */
+    int64_t step;      /**< Which of the policy's shares that is, from 0. */
+    bool is_mirrored;  /**< Answers are to be compared, by copies of requests. */
+    bool is_begun;     /**< What was wanted is in effect: figures count from now on. */
+    bool is_looked;    /**< Outputs were compared, and nothing was found: that counts. */
+    const char
+        *blocked; /**< Why it cannot judge, as far as can be seen (ion/policy_blocked.h); NULL:
+                              nothing shows. */
     bool is_to_measure; /**< It is to be measured, beside what serves now. */
 };
 

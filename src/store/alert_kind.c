@@ -21,6 +21,7 @@ static const struct weir_alert_kind kinds[] = {
     {"decisions_refused", "warning", DEGRADES, "ion", true, "the server has refused decisions of a replica; they are set aside in refused.jsonl of its folder", "the files are taken away there"},
     {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
     {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},
+    {"rollout_blocked", "warning", DEGRADES, "ion", true, "the policy that tries a version among the requests of a deployment cannot judge it, as far as can be seen: a guard sees nothing, requests or outcomes do not come or come too slowly, no replica has it", "it can be judged; its trial is over"},
     {"drift", "warning", DEGRADES, "ion", false, "a health report with drifted", "the next report of that signal without"},
     {"told", "warning", DEGRADES, "ion", false, "a program of an ION, or a person, has told that something is not well (`POST /ions/{name}/told`, weir_mlops_alert)", "they tell that it is again"},
     {"training_failed", "critical", DEGRADES, "ion", false, "a training of an ION failed for good", "the next training of the pipeline that succeeds; the pipeline is removed"},

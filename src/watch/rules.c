@@ -194,8 +194,31 @@ static void look_at_threshold(const struct look *look, const struct door *door)
     }
 }
 
+/** Versions that are tried, and that nothing can be said of. */
+static void look_at_trials(const struct look *look, const struct weir_ion_state *ion)
+{
+    for (size_t i = 0; i < ion->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &ion->candidates[i];
+        if (candidate->blocked != NULL) {
+            weir_watch_add(
+                look->findings, look->arena,
+                (struct weir_watch_finding){
+                    .key = weir_arena_printf(look->arena, "rollout_blocked:%s", candidate->id),
+                    .kind = "rollout_blocked",
+                    .subject = weir_arena_printf(look->arena, "ion/%s", ion->ion.name),
+                    .message = weir_arena_printf(
+                        look->arena,
+                        "Version %" PRId64 " of model %s on link %s cannot be judged by %s: %s.",
+                        candidate->version, candidate->model, candidate->link,
+                        candidate->waits_for != NULL ? candidate->waits_for : "its policy",
+                        candidate->blocked)});
+        }
+    }
+}
+
 static void look_at_ion(const struct look *look, const struct weir_ion_state *ion)
 {
+    look_at_trials(look, ion);
     for (size_t i = 0; i < ion->n_pipelines; i++) {
         struct door door = {.ion = ion, .pipeline = &ion->pipelines[i]};
         door.doc = weir_ion_doc_pipeline(&ion->doc, door.pipeline->name);

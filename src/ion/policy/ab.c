@@ -2,6 +2,7 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
 #include "ion/outcome.h"
+#include "ion/policy_blocked.h"
 #include "ion/policy_refusal.h"
 
 #include <inttypes.h>
@@ -177,6 +178,24 @@ static struct weir_policy_verdict wait(const struct weir_policy_ab *ab,
         .is_begun = is_begun};
 }
 
+/** What it waits for are outcomes, of both versions; and they come of requests. */
+static const char *blocked(const struct weir_policy_ab *ab, const struct weir_policy_inputs *inputs,
+                           const struct weir_policy_trial *trial, const struct weir_ab_view *view,
+                           struct weir_arena *arena)
+{
+    const char *what = weir_arena_printf(
+        arena, "outcomes (%s, told by `weir feedback` or a KPI) of both versions", ab->metric);
+    int64_t n_requests = weir_policy_refusal_n_accepted(trial);
+    bool has_none = view->arm.n == 0 && view->live.n == 0;
+    struct weir_policy_awaited awaited = {what, WEIR_MIN(view->arm.n, view->live.n),
+                                          ab->min_samples, 0, ab->timeout_s};
+    if (has_none && n_requests < ab->min_samples) {
+        awaited.what = "requests that it accepted";
+        awaited.n = n_requests;
+    }
+    return weir_policy_blocked(trial, &awaited, inputs->now_ms, arena);
+}
+
 static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs,
                                          const void *options, struct weir_arena *arena)
 {
@@ -208,9 +227,16 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             return told;
         }
     }
-    return trial.step_ms > 0 && inputs->now_ms >= trial.step_ms + ab->timeout_s * 1000
-               ? time_over(ab, &view, inputs->serving_version, arena)
-               : wait(ab, &trial, inputs->serving_version, arena);
+    if (trial.step_ms > 0 && inputs->now_ms >= trial.step_ms + ab->timeout_s * 1000) {
+        return time_over(ab, &view, inputs->serving_version, arena);
+    }
+    told = wait(ab, &trial, inputs->serving_version, arena);
+    told.blocked = told.is_begun ? NULL : blocked(ab, inputs, &trial, &view, arena);
+    if (told.blocked != NULL) {
+        told.rule =
+            weir_arena_printf(arena, "%s; it cannot be judged: %s", told.rule, told.blocked);
+    }
+    return told;
 }
 
 // clang-format off

@@ -1,5 +1,6 @@
 #include "ion/feedback.h"
 #include "ion/ion_step.h"
+#include "ion/policy_blocked.h"
 #include "ion/policy_drift.h"
 #include "ion/policy_refusal.h"
 #include "ion/policy_trial.h"
@@ -192,6 +193,59 @@ static bool is_looked_at(const struct weir_policy_canary *canary,
     return canary->drift_false_alarm_rate == 0 || trial->n_looks_of_step > 0;
 }
 
+/** With the guard on disagreement each step has compared answers. */
+static bool is_compared(const struct weir_policy_canary *canary,
+                        const struct weir_policy_trial *trial)
+{
+    return canary->max_disagreement >= 1 ||
+           weir_policy_refusal_n_compared(trial) >= canary->min_judged;
+}
+
+/** Why a guard sees nothing though requests come; NULL: none is blind. */
+static const char *blind(const struct weir_policy_canary *canary,
+                         const struct weir_policy_trial *trial)
+{
+    int64_t n = weir_policy_refusal_n_accepted(trial);
+    int64_t live_n = trial->live_requests - trial->live_unaccepted;
+    bool is_of_this = n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->outputs) == 0;
+    bool is_of_live =
+        live_n >= WEIR_POLICY_BLOCKED_N && weir_policy_outputs_n(trial->live_outputs) == 0;
+    if (!is_looked_at(canary, trial) && (is_of_this || is_of_live)) {
+        return is_of_this
+                   ? "the guard on drift sees nothing: drift is seen of classifiers only, and its "
+                     "answers are not known as a classifier's (`output_kind` of its signature)"
+                   : "the guard on drift sees nothing: drift is seen of classifiers only, and the "
+                     "answers of the version that serves are not known as a classifier's "
+                     "(`output_kind` of its signature)";
+    }
+    if (!is_compared(canary, trial) && n >= canary->min_requests && trial->n_compared == 0) {
+        return "the guard on disagreement sees nothing: no request has been answered by both "
+               "versions";
+    }
+    return NULL;
+}
+
+/** What the step says of itself, with why it cannot be judged. */
+static struct weir_policy_verdict with_blocked(const struct weir_policy_canary *canary,
+                                               const struct weir_policy_inputs *inputs,
+                                               const struct weir_policy_trial *trial,
+                                               struct weir_policy_verdict told,
+                                               struct weir_arena *arena)
+{
+    const struct weir_policy_awaited awaited = {
+        "requests that it accepted", weir_policy_refusal_n_accepted(trial), canary->min_requests,
+        canary->hold_s, canary->timeout_s};
+    told.blocked = trial->begun_ms > 0 ? blind(canary, trial) : NULL;
+    if (told.blocked == NULL) {
+        told.blocked = weir_policy_blocked(trial, &awaited, inputs->now_ms, arena);
+    }
+    if (told.blocked != NULL) {
+        told.rule =
+            weir_arena_printf(arena, "%s; it cannot be judged: %s", told.rule, told.blocked);
+    }
+    return told;
+}
+
 /** The step is in effect, and no guard has tripped. */
 static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
                                         const struct weir_policy_inputs *inputs,
@@ -200,7 +254,7 @@ static struct weir_policy_verdict go_on(const struct weir_policy_canary *canary,
 {
     bool is_held = inputs->now_ms >= trial->begun_ms + canary->hold_s * 1000 &&
                    weir_policy_refusal_n_accepted(trial) >= canary->min_requests &&
-                   is_looked_at(canary, trial);
+                   is_looked_at(canary, trial) && is_compared(canary, trial);
     if (is_held && step + 1 < canary->n_steps) {
         return at_step(canary, step + 1, arena);
     }
@@ -256,11 +310,14 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
             " of %" PRId64 " requests that it accepted%s",
             step + 1, canary->timeout_s, weir_policy_refusal_n_accepted(&trial),
             canary->min_requests,
-            is_looked_at(canary, &trial) ? ""
-                                         : ", and too few outputs to compare: drift is seen "
-                                           "of classifiers only"));
+            !is_looked_at(canary, &trial)
+                ? ", and too few outputs to compare: drift is seen of classifiers only"
+            : !is_compared(canary, &trial) ? ", and too few that both versions answered"
+                                           : ""));
     }
-    return told;
+    return is_same && !told.is_begun && !told.is_looked
+               ? with_blocked(canary, inputs, &trial, told, arena)
+               : told;
 }
 
 // clang-format off

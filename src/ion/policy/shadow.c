@@ -1,4 +1,5 @@
 #include "ion/ion_step.h"
+#include "ion/policy_blocked.h"
 #include "ion/policy_refusal.h"
 
 #include <inttypes.h>
@@ -75,6 +76,22 @@ static struct weir_policy_verdict decide(const struct weir_policy_inputs *inputs
                                         shadow->min_requests, shadow->timeout_s));
     }
     bool is_begun = trial.step_ms > 0 && trial.begun_ms == 0 && trial.is_ready;
+    const struct weir_policy_awaited awaited = {"requests that both versions answered",
+                                                weir_policy_refusal_n_compared(&trial),
+                                                shadow->min_requests, 0, shadow->timeout_s};
+    const char *blocked =
+        is_begun ? NULL : weir_policy_blocked(&trial, &awaited, inputs->now_ms, arena);
+    if (blocked != NULL) {
+        return (struct weir_policy_verdict){
+            .verdict = WEIR_VERDICT_WAIT,
+            .rule = weir_arena_printf(arena,
+                                      "shadow: it gets copies, until %" PRId64
+                                      " answers are compared; it cannot be judged: %s",
+                                      shadow->min_requests, blocked),
+            .state = WEIR_CANDIDATE_SHADOW,
+            .is_mirrored = true,
+            .blocked = blocked};
+    }
     return (struct weir_policy_verdict){
         .verdict = WEIR_VERDICT_WAIT,
         .rule = weir_arena_printf(
