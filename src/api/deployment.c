@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "control/deploy.h"
 #include "control/inspector.h"
+#include "control/uses.h"
 #include "store/table.h"
 
 #include "job/job.h"
@@ -267,6 +268,11 @@ weir_status api_deploy_put(struct api_call *call, struct weir_txn *txn, struct w
 weir_status api_deploy_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
+    int64_t is_forced;
+    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
+    if (!is_forced) {
+        WEIR_TRY(control_check_deployment_unused(&control, txn, call->params[0], err));
+    }
     WEIR_TRY(control_deploy_delete(&control, txn, call->params[0], err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

@@ -10,6 +10,7 @@
 #include "control/deploy.h"
 #include "control/inspector.h"
 #include "control/model_delete.h"
+#include "control/uses.h"
 
 #include "base/uuid.h"
 #include "job/attempt.h"
@@ -433,6 +434,11 @@ weir_status api_alias_put(struct api_call *call, struct weir_txn *txn, struct we
 weir_status api_alias_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct control control = api_control(call);
+    int64_t is_forced;
+    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
+    if (!is_forced) {
+        WEIR_TRY(control_check_alias_unused(&control, txn, call->params[0], call->params[1], err));
+    }
     WEIR_TRY(control_alias_set(&control, txn, call->params[0], call->params[1], 0, err));
     weir_http_response_empty(call->response);
     return WEIR_OK;

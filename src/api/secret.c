@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "control/uses.h"
 #include "store/table.h"
 
 #include "job/secret.h"
@@ -106,6 +107,12 @@ weir_status api_secret_put(struct api_call *call, struct weir_txn *txn, struct w
 weir_status api_secret_delete(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const char *id = weir_arena_printf(call->arena, "%s/%s", call->params[0], call->params[1]);
+    struct control control = api_control(call);
+    int64_t is_forced;
+    WEIR_TRY(api_query_int(call, "force", 0, 0, 1, &is_forced, err));
+    if (!is_forced) {
+        WEIR_TRY(control_check_secret_unused(&control, txn, call->params[0], call->params[1], err));
+    }
     WEIR_TRY(weir_txn_delete(txn, &weir_secret_resource, id, err));
     weir_http_response_empty(call->response);
     return audit_act(call, txn, "secret_deleted",

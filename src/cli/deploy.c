@@ -290,14 +290,21 @@ const struct cli_command cli_deploy = {
 
 struct undeploy_options {
     struct cli_common common;
+    bool is_forced;
 };
 
-static const struct weir_option undeploy_options[] = {CLI_COMMON_OPTIONS(undeploy_options)};
+static const struct weir_option undeploy_options[] = {
+    CLI_COMMON_OPTIONS(undeploy_options),
+    WEIR_OPT(undeploy_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "Also if a link of an ION leads to it"),
+};
 
 static weir_status run_undeploy(struct cli_call *call, struct weir_error *err)
 {
-    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, "/api/v1/deployments/{}", call->words[0]),
-                      NULL, NULL, err));
+    const struct undeploy_options *options = call->options;
+    const char *pattern =
+        options->is_forced ? "/api/v1/deployments/{}?force=1" : "/api/v1/deployments/{}";
+    WEIR_TRY(cli_rest(call, "DELETE", cli_path1(call, pattern, call->words[0]), NULL, NULL, err));
     printf(cli_is_json(call) ? "{\"name\": \"%s\", \"deleted\": true}\n"
                              : "%s: deleted; its replicas stop\n",
            call->words[0]);
@@ -306,7 +313,7 @@ static weir_status run_undeploy(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_undeploy = {
     .name = "undeploy",
-    .usage = "DEPLOYMENT",
+    .usage = "DEPLOYMENT [--force]",
     .summary = "Delete a deployment and stop its replicas; its model stays",
     .min_words = 1,
     .max_words = 1,

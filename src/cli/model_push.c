@@ -239,22 +239,28 @@ const struct cli_command cli_model_push = {
 
 struct alias_options {
     struct cli_common common;
-    bool is_deleted;
+    bool is_deleted, is_forced;
 };
 
 static const struct weir_option alias_options[] = {
     CLI_COMMON_OPTIONS(alias_options),
     WEIR_OPT(alias_options, is_deleted, "delete", 0, BOOL, NULL, 0, 0, NULL, "Take the name away"),
+    WEIR_OPT(alias_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "With --delete: also if a deployment or an ION follows it"),
 };
 
 static weir_status run_alias(struct cli_call *call, struct weir_error *err)
 {
     const struct alias_options *options = call->options;
     const char *model = call->words[0], *alias = call->words[1];
-    const char *path = cli_path2(call, "/api/v1/models/{}/aliases/{}", model, alias);
+    const char *path = cli_path2(call,
+                                 options->is_forced ? "/api/v1/models/{}/aliases/{}?force=1"
+                                                    : "/api/v1/models/{}/aliases/{}",
+                                 model, alias);
     int64_t version;
     json_t *answer;
-    if (options->is_deleted != (call->n_words == 2)) {
+    if (options->is_deleted != (call->n_words == 2) ||
+        (options->is_forced && !options->is_deleted)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "usage: weir model alias NAME ALIAS VERSION, or NAME ALIAS --delete");
     }
@@ -280,7 +286,7 @@ static weir_status run_alias(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_model_alias = {
     .name = "model alias",
-    .usage = "NAME ALIAS VERSION | NAME ALIAS --delete",
+    .usage = "NAME ALIAS VERSION | NAME ALIAS --delete [--force]",
     .summary = "Give a version of a model a name, as in NAME@stable",
     .help = "A deployment keeps the version that the name stood for when it was deployed.",
     .min_words = 2,

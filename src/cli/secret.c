@@ -13,6 +13,7 @@
 struct secret_options {
     struct cli_common common;
     char *project, *file;
+    bool is_forced;
 };
 
 static const struct weir_option secret_options[] = {
@@ -20,6 +21,8 @@ static const struct weir_option secret_options[] = {
     WEIR_OPT(secret_options, project, "project", 0, TEXT, "default", 0, 0, "NAME", "Whose it is"),
     WEIR_OPT(secret_options, file, "file", 0, TEXT, NULL, 0, 0, "FILE",
              "Read the value there (else from standard input; a terminal asks for it)"),
+    WEIR_OPT(secret_options, is_forced, "force", 0, BOOL, NULL, 0, 0, NULL,
+             "With delete: also if an ION, a sweep or a job that is not over names it"),
 };
 
 /* All of standard input. */
@@ -110,7 +113,10 @@ static weir_status delete (struct cli_call *call, struct weir_error *err)
     const struct secret_options *options = call->options;
     const char *name = call->words[1];
     WEIR_TRY(cli_rest(call, "DELETE",
-                      cli_path2(call, "/api/v1/projects/{}/secrets/{}", options->project, name),
+                      cli_path2(call,
+                                options->is_forced ? "/api/v1/projects/{}/secrets/{}?force=1"
+                                                   : "/api/v1/projects/{}/secrets/{}",
+                                options->project, name),
                       NULL, NULL, err));
     if (cli_is_json(call)) {
         cli_print_change(json_pack("{s:s,s:b}", "name", name, "deleted", 1));
@@ -128,6 +134,10 @@ static weir_status run_secret(struct cli_call *call, struct weir_error *err)
         cli_fn run;
     } verbs[] = {{"set", 2, set}, {"list", 1, list}, {"delete", 2, delete}};
 
+    const struct secret_options *options = call->options;
+    if (options->is_forced && strcmp(call->words[0], "delete") != 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "--force goes with delete");
+    }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(verbs); i++) {
         if (strcmp(verbs[i].name, call->words[0]) == 0 && verbs[i].n_words == call->n_words) {
             return verbs[i].run(call, err);
@@ -138,7 +148,7 @@ static weir_status run_secret(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_secret = {
     .name = "secret",
-    .usage = "set NAME [--file FILE] | list | delete NAME",
+    .usage = "set NAME [--file FILE] | list | delete NAME [--force]",
     .summary = "Keep passwords and tokens for the jobs of a project",
     .help =
         "A value is stored encrypted, given to the jobs that name it (weir job run --secret), and\n"

@@ -1,5 +1,6 @@
 #include "control/model_delete.h"
 
+#include "control/uses.h"
 #include "ion/ion.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -75,45 +76,32 @@ find_default(const struct weir_ion_doc *doc, const char *model, const int64_t *v
     return NULL;
 }
 
-/* An ION that cannot be read has its alert, and hinders nothing. */
-static weir_status check_default(struct weir_txn *txn, const char *ion, const char *model,
-                                 const int64_t *versions, size_t n, struct weir_arena *arena,
-                                 struct weir_error *err)
+struct deleted {
+    const char *model;
+    const int64_t *versions;
+    size_t n;
+};
+
+static weir_status refuse_default(void *context, const struct weir_ion *ion,
+                                  const struct weir_ion_doc *doc, struct weir_error *err)
 {
-    struct weir_ion row;
-    struct weir_ion_doc doc;
-    struct weir_error reason;
-    weir_status status = weir_ion_load_doc(txn, ion, arena, &row, &doc, &reason);
-    if (status == WEIR_ERR_CORRUPT) {
-        return WEIR_OK;
-    }
-    if (status != WEIR_OK) {
-        return weir_error_set(err, status, "%s", reason.message);
-    }
-    const struct weir_ion_doc_link *link = find_default(&doc, model, versions, n);
+    const struct deleted *deleted = context;
+    const struct weir_ion_doc_link *link =
+        find_default(doc, deleted->model, deleted->versions, deleted->n);
     return link == NULL
                ? WEIR_OK
                : weir_error_set(err, WEIR_ERR_CONFLICT,
                                 "version %" PRId64
                                 " of %s is not deleted: it is the default of link %s of ION %s",
-                                link->default_version, model, link->id, ion);
+                                link->default_version, deleted->model, link->id, ion->name);
 }
 
-/* No default of an ION may be among the versions. Each document is read once, and alone. */
+/* No default of an ION may be among the versions. */
 static weir_status check_defaults(struct control *control, struct weir_txn *txn, const char *model,
                                   const int64_t *versions, size_t n, struct weir_error *err)
 {
-    char **ions;
-    size_t n_ions;
-    WEIR_TRY(weir_ion_list_active(txn, control->arena, &ions, &n_ions, err));
-    for (size_t i = 0; i < n_ions; i++) {
-        struct weir_arena arena;
-        weir_arena_init(&arena, 0);
-        weir_status status = check_default(txn, ions[i], model, versions, n, &arena, err);
-        weir_arena_fini(&arena);
-        WEIR_TRY(status);
-    }
-    return WEIR_OK;
+    struct deleted deleted = {model, versions, n};
+    return control_each_doc(txn, control->arena, refuse_default, &deleted, err);
 }
 
 /* Candidates keep their row; without a file none can serve again (ion_policy.c, ion_review.c). */

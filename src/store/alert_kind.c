@@ -14,6 +14,7 @@ static const struct weir_alert_kind kinds[] = {
     {"not_serving", "critical", BREAKS, "ion", true, "there is a model to serve, and for 60 s no replica has served any, or the replicas have ended", "a replica serves"},
     {"replica_silent", NULL, BREAKS, "ion", true, "a replica that served has not reported for 15 s: critical if none has, a warning if others do", "it reports"},
     {"deployment_not_serving", "critical", BREAKS, "deployment", true, "no replica of a deployment has had a version ready for 60 s, or its replicas end one after the other, or none can load what is asked for", "a replica serves; the deployment goes to no replica; it is deleted"},
+    {"deployment_gone", "critical", BREAKS, "ion", true, "a link of an ION leads to a deployment that is not there, or is of another model: nobody is answered by what the link serves", "the deployment is there again (`weir deploy`), or the link is gone"},
     {"version_failed", "warning", DEGRADES, "deployment", true, "a replica could not load a version that its deployment names: the traffic stays as it was", "the version is loaded, or asked for no more"},
     {"deployed_replica_silent", "warning", DEGRADES, "deployment", true, "a replica of a deployment has not reported for 15 s: it gets no requests", "it reports, or is replaced"},
     {"no_frames", "warning", DEGRADES, "ion", true, "a source that had frames has had none for no_frames_after_s (default 300 s)", "a frame comes"},

@@ -216,8 +216,62 @@ static void look_at_trials(const struct look *look, const struct weir_ion_state 
     }
 }
 
+static const struct weir_deployment *find_deployment(const struct weir_watch_seen *seen,
+                                                     const char *name)
+{
+    for (size_t i = 0; i < seen->n_deployments; i++) {
+        if (strcmp(seen->deployments[i].deployment.name, name) == 0) {
+            return &seen->deployments[i].deployment;
+        }
+    }
+    return NULL;
+}
+
+/** Since when the link has chosen what it serves; 0: it serves nothing. */
+static int64_t serves_since_ms(const struct weir_ion_state *ion, const char *link)
+{
+    for (size_t i = 0; i < ion->n_candidates; i++) {
+        const struct weir_ion_candidate *candidate = &ion->candidates[i];
+        if (strcmp(candidate->link, link) == 0 &&
+            strcmp(candidate->state, WEIR_CANDIDATE_SERVING) == 0) {
+            return WEIR_MAX(candidate->served_ms, (int64_t)1);
+        }
+    }
+    return 0;
+}
+
+/** Links that serve a deployment which is not there. It is made within moments of the choice. */
+static void look_at_targets(const struct look *look, const struct weir_ion_state *ion)
+{
+    for (size_t i = 0; i < ion->doc.n_links; i++) {
+        const struct weir_ion_doc_link *link = &ion->doc.links[i];
+        struct weir_ion_wanted wanted = weir_ion_wanted_of(ion, link);
+        const struct weir_deployment *deployment =
+            wanted.model != NULL ? find_deployment(look->seen, link->deployment) : NULL;
+        if (wanted.model == NULL ||
+            look->seen->now_ms - serves_since_ms(ion, link->id) < WEIR_WATCH_TARGET_MS ||
+            (deployment != NULL && strcmp(deployment->model, wanted.model) == 0)) {
+            continue;
+        }
+        weir_watch_add(look->findings, look->arena,
+                       (struct weir_watch_finding){
+                           .key = weir_arena_printf(look->arena, "deployment_gone:%s:%s",
+                                                    ion->ion.name, link->id),
+                           .kind = "deployment_gone",
+                           .subject = weir_arena_printf(look->arena, "ion/%s", ion->ion.name),
+                           .message = weir_arena_printf(
+                               look->arena,
+                               "Link %s serves nobody: deployment %s %s. `weir deploy %s@v%" PRId64
+                               " --as %s` makes it again; else take the link out (`weir apply`).",
+                               link->id, link->deployment,
+                               deployment == NULL ? "is not there" : "is of another model",
+                               wanted.model, wanted.serving, link->deployment)});
+    }
+}
+
 static void look_at_ion(const struct look *look, const struct weir_ion_state *ion)
 {
+    look_at_targets(look, ion);
     look_at_trials(look, ion);
     for (size_t i = 0; i < ion->n_pipelines; i++) {
         struct door door = {.ion = ion, .pipeline = &ion->pipelines[i]};

@@ -232,6 +232,42 @@ static const struct {
     {0, 0, ""}, /* not known */
 };
 
+START_TEST(a_link_whose_deployment_is_gone_and_a_trial_that_nobody_can_judge_are_told)
+{
+    struct weir_ion_doc_link link = {.id = "t:deployment/d", .from = "t", .deployment = "d"};
+    struct weir_ion_candidate candidates[] = {
+        {.link = "t:deployment/d",
+         .model = "m",
+         .version = 1,
+         .state = WEIR_CANDIDATE_SERVING,
+         .served_ms = START},
+        {.id = "c2", .link = "t:deployment/d", .model = "m", .version = 2, .waits_for = "canary"}};
+    struct weir_deploy_state deployment = {
+        .deployment = {.name = "d", .model = "m", .state = "IDLE"}};
+    candidates[1].state = WEIR_CANDIDATE_WAITING;
+    ion.ion.mode = WEIR_ION_PRODUCTION;
+    ion.doc.links = &link;
+    ion.doc.n_links = 1;
+    ion.candidates = candidates;
+    ion.n_candidates = 2;
+    seen.now_ms = START + WEIR_WATCH_TARGET_MS - 1;
+    ck_assert_str_eq(found(), ""); /* it is being made */
+    seen.now_ms++;
+    ck_assert_str_eq(found(), "deployment_gone/critical");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].message, "`weir deploy m@v1 --as d` makes it"));
+    seen.deployments = &deployment;
+    seen.n_deployments = 1;
+    ck_assert_str_eq(found(), "");
+    deployment.deployment.model = "other";
+    ck_assert_str_eq(found(), "deployment_gone/critical");
+    ion.ion.mode = WEIR_ION_SANDBOX; /* gives no deployment anything */
+    ck_assert_str_eq(found(), "");
+    candidates[1].blocked = "no replica has it loaded yet";
+    ck_assert_str_eq(found(), "rollout_blocked/warning");
+}
+
+END_TEST
+
 START_TEST(a_disk_that_fills_up_is_told_and_told_again)
 {
     seen.disk_bytes = disks[_i].total_gib << 30;
@@ -554,6 +590,8 @@ int main(void)
     tcase_add_test(tcase, decisions_that_do_not_get_out_and_a_dear_threshold_are_told);
     tcase_add_loop_test(tcase, a_disk_that_fills_up_is_told_and_told_again, 0,
                         sizeof disks / sizeof *disks);
+    tcase_add_test(tcase,
+                   a_link_whose_deployment_is_gone_and_a_trial_that_nobody_can_judge_are_told);
     tcase_add_loop_test(tcase, the_disk_of_another_node_is_told_by_its_name, 0,
                         sizeof disks / sizeof *disks);
     tcase_add_test(tcase, refused_decisions_are_told_until_they_are_taken_away);

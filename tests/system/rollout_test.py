@@ -45,6 +45,7 @@ class Caller(threading.Thread):
                 self.answers.append((began, answer["model_version"]))
             except (HttpError, OSError) as error:
                 self.failures.append(repr(error))
+                self.last_failure = time.time()
 
     def stop(self):
         self.is_over.set()
@@ -129,14 +130,41 @@ class Rollout(unittest.TestCase):
         try:
             self.approve(4)
             self.is_in(4, "ROLLED_BACK")
+            wait_until(lambda: self.traffic() == {2: 100}, 10, "all requests for version 2 again")
+            time_of_end, n = time.time(), len(caller.answers)
+            wait_until(lambda: len(caller.answers) > n + 50, 30, "further answers")
         finally:
             caller.stop()
+        self.assertLess(caller.last_failure, time_of_end + 1)
         self.assertIn("refused (4xx)", self.decision(4, "rollback")["rule"])
         self.assertTrue(all("HTTP 400" in one for one in caller.failures), caller.failures[:3])
-        self.assertLess(len(caller.failures), 60)
-        wait_until(lambda: self.traffic() == {2: 100}, 10, "all requests for version 2 again")
         warning = self.server.weir("deploy", "adder", "--as", "sums", "--mirror", "none", "--traffic", "v2=60,v4=40", "--no-wait")[2]
         self.assertIn("weir: warning: version 4 is not compatible with version 2: " + changes, warning)
+        self.is_not_deleted_while_something_leads_to_it()
+
+    def is_not_deleted_while_something_leads_to_it(self):
+        weir, server = self.server.weir, self.server
+        code, _, said = weir("undeploy", "sums", check=False)
+        self.assertEqual(code, 5)
+        self.assertIn("link model/adder:deployment/sums of ION sums leads to it", said)
+        server.request("PUT", "/api/v1/projects/default/secrets/key", {"value": "x"})
+        job = server.post("/jobs", {"name": "named", "project": "default", "kind": "command",
+                                    "spec": {"argv": ["true"], "secrets": ["key"], "cpu_slots": 4096}})["id"]
+        self.assertIn("job named", weir("secret", "delete", "key", check=False)[2])
+        server.post(f"/jobs/{job}/cancel", {})
+        wait_until(lambda: server.get(f"/jobs/{job}")["state"] == "CANCELLED", 30, "the job to be cancelled")
+        weir("secret", "delete", "key")
+        weir("model", "alias", "adder", "stable", "2")
+        weir("deploy", "adder@stable", "--as", "follower", "--follow", "--no-wait")
+        self.assertIn("deployment follower follows it", weir("model", "alias", "adder", "stable", "--delete", check=False)[2])
+        weir("undeploy", "follower")
+        weir("model", "alias", "adder", "stable", "--delete")
+        weir("undeploy", "sums", "--force")
+        health = lambda: server.get("/ions/sums")["health"]
+        wait_until(lambda: health()["status"] == "down", 60, "the ION to be down")
+        self.assertIn("deployment sums is not there. `weir deploy adder@v2 --as sums` makes it again", health()["reason"])
+        weir("deploy", "adder@v2", "--as", "sums", "--no-wait")
+        wait_until(lambda: health()["status"] == "ok", 60, "the ION to be well")
 
     def traffic_if_there(self):
         try:

@@ -1,0 +1,196 @@
+#include "control/uses.h"
+
+#include "ion/ion.h"
+#include "job/secret.h"
+#include "store/stmt.h"
+
+#include <string.h>
+
+weir_status control_each_doc(struct weir_txn *txn, struct weir_arena *arena, control_doc_fn fn,
+                             void *context, struct weir_error *err)
+{
+    char **ions;
+    size_t n;
+    WEIR_TRY(weir_ion_list_active(txn, arena, &ions, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        struct weir_arena one;
+        struct weir_ion row;
+        struct weir_ion_doc doc;
+        struct weir_error reason;
+        weir_arena_init(&one, 0);
+        weir_status status = weir_ion_load_doc(txn, ions[i], &one, &row, &doc, &reason);
+        if (status == WEIR_OK) {
+            status = fn(context, &row, &doc, err);
+        } else {
+            status = status == WEIR_ERR_CORRUPT ? WEIR_OK
+                                                : weir_error_set(err, status, "%s", reason.message);
+        }
+        weir_arena_fini(&one);
+        WEIR_TRY(status);
+    }
+    return WEIR_OK;
+}
+
+/* ---- deployments and aliases ----------------------------------------------------------------- */
+
+struct wanted {
+    const char *deployment;
+    const char *model, *alias;
+};
+
+static weir_status refuse_deployment(void *context, const struct weir_ion *ion,
+                                     const struct weir_ion_doc *doc, struct weir_error *err)
+{
+    const struct wanted *wanted = context;
+    for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_link *link = &doc->links[i];
+        if (link->deployment != NULL && strcmp(link->deployment, wanted->deployment) == 0) {
+            return weir_error_set(
+                err, WEIR_ERR_CONFLICT,
+                "deployment %s is not deleted: link %s of ION %s leads to it, and "
+                "would serve nobody; take the link out (`weir apply`), or delete "
+                "the ION, first; --force deletes it all the same",
+                wanted->deployment, link->id, ion->name);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status control_check_deployment_unused(struct control *control, struct weir_txn *txn,
+                                            const char *deployment, struct weir_error *err)
+{
+    struct wanted wanted = {.deployment = deployment};
+    return control_each_doc(txn, control->arena, refuse_deployment, &wanted, err);
+}
+
+static weir_status refuse_alias(void *context, const struct weir_ion *ion,
+                                const struct weir_ion_doc *doc, struct weir_error *err)
+{
+    const struct wanted *wanted = context;
+    for (size_t i = 0; i < doc->n_links; i++) {
+        const struct weir_ion_doc_link *link = &doc->links[i];
+        if (link->alias != NULL && strcmp(link->alias, wanted->alias) == 0 &&
+            strcmp(link->model, wanted->model) == 0) {
+            return weir_error_set(err, WEIR_ERR_CONFLICT,
+                                  "alias %s of %s is not deleted: link %s of ION %s begins at it, "
+                                  "and no version would come any more; take the link out (`weir "
+                                  "apply`) first; --force deletes it all the same",
+                                  wanted->alias, wanted->model, link->id, ion->name);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status control_check_alias_unused(struct control *control, struct weir_txn *txn,
+                                       const char *model, const char *alias, struct weir_error *err)
+{
+    static const char sql[] =
+        "SELECT name FROM deployments WHERE model = :model AND follows = :alias"
+        " ORDER BY name LIMIT 1";
+    struct wanted wanted = {.model = model, .alias = alias};
+    char **names;
+    size_t n;
+    WEIR_TRY(weir_txn_query_texts(
+        txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_TEXT("alias", alias)),
+        control->arena, &names, &n, err));
+    if (n > 0) {
+        return weir_error_set(err, WEIR_ERR_CONFLICT,
+                              "alias %s of %s is not deleted: deployment %s follows it; deploy a "
+                              "version by its number (`weir deploy %s@vN --as %s`) first; --force "
+                              "deletes it all the same",
+                              alias, model, names[0], model, names[0]);
+    }
+    return control_each_doc(txn, control->arena, refuse_alias, &wanted, err);
+}
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static bool is_named(const json_t *list, const char *secret, struct weir_arena *arena)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i)), *variable, *name;
+        struct weir_error ignored;
+        if (text != NULL && weir_secret_read(text, arena, &variable, &name, &ignored) == WEIR_OK &&
+            strcmp(name, secret) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is there a list "secrets" with it, anywhere in the document? */
+static bool names_secret(const json_t *json, const char *secret, struct weir_arena *arena)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+    json_object_foreach((json_t *)json, key, member)
+    {
+        if ((strcmp(key, "secrets") == 0 && is_named(member, secret, arena)) ||
+            names_secret(member, secret, arena)) {
+            return true;
+        }
+    }
+    json_array_foreach(json, i, member)
+    {
+        if (names_secret(member, secret, arena)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who may name it: "noun name", and the document in which. */
+static const struct {
+    const char *noun, *sql;
+} namers[] = {
+    {"ION", "SELECT name, document FROM ions WHERE state = 'ACTIVE' AND project = :project"
+            " AND document LIKE '%\"secrets\"%'"},
+    {"sweep", "SELECT name || ' (' || id || ')', document FROM sweeps WHERE project = :project"
+              " AND state IN ('RUNNING', 'PAUSED') AND document LIKE '%\"secrets\"%'"},
+    {"job", "SELECT name || ' (' || id || ')', spec FROM jobs WHERE project = :project"
+            " AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
+            " AND spec LIKE '%\"secrets\"%'"},
+};
+
+/* The first of a kind that names it; NULL: none does. */
+static weir_status find_namer(struct weir_txn *txn, const char *sql, const char *project,
+                              const char *secret, struct weir_arena *arena, char **out,
+                              struct weir_error *err)
+{
+    struct weir_stmt *stmt;
+    bool has_row;
+    *out = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("project", project)), &stmt, err));
+    weir_status status;
+    while ((status = weir_stmt_step(stmt, &has_row, err)) == WEIR_OK && has_row && *out == NULL) {
+        struct weir_arena row;
+        weir_arena_init(&row, 0);
+        json_t *document = json_loads(weir_stmt_text(stmt, 1, &row), 0, NULL);
+        if (names_secret(document, secret, &row)) {
+            *out = weir_stmt_text(stmt, 0, arena);
+        }
+        json_decref(document);
+        weir_arena_fini(&row);
+    }
+    weir_stmt_close(stmt);
+    return status;
+}
+
+weir_status control_check_secret_unused(struct control *control, struct weir_txn *txn,
+                                        const char *project, const char *secret,
+                                        struct weir_error *err)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(namers); i++) {
+        char *name;
+        WEIR_TRY(find_namer(txn, namers[i].sql, project, secret, control->arena, &name, err));
+        if (name != NULL) {
+            return weir_error_set(
+                err, WEIR_ERR_CONFLICT,
+                "secret %s of project %s is not deleted: %s %s names it, and what "
+                "it starts would fail; --force deletes it all the same",
+                secret, project, namers[i].noun, name);
+        }
+    }
+    return WEIR_OK;
+}
