@@ -29,6 +29,13 @@ struct heartbeat {
     struct source *source;
 };
 
+/** Names of files need not be UTF-8: what is not is left out. */
+static json_t *text_of(const char *why)
+{
+    json_t *text = json_string(why);
+    return text != NULL ? text : json_string("the name of a file is no UTF-8 text");
+}
+
 /** Everything, as it is now. The source is asked under the lock, so that it is not gone meanwhile.
  */
 static json_t *compose(struct heartbeat *heartbeat)
@@ -44,15 +51,21 @@ static json_t *compose(struct heartbeat *heartbeat)
     if (heartbeat->source_ops != NULL && heartbeat->source_ops->waiting != NULL) {
         n_waiting += heartbeat->source_ops->waiting(heartbeat->source);
     }
+    char why[SOURCE_WHY_BYTES] = "";
+    size_t n_ignored = 0;
+    if (heartbeat->source_ops != NULL && heartbeat->source_ops->ignored != NULL) {
+        n_ignored = heartbeat->source_ops->ignored(heartbeat->source, why);
+    }
     json_t *json = json_pack(
-        "{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:I,s:s?,s:I}", "revision",
+        "{s:I,s:s,s:s?,s:I,s:I,s:I,s:I,s:I,s:I,s:s?,s:I,s:I,s:o}", "revision",
         (json_int_t)heartbeat->revision, "state", heartbeat->state, "reason",
         heartbeat->reason[0] != '\0' ? heartbeat->reason : NULL, "served_revision",
         (json_int_t)heartbeat->served_revision, "frames_taken", (json_int_t)counts.n_accepted,
         "frames_decided", (json_int_t)outbox.n_durable, "frames_waiting", (json_int_t)n_waiting,
         "last_frame_ms", (json_int_t)counts.last_ms, "backlog_ms", (json_int_t)age_ms,
         "backlog_reader", age_ms > 0 ? outbox.oldest_reader : NULL, "decisions_refused",
-        (json_int_t)refused_count(heartbeat->config.refused));
+        (json_int_t)refused_count(heartbeat->config.refused), "frames_ignored",
+        (json_int_t)n_ignored, "why_ignored", n_ignored > 0 ? text_of(why) : json_null());
     heartbeat->has_news = false;
     pthread_mutex_unlock(&heartbeat->lock);
     return json;

@@ -25,6 +25,8 @@
 #include "predict/serving.h"
 #include "predict/spec.h"
 
+#define SOURCE_WHY_BYTES 400
+
 struct source;
 
 struct source_config {
@@ -45,6 +47,10 @@ struct source_ops {
     void (*stop)(struct source *source);
     /** Frames that wait at the source, as far as it knows; NULL: none can. Any thread. */
     size_t (*waiting)(struct source *source);
+    /** What was given to the source and is no frame: how much of it there is now, and why the first is not
+     *  (SOURCE_WHY_BYTES; "" for 0). Of a folder what lies there; of requests those of the last minute.
+     *  Any thread. */
+    size_t (*ignored)(struct source *source, char *why);
 };
 
 #define WEIR_KIND(name) extern const struct source_ops source_##name;

@@ -20,6 +20,7 @@ static const struct weir_alert_kind kinds[] = {
     {"no_frames", "warning", DEGRADES, "ion", true, "a source that had frames has had none for no_frames_after_s (default 300 s)", "a frame comes"},
     {"outbox_stuck", "warning", DEGRADES, "ion", true, "a decision has waited for 60 s to reach the server or a sink", "it has reached it"},
     {"decisions_refused", "warning", DEGRADES, "ion", true, "the server has refused decisions of a replica; they are set aside in refused.jsonl of its folder", "the files are taken away there"},
+    {"frames_ignored", "warning", DEGRADES, "ion", true, "files lie in a source's folder that are no frames by their names or places, or requests with pictures have been refused in the last minutes: nobody decides about them", "the files are renamed or taken away; no such request comes for one to two minutes"},
     {"threshold_price", "warning", DEGRADES, "ion", true, "the threshold refuses more than 10 % of the gallery's own photos", "a threshold that does not is set"},
     {"member_not_enrolled", "warning", DEGRADES, "ion", true, "a person on a list is in no gallery of the ION", "the person is enrolled, or off the lists"},
     {"rollout_blocked", "warning", DEGRADES, "ion", true, "the policy that tries a version among the requests of a deployment cannot judge it, as far as can be seen: a guard sees nothing, requests or outcomes do not come or come too slowly, no replica has it", "it can be judged; its trial is over"},

@@ -55,6 +55,8 @@ struct door {
     const char *backlog_reader;
     int64_t n_refused;      /**< Decisions that the server refused, by their reports. */
     const char *refused_by; /**< The first replica that has some. */
+    int64_t n_ignored;      /**< Files and requests that are no frames, by their reports. */
+    const char *why_ignored;
 };
 
 /** Of a pipeline that is not critical nothing is more than a warning. */
@@ -86,6 +88,10 @@ static void hear(const struct look *look, struct door *door)
             door->refused_by = replica->replica;
         }
         door->n_refused += replica->decisions_refused;
+        if (replica->frames_ignored > 0 && door->n_ignored == 0) {
+            door->why_ignored = replica->why_ignored;
+        }
+        door->n_ignored += replica->frames_ignored;
         if (replica->backlog_ms > door->backlog_ms) {
             door->backlog_ms = replica->backlog_ms;
             door->backlog_reader = replica->backlog_reader;
@@ -168,6 +174,19 @@ static void look_at_refused(const struct look *look, const struct door *door)
                                        "kept with the reason in refused.jsonl of replica %s's "
                                        "folder. Look at them, and take the file away.",
                                        door->pipeline->name, door->refused_by));
+    }
+}
+
+static void look_at_ignored(const struct look *look, const struct door *door)
+{
+    if (door->n_ignored > 0) {
+        find_of_door(
+            look, door, "frames_ignored", NULL,
+            weir_arena_printf(look->arena,
+                              "Pipeline %s ignores what its source is given, and decides "
+                              "nothing about it: %s.",
+                              door->pipeline->name,
+                              door->why_ignored != NULL ? door->why_ignored : "it is no frame"));
     }
 }
 
@@ -286,6 +305,7 @@ static void look_at_ion(const struct look *look, const struct weir_ion_state *io
         look_at_replicas(look, &door);
         look_at_frames(look, &door);
         look_at_refused(look, &door);
+        look_at_ignored(look, &door);
         look_at_threshold(look, &door);
     }
 }

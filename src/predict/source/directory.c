@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "endpoint/source/directory.h"
 #include "predict/camera_list.h"
+#include "predict/ignored.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,6 +43,11 @@ struct source {
     struct camera_list list;
     int64_t rescan_ms; /**< Monotonic: when to look at everything again. */
     _Atomic int64_t complained_ms;
+    int64_t look_ms; /**< Monotonic: when to look for files that are no frames. */
+    json_t *told_of; /**< Cameras that have been warned of: an object used as a set. */
+    pthread_mutex_t lock;
+    size_t n_ignored; /**< Under lock, like what follows. */
+    char why_ignored[IGNORED_TEXT_BYTES];
     atomic_size_t n_waiting; /**< Frames in the list, and the one that finds no room. */
 };
 
@@ -122,6 +128,7 @@ static void scan_camera(struct source *source, struct camera *camera)
     while ((entry = readdir(stream)) != NULL) {
         int64_t number;
         struct stat st;
+        /* What is no frame ignored_count tells of. */
         if (!source_frame_number(entry->d_name, &number) ||
             fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
             S_ISDIR(st.st_mode)) {
@@ -186,6 +193,55 @@ static void scan_root(struct source *source)
         }
     }
     closedir(stream);
+}
+
+/* ---- what is no frame ------------------------------------------------------------------------ */
+
+static bool counts_camera(void *context, const char *camera)
+{
+    return is_ours(context, camera);
+}
+
+/* Once for each camera, as long as the replica runs. */
+static void warn_of(void *context, const struct ignored_place *place)
+{
+    struct source *source = context;
+    const char *camera = place->camera != NULL ? place->camera : "";
+    if (json_object_get(source->told_of, camera) == NULL &&
+        json_object_size(source->told_of) < CAMERAS_MAX) {
+        json_object_set_new(source->told_of, camera, json_true());
+        weir_log(WEIR_LOG_WARN, "frames_ignored", WEIR_KV_STR("camera", camera),
+                 WEIR_KV_INT("n", (int64_t)place->n), WEIR_KV_STR("why", place->why));
+    }
+}
+
+/* A large folder is looked at more seldom: at most a fiftieth of the time goes into it. */
+static void look_for_ignored(struct source *source)
+{
+    char why[IGNORED_TEXT_BYTES];
+    int64_t began_ms = weir_mono_ms();
+    const struct ignored_look look = {.path = path_of(source),
+                                      .now_ms = weir_time_ms(),
+                                      .is_ours = counts_camera,
+                                      .found = warn_of,
+                                      .context = source,
+                                      .is_first = source->config.spec->rank == 0};
+    size_t n = ignored_count(&look, why);
+    int64_t now_ms = weir_mono_ms();
+    source->look_ms = now_ms + WEIR_MAX((int64_t)RESCAN_MS, 50 * (now_ms - began_ms));
+    pthread_mutex_lock(&source->lock);
+    source->n_ignored = n;
+    memcpy(source->why_ignored, why, sizeof why);
+    pthread_mutex_unlock(&source->lock);
+}
+
+static size_t ignored(struct source *source, char *why)
+{
+    pthread_mutex_lock(&source->lock);
+    size_t n = source->n_ignored;
+    memcpy(why, source->why_ignored, SOURCE_WHY_BYTES);
+    pthread_mutex_unlock(&source->lock);
+    return n;
 }
 
 static void take_event(struct source *source, const struct inotify_event *event)
@@ -342,6 +398,9 @@ static void *directory_main(void *context)
         if (weir_mono_ms() >= source->rescan_ms) {
             scan_root(source);
         }
+        if (weir_mono_ms() >= source->look_ms) {
+            look_for_ignored(source);
+        }
         bool has_frame = frame != NULL || (frame = next_frame(source)) != NULL;
         count_waiting(source, has_frame);
         if (!has_frame) {
@@ -378,6 +437,8 @@ static void stop(struct source *source)
 {
     close_source(source);
     camera_list_fini(&source->list);
+    json_decref(source->told_of);
+    pthread_mutex_destroy(&source->lock);
     if (source->inotify_fd >= 0) {
         close(source->inotify_fd);
     }
@@ -434,6 +495,8 @@ static weir_status start(const struct source_config *config, struct source **out
     struct source *source = weir_xalloc(sizeof *source);
     memset(source, 0, sizeof *source);
     source->config = *config;
+    source->told_of = json_object();
+    pthread_mutex_init(&source->lock, NULL);
     source->inotify_fd = source->wake_fd = -1;
     weir_status status = open_parts(source, err);
     if (status != WEIR_OK) {
@@ -456,4 +519,5 @@ const struct source_ops source_directory = {
     .close = close_source,
     .stop = stop,
     .waiting = waiting,
+    .ignored = ignored,
 };

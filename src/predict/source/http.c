@@ -8,6 +8,8 @@
 #include "http/http.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +19,61 @@
 #define N_QUEUED           1024
 #define IMPOSTOR_MAX_BYTES ((uint64_t)64 << 10)
 
+#define MINUTE_MS 60000
+
+/* Requests with a picture that could be no frame: of this minute, and of the one before. */
+struct refusals {
+    pthread_mutex_t lock;
+    int64_t minute;
+    size_t n, n_before;
+    char why[SOURCE_WHY_BYTES];
+};
+
 struct source {
     struct source_config config;
     struct weir_http_server *server;
+    struct refusals refusals;
 };
+
+/* Lock held. */
+static void turn(struct refusals *refusals)
+{
+    int64_t minute = weir_mono_ms() / MINUTE_MS;
+    if (minute != refusals->minute) {
+        refusals->n_before = minute == refusals->minute + 1 ? refusals->n : 0;
+        refusals->n = 0;
+        refusals->minute = minute;
+    }
+}
+
+/* The caller is told, too; but a camera does not read what it is told. */
+static void refuse(struct source *source, struct weir_http_response *response, weir_status status,
+                   const char *why)
+{
+    struct refusals *refusals = &source->refusals;
+    weir_http_response_errorf(response, status, "%s", why);
+    pthread_mutex_lock(&refusals->lock);
+    turn(refusals);
+    bool is_first = refusals->n + refusals->n_before == 0;
+    refusals->n++;
+    (void)snprintf(refusals->why, sizeof refusals->why, "requests with pictures are refused: %s",
+                   why);
+    pthread_mutex_unlock(&refusals->lock);
+    if (is_first) {
+        weir_log(WEIR_LOG_WARN, "frames_ignored", WEIR_KV_STR("why", why));
+    }
+}
+
+static size_t ignored(struct source *source, char *why)
+{
+    struct refusals *refusals = &source->refusals;
+    pthread_mutex_lock(&refusals->lock);
+    turn(refusals);
+    size_t n = refusals->n + refusals->n_before;
+    (void)snprintf(why, SOURCE_WHY_BYTES, "%s", n > 0 ? refusals->why : "");
+    pthread_mutex_unlock(&refusals->lock);
+    return n;
+}
 
 static const struct weir_source_http *options_of(const struct source_config *config)
 {
@@ -98,9 +151,8 @@ static void handle_frame(struct source *source, struct weir_http_request *reques
     int64_t number;
     const char *camera = request->segments[1];
     if (!frame_camera_is_valid(camera) || !parse_number(request->segments[2], &number)) {
-        weir_http_response_errorf(response, WEIR_ERR_INVALID,
-                                  "/frames/{camera}/{number}: expected a name of 1 to 63 bytes and "
-                                  "a whole number");
+        refuse(source, response, WEIR_ERR_INVALID,
+               "/frames/{camera}/{number}: expected a name of 1 to 63 bytes and a whole number");
         return;
     }
     json_t *decision = outbox_find(source->config.outbox, camera, number);
@@ -157,8 +209,8 @@ static void handle(void *context, struct weir_http_request *request,
     if (request->n_segments == 1 && strcmp(request->segments[0], "health") == 0 && is_get) {
         handle_health(source, response);
     } else if (!is_admitted(source, request)) {
-        weir_http_response_errorf(response, WEIR_ERR_UNAUTH,
-                                  "the source's token is needed: Authorization: Bearer …");
+        refuse(source, response, WEIR_ERR_UNAUTH,
+               "the source's token is needed: Authorization: Bearer …");
     } else if (request->n_segments == 3 && strcmp(request->segments[0], "frames") == 0 &&
                strcmp(request->method, "POST") == 0) {
         handle_frame(source, request, response);
@@ -206,6 +258,7 @@ static weir_status start(const struct source_config *config, struct source **out
     char address[256];
     struct source *source = weir_xalloc(sizeof *source);
     *source = (struct source){.config = *config};
+    pthread_mutex_init(&source->refusals.lock, NULL);
     const struct weir_http_config http = {.listen = address_of(config, address),
                                           .n_handlers = N_HANDLERS,
                                           .n_io_threads = 1,
@@ -218,6 +271,7 @@ static weir_status start(const struct source_config *config, struct source **out
     }
     if (status != WEIR_OK) {
         weir_http_server_stop(source->server, 0);
+        pthread_mutex_destroy(&source->refusals.lock);
         free(source);
         return status;
     }
@@ -235,6 +289,7 @@ static void close_source(struct source *source)
 static void stop(struct source *source)
 {
     weir_http_server_stop(source->server, STOP_DEADLINE_MS);
+    pthread_mutex_destroy(&source->refusals.lock);
     free(source);
 }
 
@@ -244,4 +299,5 @@ const struct source_ops source_http = {
     .start = start,
     .close = close_source,
     .stop = stop,
+    .ignored = ignored,
 };
