@@ -18,6 +18,29 @@
 #define FEEDBACK_PER_CALL 1000
 #define SPAN_DEFAULT_MS   ((int64_t)7 * 24 * 3600 * 1000)
 
+/* A version that nobody knows here would be compared with nothing, and nobody would notice. */
+static weir_status check_version(struct weir_txn *txn, const struct weir_ion_state *state,
+                                 const struct weir_kpi *kpi, struct weir_arena *arena,
+                                 struct weir_error *err)
+{
+    struct weir_model_version version;
+    if (kpi->model == NULL || kpi->model_version <= 0) {
+        return WEIR_OK; /* weir_kpi_add says what belongs together */
+    }
+    WEIR_TRY(weir_model_version_get(txn, kpi->model, kpi->model_version, arena, &version, err));
+    for (size_t i = 0; i < state->n_candidates; i++) {
+        if (strcmp(state->candidates[i].model, kpi->model) == 0 &&
+            state->candidates[i].version == kpi->model_version) {
+            return WEIR_OK;
+        }
+    }
+    return weir_error_set(
+        err, WEIR_ERR_CONFLICT,
+        "version %lld of model %s has come to no link of ION %s: no figure of the "
+        "ION can be of it",
+        (long long)kpi->model_version, kpi->model, state->ion.name);
+}
+
 weir_status api_kpi_add(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_ion_state state;
@@ -25,6 +48,7 @@ weir_status api_kpi_add(struct api_call *call, struct weir_txn *txn, struct weir
     WEIR_TRY(api_ion_load(call, txn, &state, err));
     WEIR_TRY(weir_record_from_json(&weir_kpi_resource, call->body, WEIR_RECORD_CREATE, call->arena,
                                    &kpi, err));
+    WEIR_TRY(check_version(txn, &state, &kpi, call->arena, err));
     kpi.ion = state.ion.name;
     kpi.actor = (char *)call->actor;
     if (!json_is_string(json_object_get(call->body, "time_ms")) &&
@@ -71,7 +95,8 @@ static bool read_outcome(const json_t *item, struct weir_outcome *out)
 
 /** Of a request that a deployment answered. */
 static weir_status give_outcome(struct api_call *call, struct weir_txn *txn, const json_t *item,
-                                const char *request, bool *out_is_right, struct weir_error *err)
+                                const char *request, bool *out_is_truth, bool *out_is_right,
+                                struct weir_error *err)
 {
     struct weir_receipt receipt;
     struct weir_outcome told = {0};
@@ -89,17 +114,18 @@ static weir_status give_outcome(struct api_call *call, struct weir_txn *txn, con
     told.answered_ms = receipt.time_ms;
     told.actor = (char *)call->actor;
     told.time_ms = call->now_ms;
-    *out_is_right = strcmp(told.name, WEIR_OUTCOME_SUCCESS) == 0 && told.value != 0;
+    *out_is_truth = strcmp(told.name, WEIR_OUTCOME_SUCCESS) == 0;
+    *out_is_right = *out_is_truth && told.value != 0;
     return weir_outcome_store(txn, &told, call->arena, err);
 }
 
 static weir_status give_one(struct api_call *call, struct weir_txn *txn, const json_t *item,
-                            bool *out_is_right, struct weir_error *err)
+                            bool *out_is_truth, bool *out_is_right, struct weir_error *err)
 {
     struct weir_feedback stored;
     const char *request = json_string_value(json_object_get(item, "request"));
     if (request != NULL) {
-        return give_outcome(call, txn, item, request, out_is_right, err);
+        return give_outcome(call, txn, item, request, out_is_truth, out_is_right, err);
     }
     const char *decision = json_string_value(json_object_get(item, "decision"));
     const char *truth = json_string_value(json_object_get(item, "truth"));
@@ -110,6 +136,7 @@ static weir_status give_one(struct api_call *call, struct weir_txn *txn, const j
     }
     WEIR_TRY(weir_feedback_store(txn, decision, truth, call->actor, call->now_ms, call->arena,
                                  &stored, err));
+    *out_is_truth = true;
     *out_is_right = stored.is_right;
     return WEIR_OK;
 }
@@ -117,29 +144,32 @@ static weir_status give_one(struct api_call *call, struct weir_txn *txn, const j
 weir_status api_feedback_give(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     const json_t *list = json_object_get(call->body, "feedback");
-    bool is_right = false;
-    size_t i, n_right = 0, n = json_array_size(list);
+    bool is_right = false, is_truth = false;
+    size_t i, n_right = 0, n_truths = 0, n = json_array_size(list);
     json_t *item;
     if (list == NULL) {
-        WEIR_TRY(give_one(call, txn, call->body, &is_right, err));
-        api_answer(call, json_pack("{s:i,s:i}", "stored", 1, "right", (int)is_right));
+        WEIR_TRY(give_one(call, txn, call->body, &is_truth, &is_right, err));
+        api_answer(call, json_pack("{s:i,s:i,s:i}", "stored", 1, "right", (int)is_right, "judged",
+                                   (int)is_truth));
         return WEIR_OK;
     }
     WEIR_TRY(api_body_only(call, (const char *const[]){"feedback", NULL}, err));
-    if (!json_is_array(list) || n > FEEDBACK_PER_CALL) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.feedback: expected an array of at most %d",
+    if (!json_is_array(list) || n == 0 || n > FEEDBACK_PER_CALL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "$.feedback: expected an array of 1 to %d",
                               FEEDBACK_PER_CALL);
     }
     json_array_foreach(list, i, item)
     {
         struct weir_error wrong = {0};
-        weir_status status = give_one(call, txn, item, &is_right, &wrong);
+        weir_status status = give_one(call, txn, item, &is_truth, &is_right, &wrong);
         if (status != WEIR_OK) {
             return weir_error_set(err, status, "$.feedback[%zu]: %s", i, wrong.message);
         }
         n_right += is_right;
+        n_truths += is_truth;
     }
-    api_answer(call, json_pack("{s:I,s:I}", "stored", (json_int_t)n, "right", (json_int_t)n_right));
+    api_answer(call, json_pack("{s:I,s:I,s:I}", "stored", (json_int_t)n, "right",
+                               (json_int_t)n_right, "judged", (json_int_t)n_truths));
     return WEIR_OK;
 }
 

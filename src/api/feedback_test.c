@@ -131,6 +131,7 @@ START_TEST(what_came_of_a_request_is_stored_and_the_last_holds)
     EXPECT(200, OF_REQUEST(0, "\"decided\":\"cat\",\"truth\":\"dog\""));
     ck_assert_int_eq(number("right"), 0);
     EXPECT(200, OF_REQUEST(0, "\"kpi\":\"basket\",\"value\":12.5"));
+    ck_assert_int_eq(number("judged"), 0); /* neither right nor wrong */
     EXPECT(200,
            "POST " API "/feedback\n\n{\"feedback\":[{\"decision\":\"d1\",\"truth\":\"ann\"},"
            "{\"request\":\"%s\",\"success\":true}]}",
@@ -214,6 +215,23 @@ START_TEST(only_who_may_in_the_decisions_project_tells_and_sees_its_truth)
     ck_assert_int_eq(number("accuracy.n"), 1);
     EXPECT_STATUS(200, ask_as(blue, "GET " API "/feedback"));
     ck_assert_str_eq(said_text("items.0.actor"), "bea");
+}
+
+END_TEST
+
+START_TEST(a_kpi_of_a_version_that_the_ion_does_not_know_is_refused)
+{
+    answer_requests(); /* there is digits, version 1 */
+    EXPECT(404, "POST " DOOR "/kpis\n\n{\"name\":\"basket\",\"value\":3,\"model\":\"nosuch\","
+                "\"model_version\":99}");
+    EXPECT(404, "POST " DOOR "/kpis\n\n{\"name\":\"basket\",\"value\":3,\"model\":\"digits\","
+                "\"model_version\":4}");
+    EXPECT(409, "POST " DOOR "/kpis\n\n{\"name\":\"basket\",\"value\":3,\"model\":\"digits\","
+                "\"model_version\":1}");
+    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "has come to no link of ION door"));
+    EXPECT(200, "GET " DOOR "/kpis");
+    ck_assert_uint_eq(json_array_size(said("items")), 0);
+    EXPECT(400, "POST " API "/feedback\n\n{\"feedback\":[]}");
 }
 
 END_TEST
@@ -451,6 +469,7 @@ WEIR_TEST_MAIN_WITH("feedback", set_up, callers_close,
                     what_is_no_truth_is_refused_whole,
                     only_who_may_in_the_decisions_project_tells_and_sees_its_truth,
                     a_kpi_is_kept_and_the_newest_by_its_time_is_shown,
+                    a_kpi_of_a_version_that_the_ion_does_not_know_is_refused,
                     drift_is_a_table_by_p_value_with_histograms_and_its_course,
                     windows_of_any_models_features_are_compared_with_its_baseline,
                     two_windows_of_a_rate_that_differ_are_drift_only_among_the_last_three,

@@ -250,6 +250,8 @@ const struct api_metric api_metrics[] = {
      "SELECT ion, pipeline, replica, frames_decided FROM ion_replicas ORDER BY 1, 2, 3", NULL},
     {"weir_replica_frames_waiting", "gauge", "Frames that wait in front of the replica", "ion pipeline replica",
      "SELECT ion, pipeline, replica, frames_waiting FROM ion_replicas ORDER BY 1, 2, 3", NULL},
+    {"weir_replica_frames_ignored", "gauge", "Files and requests given to the replica's source now that are no frames", "ion pipeline replica",
+     "SELECT ion, pipeline, replica, frames_ignored FROM ion_replicas ORDER BY 1, 2, 3", NULL},
     {"weir_replica_backlog_seconds", "gauge", "Age of the oldest decision that the replica has not shipped", "ion pipeline replica",
      "SELECT ion, pipeline, replica, backlog_ms / 1000.0 FROM ion_replicas ORDER BY 1, 2, 3", NULL},
     {"weir_decisions_total", "counter", "Decisions that were ever stored", "",

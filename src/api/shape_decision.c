@@ -104,9 +104,10 @@ static const struct api_member window_members[] = {
     ALWAYS("findings", "list of finding", "What was asked of each feature, answered"),
 };
 static const struct api_member feedback_answer_members[] = {
-    ALWAYS("stored", "integer", "How many truths were stored"),
+    ALWAYS("stored", "integer", "How many truths and numbers were stored"),
     ALWAYS("right", "integer",
            "Decisions among them that were right, and requests that were a success"),
+    ALWAYS("judged", "integer", "Those that are right or wrong; numbers (KPIs) are neither"),
 };
 static const struct api_member statistics_answer_members[] = {
     ALWAYS("stored", "integer", "How many were stored; those that were there are not counted"),

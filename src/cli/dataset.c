@@ -178,6 +178,10 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
     WEIR_TRY(has_pictures(call, &are_pictures, err));
     WEIR_TRY(put_list_read(&list, call->words[2], call->n_words == 4 ? call->words[3] : NULL,
                            call->arena, err));
+    const char *left_out = put_list_left_out(&list, call->arena);
+    if (left_out != NULL) {
+        (void)fprintf(stderr, "weir: %s\n", left_out);
+    }
     WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &damaged, &n_damaged, err));
     if (damaged != NULL) {
         (void)fprintf(stderr,

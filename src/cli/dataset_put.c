@@ -27,8 +27,8 @@ static void add(struct put_list *list, struct weir_arena *arena, struct put_file
     list->items[list->n++] = file;
 }
 
-weir_status put_list_read(struct put_list *list, const char *folder, const char *class_name,
-                          struct weir_arena *arena, struct weir_error *err)
+static weir_status read_folder(struct put_list *list, const char *folder, const char *class_name,
+                               struct weir_arena *arena, struct weir_error *err)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, is_visible, alphasort);
@@ -41,14 +41,77 @@ weir_status put_list_read(struct put_list *list, const char *folder, const char 
         char *name = weir_arena_strdup(arena, entries[i]->d_name);
         bool is_dir = weir_path_is_dir(path);
         if (status == WEIR_OK && is_dir && class_name == NULL) {
-            status = put_list_read(list, path, name, arena, err);
-        } else if (!is_dir && class_name != NULL) {
+            list->n_classes++;
+            status = read_folder(list, path, name, arena, err);
+        } else if (is_dir) {
+            list->folder = list->n_folders++ == 0 ? path : list->folder;
+        } else if (class_name != NULL) {
             add(list, arena, (struct put_file){path, class_name, name});
+        } else {
+            list->n_loose++;
         }
         free(entries[i]);
     }
     free(entries);
     return status;
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* There is no file: the sentence says what is there, and what is wanted. */
+static weir_status nothing(const struct put_list *list, const char *folder, const char *class_name,
+                           struct weir_error *err)
+{
+    if (list->n_loose > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s has %zu file%s and no class folder with files: make one folder "
+                              "per class, or name the class: weir dataset put NAME %s CLASS",
+                              folder, list->n_loose, plural(list->n_loose), folder);
+    }
+    if (list->n_folders > 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s has no files %s: they seem to lie deeper, in %s; put the folder "
+                              "that holds %s",
+                              folder, class_name != NULL ? "of its own" : "in its class folders",
+                              list->folder, class_name != NULL ? "them" : "the class folders");
+    }
+    if (class_name != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID, "%s has no files: there is nothing to put",
+                              folder);
+    }
+    return weir_error_set(err, WEIR_ERR_INVALID,
+                          "%s has %s: there is nothing to put; expected one sub-folder per class, "
+                          "with files",
+                          folder, list->n_classes > 0 ? "only empty folders" : "no files");
+}
+
+weir_status put_list_read(struct put_list *list, const char *folder, const char *class_name,
+                          struct weir_arena *arena, struct weir_error *err)
+{
+    WEIR_TRY(read_folder(list, folder, class_name, arena, err));
+    return list->n > 0 ? WEIR_OK : nothing(list, folder, class_name, err);
+}
+
+const char *put_list_left_out(const struct put_list *list, struct weir_arena *arena)
+{
+    const char *loose = list->n_loose > 0
+                            ? weir_arena_printf(arena, "%zu file%s beside the class folders",
+                                                list->n_loose, plural(list->n_loose))
+                            : NULL;
+    const char *folders =
+        list->n_folders > 0
+            ? weir_arena_printf(arena, "%zu folder%s below a class, as %s", list->n_folders,
+                                plural(list->n_folders), list->folder)
+            : NULL;
+    if (loose == NULL && folders == NULL) {
+        return NULL;
+    }
+    return weir_arena_printf(arena, "%s%s%s: left out", loose != NULL ? loose : "",
+                             loose != NULL && folders != NULL ? " and " : "",
+                             folders != NULL ? folders : "");
 }
 
 /* Why this file cannot be sent; NULL: it can. *out_seems: what seems to be wrong with the picture.

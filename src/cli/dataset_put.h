@@ -19,14 +19,24 @@ struct put_file {
 struct put_list {
     struct put_file *items;
     size_t n, cap;
+    /* What is left out. */
+    size_t n_loose;     /**< Files beside the class folders. */
+    size_t n_folders;   /**< Folders below a class. */
+    const char *folder; /**< The first of these; NULL: there is none. */
+    size_t n_classes;   /**< Class folders, with files or without. */
 };
 
 /**
  * The visible files of `folder` as class `class_name`, or, with NULL, those of its class folders,
- * in order of names. Folders below are left out.
+ * in order of names. Folders below, and files beside class folders, are left out, and counted.
+ *
+ * @return INVALID if that is no file at all: what lies there, and how it should.
  */
 weir_status put_list_read(struct put_list *list, const char *folder, const char *class_name,
                           struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
+
+/** What is left out, as a sentence; NULL: nothing is. */
+const char *put_list_left_out(const struct put_list *list, struct weir_arena *arena);
 
 /**
  * Can each be read and sent? Names up to ten that cannot: empty, no regular file, too large, not

@@ -111,7 +111,8 @@ const struct cli_command cli_kpi = {
     .usage = "ION [NAME [VALUE]] [--unit UNIT] [--time TIME] [--version MODEL@V]",
     .summary = "Record a business figure of an ION, or show them",
     .help =
-        "Without a value: the last of each figure, or the last of one. The same name and time "
+        "Without a value: the last of each figure and version, or the last values of one. The same "
+        "name and time "
         "again replaces the value. With --version it is a sample for the policy ab, which compares "
         "that version with another. A value below 0 stands behind --: weir kpi ION NAME -- -3.",
     .min_words = 1,
@@ -141,7 +142,7 @@ static const struct weir_option feedback_options[] = {
 };
 
 struct told {
-    int64_t n, n_right;
+    int64_t n, n_judged, n_right;
 };
 
 static weir_status send(struct cli_call *call, json_t *list, struct told *told,
@@ -154,6 +155,7 @@ static weir_status send(struct cli_call *call, json_t *list, struct told *told,
     json_decref(body);
     if (status == WEIR_OK && json_array_size(list) > 0) {
         told->n += json_integer_value(json_object_get(answer, "stored"));
+        told->n_judged += json_integer_value(json_object_get(answer, "judged"));
         told->n_right += json_integer_value(json_object_get(answer, "right"));
         json_decref(answer);
         json_array_clear(list);
@@ -211,6 +213,10 @@ static weir_status send_file(struct cli_call *call, const char *path, struct tol
         status = send(call, list, told, err);
     }
     json_decref(list);
+    if (status == WEIR_OK && told->n == 0) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "%s holds no line DECISION,TRUTH: nothing is told", path);
+    }
     return status;
 }
 
@@ -266,6 +272,20 @@ static weir_status send_truth(struct cli_call *call, struct told *told, struct w
     return status;
 }
 
+/* Numbers are neither right nor wrong. */
+static void print_told(struct cli_call *call, const struct told *told)
+{
+    if (cli_is_json(call)) {
+        cli_print_change(json_pack("{s:I,s:I,s:I}", "stored", (json_int_t)told->n, "right",
+                                   (json_int_t)told->n_right, "judged",
+                                   (json_int_t)told->n_judged));
+    } else if (told->n_judged > 0) {
+        printf("%lld told, %lld right\n", (long long)told->n, (long long)told->n_right);
+    } else {
+        printf("%lld told\n", (long long)told->n);
+    }
+}
+
 static weir_status run_feedback(struct cli_call *call, struct weir_error *err)
 {
     const struct feedback_options *options = call->options;
@@ -283,12 +303,7 @@ static weir_status run_feedback(struct cli_call *call, struct weir_error *err)
     WEIR_TRY(is_of_request ? send_outcome(call, &told, err)
              : is_file     ? send_file(call, options->file, &told, err)
                            : send_truth(call, &told, err));
-    if (cli_is_json(call)) {
-        cli_print_change(json_pack("{s:I,s:I}", "stored", (json_int_t)told.n, "right",
-                                   (json_int_t)told.n_right));
-    } else {
-        printf("%lld told, %lld right\n", (long long)told.n, (long long)told.n_right);
-    }
+    print_told(call, &told);
     return WEIR_OK;
 }
 

@@ -33,8 +33,20 @@ static const char sql_names[] = "SELECT count(DISTINCT name) FROM kpis WHERE ion
 static const char sql_same[] =
     "SELECT seq FROM kpis WHERE ion = :ion AND name = :name AND model_version = :version AND"
     " time_ms = :time AND coalesce(model, '') = coalesce(:model, '')";
-static const char sql_all_names[] = "SELECT DISTINCT name FROM kpis WHERE ion = :ion AND"
-                                    " model_version = 0 ORDER BY name LIMIT :max";
+/* Name by name and version by version through the index, however many values each has. */
+static const char sql_latest[] =
+    "WITH RECURSIVE"
+    " named(name) AS (SELECT min(name) FROM kpis WHERE ion = :ion UNION ALL"
+    "  SELECT (SELECT min(k.name) FROM kpis k WHERE k.ion = :ion AND k.name > named.name)"
+    "  FROM named WHERE named.name IS NOT NULL),"
+    " versioned(name, version) AS (SELECT name, (SELECT min(k.model_version) FROM kpis k"
+    "  WHERE k.ion = :ion AND k.name = named.name) FROM named WHERE name IS NOT NULL UNION ALL"
+    "  SELECT v.name, (SELECT min(k.model_version) FROM kpis k WHERE k.ion = :ion"
+    "  AND k.name = v.name AND k.model_version > v.version) FROM versioned v"
+    "  WHERE v.version IS NOT NULL)"
+    " SELECT (SELECT k.seq FROM kpis k WHERE k.ion = :ion AND k.name = v.name"
+    "  AND k.model_version = v.version ORDER BY k.time_ms DESC LIMIT 1)"
+    " FROM versioned v WHERE v.version IS NOT NULL ORDER BY v.name, v.version LIMIT :max";
 
 static weir_status check_name(struct weir_txn *txn, const struct weir_kpi *kpi,
                               struct weir_error *err)
@@ -130,15 +142,15 @@ weir_status weir_kpi_latest(struct weir_txn *txn, const char *ion, const char *n
 weir_status weir_kpis_latest(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
                              struct weir_kpi **out, size_t *out_n, struct weir_error *err)
 {
-    char **names;
+    char **keys;
     size_t n;
     WEIR_TRY(weir_txn_query_texts(
-        txn, sql_all_names,
-        WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_INT("max", WEIR_KPI_NAMES_MAX)), arena,
-        &names, &n, err));
+        txn, sql_latest,
+        WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_INT("max", WEIR_KPIS_LATEST_MAX)), arena,
+        &keys, &n, err));
     struct weir_kpi *items = n > 0 ? WEIR_ARENA_ARRAY(arena, n, struct weir_kpi) : NULL;
     for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(weir_kpi_latest(txn, ion, names[i], arena, &items[i], err));
+        WEIR_TRY(weir_txn_get(txn, &weir_kpi_resource, keys[i], arena, &items[i], err));
     }
     *out = items;
     *out_n = n;

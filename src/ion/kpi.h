@@ -28,8 +28,9 @@ struct weir_kpi {
 
 extern const struct weir_resource weir_kpi_resource;
 
-/** Names that an ION may have at once, as weir_kpis_latest tells them. */
-#define WEIR_KPI_NAMES_MAX 100
+/** Names that an ION may have at once. */
+#define WEIR_KPI_NAMES_MAX   100
+#define WEIR_KPIS_LATEST_MAX 500
 
 /**
  * Store a value, and count it where its version is compared; one of the same ION, name, version and
@@ -45,7 +46,8 @@ weir_status weir_kpi_latest(struct weir_txn *txn, const char *ion, const char *n
                             struct weir_arena *arena, struct weir_kpi *out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
-/** The same of each name, by name; NULL and 0 if there is none. */
+/** The newest value of each name and version (0: none is named), by both: the first
+ *  WEIR_KPIS_LATEST_MAX; NULL and 0 if there is none. Cost: by how many there are, not their values. */
 weir_status weir_kpis_latest(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
                              struct weir_kpi **out, size_t *out_n,
                              struct weir_error *err) WEIR_MUST_CHECK;

@@ -181,8 +181,10 @@ class Comparison(unittest.TestCase):
             told[version][0] += 1
             told[version][1] += i % 2
         self.assertEqual(self.counted(), {version: tuple(pair) for version, pair in told.items()})
-        self.server.weir("feedback", "--request", request, "--kpi", "basket", "12.5")
+        self.assertEqual(self.server.weir("feedback", "--request", request, "--kpi", "basket", "12.5")[1], "1 told\n")
         self.server.weir("kpi", "sums", "basket", "7", "--version", "adder@v2")
+        self.assertIn("has no version 9", self.server.weir("kpi", "sums", "basket", "7", "--version", "adder@v9", check=False)[2])
+        self.assertIn("basket  7", self.server.weir("kpi", "sums")[1])
         self.assertEqual({(one["name"], one["value"]) for one in self.server.get("/outcomes?name=basket")["items"]}, {("basket", 12.5)})
         self.assertEqual([one["model_version"] for one in self.server.get("/ions/sums/kpis")["items"]], [2])
         for noun, name in (("ion", "sums"), ("deployment", "sums")):

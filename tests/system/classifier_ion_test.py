@@ -59,6 +59,10 @@ class ClassifierIon(unittest.TestCase):
             cls.server.post(f"/datasets/{dataset}/versions")
         (cls.server.root / "frames" / "cam").mkdir(parents=True)
         cls.frames = {}  # number -> class
+        cls.no_frames = [cls.server.root / "frames" / "cam" / "IMG_0001.jpg", cls.server.root / "frames" / "top.jpg"]
+        for path in cls.no_frames:
+            path.write_bytes(picture("rings", 1))
+            os.utime(path, (time.time() - 60,) * 2)
 
     def tearDown(self):
         """Replicas keep the machine's slots, which the next training needs."""
@@ -145,6 +149,15 @@ class ClassifierIon(unittest.TestCase):
         self.assertEqual(verdicts["label"] + verdicts["unknown"], len(first))
         self.assertGreater(verdicts["label"], 0)
 
+        # What lies there and is no frame is counted and told, as long as it lies there.
+        health = lambda: server.get("/ions/sorter")["health"]
+        wait_until(lambda: health()["status"] == "degraded", 30, "the ION to be degraded")
+        self.assertIn("Pipeline belt ignores what its source is given", health()["reason"])
+        [replica] = server.get("/ions/sorter/replicas")["items"]
+        self.assertEqual(replica["frames_ignored"], 2)
+        for path in self.no_frames:
+            path.unlink()
+
         # A second model, by another seed, while frames go on coming.
         server.post("/ions", document(server.root, seed=2, stages=stages))
         server.post("/ions/sorter/trigger", {"pipeline": "training"})
@@ -173,6 +186,8 @@ class ClassifierIon(unittest.TestCase):
         self.assertTrue(all(label in line for line in table.splitlines()[1:]), table)
         baseline = self.versions()[0]["baseline"]
         self.assertEqual(sum(baseline["score"]["counts"]), len(self.held_out), "of the validation data")
+
+        wait_until(lambda: health()["status"] == "ok", 60, "the ION to be well again")
 
         # Back to the first.
         server.post("/ions/sorter/rollback", {})

@@ -248,8 +248,11 @@ function Truth({ health, by }: { health: IonHealth; by: string }) {
                 ) : (
                     <ul class="list">
                         {health.kpis.map((one) => (
-                            <li key={one.name}>
-                                <span class="grow">{one.name}</span>
+                            <li key={`${one.name} ${one.model ?? ''} ${one.model_version}`}>
+                                <span class="grow">
+                                    {one.name}
+                                    {one.model_version > 0 && <span class="quiet">{` ${one.model} v${one.model_version}`}</span>}
+                                </span>
                                 <b>
                                     {plainValue(one.value)} {one.unit ?? ''}
                                 </b>
