@@ -93,6 +93,33 @@ static weir_status end_run(struct control *control, struct weir_txn *txn,
     return WEIR_OK;
 }
 
+/* A job's run is SCHEDULED while the job waits, also where it waits again, and RUNNING once it runs. What its
+ * program has said of its end meanwhile stays until the job waits for another attempt. */
+static weir_status follow_run(struct control *control, struct weir_txn *txn,
+                              const struct weir_job *job, enum weir_job_phase phase,
+                              struct weir_error *err)
+{
+    static const char sql[] = "UPDATE runs SET status = :status, finished_ms = 0 WHERE id = :id"
+                              " AND status <> :status AND (:waits = 1 OR status = 'SCHEDULED')";
+    bool waits = phase == WEIR_JOB_PENDING;
+    const char *status = waits ? "SCHEDULED" : "RUNNING";
+    int64_t n;
+    if (job->run == NULL || (!waits && phase != WEIR_JOB_RUNNING)) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(
+        weir_txn_exec(txn, sql,
+                      WEIR_BINDS(WEIR_BIND_TEXT("id", job->run), WEIR_BIND_TEXT("status", status),
+                                 WEIR_BIND_INT("waits", waits)),
+                      &n, err));
+    if (n > 0) {
+        control_publish(
+            control, "runs",
+            json_pack("{s:s,s:s,s:s}", "id", job->run, "status", status, "job", job->id));
+    }
+    return WEIR_OK;
+}
+
 /** Jobs of one name share an alert: the next that succeeds ends it. */
 static char *failure_key(struct control *control, const struct weir_job *job)
 {
@@ -157,6 +184,7 @@ static weir_status save_job(struct control *control, struct weir_txn *txn,
                             const char *note, struct weir_error *err)
 {
     WEIR_TRY(weir_job_save(txn, state, actions, control->now_ms, err));
+    WEIR_TRY(follow_run(control, txn, &state->job, weir_job_phase_of(state), err));
     if (!weir_job_phase_is_final(weir_job_phase_of(state))) {
         WEIR_TRY(control_deploy_task_changed(control, txn, state, note, err));
     }

@@ -43,8 +43,14 @@ static void check_jobs(int seed)
             continue;
         }
         REQUIRE(find_record(&fixture, &weir_run_resource, job->run, &run));
-        LAW((strcmp(run.status, "RUNNING") != 0) == is_over(job), "%s is %s, its run %s", seed,
-            step_number, job->name, job->state, run.status);
+        bool is_scheduled = strcmp(run.status, "SCHEDULED") == 0;
+        bool has_ended = !is_scheduled && strcmp(run.status, "RUNNING") != 0;
+        LAW(has_ended == is_over(job), "%s is %s, its run %s", seed, step_number, job->name,
+            job->state, run.status);
+        LAW(strcmp(job->state, "PENDING") != 0 || is_scheduled, "%s waits, its run is %s", seed,
+            step_number, job->name, run.status);
+        LAW(strcmp(job->state, "RUNNING") != 0 || !is_scheduled, "%s runs, its run is %s", seed,
+            step_number, job->name, run.status);
         LAW((strcmp(run.status, "FINISHED") == 0) == (strcmp(job->state, "SUCCEEDED") == 0),
             "%s is %s, its run %s", seed, step_number, job->name, job->state, run.status);
     }

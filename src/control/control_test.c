@@ -59,11 +59,13 @@ START_TEST(a_run_ends_as_its_job_does)
     struct weir_run run;
     const char *id = job_record(&fixture, job).run;
     REQUIRE(find_record(&fixture, &weir_run_resource, id, &run));
-    ck_assert_str_eq(run.status, "RUNNING");
+    ck_assert_str_eq(run.status, "SCHEDULED");
     ck_assert_str_eq(run.job, job);
     ck_assert_int_eq(run.dataset_version, 1);
     place(&fixture, job);
     runs(&fixture, job, 0);
+    REQUIRE(find_record(&fixture, &weir_run_resource, id, &run));
+    ck_assert_str_eq(run.status, "RUNNING");
     fixture.now_ms = 7000;
     if (ends[_i].is_cancelled) {
         struct weir_job_event cancel = {.type = WEIR_JOB_EVENT_CANCEL, .text = "ann"};

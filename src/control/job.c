@@ -73,7 +73,7 @@ static weir_status insert_run(struct control *control, struct weir_txn *txn,
         .name = job->name,
         .project = job->project,
         .kind = job->kind,
-        .status = "RUNNING",
+        .status = "SCHEDULED", /* control.c follows the job with it */
         .job = job->id,
         .ion = job->ion,
         .pipeline = job->pipeline,

@@ -140,7 +140,8 @@ export class RunPages {
         const found = this.found.peek()
         const at = found?.rows.findIndex((run) => run?.id === news.id) ?? -1
         if (!found || at < 0) {
-            if (found && news.status === 'RUNNING') {
+            /* A run of a job is new when it is told whole; one of a program when it runs. */
+            if (found && (news.created_ms || (news.status === 'RUNNING' && !news.job))) {
                 this.set({ nNew: found.nNew + 1 })
             }
             return
