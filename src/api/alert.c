@@ -41,16 +41,16 @@ static json_t *alert_view(const struct api_call *call, const struct weir_alert *
 weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {
-        .filters = filters,
-        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
-        .cursor = weir_http_request_query(call->request, "cursor"),
-        .is_descending = weir_http_request_query(call->request, "newest") != NULL,
-        .max_bytes = API_ANSWER_MAX_BYTES};
+    struct weir_query query = {.filters = filters,
+                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .is_descending =
+                                   weir_http_request_query(call->request, "newest") != NULL,
+                               .max_bytes = API_ANSWER_MAX_BYTES};
     int64_t limit;
     void *found;
     size_t n;
     char *next;
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.order_by = query.is_descending ? "raised_ms" : NULL;
@@ -201,15 +201,14 @@ static weir_status rule_view(struct api_call *call, struct weir_txn *txn,
 weir_status api_rule_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    const struct weir_query query = {.filters = filters,
-                                     .n_filters =
-                                         api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
-                                     .cursor = weir_http_request_query(call->request, "cursor"),
-                                     .limit = LIST_LIMIT_MAX,
-                                     .max_bytes = API_ANSWER_MAX_BYTES};
+    struct weir_query query = {.filters = filters,
+                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .limit = LIST_LIMIT_MAX,
+                               .max_bytes = API_ANSWER_MAX_BYTES};
     void *rules;
     size_t n;
     char *next;
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
     WEIR_TRY(
         weir_txn_list(txn, &weir_alert_rule_resource, &query, call->arena, &rules, &n, &next, err));
     json_t *items = json_array(), *view;

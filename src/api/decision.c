@@ -100,8 +100,9 @@ weir_status api_decision_list(struct api_call *call, struct weir_txn *txn, struc
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     int64_t limit, after, since, until;
     void *items;
-    size_t n, n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 3);
+    size_t n, n_filters;
     char *next;
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 3, &n_filters, err));
     WEIR_TRY(api_query_limit(call, &limit, err));
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
     WEIR_TRY(api_query_time(call, "since", INT64_MIN, &since, err));

@@ -59,14 +59,13 @@ weir_status api_device_list(struct api_call *call, struct weir_txn *txn, struct 
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
     struct weir_query query = {.filters = filters,
-                               .n_filters =
-                                   api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX),
                                .cursor = weir_http_request_query(call->request, "cursor"),
                                .max_bytes = API_ANSWER_MAX_BYTES};
     int64_t limit;
     void *items;
     size_t n;
     char *next;
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     WEIR_TRY(

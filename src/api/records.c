@@ -5,12 +5,14 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/word.h"
 #include <string.h>
 
 #define LIST_LIMIT_DEFAULT 100
 #define LIST_LIMIT_MAX     1000
 
-size_t api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max)
+weir_status api_query_filters(const struct api_call *call, struct weir_filter *filters, size_t max,
+                              size_t *out_n, struct weir_error *err)
 {
     const struct weir_resource *resource = call->route->out;
     size_t n = 0;
@@ -19,10 +21,12 @@ size_t api_query_filters(const struct api_call *call, struct weir_filter *filter
         bool is_hidden = (field->flags & WEIR_FIELD_SECRET) != 0;
         const char *value = weir_http_request_query(call->request, field->name);
         if (field->type == WEIR_FIELD_TYPE_TEXT && !is_hidden && value != NULL) {
+            WEIR_TRY(api_word_read(resource, field->name, value, call->arena, &value, err));
             filters[n++] = WEIR_FILTER_TEXT(field->name, EQ, value);
         }
     }
-    return n;
+    *out_n = n;
+    return WEIR_OK;
 }
 
 static weir_status answer_page(struct api_call *call, struct weir_txn *txn,
@@ -50,12 +54,12 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
                            const struct weir_filter *more, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
-    struct weir_query query = {
-        .filters = filters,
-        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1),
-        .cursor = weir_http_request_query(call->request, "cursor"),
-        .is_descending = weir_http_request_query(call->request, "newest") != NULL};
+    struct weir_query query = {.filters = filters,
+                               .cursor = weir_http_request_query(call->request, "cursor"),
+                               .is_descending =
+                                   weir_http_request_query(call->request, "newest") != NULL};
     int64_t limit;
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1, &query.n_filters, err));
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.max_bytes = API_ANSWER_MAX_BYTES;
@@ -76,14 +80,14 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
     int64_t limit, after;
     WEIR_TRY(api_query_limit(call, &limit, err));
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
-    struct weir_query query = {
-        .filters = filters,
-        .n_filters = api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1 - n_more),
-        .order_by = "seq",
-        .is_descending = after < 0,
-        .limit = (size_t)limit,
-        .max_bytes = API_ANSWER_MAX_BYTES,
-        .cursor = weir_http_request_query(call->request, "cursor")};
+    struct weir_query query = {.filters = filters,
+                               .order_by = "seq",
+                               .is_descending = after < 0,
+                               .limit = (size_t)limit,
+                               .max_bytes = API_ANSWER_MAX_BYTES,
+                               .cursor = weir_http_request_query(call->request, "cursor")};
+    WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX - 1 - n_more, &query.n_filters,
+                               err));
     if (after >= 0) {
         filters[query.n_filters++] = WEIR_FILTER_INT("seq", GT, after);
     }

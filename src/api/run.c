@@ -6,6 +6,7 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/label.h"
+#include "api/word.h"
 #include "control/control.h"
 #include "store/table.h"
 #include "track/run_search.h"
@@ -215,6 +216,30 @@ static weir_status run_view(struct viewing *viewing, const struct weir_run_row *
 
 /* ---- lists ------------------------------------------------------------------------------------- */
 
+/* A comparison with a status that no run can have would find nothing, or everything. MLflow's clients, who
+ * have a search of their own, are answered as MLflow does. */
+static weir_status check_words(struct weir_search_node *node, struct weir_arena *arena,
+                               struct weir_error *err)
+{
+    if (node == NULL) {
+        return WEIR_OK;
+    }
+    if (node->kind != WEIR_SEARCH_COMPARE) {
+        WEIR_TRY(check_words(node->left, arena, err));
+        return check_words(node->right, arena, err);
+    }
+    bool is_equal = node->op == WEIR_SEARCH_EQ || node->op == WEIR_SEARCH_NE ||
+                    node->op == WEIR_SEARCH_IN || node->op == WEIR_SEARCH_NOT_IN;
+    if (node->entity != WEIR_SEARCH_ATTRIBUTE || !is_equal) {
+        return WEIR_OK;
+    }
+    for (size_t i = 0; i < node->n_texts; i++) {
+        WEIR_TRY(api_word_read(&weir_run_resource, node->attribute->name, node->texts[i], arena,
+                               &node->texts[i], err));
+    }
+    return WEIR_OK;
+}
+
 /* Conditions of the query beside its filter: "ion", "status", "job". */
 static weir_status read_filter(const struct api_call *call, struct weir_search_node **out,
                                struct weir_error *err)
@@ -222,9 +247,11 @@ static weir_status read_filter(const struct api_call *call, struct weir_search_n
     static const char *const names[] = {"ion", "status", "job"};
     const char *text = weir_http_request_query(call->request, "filter");
     WEIR_TRY(weir_search_parse(text, &weir_run_noun, call->arena, out, err));
+    WEIR_TRY(check_words(*out, call->arena, err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
         const char *value = weir_http_request_query(call->request, names[i]);
         if (value != NULL) {
+            WEIR_TRY(api_word_read(&weir_run_resource, names[i], value, call->arena, &value, err));
             *out =
                 weir_search_and(call->arena, *out,
                                 weir_search_equals(call->arena, &weir_run_noun, names[i], value));

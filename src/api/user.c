@@ -233,12 +233,13 @@ static weir_status list_own(struct api_call *call, struct weir_txn *txn,
     size_t n_own = sees_all ? 0 : 1;
     filters[0] = WEIR_FILTER_TEXT("user", EQ, call->actor);
     WEIR_TRY(api_query_int(call, "limit", 100, 1, 1000, &limit, err));
-    const struct weir_query query = {
-        .filters = filters,
-        .n_filters =
-            n_own + api_query_filters(call, filters + n_own, WEIR_QUERY_FILTERS_MAX - n_own),
-        .limit = (size_t)limit,
-        .cursor = weir_http_request_query(call->request, "cursor")};
+    size_t n_filters;
+    WEIR_TRY(
+        api_query_filters(call, filters + n_own, WEIR_QUERY_FILTERS_MAX - n_own, &n_filters, err));
+    const struct weir_query query = {.filters = filters,
+                                     .n_filters = n_own + n_filters,
+                                     .limit = (size_t)limit,
+                                     .cursor = weir_http_request_query(call->request, "cursor")};
     WEIR_TRY(weir_txn_list(txn, resource, &query, call->arena, &items, &n, &next, err));
     api_answer_list(call, resource, items, n, next);
     return WEIR_OK;

@@ -249,19 +249,6 @@ static bool is_in(const char *names, const char *name, size_t len)
     return false;
 }
 
-/* States are written in capitals; people need not. */
-static char *filter_value(struct cli_call *call, const struct cli_noun *noun, const char *name,
-                          const char *value)
-{
-    char *copy = weir_arena_strdup(call->arena, value);
-    bool is_state = (strcmp(noun->singular, "job") == 0 && strcmp(name, "state") == 0) ||
-                    (strcmp(noun->singular, "run") == 0 && strcmp(name, "status") == 0);
-    for (char *p = copy; is_state && *p != '\0'; p++) {
-        *p = (char)toupper((unsigned char)*p);
-    }
-    return copy;
-}
-
 /* "&name=value" of one word, checked. */
 static weir_status filter_query(struct cli_call *call, const struct cli_noun *noun,
                                 const char *word, char **out, struct weir_error *err)
@@ -275,8 +262,7 @@ static weir_status filter_query(struct cli_call *call, const struct cli_noun *no
                               has_any ? ", as NAME=VALUE, by: " : "", noun->filters,
                               has_any ? "" : "; leave it out");
     }
-    char *value = filter_value(call, noun, name, word + len + 1);
-    *out = cli_path1(call, weir_arena_printf(call->arena, "&%s={}", name), value);
+    *out = cli_path1(call, weir_arena_printf(call->arena, "&%s={}", name), word + len + 1);
     return WEIR_OK;
 }
 
