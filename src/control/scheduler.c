@@ -218,6 +218,9 @@ static weir_status take_places(void *context, const struct weir_sched_part *part
     return WEIR_OK;
 }
 
+/* Nearer than this no start is told: what has not begun by then goes on longer than was expected. */
+#define START_LEAST_MS 5000
+
 /* Does an expected start rest on a run time that is known, of a job that runs? Of others the planner
  * supposes something, which is good enough to keep room by, but is not told to people. */
 static bool is_start_known(const struct weir_sched_snapshot *rows,
@@ -226,8 +229,11 @@ static bool is_start_known(const struct weir_sched_snapshot *rows,
     if (wait->expected_start_ms <= 0 || wait->after_job < 0) {
         return false;
     }
+    /* One that is about to end, as it was expected to, often goes on: nothing is known of when it ends. */
     const struct weir_sched_job *after = &rows->jobs[wait->after_job];
-    return after->started_ms > 0 && rows->now_ms < after->started_ms + after->expected_run_ms;
+    return after->started_ms > 0 &&
+           rows->now_ms + START_LEAST_MS < after->started_ms + after->expected_run_ms &&
+           rows->now_ms + START_LEAST_MS < wait->expected_start_ms;
 }
 
 static weir_status take_evictions(void *context, const struct weir_sched_part *part,
@@ -511,8 +517,14 @@ static size_t choose_notes(struct scheduler *scheduler, int64_t now_ms)
         int64_t due_ms = note->job->state.job.reason == NULL
                              ? now_ms
                              : note->job->noted_ms + SCHEDULER_NOTE_EVERY_MS;
+        int64_t told_ms = note->job->state.job.expected_start_ms;
         if (note->expected_start_ms > 0) {
             scheduler->replan_ms = WEIR_MIN(scheduler->replan_ms, now_ms + FORECAST_EVERY_MS);
+            scheduler->replan_ms =
+                WEIR_MIN(scheduler->replan_ms, note->expected_start_ms - START_LEAST_MS);
+        }
+        if (told_ms > 0 && told_ms <= now_ms + START_LEAST_MS) {
+            due_ms = now_ms; /* what was said has not come true */
         }
         if (!says_something_new(note)) {
             continue;

@@ -60,6 +60,15 @@ static void measure_free(const struct cluster *cluster, int32_t task, int32_t at
                           given->memory_bytes - node->memory_future}};
 }
 
+/** The same with what is only held for jobs before it: what nobody uses. */
+static void measure_unused(const struct cluster *cluster, int32_t task, int32_t at,
+                           struct room *out)
+{
+    measure_free(cluster, task, at, out);
+    out->of[WEIR_SCHED_CPU] += cluster->node_holds[at].cpu;
+    out->of[WEIR_SCHED_MEMORY] += cluster->node_holds[at].memory;
+}
+
 static void raise(struct room *most, const struct room *amount)
 {
     for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
@@ -189,6 +198,35 @@ static struct shape_reason find_reason(const struct cluster *cluster, int32_t ta
     return reason;
 }
 
+/** How many tasks like this one there would be room for, were nothing held for others. */
+static int32_t count_room(const struct cluster *cluster, int32_t task, int32_t n_tasks)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes && n < n_tasks; i++) {
+        struct room need, unused;
+        int64_t n_here = fits_ever(cluster, task, i) ? n_tasks : 0;
+        measure_need(cluster, task, i, &need);
+        measure_unused(cluster, task, i, &unused);
+        for (int r = 0; r < WEIR_SCHED_N_RESOURCES; r++) {
+            n_here = need.of[r] > 0 ? WEIR_MIN(n_here, unused.of[r] / need.of[r]) : n_here;
+        }
+        n += WEIR_MAX(n_here, (int64_t)0);
+    }
+    return (int32_t)WEIR_MIN(n, (int64_t)n_tasks);
+}
+
+/** The most of the resource that is unused on a node that could hold the task. */
+static int64_t most_unused(const struct cluster *cluster, int32_t task, int r)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < cluster->snapshot->n_nodes; i++) {
+        struct room unused;
+        measure_unused(cluster, task, i, &unused);
+        most = fits_ever(cluster, task, i) ? WEIR_MAX(most, unused.of[r]) : most;
+    }
+    return most;
+}
+
 void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, int32_t n_tasks,
                       int32_t n_placed, bool is_bound_to_domain, struct weir_sched_wait *wait)
 {
@@ -213,11 +251,19 @@ void explain_no_place(const struct cluster *cluster, int32_t job, int32_t task, 
     wait->have = known->have;
     bool is_task = known->code == WEIR_SCHED_WAIT_NO_NODE || known->code == WEIR_SCHED_WAIT_ZONES;
     wait->object = is_task ? task : known->queue;
-    if (known->code == WEIR_SCHED_WAIT_FULL && n_placed > 0) {
+    if (known->code != WEIR_SCHED_WAIT_FULL) {
+        return;
+    }
+    /* Of a gang it is the number that lacks, if there is room for one at all. */
+    int32_t n_room =
+        n_tasks > 1 ? WEIR_MAX(n_placed, count_room(cluster, task, n_tasks)) : n_placed;
+    if (n_room > 0 && n_room < n_tasks) {
         wait->code = WEIR_SCHED_WAIT_GANG;
         wait->need = n_tasks;
-        wait->have = n_placed;
+        wait->have = n_room;
         wait->object = task;
+    } else {
+        wait->have = most_unused(cluster, task, (int)known->resource);
     }
 }
 
@@ -287,7 +333,8 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
         break;
     case WEIR_SCHED_WAIT_GANG:
         snprintf(out, size,
-                 "%" PRId64 " tasks start together or not at all; room for %" PRId64 " was found.",
+                 "Its %" PRId64 " tasks start together or not at all: there is room for %" PRId64
+                 ".",
                  wait->need, wait->have);
         break;
     case WEIR_SCHED_WAIT_NO_NODE:
@@ -299,8 +346,13 @@ static void explain_why(const struct cluster *cluster, struct weir_sched_wait *w
         snprintf(out, size, "A task needs %s on one node; the largest node has %s.", need, have);
         break;
     case WEIR_SCHED_WAIT_FULL:
-        snprintf(out, size, "A task needs %s on one node; the most that is free on one is %s.",
-                 need, have);
+        snprintf(
+            out, size,
+            wait->have < wait->need
+                ? "A task needs %s on one node; the most that is free on one is %s."
+                : "A task needs %s on one node; what is free on one, %s, is kept for jobs before "
+                  "it, or something else lacks there.",
+            need, have);
         break;
     case WEIR_SCHED_WAIT_ZONES:
         name = snapshot->tasks[wait->object].name;
