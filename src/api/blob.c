@@ -245,12 +245,18 @@ static weir_status not_there(const struct api_call *call, struct weir_error *err
     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob \"%s\"", call->params[0]);
 }
 
-/* A folder of code is for tasks of a project in which it is known. */
+/* A folder of code is for tasks of a project in which it is known. Bytes that a project has handed in are its
+ * own, though another's folder is listed by the same ones. */
 static weir_status check_code(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     const struct api_call *call = context;
+    const char *sha256 = call->params[0];
     int64_t n;
-    bool is_known;
+    bool is_known, is_sent;
+    WEIR_TRY(weir_code_has_sent(txn, call->attempt->project, &sha256, 1, &is_sent, err));
+    if (is_sent) {
+        return WEIR_OK;
+    }
     WEIR_TRY(weir_code_known(txn, call->params[0], call->attempt->project, &n, &is_known, err));
     return n == 0 || is_known ? WEIR_OK : not_there(call, err);
 }

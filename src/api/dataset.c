@@ -6,6 +6,7 @@
 #include "control/control.h"
 #include "control/dataset_scan.h"
 #include "control/freeze.h"
+#include "store/identity.h"
 #include "store/table.h"
 
 #include "base/file.h"
@@ -61,6 +62,13 @@ weir_status api_dataset_create(struct api_call *call, struct weir_txn *txn, stru
                                    call->arena, &dataset, err));
     if (strcmp(dataset.kind, "folder") != 0 && strcmp(dataset.kind, "idx") != 0) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.kind: expected \"folder\" or \"idx\"");
+    }
+    struct weir_project project;
+    if (weir_txn_get(txn, &weir_project_resource, dataset.project, call->arena, &project, NULL) !=
+        WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
+                              "there is no project \"%.63s\" in which you may do this",
+                              dataset.project);
     }
     dataset.is_uploaded = dataset.path == NULL;
     if (!dataset.is_uploaded && !call->rows.is_all) {

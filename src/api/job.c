@@ -295,6 +295,14 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(weir_txn_get(txn, &weir_task_resource, call->params[0], call->arena, &task, err));
     WEIR_TRY(api_query_int(call, "attempt", task.attempt, 0, INT64_MAX, &attempt, err));
     WEIR_TRY(log_path(call, attempt, &path, err));
+    if (attempt > task.attempt && !weir_path_exists(path)) {
+        return weir_error_set(
+            err, WEIR_ERR_NOT_FOUND, "there is no attempt %lld of the task: %s", (long long)attempt,
+            task.attempt == 0 ? "it has not been started"
+            : task.attempt == 1
+                ? "it has been started once"
+                : weir_arena_printf(call->arena, "the last is %lld", (long long)task.attempt));
+    }
     int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);

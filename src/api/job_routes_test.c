@@ -222,6 +222,7 @@ START_TEST(attempts_have_logs_of_their_own)
     expect_log("?attempt=1", "first", "5");
     expect_log("?attempt=2", "second", "6");
     expect_log("", "first", "5"); /* the task's newest attempt is 1 */
+    EXPECT(404, "GET " LOG "?attempt=3");
 }
 
 END_TEST

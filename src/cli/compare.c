@@ -17,10 +17,21 @@ static const struct weir_option compare_options[] = {
              "Show the parameters that are alike too"),
 };
 
-static const char *const figures[] = {
-    "status",          "model",       "dataset", "dataset_version", "validation_accuracy",
-    "validation_loss", "accuracy",    "loss",    "epoch",           "images_per_second",
-    "started_ms",      "finished_ms", NULL};
+static const char *const figures[] = {"status",
+                                      "model",
+                                      "dataset",
+                                      "dataset_version",
+                                      "validation_accuracy",
+                                      "validation_loss",
+                                      "accuracy",
+                                      "loss",
+                                      "batch_accuracy",
+                                      "batch_loss",
+                                      "epoch",
+                                      "images_per_second",
+                                      "started_ms",
+                                      "finished_ms",
+                                      NULL};
 
 /* Names that no reader compares: they differ always. */
 static bool is_own(const char *name)
@@ -89,14 +100,22 @@ static json_t *names_of(json_t *const *objects, size_t n)
 static void add_figures(json_t *rows, json_t *const *runs, size_t n)
 {
     for (const char *const *figure = figures; *figure != NULL; figure++) {
-        const char *label = strcmp(*figure, "accuracy") == 0 ? "batch accuracy"
-                            : strcmp(*figure, "loss") == 0   ? "batch loss"
-                                                             : *figure;
-        add_row(rows, label, runs, n, *figure, false);
+        const char *label = strcmp(*figure, "batch_accuracy") == 0 ? "batch accuracy"
+                            : strcmp(*figure, "batch_loss") == 0   ? "batch loss"
+                                                                   : *figure;
+        bool is_any = false;
+        for (size_t i = 0; i < n; i++) {
+            const json_t *value = json_object_get(runs[i], *figure);
+            is_any = is_any || (value != NULL && !json_is_null(value));
+        }
+        if (is_any) {
+            add_row(rows, label, runs, n, *figure, false);
+        }
     }
 }
 
-/* A metric may be called as a parameter is: learning_rate is both. */
+/* A metric may be called as a parameter is: learning_rate is both, and a schedule's last is not what a run was
+ * started with. */
 static void add_metrics(json_t *rows, json_t *const *runs, json_t *const *metrics,
                         json_t *const *parameters, size_t n)
 {
@@ -105,7 +124,8 @@ static void add_metrics(json_t *rows, json_t *const *runs, json_t *const *metric
     char label[128];
     json_object_foreach(of_metrics, name, value)
     {
-        bool is_both = json_object_get(of_parameters, name) != NULL;
+        bool is_both =
+            json_object_get(of_parameters, name) != NULL || strcmp(name, "learning_rate") == 0;
         if (!is_figure(name) && json_object_get(runs[0], name) == NULL) {
             (void)snprintf(label, sizeof label, "%s%s", name, is_both ? " (last)" : "");
             add_row(rows, label, metrics, n, name, false);
@@ -149,6 +169,7 @@ static weir_status run_compare(struct cli_call *call, struct weir_error *err)
         status = cli_noun_get(call, noun, call->words[n], &runs[n], err);
         if (status == WEIR_OK) {
             const char *id = json_string_value(json_object_get(runs[n], "id"));
+            cli_run_for_people(runs[n]);
             columns[n + 1] = (struct cli_column){weir_arena_printf(call->arena, "%zu", n),
                                                  weir_arena_printf(call->arena, "%s %s",
                                                                    cli_text(call, runs[n], "name"),

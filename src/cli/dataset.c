@@ -10,7 +10,7 @@
 
 struct dataset_options {
     struct cli_common common;
-    char *path, *kind;
+    char *path, *kind, *project;
 };
 
 static const struct weir_option dataset_options[] = {
@@ -19,6 +19,8 @@ static const struct weir_option dataset_options[] = {
              "create: a folder that exists on the server"),
     WEIR_OPT(dataset_options, kind, "kind", 0, TEXT, "folder", 0, 0, "folder|idx",
              "create: how the files lie"),
+    WEIR_OPT(dataset_options, project, "project", 0, TEXT, NULL, 0, 0, "NAME",
+             "create: whose it is (else the only project of one's own, or default)"),
 };
 
 static weir_status create(struct cli_call *call, struct weir_error *err)
@@ -26,6 +28,9 @@ static weir_status create(struct cli_call *call, struct weir_error *err)
     const struct dataset_options *options = call->options;
     char *absolute = options->path != NULL ? realpath(options->path, NULL) : NULL;
     json_t *body = json_pack("{s:s,s:s}", "name", call->words[1], "kind", options->kind), *answer;
+    if (options->project != NULL) {
+        json_object_set_new(body, "project", json_string(options->project));
+    }
     if (options->path != NULL) {
         json_object_set_new(body, "path", json_string(absolute != NULL ? absolute : options->path));
     }
@@ -244,7 +249,8 @@ const struct cli_command cli_dataset = {
     .usage = "create|put|freeze|remove NAME …",
     .summary = "Create, fill and freeze datasets",
     .help =
-        "  create NAME [--path DIR] [--kind folder|idx]   a folder of the server, or empty for "
+        "  create NAME [--path DIR] [--kind folder|idx] [--project NAME]   a folder of the server, "
+        "or empty for "
         "uploads\n"
         "  put NAME DIR [CLASS]                           upload class folders, or DIR's files as "
         "CLASS\n"

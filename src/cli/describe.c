@@ -316,7 +316,8 @@ static const struct described {
      NULL,
      {"tasks"}},
     {"run",
-     "status name id model validation_accuracy validation_loss accuracy loss epoch epochs "
+     "status name id model validation_accuracy validation_loss accuracy loss batch_accuracy "
+     "batch_loss epoch epochs "
      "images_per_second dataset dataset_version job ion pipeline registered created_ms "
      "started_ms finished_ms parameters",
      NULL,
@@ -459,6 +460,9 @@ static weir_status run_describe(struct cli_call *call, struct weir_error *err)
     if (status == WEIR_OK && is_whole) {
         cli_print_object(call, record);
     } else if (status == WEIR_OK) {
+        if (strcmp(what->singular, "run") == 0) {
+            cli_run_for_people(record);
+        }
         print_short(call, what, record);
     }
     json_decref(record);

@@ -1,6 +1,7 @@
 /** weir get, weir explain: list anything, look at one, and what its members mean. */
 #include "cli/noun.h"
 #include "cli/role.h"
+#include "track/track.h"
 
 #include <string.h>
 
@@ -17,6 +18,33 @@ static const struct weir_option get_options[] = {
              "List at most so many, the newest first where there is an order"),
 };
 
+/* What no run of the list has is left out, of the columns beside the record's. */
+static size_t for_people(struct cli_call *call, json_t *list, const struct cli_noun *noun,
+                         const struct cli_column *columns, size_t n_columns,
+                         const struct cli_column **out)
+{
+    json_t *items = json_object_get(list, "items"), *run;
+    struct cli_column *kept = WEIR_ARENA_ARRAY(call->arena, n_columns, struct cli_column);
+    size_t n = 0, i;
+    json_array_foreach(items, i, run)
+    {
+        cli_run_for_people(run);
+    }
+    for (size_t k = 0; k < n_columns; k++) {
+        bool is_there = weir_resource_field(noun->record, columns[k].member) != NULL;
+        json_array_foreach(items, i, run)
+        {
+            const json_t *value = json_object_get(run, columns[k].member);
+            is_there = is_there || (value != NULL && !json_is_null(value));
+        }
+        if (is_there) {
+            kept[n++] = columns[k];
+        }
+    }
+    *out = kept;
+    return n;
+}
+
 static weir_status print_list(struct cli_call *call, const struct cli_noun *noun, const char *owner,
                               char *const *filters, size_t n_filters, struct weir_error *err)
 {
@@ -25,6 +53,10 @@ static weir_status print_list(struct cli_call *call, const struct cli_noun *noun
     WEIR_TRY(cli_noun_list(call, noun, owner, filters, n_filters, options->limit, &list, err));
     size_t n_columns;
     const struct cli_column *columns = cli_noun_columns(call, noun, &n_columns);
+    bool is_for_people = !cli_is_json(call) && !cli_is_yaml(call);
+    if (is_for_people && noun->record == &weir_run_resource) {
+        n_columns = for_people(call, list, noun, columns, n_columns, &columns);
+    }
     cli_print_table(call, list, columns, n_columns);
     if (json_is_true(json_object_get(list, "more")) && !cli_is_json(call)) {
         (void)fflush(stdout);

@@ -39,7 +39,7 @@ const struct cli_noun cli_nouns[] = {
      "state kind ion project name created_by", 1000, NULL},
     {"runs", "run", &weir_run_resource, API "runs", NULL, API "runs/{}", NULL, "id",
      "ion project status job experiment filter order view", 200,
-     "model epoch loss accuracy validation_accuracy images_per_second"},
+     "model epoch validation_accuracy accuracy loss batch_accuracy batch_loss images_per_second"},
     {"experiments", "experiment", &weir_experiment_resource, API "experiments", NULL,
      API "experiments/{}", NULL, "id", "project filter order view", 1000, "n_runs"},
     {"models", "model", &weir_model_resource, API "models", NULL, API "models/{}", NULL, "name",
@@ -157,6 +157,21 @@ weir_status cli_noun_unknown(const char *name, struct weir_error *err)
 
 /* ---- columns ----------------------------------------------------------------------------------
  */
+
+void cli_run_for_people(json_t *run)
+{
+    static const char *const figures[][2] = {{"accuracy", "batch_accuracy"},
+                                             {"loss", "batch_loss"}};
+    const char *kind = json_string_value(json_object_get(run, "kind"));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(figures); i++) {
+        bool is_of_batch = kind != NULL && strcmp(kind, "train") == 0;
+        json_t *value = json_object_get(run, figures[i][0]);
+        json_object_set(run, figures[i][1], is_of_batch && value != NULL ? value : json_null());
+        if (is_of_batch) {
+            json_object_set_new(run, figures[i][0], json_null());
+        }
+    }
+}
 
 /* "created_ms" → "CREATED", "n_files" → "FILES", "latency_us" → "LATENCY µs". */
 static char *title_of(struct cli_call *call, const char *member)

@@ -26,6 +26,13 @@ extern const size_t cli_n_nouns;
  * The columns of a noun's table: those that its record marks as such, with what answers have
  * beside. Titles are the members' names without units: "created_ms" is CREATED.
  */
+/**
+ * Of a run of Weir's own training "accuracy" and "loss" are those of its last mini-batches, which nobody can
+ * compare; what another program calls so is its own. For people the first are "batch_accuracy" and
+ * "batch_loss".
+ */
+void cli_run_for_people(json_t *run);
+
 const struct cli_column *cli_noun_columns(struct cli_call *call, const struct cli_noun *noun,
                                           size_t *out_n);
 

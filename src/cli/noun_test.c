@@ -55,8 +55,8 @@ START_TEST(what_answers_have_beside_the_record_comes_before_the_times)
         titles_of("nodes"),
         "NAME|CPU SLOTS|MEMORY|ACCELERATORS|DISK FREE|DRAINING|STATE|LAST SEEN|UNHEALTHY");
     ck_assert_str_eq(titles_of("runs"),
-                     "ID|NAME|STATUS|MODEL|EPOCH|LOSS|ACCURACY|VALIDATION ACCURACY|"
-                     "IMAGES PER SECOND|CREATED");
+                     "ID|NAME|STATUS|MODEL|EPOCH|VALIDATION ACCURACY|ACCURACY|LOSS|BATCH ACCURACY|"
+                     "BATCH LOSS|IMAGES PER SECOND|CREATED");
 }
 
 END_TEST
