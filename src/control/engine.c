@@ -149,7 +149,8 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     engine->watcher = (struct watcher){.store = config->store,
                                        .listener = config->listener,
                                        .blobs = config->blobs,
-                                       .state_dir = engine->state_dir};
+                                       .state_dir = engine->state_dir,
+                                       .figures = &engine->config.figures};
     engine->alerter = (struct alerter){.store = config->store,
                                        .clock = engine->config.clock,
                                        .listener = config->listener,
@@ -217,6 +218,7 @@ void engine_destroy(struct engine *engine)
     scheduler_destroy(engine->scheduler);
     pthread_cond_destroy(&engine->woken);
     pthread_mutex_destroy(&engine->lock);
+    watcher_fini(&engine->watcher);
     free(engine->state_dir);
     free(engine->server_url);
     free(engine);

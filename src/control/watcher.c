@@ -18,6 +18,7 @@ struct look {
     struct weir_watch_seen seen;
     struct weir_watch_findings findings;
     const char *only_kind;
+    int64_t mono_ms;
     size_t n_differs;
 };
 
@@ -109,8 +110,15 @@ static weir_status look_once(struct look *look, bool with_members, struct weir_e
     look_at_disk(look);
     WEIR_TRY(weir_store_read(look->watcher->store, load_in, look, err));
     weir_watch_find(&look->seen, look->arena, &look->findings);
+    refusals_look(&look->watcher->refusals, look->watcher->figures, &look->seen, look->mono_ms,
+                  look->arena, &look->findings);
     WEIR_TRY(bring_up_to_date(look, err));
     return with_members ? look_at_members(look, err) : WEIR_OK;
+}
+
+void watcher_fini(struct watcher *watcher)
+{
+    refusals_fini(&watcher->refusals);
 }
 
 void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int64_t mono_ms)
@@ -126,8 +134,10 @@ void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int
         watcher->next_enrolled_mono_ms = mono_ms + ENROLLED_EVERY_MS;
     }
     weir_arena_init(&arena, 0);
-    struct look look = {
-        .watcher = watcher, .arena = &arena, .seen = {.now_ms = now_ms, .since_ms = since_ms}};
+    struct look look = {.watcher = watcher,
+                        .arena = &arena,
+                        .mono_ms = mono_ms,
+                        .seen = {.now_ms = now_ms, .since_ms = since_ms}};
     if (look_once(&look, with_members, &err) != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "watch_failed", WEIR_KV_STR("error", err.message));
     }

@@ -7,6 +7,7 @@
 
 #include "blob/blob.h"
 #include "control/control.h"
+#include "control/refusals.h"
 #include "store/store.h"
 
 #include <stdint.h>
@@ -14,10 +15,15 @@
 struct watcher {
     struct weir_store *store; /**< Borrowed, as the rest. */
     struct control_listener listener;
-    struct weir_blobs *blobs; /**< NULL: members are not compared with galleries. */
-    const char *state_dir;    /**< Whose disk is watched. */
+    struct weir_blobs *blobs;              /**< NULL: members are not compared with galleries. */
+    const char *state_dir;                 /**< Whose disk is watched. */
+    const struct control_figures *figures; /**< What became of requests; NULL: not known. */
+    struct refusals refusals;
     int64_t next_mono_ms, next_enrolled_mono_ms;
 };
+
+/** Its own memory. */
+void watcher_fini(struct watcher *watcher);
 
 /**
  * Look, if it is time again.

@@ -1,0 +1,176 @@
+#include "control/refusals.h"
+
+#include "base/grow.h"
+#include "ion/feedback.h"
+#include "ion/policy_refusal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_EXCESS 0.01
+
+void refusals_fini(struct refusals *refusals)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        free(refusals->items[i].deployment);
+    }
+    free(refusals->items);
+    *refusals = (struct refusals){0};
+}
+
+const char *refusals_judge(const struct weir_ion_figures *window, int64_t live_ppm,
+                           struct weir_arena *arena)
+{
+    const struct weir_policy_trial trial = {.n_requests = window->n_requests,
+                                            .n_unaccepted = window->n_unaccepted,
+                                            .live_requests = window->live_requests,
+                                            .live_unaccepted = window->live_unaccepted};
+    const struct weir_policy_refusal refusal = {"", MAX_EXCESS, 1, live_ppm};
+    if (window->n_requests >= REFUSALS_LEAST && window->n_failed > 0 &&
+        weir_accuracy_of(window->n_requests, window->n_failed).low > REFUSALS_FAILED) {
+        return "fails (5xx, or no answer) more than a tenth of its requests";
+    }
+    if (live_ppm < WEIR_SHARES_PPM && window->live_requests > 0) {
+        return weir_policy_refusal_trips(&refusal, &trial, arena) != NULL
+                   ? "refuses (4xx) requests that the other version takes"
+                   : NULL;
+    }
+    return window->n_requests >= REFUSALS_LEAST && window->n_unaccepted > 0 &&
+                   weir_accuracy_of(window->n_requests, window->n_unaccepted).low >
+                       REFUSALS_UNACCEPTED
+               ? "refuses (4xx) most of its requests"
+               : NULL;
+}
+
+static struct refusals_base *base_of(struct refusals *refusals, const char *deployment,
+                                     int64_t version, const struct weir_ion_figures *now)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        if (refusals->items[i].version == version &&
+            strcmp(refusals->items[i].deployment, deployment) == 0) {
+            return &refusals->items[i];
+        }
+    }
+    if (weir_grow(&refusals->items, sizeof *refusals->items, refusals->n, &refusals->cap) !=
+        WEIR_OK) {
+        return NULL;
+    }
+    struct refusals_base *base = &refusals->items[refusals->n++];
+    *base = (struct refusals_base){
+        .deployment = weir_xstrdup(deployment), .version = version, .before = *now, .last = *now};
+    return base;
+}
+
+/* A counter that went back is of a version that had left, or of another server. */
+static int64_t since(int64_t base, int64_t now)
+{
+    return now >= base ? now - base : now;
+}
+
+static struct weir_ion_figures window_of(const struct weir_ion_figures *base,
+                                         const struct weir_ion_figures *now)
+{
+    return (struct weir_ion_figures){
+        .n_requests = since(base->n_requests, now->n_requests),
+        .n_failed = since(base->n_failed, now->n_failed),
+        .n_unaccepted = since(base->n_unaccepted, now->n_unaccepted),
+        .live_requests = since(base->live_requests, now->live_requests),
+        .live_unaccepted = since(base->live_unaccepted, now->live_unaccepted)};
+}
+
+/* The other version with the largest share; 0: there is none. */
+static int64_t other_of(const struct weir_deploy_state *state, int64_t version)
+{
+    int64_t other = 0, most_ppm = 0;
+    for (size_t i = 0; i < state->n_versions; i++) {
+        const struct weir_deployment_version *row = &state->versions[i].row;
+        if (row->version != version && row->live_ppm > most_ppm) {
+            other = row->version;
+            most_ppm = row->live_ppm;
+        }
+    }
+    return other;
+}
+
+/** One look. */
+struct looking {
+    struct refusals *refusals;
+    const struct control_figures *figures;
+    bool turns;
+    struct weir_arena *arena;
+    struct weir_watch_findings *findings;
+};
+
+static void look_at(const struct looking *look, const struct weir_deploy_state *state,
+                    const struct weir_deployment_version *row)
+{
+    struct weir_arena *arena = look->arena;
+    struct weir_ion_figures now = {0};
+    const char *deployment = state->deployment.name;
+    if (!look->figures->fn(look->figures->context, deployment, row->version,
+                           other_of(state, row->version), 0, 0, arena, &now)) {
+        return;
+    }
+    now.outputs = now.live_outputs = NULL; /* the arena's */
+    struct refusals_base *base = base_of(look->refusals, deployment, row->version, &now);
+    if (base == NULL) {
+        return;
+    }
+    struct weir_ion_figures window = window_of(&base->before, &now);
+    const char *what = refusals_judge(&window, row->live_ppm, arena);
+    base->is_seen = true;
+    if (look->turns) {
+        base->before = base->last;
+        base->last = now;
+    }
+    if (what != NULL) {
+        weir_watch_add(look->findings, arena,
+                       (struct weir_watch_finding){
+                           .key = weir_arena_printf(arena, "requests_fail:%s:%" PRId64, deployment,
+                                                    row->version),
+                           .kind = "requests_fail",
+                           .subject = weir_arena_printf(arena, "deployment/%s", deployment),
+                           .message = weir_arena_printf(
+                               arena,
+                               "Version %" PRId64 " of deployment %s %s. `weir describe deployment "
+                               "%s` says who serves; `weir deploy` gives the traffic to another.",
+                               row->version, deployment, what, deployment)});
+    }
+}
+
+static void forget_unseen(struct refusals *refusals)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < refusals->n; i++) {
+        struct refusals_base *base = &refusals->items[i];
+        if (base->is_seen) {
+            refusals->items[n] = *base;
+            refusals->items[n++].is_seen = false;
+        } else {
+            free(base->deployment);
+        }
+    }
+    refusals->n = n;
+}
+
+void refusals_look(struct refusals *refusals, const struct control_figures *figures,
+                   const struct weir_watch_seen *seen, int64_t mono_ms, struct weir_arena *arena,
+                   struct weir_watch_findings *findings)
+{
+    if (figures == NULL || figures->fn == NULL) {
+        return;
+    }
+    bool turns = mono_ms - refusals->turned_ms >= REFUSALS_WINDOW_MS;
+    const struct looking look = {refusals, figures, turns, arena, findings};
+    for (size_t i = 0; i < seen->n_deployments; i++) {
+        const struct weir_deploy_state *state = &seen->deployments[i];
+        for (size_t k = 0; k < state->n_versions; k++) {
+            if (!state->versions[k].is_gone && state->versions[k].row.live_ppm > 0) {
+                look_at(&look, state, &state->versions[k].row);
+            }
+        }
+    }
+    forget_unseen(refusals);
+    refusals->turned_ms = turns ? mono_ms : refusals->turned_ms;
+}
