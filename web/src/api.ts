@@ -215,9 +215,11 @@ export interface Candidate {
     base: unknown // The deployment's figures at that time
     begun_ms: Time | null // When it came into effect (ms)
     blob: string // SHA-256 of the model file
+    blocked: string | null // Why its policy cannot judge it, as far as can be seen so far
     created_ms: Time // When it came to the link (ms)
     evaluation: unknown // How it is measured for the policy where it stands
     id: string // ION:LINK:MODEL-VERSION
+    interface: unknown // What it takes and gives: inputs, outputs, classes
     ion: string // ION
     is_mirrored: boolean // Its answers are compared with those of the version that serves
     link: string // Link, FROM:TO
@@ -542,6 +544,7 @@ export interface Deployment {
     traffic: string // Shares in effect: v3=90,v4=10; none
     updated_ms: Time // When a person changed it last (ms)
     versions: ServedVersion[] // What its replicas load
+    warnings?: string[] | null // Of a change: what callers of the version that served will notice
 }
 
 /** GET /deployments/{name}/disagreements */
@@ -582,15 +585,19 @@ export interface DeploymentVersionFigures {
     compared_us: number // Time that the first answers took, of the copies that were answered
     copies_us: number // Time that the copies' answers took
     n_cancelled: number // Requests whose client left before the answer
-    n_disagreed: number // Copies whose answer was another one
+    n_disagreed: number // Copies whose answer was another one, or none
     n_failed: number // Of these: answered with a 5xx, or not at all
     n_held: number // Now, waiting for a replica
     n_in_flight: number // Now, at replicas
-    n_mirror_dropped: number // Copies that were not sent, at a bound, or not answered
-    n_mirrored: number // Copies that the mirrored version answered
+    n_mirror_dropped: number // Copies that were not sent, at a bound, or of requests without an answer
+    n_mirrored: number // Copies that the mirrored version answered, or failed to
+    n_neither: number // Copies of requests that both versions answered with a 4xx or 5xx
+    n_only_copy: number // Copies answered with a 4xx, of requests that were accepted
+    n_only_first: number // Copies that were accepted, of requests answered with a 4xx
     n_refused: number // Of these: refused at a bound, or held too long
     n_requests: number // Requests that were answered, whatever the answer
     n_retried: number // Tries at another replica, of what the first had not begun
+    n_unaccepted: number // Of these: answered with a 4xx, as no request that the version takes
     p50_us: number // Half of the requests took no longer (us)
     p99_us: number // 99 % took no longer (us)
     /** By how much: answers by margin in logits m between the likeliest class and the next, in the bin 8 * log2(1 + m), at most 63 */
@@ -1242,6 +1249,7 @@ export interface ModelVersion {
     baseline: unknown // Histograms that drift is measured against
     blob: string // SHA-256 of the model file
     bytes: number // Size of the model file (bytes)
+    changes?: string | null // Of a push: what it takes or gives otherwise than the version before it; null: nothing
     code_version: string | null // Version of the program that made it
     created_by: string | null // Who registered it
     created_ms: Time // When it was registered (ms)
@@ -1591,6 +1599,7 @@ export interface Replica {
     backlog_reader: string | null // Who has not passed it on: server, or a sink
     decisions_refused: number // Decisions that the server refused; they are set aside on the replica's disk
     frames_decided: number // Frames decided, durably
+    frames_ignored: number // Given to its source now, and no frames: wrong names, or wrong places
     frames_taken: number // Frames taken since it started
     frames_waiting: number // Frames that wait at the source or before the model
     id: string // ION:PIPELINE:REPLICA
@@ -1603,6 +1612,7 @@ export interface Replica {
     served_revision: number // Deployment that frames are decided by; 0: none
     state: string // STARTING, APPLIED or FAILED
     time_ms: Time // When it reported (ms)
+    why_ignored: string | null // What is wrong with the first of them
 }
 
 /** GET /retention */
@@ -1943,8 +1953,9 @@ export interface StoreUsage {
 
 /** POST /feedback */
 export interface StoredFeedback {
+    judged: number // Those that are right or wrong; numbers (KPIs) are neither
     right: number // Decisions among them that were right, and requests that were a success
-    stored: number // How many truths were stored
+    stored: number // How many truths and numbers were stored
 }
 
 /** POST /ions/{name}/statistics */
