@@ -5,7 +5,6 @@
 #include "api/functions.h"
 #include "api/ion.h"
 #include "api/records.h"
-#include "api/word.h"
 
 #include "deploy/deploy.h"
 #include "gateway/differed.h"
@@ -162,15 +161,12 @@ static weir_status answer_rows(struct api_call *call, struct weir_txn *txn,
     int64_t limit;
     size_t n = 0;
     char *next = NULL;
-    const char *kind = weir_http_request_query(call->request, "kind");
     WEIR_TRY(api_query_limit(call, &limit, err));
-    if (kind != NULL) {
-        WEIR_TRY(api_word_read(&weir_disagreement_resource, "kind", kind, call->arena, &kind, err));
-    }
     if (found->why == NULL) {
-        WEIR_TRY(weir_disagreements_list(txn, found->comparison.run, kind, (size_t)limit,
-                                         weir_http_request_query(call->request, "cursor"),
-                                         call->arena, &rows, &n, &next, err));
+        WEIR_TRY(weir_disagreements_list(
+            txn, found->comparison.run, weir_http_request_query(call->request, "kind"),
+            (size_t)limit, weir_http_request_query(call->request, "cursor"), call->arena, &rows, &n,
+            &next, err));
     }
     bool sees = n > 0 && sees_pictures(call, txn, found->comparison.dataset);
     json_t *items = json_array();

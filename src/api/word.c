@@ -12,7 +12,6 @@
 #include "store/event.h"
 #include "store/identity.h"
 #include "sweep/sweep.h"
-#include "track/comparison.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -62,7 +61,6 @@ static const struct {
     {&weir_alert_delivery_resource, "event",    "raised escalated repeated resolved test", NULL},
     {&weir_user_resource,           "kind",     "person service", NULL},
     {&weir_dataset_resource,        "kind",     "folder idx", NULL},
-    {&weir_disagreement_resource,   "kind",     "live-right candidate-right both-wrong", NULL},
     {&weir_service_resource,        "kind",     "service notebook tensorboard", NULL},
 };
 
