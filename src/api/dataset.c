@@ -64,10 +64,10 @@ weir_status api_dataset_create(struct api_call *call, struct weir_txn *txn, stru
         return weir_error_set(err, WEIR_ERR_INVALID, "$.kind: expected \"folder\" or \"idx\"");
     }
     struct weir_project project;
-    if (weir_txn_get(txn, &weir_project_resource, dataset.project, call->arena, &project, NULL) !=
-        WEIR_OK) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND,
-                              "there is no project \"%.63s\" in which you may do this",
+    if (weir_row_scope_sees(&call->rows, dataset.project) &&
+        weir_txn_get(txn, &weir_project_resource, dataset.project, call->arena, &project, NULL) !=
+            WEIR_OK) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no project \"%.63s\"",
                               dataset.project);
     }
     dataset.is_uploaded = dataset.path == NULL;
