@@ -15,7 +15,8 @@
 
 #define ANSWER_MAX_BYTES ((size_t)64 << 20)
 #define LABELS_MAX       8
-#define ON_NODE          "node IS NOT NULL AND state IN ('STARTING', 'RUNNING', 'STOPPING')"
+/* By the index of nodes and states. */
+#define ON_NODE "node IN (SELECT name FROM nodes) AND state IN ('STARTING', 'RUNNING', 'STOPPING')"
 
 static void one(struct exposition *out, double value)
 {
@@ -211,7 +212,7 @@ const struct api_metric api_metrics[] = {
     {"weir_device_ecc_errors", "gauge", "Memory errors that could not be corrected since the driver started", "node device kind model",
      "SELECT node, idx, kind, model, ecc_errors FROM devices WHERE ecc_errors >= 0 ORDER BY node, idx", NULL},
     {"weir_jobs", "gauge", "Jobs that the store holds", "project kind state",
-     "SELECT project, kind, state, count(*) FROM jobs GROUP BY project, kind, state", NULL},
+     "SELECT project, kind, state, n FROM job_totals ORDER BY project, kind, state", NULL},
     {"weir_usage_device_seconds_total", "counter", "Device seconds that tasks had", "project model",
      "SELECT project, model, given / 1000000.0 FROM usage_totals ORDER BY project, model", NULL},
     {"weir_usage_device_waited_seconds_total", "counter", "Device seconds that tasks asked for and waited for", "project model",
@@ -241,7 +242,7 @@ const struct api_metric api_metrics[] = {
     {"weir_jobs_waiting_seconds", "gauge", "How long the job waits that waits longest", "project",
      NULL, collect_waiting},
     {"weir_job_restarts", "gauge", "Restarts of the jobs that the store holds", "project kind",
-     "SELECT project, kind, sum(n_restarts) FROM jobs GROUP BY project, kind", NULL},
+     "SELECT project, kind, sum(n_restarts) FROM job_totals GROUP BY project, kind", NULL},
     {"weir_ion_pipelines", "gauge", "Pipelines of IONs that are not deleted", "ion pipeline type state",
      "SELECT p.ion, p.name, p.type, p.state, 1 FROM ion_pipelines p JOIN ions i ON i.name = p.ion WHERE i.state <> 'DELETED' ORDER BY 1, 2", NULL},
     {"weir_replica_frames_taken_total", "counter", "Frames that the replica has taken since it started", "ion pipeline replica",

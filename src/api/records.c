@@ -66,7 +66,10 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
     if (more != NULL) {
         filters[query.n_filters++] = *more;
     }
-    if (query.is_descending && weir_resource_field(call->route->out, "created_ms") != NULL) {
+    /* What has no name but an identifier is in order of time, for which there is an index. */
+    bool has_name = strcmp(weir_resource_key(call->route->out)->name, "id") != 0;
+    if ((query.is_descending || !has_name) &&
+        weir_resource_field(call->route->out, "created_ms") != NULL) {
         query.order_by = "created_ms";
     }
     return answer_page(call, txn, &query, err);

@@ -17,7 +17,7 @@
 #define NAMED "substr(s.value, instr(s.value, '=') + 1)"
 static const char sql_uses[] =
     "SELECT " NAMED " AS secret, 'job' AS kind, j.id, j.name, j.state FROM jobs j,"
-    " json_each(j.spec, '$.secrets') s WHERE j.project = :project AND"
+    " json_each(j.spec, '$.secrets') s WHERE +j.project = :project AND"
     " j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
     " UNION SELECT " NAMED ", 'service', v.id, v.name, v.kind FROM services v,"
     " json_each(v.spec, '$.secrets') s WHERE v.project = :project"

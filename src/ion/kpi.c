@@ -29,7 +29,12 @@ const struct weir_resource weir_kpi_resource = WEIR_RESOURCE("kpi", "kpis", weir
 
 static const char sql_has_name[] = "SELECT count(*) FROM (SELECT 1 FROM kpis WHERE ion = :ion AND "
                                    "name = :name LIMIT 1)";
-static const char sql_names[] = "SELECT count(DISTINCT name) FROM kpis WHERE ion = :ion";
+/* From one name to the next in the index: as many steps as names, and not as rows. */
+#define NAMES                                                                                      \
+    "WITH RECURSIVE names (name) AS (SELECT min(name) FROM kpis WHERE ion = :ion UNION ALL"        \
+    " SELECT (SELECT min(name) FROM kpis WHERE ion = :ion AND name > names.name) FROM names"       \
+    " WHERE name IS NOT NULL) "
+static const char sql_names[] = NAMES "SELECT count(name) FROM names";
 static const char sql_same[] =
     "SELECT seq FROM kpis WHERE ion = :ion AND name = :name AND model_version = :version AND"
     " time_ms = :time AND coalesce(model, '') = coalesce(:model, '')";

@@ -17,16 +17,17 @@
     " t.accelerator_model, t.accelerator_milli, t.accelerator_memory_bytes, t.mig_profile,"        \
     " t.devices, t.desired"
 
+/* By the index of what is open, in its order. */
 static const char sql_open[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                " LEFT JOIN tasks t ON t.job = j.id"
-                               " WHERE j.state NOT IN " OVER " ORDER BY j.id, t.rank";
+                               " WHERE j.state NOT IN " OVER " ORDER BY j.created_ms, j.id, t.rank";
 static const char sql_changed[] = "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j"
                                   " LEFT JOIN tasks t ON t.job = j.id AND j.state NOT IN " OVER
                                   " WHERE j.revision > :after ORDER BY j.revision, t.rank";
-/* By the index of revisions, from its end. */
-static const char sql_succeeded[] =
-    "SELECT " JOB_COLUMNS ", " TASK_COLUMNS " FROM jobs j LEFT JOIN tasks t ON t.job IS NULL"
-    " WHERE j.state = 'SUCCEEDED' ORDER BY j.revision DESC LIMIT :limit";
+/* By the index of successes, from its end. Without tasks: TASK_ID is NULL, and no column behind it is read. */
+static const char sql_succeeded[] = "SELECT " JOB_COLUMNS ", NULL FROM jobs j"
+                                    " WHERE j.state = 'SUCCEEDED'"
+                                    " ORDER BY j.revision DESC LIMIT :limit";
 static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";

@@ -455,10 +455,8 @@ weir_status weir_job_list_open(struct weir_txn *txn, struct weir_arena *arena, c
 weir_status weir_task_list_on_node(struct weir_txn *txn, const char *node, struct weir_arena *arena,
                                    struct weir_task **out, size_t *out_n, struct weir_error *err)
 {
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("node", EQ, node),
-                                                  WEIR_FILTER_TEXT("state", NE, "WAITING"),
-                                                  WEIR_FILTER_TEXT("state", NE, "EXITED"),
-                                                  WEIR_FILTER_TEXT("state", NE, "LOST")),
+    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("node", EQ, node)),
+                                     .condition = "state IN ('STARTING', 'RUNNING', 'STOPPING')",
                                      .limit = TASKS_MAX};
     void *items;
     WEIR_TRY(weir_txn_list(txn, &weir_task_resource, &query, arena, &items, out_n, NULL, err));

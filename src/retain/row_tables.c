@@ -85,8 +85,8 @@ static const struct retain_keyed policy_decisions = {
     " AND a.version = v.version WHERE v.run IS NOT NULL)" of " ORDER BY finished_ms, id LIMIT :n"
 static const struct retain_keyed metrics = {
     .count = "SELECT count(*) FROM metrics",
-    .oldest = "SELECT min(finished_ms) FROM runs WHERE finished_ms > 0 AND EXISTS"
-              " (SELECT 1 FROM metrics WHERE run = runs.number)",
+    .oldest = "SELECT finished_ms FROM runs WHERE finished_ms > 0 AND EXISTS"
+              " (SELECT 1 FROM metrics WHERE run = runs.number) ORDER BY finished_ms LIMIT 1",
     .keys = METRIC_KEYS(""),
     /* The last of each key stays with the run. */
     .remove = {"DELETE FROM metrics WHERE (run, key, step, time_ms, value, is_nan) IN (SELECT run,"
@@ -98,8 +98,11 @@ static const struct retain_keyed metrics = {
     "DELETE FROM " table " WHERE (run, " column ") IN (SELECT x.run, x." column                    \
     " FROM jobs j JOIN runs r ON r.job = j.id JOIN " table " x ON x.run = r.number"                \
     " WHERE j.id = :key AND j." OVER " LIMIT :n)"
+/* Its index by name: that of states looks as good to the planner, and then all have to be sorted. */
 #define JOB_KEYS(of)                                                                               \
-    "SELECT id FROM jobs WHERE " OVER " AND finished_ms <= :before AND id NOT IN"                  \
+    "SELECT id FROM jobs INDEXED BY jobs_over WHERE " OVER                                         \
+    " AND finished_ms <= :before AND id NOT IN"                                                    \
+                                                                                                   \
     " (SELECT job FROM ion_pipelines WHERE job IS NOT NULL) AND id NOT IN"                         \
     " (SELECT r.job FROM runs r JOIN model_versions v ON v.run = r.id"                             \
     " WHERE r.job IS NOT NULL) AND id NOT IN (SELECT r.job FROM runs r JOIN"                       \
@@ -107,7 +110,8 @@ static const struct retain_keyed metrics = {
     " ORDER BY finished_ms, id LIMIT :n"
 static const struct retain_keyed jobs = {
     .count = "SELECT count(*) FROM jobs WHERE " OVER,
-    .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER,
+    .oldest = "SELECT finished_ms FROM jobs INDEXED BY jobs_over WHERE " OVER
+              " ORDER BY finished_ms LIMIT 1",
     .keys = JOB_KEYS(""),
     .remove =
         {
@@ -129,11 +133,14 @@ static const struct retain_keyed jobs = {
 static const struct retain_keyed attempts = {
     .count = "SELECT count(*) FROM attempts WHERE task IN (SELECT t.id FROM tasks t JOIN jobs j"
              " ON j.id = t.job WHERE j." OVER ")",
-    .oldest = "SELECT min(finished_ms) FROM jobs WHERE " OVER " AND EXISTS (SELECT 1 FROM tasks t"
-              " JOIN attempts a ON a.task = t.id WHERE t.job = jobs.id)",
-    .keys = "SELECT t.id FROM jobs j JOIN tasks t ON t.job = j.id WHERE j." OVER
-            " AND j.finished_ms <= :before AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id)"
-            " ORDER BY j.finished_ms, t.id LIMIT :n",
+    .oldest =
+        "SELECT finished_ms FROM jobs INDEXED BY jobs_over WHERE " OVER
+        " AND EXISTS (SELECT 1 FROM tasks t"
+        " JOIN attempts a ON a.task = t.id WHERE t.job = jobs.id) ORDER BY finished_ms LIMIT 1",
+    .keys =
+        "SELECT t.id FROM jobs j INDEXED BY jobs_over JOIN tasks t ON t.job = j.id WHERE j." OVER
+        " AND j.finished_ms <= :before AND EXISTS (SELECT 1 FROM attempts WHERE task = t.id)"
+        " ORDER BY j.finished_ms, t.id LIMIT :n",
     .remove = {"DELETE FROM attempts WHERE (task, number) IN (SELECT a.task, a.number"
                " FROM attempts a JOIN tasks t ON t.id = a.task JOIN jobs j ON j.id = t.job"
                " WHERE a.task = :key AND j." OVER " LIMIT :n)"},
@@ -241,27 +248,27 @@ static const struct retain_own own_sweeps = {.keys = SWEEP_KEYS(OF_PROJECT),
                                              .count = COUNTED(SWEEP_KEYS(OF_PROJECT))};
 
 const struct retain_table retain_tables[WEIR_RETAIN_N] = {
-    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 12},
-    [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 4},
-    [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 4},
-    [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 4},
+    [WEIR_RETAIN_DECISIONS] = {.numbered = &decisions, .own = &own_decisions, .n_entries = 13},
+    [WEIR_RETAIN_EVENTS] = {.numbered = &events, .n_entries = 5},
+    [WEIR_RETAIN_AUDIT] = {.numbered = &audit, .n_entries = 5},
+    [WEIR_RETAIN_ACCESSES] = {.numbered = &accesses, .n_entries = 5},
     [WEIR_RETAIN_HEALTH] = {.numbered = &health, .own = &own_health, .n_entries = 7},
-    [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .own = &own_kpis, .n_entries = 3},
+    [WEIR_RETAIN_KPIS] = {.numbered = &kpis, .own = &own_kpis, .n_entries = 4},
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .own = &own_feedback, .n_entries = 4},
     [WEIR_RETAIN_OUTCOMES] = {.keyed = &outcomes, .n_entries = 5},
-    [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .own = &own_statistics, .n_entries = 4},
-    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 7},
-    [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 6},
+    [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .own = &own_statistics, .n_entries = 5},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 9},
+    [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 7},
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions,
                                       .own = &own_policy_decisions,
-                                      .n_entries = 4},
+                                      .n_entries = 5},
     [WEIR_RETAIN_METRICS] = {.keyed = &metrics, .own = &own_metrics, .n_entries = 2},
-    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 9},
+    [WEIR_RETAIN_JOBS] = {.keyed = &jobs, .own = &own_jobs, .n_entries = 11},
     [WEIR_RETAIN_SWEEPS] = {.keyed = &sweeps, .own = &own_sweeps, .n_entries = 4},
     [WEIR_RETAIN_ATTEMPTS] = {.keyed = &attempts, .n_entries = 2},
     [WEIR_RETAIN_REPLICA_REPORTS] = {.keyed = &replica_reports, .n_entries = 3},
-    [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 4},
+    [WEIR_RETAIN_ACTIONS] = {.keyed = &actions, .n_entries = 5},
     [WEIR_RETAIN_USAGE] = {.keyed = &usage, .n_entries = 4},
     [WEIR_RETAIN_USAGE_DAYS] = {.keyed = &usage_days, .n_entries = 4},
     [WEIR_RETAIN_QUEUE_HISTORY] = {.keyed = &queue_history, .n_entries = 3},

@@ -359,7 +359,7 @@ static const char unswept[] =
     "'model_tags', 'model_version_tags'," /* stay with their model */
     "'services', 'service_logins',"       /* made by people; a login ends by itself */
     "'secrets', 'code_manifests',"        /* at most 256 of a project; with their blobs */
-    "'usage_totals',"                     /* of projects and models */
+    "'usage_totals', 'job_totals',"       /* of projects and models, or kinds and states */
     "'sessions', 'login_links',"          /* end by themselves; the engine removes them */
     "'datasets', 'dataset_versions', 'models', 'model_versions'," /* stay until deleted */
     "'model_aliases', 'model_baselines', 'deployments',"          /* stay until deleted */

@@ -53,6 +53,7 @@ static const struct {
     {"project_members", "project"},
     {"queues", "project"},
     {"jobs", "project"},
+    {"job_totals", "project"},
     {"tasks", OF_JOB},
     {"attempts", OF_TASK},
     {"board", OF_JOB},

@@ -1,6 +1,7 @@
 #include "store/stmt.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 
 #include "store/store_private.h"
 
@@ -9,6 +10,11 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+
+/** Steps of SQLite's machine, some 20 to 50 ns each, from which on the log tells of one use of a statement: for who
+ *  looks for what is slow, and for everybody. */
+#define COSTLY_STEPS 100000
+#define SLOW_STEPS   30000000
 
 /** After one of these SQLite may have undone the whole transaction, so it must not go on. */
 static bool breaks_transaction(weir_status status)
@@ -222,11 +228,22 @@ bool weir_stmt_is_null(const struct weir_stmt *stmt, int i_column)
     return sqlite3_column_type(stmt->handle, i_column) == SQLITE_NULL;
 }
 
+/** What reads more than it gives grows with what the database holds, until somebody notices: say so before. */
+static void note_cost(struct weir_stmt *stmt)
+{
+    int n_steps = sqlite3_stmt_status(stmt->handle, SQLITE_STMTSTATUS_VM_STEP, 1);
+    if (n_steps >= COSTLY_STEPS) {
+        weir_log(n_steps >= SLOW_STEPS ? WEIR_LOG_INFO : WEIR_LOG_DEBUG, "store_statement_costly",
+                 WEIR_KV_INT("steps", n_steps), WEIR_KV_STR("sql", sqlite3_sql(stmt->handle)));
+    }
+}
+
 void weir_stmt_close(struct weir_stmt *stmt)
 {
     if (stmt == NULL) {
         return;
     }
+    note_cost(stmt);
     assert(stmt->txn != NULL && stmt->txn->n_open > 0);
     stmt->txn->n_open--;
     stmt->txn = NULL;

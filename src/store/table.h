@@ -75,6 +75,9 @@ struct weir_filter {
 struct weir_query {
     const struct weir_filter *filters; /**< All must hold; at most WEIR_QUERY_FILTERS_MAX. */
     size_t n_filters;
+    /** A condition of the table's columns more, in SQL: a constant of the program. As a filter's value stands beside the
+     *  statement, an index of some rows only is found by this alone. NULL: none. */
+    const char *condition;
     const char *order_by; /**< TEXT, INT or TIME field; NULL = the key. Ties go by key. */
     bool is_descending;
     const char *cursor; /**< out_next of the page before; NULL = from the start. */

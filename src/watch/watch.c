@@ -102,7 +102,7 @@ weir_status weir_watch_load(struct weir_txn *txn, struct weir_watch_seen *seen,
 weir_status weir_watch_alerts(struct weir_txn *txn, struct weir_arena *arena,
                               struct weir_alert **out, size_t *out_n, struct weir_error *err)
 {
-    const struct weir_query query = {WEIR_FILTERS(WEIR_FILTER_TEXT("state", NE, "resolved")),
+    const struct weir_query query = {.condition = "state <> 'resolved'",
                                      .limit = WEIR_QUERY_LIMIT_MAX};
     void *alerts;
     WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, arena, &alerts, out_n, NULL, err));
