@@ -2,6 +2,7 @@
 #include "api/answer.h"
 #include "api/args.h"
 #include "api/functions.h"
+#include "api/health.h"
 #include "api/records.h"
 
 #include "control/control.h"
@@ -9,6 +10,7 @@
 #include "notify/receiver.h"
 #include "store/event.h"
 #include "store/stmt.h"
+#include "watch/watch.h"
 
 #include <string.h>
 
@@ -38,6 +40,36 @@ static json_t *alert_view(const struct api_call *call, const struct weir_alert *
     return view;
 }
 
+static bool fits(const struct weir_alert *alert, const struct weir_query *query)
+{
+    bool does = true;
+    for (size_t i = 0; i < query->n_filters; i++) {
+        const struct weir_field *field =
+            weir_resource_field(&weir_alert_resource, query->filters[i].field);
+        const char *text = *(char *const *)weir_field_cptr(field, alert);
+        does = does && text != NULL && strcmp(text, query->filters[i].text) == 0;
+    }
+    return does;
+}
+
+/* What the server shows of itself and could not be stored, perhaps because nothing can. */
+static weir_status list_unstored(struct api_call *call, struct weir_txn *txn,
+                                 const struct weir_query *query, json_t *items,
+                                 struct weir_error *err)
+{
+    struct weir_alert *alerts;
+    size_t n;
+    WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n, err));
+    size_t n_stored = n;
+    api_add_vitals(call, &alerts, &n);
+    for (size_t i = n_stored; i < n; i++) {
+        if (fits(&alerts[i], query)) {
+            json_array_append_new(items, alert_view(call, &alerts[i]));
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_filter filters[WEIR_QUERY_FILTERS_MAX];
@@ -51,16 +83,24 @@ weir_status api_alert_list(struct api_call *call, struct weir_txn *txn, struct w
     size_t n;
     char *next;
     WEIR_TRY(api_query_filters(call, filters, WEIR_QUERY_FILTERS_MAX, &query.n_filters, err));
+    weir_status status;
     WEIR_TRY(api_query_limit(call, &limit, err));
     query.limit = (size_t)limit;
     query.order_by = query.is_descending ? "raised_ms" : NULL;
     WEIR_TRY(weir_txn_list(txn, &weir_alert_resource, &query, call->arena, &found, &n, &next, err));
     json_t *items = json_array();
+    if (query.cursor == NULL && call->rows.is_all) {
+        WEIR_TRY_GOTO(list_unstored(call, txn, &query, items, err), status, fail);
+    }
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(items, alert_view(call, (const struct weir_alert *)found + i));
     }
     api_answer(call, json_pack("{s:o,s:s?}", "items", items, "next", next));
     return WEIR_OK;
+
+fail:
+    json_decref(items);
+    return status;
 }
 
 static weir_status list_of_alert(struct api_call *call, struct weir_txn *txn,

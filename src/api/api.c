@@ -80,6 +80,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->blobs = config->blobs;
     api->retainer = config->retainer;
     api->pictures = config->pictures;
+    api->vitals = config->vitals;
     api->clock = config->clock != NULL ? config->clock : &weir_system_clock;
     api->artifact_max_bytes =
         config->artifact_max_bytes != 0 ? config->artifact_max_bytes : WEIR_API_ARTIFACT_MAX_BYTES;

@@ -40,6 +40,7 @@ struct weir_api_config {
     struct weir_retainer *retainer;
     struct weir_packs *pictures;    /**< Of decisions. */
     const struct weir_clock *clock; /**< NULL = the system's. */
+    struct vitals *vitals;          /**< What the server shows of itself; NULL: nothing. */
     const char *state_dir;          /**< Uploaded datasets and task logs live in it. Copied. */
     const unsigned char *task_key;  /**< 32 bytes that make the tokens of tasks. Copied. */
     uint64_t artifact_max_bytes;    /**< Of one file of a run; 0: WEIR_API_ARTIFACT_MAX_BYTES. */

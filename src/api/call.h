@@ -19,6 +19,7 @@ struct weir_api {
     struct weir_blobs *blobs;
     struct weir_retainer *retainer;
     struct weir_packs *pictures;
+    struct vitals *vitals;
     const struct weir_clock *clock;
     char *state_dir, *server_url;
     unsigned char task_key[ATTEMPT_TOKEN_KEY_BYTES]; /**< Makes the tokens of attempts. */

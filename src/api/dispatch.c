@@ -10,6 +10,7 @@
 #include "base/model_format.h"
 #include "gateway/gateway.h"
 #include "mlflow/mlflow.h"
+#include "store/pulse.h"
 
 #include <string.h>
 
@@ -174,7 +175,11 @@ void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http
 
 static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
 {
-    weir_http_response_error(call->response, err);
+    struct weir_error told = *err;
+    if (weir_store_error_is_damage(err) || weir_blob_error_is_damage(err)) {
+        told.status = status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
+    }
+    weir_http_response_error(call->response, &told);
     if (status == WEIR_ERR_UNAUTH) {
         weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
     }

@@ -5,6 +5,8 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/scope.h"
+#include "control/vitals.h"
 #include "store/table.h"
 #include "watch/watch.h"
 
@@ -59,12 +61,69 @@ static json_t *reasons_view(const struct weir_alert *alerts, size_t n)
     return reasons;
 }
 
-weir_status api_health_summary(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+static bool is_told(const struct weir_alert *alerts, size_t n,
+                    const struct weir_watch_finding *finding)
 {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(alerts[i].key, finding->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void api_add_vitals(struct api_call *call, struct weir_alert **alerts, size_t *n)
+{
+    struct weir_watch_findings found = {0};
+    vitals_find(call->api->vitals, call->arena, &found);
+    struct weir_alert *all = WEIR_ARENA_ARRAY(call->arena, *n + found.n + 1, struct weir_alert);
+    if (*n > 0) {
+        memcpy(all, *alerts, *n * sizeof *all);
+    }
+    for (size_t i = 0; i < found.n; i++) {
+        const struct weir_watch_finding *finding = &found.items[i];
+        if (!is_told(*alerts, *n, finding)) {
+            all[(*n)++] = (struct weir_alert){.id = (char *)finding->key,
+                                              .key = (char *)finding->key,
+                                              .severity = (char *)finding->severity,
+                                              .kind = (char *)finding->kind,
+                                              .subject = (char *)finding->subject,
+                                              .message = (char *)finding->message,
+                                              .state = (char *)"open",
+                                              .count = 1,
+                                              .raised_ms = call->now_ms,
+                                              .last_ms = call->now_ms};
+            *alerts = all;
+        }
+    }
+    *alerts = all;
+}
+
+struct unresolved {
+    struct api_call *call;
     struct weir_alert *alerts;
     size_t n;
-    WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n, err));
-    WEIR_TRY(weir_watch_leave_sandboxes(txn, alerts, &n, err));
+};
+
+static weir_status read_unresolved(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct unresolved *of = context;
+    WEIR_TRY(weir_watch_alerts(txn, of->call->arena, &of->alerts, &of->n, err));
+    return weir_watch_leave_sandboxes(txn, of->alerts, &of->n, err);
+}
+
+/* Outside of a transaction: what is wrong may be that there can be none. */
+weir_status api_health_summary(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
+{
+    struct unresolved of = {.call = call};
+    (void)txn;
+    weir_status status = api_read(call, read_unresolved, &of, err);
+    struct weir_alert *alerts = status == WEIR_OK ? of.alerts : NULL;
+    size_t n = status == WEIR_OK ? of.n : 0;
+    api_add_vitals(call, &alerts, &n);
+    if (n == 0 && status != WEIR_OK) {
+        return status;
+    }
     struct weir_health health = weir_watch_health(alerts, n);
     json_t *view = api_health_view(&health);
     json_object_set_new(view, "reasons", reasons_view(alerts, n));

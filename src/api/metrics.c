@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/functions.h"
+#include "api/health.h"
 #include "gateway/figures.h"
 #include "http/http.h"
 #include "job/job.h"
@@ -84,6 +85,7 @@ static weir_status collect_health(struct api_call *call, struct weir_txn *txn,
     struct weir_alert *alerts;
     size_t n;
     WEIR_TRY(weir_watch_alerts(txn, call->arena, &alerts, &n, err));
+    api_add_vitals(call, &alerts, &n);
     struct weir_health health = weir_watch_health(alerts, n);
     for (size_t i = 0; i < WEIR_ARRAY_LEN(states); i++) {
         exposition_sample(out, metric->labels, &states[i], strcmp(states[i], health.status) == 0);

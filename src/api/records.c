@@ -6,6 +6,8 @@
 #include "api/args.h"
 #include "api/functions.h"
 #include "api/word.h"
+#include "control/vitals.h"
+
 #include <string.h>
 
 #define LIST_LIMIT_DEFAULT 100
@@ -124,7 +126,13 @@ weir_status api_health(struct api_call *call, struct weir_txn *txn, struct weir_
 {
     (void)txn;
     (void)err;
-    api_answer(call, json_pack("{s:s,s:s}", "status", "ok", "version", WEIR_VERSION));
+    const char *worst = vitals_worst(call->api->vitals, call->arena);
+    json_t *view =
+        json_pack("{s:s,s:s}", "status", worst == NULL ? "ok" : "down", "version", WEIR_VERSION);
+    if (worst != NULL) {
+        json_object_set_new(view, "reason", json_string(worst));
+    }
+    weir_http_response_json(call->response, worst == NULL ? 200 : 503, view);
     return WEIR_OK;
 }
 

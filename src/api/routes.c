@@ -187,7 +187,7 @@ const struct api_route api_routes[] = {
     {"POST", API "/join", "Join with a one-time token; answers the node's own token", R(SELF),
      API_WRITE, API_OPEN, NULL, NULL, NULL, 0, api_node_join},
     {"GET", API "/health/summary", "Does the platform work, and if not, why?", R(HEALTH_READ),
-     API_READ, 0, NULL, NULL, NULL, 0, api_health_summary},
+     API_NONE, 0, NULL, NULL, NULL, 0, api_health_summary},
     {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", R(NODES_SPEAK), API_WRITE,
      API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_put},
     {"POST", API "/nodes/{name}/use",

@@ -103,8 +103,9 @@ static const struct api_member receiver_members[] = {
     ALWAYS("n_waiting", "integer", "Messages that wait for it"),
 };
 static const struct api_member alive_members[] = {
-    ALWAYS("status", "text", "ok"),
+    ALWAYS("status", "text", "ok; down, with the HTTP status 503, when the server cannot work"),
     ALWAYS("version", "text", "Version of the server"),
+    MAY_MISS("reason", "text", "Why it is down, and what to do"),
 };
 
 static const struct api_shape shapes[] = {

@@ -78,7 +78,6 @@ weir_status weir_status_from_errno(int errno_value)
         return WEIR_ERR_NOT_FOUND;
     case EACCES:
     case EPERM:
-    case EROFS:
         return WEIR_ERR_DENIED;
     case ENOSPC:
     case EDQUOT:

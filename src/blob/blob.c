@@ -161,13 +161,25 @@ static bool touch(struct weir_blobs *blobs, const char *path)
     return is_there;
 }
 
+/** Is it there with its own bytes? If it is there its time is now, and that makes no reading of it necessary. */
+static bool is_whole(struct weir_blobs *blobs, const char *sha256, const char *path)
+{
+    struct stat info;
+    bool is = blob_check(blobs, sha256, path, &info, NULL) == WEIR_OK;
+    bool is_there = touch(blobs, path);
+    if (is && is_there) {
+        blob_note_right(blobs, sha256, path);
+    }
+    return is && is_there;
+}
+
 /** Give the synced temporary file its name, durably. */
 static weir_status publish(struct weir_blobs *blobs, const char *from, const char *sha256,
                            struct weir_error *err)
 {
     char path[BLOB_PATH_MAX_BYTES], dir[BLOB_PATH_MAX_BYTES];
     name_path(blobs, sha256, path);
-    if (touch(blobs, path)) {
+    if (is_whole(blobs, sha256, path)) {
         return WEIR_OK; /* The same bytes are there: the temporary file is dropped. */
     }
     (void)snprintf(dir, sizeof(dir), "%s/%.2s", blobs->dir, sha256);
@@ -179,6 +191,7 @@ static weir_status publish(struct weir_blobs *blobs, const char *from, const cha
     if (rename(from, path) != 0) {
         return weir_error_set_errno(err, errno, "renaming %s to %s", from, path);
     }
+    blob_note_right(blobs, sha256, path);
     return sync_dir(dir, err);
 }
 
@@ -257,7 +270,7 @@ bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256)
     }
     char path[BLOB_PATH_MAX_BYTES];
     name_path(blobs, sha256, path);
-    return touch(blobs, path);
+    return is_whole(blobs, sha256, path);
 }
 
 weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct weir_arena *arena,
@@ -267,12 +280,7 @@ weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct 
     char path[BLOB_PATH_MAX_BYTES];
     name_path(blobs, sha256, path);
     struct stat info;
-    if (stat(path, &info) != 0) {
-        if (errno == ENOENT) {
-            return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob %s", sha256);
-        }
-        return weir_error_set_errno(err, errno, "looking at %s", path);
-    }
+    WEIR_TRY(blob_check(blobs, sha256, path, &info, err));
     *out_path = weir_arena_strdup(arena, path);
     if (out_bytes != NULL) {
         *out_bytes = (uint64_t)info.st_size;
@@ -291,8 +299,7 @@ weir_status weir_blob_read(struct weir_blobs *blobs, const char *sha256, size_t 
     char actual[WEIR_SHA256_TEXT_BYTES];
     weir_sha256(data, len, actual);
     if (strcmp(actual, sha256) != 0) {
-        return weir_error_set(err, WEIR_ERR_CORRUPT,
-                              "blob %s is damaged: its bytes have SHA-256 %s", sha256, actual);
+        return blob_error_damaged(sha256, actual, err);
     }
     *out_data = data;
     *out_len = len;

@@ -5,8 +5,8 @@
  *     DIR/tmp/           writes in progress; emptied when the store is opened
  *
  * A blob is there completely or not at all: bytes go to a temporary file, are hashed on the way,
- * synced, and renamed to their name. Putting the same bytes again is cheap and changes nothing but
- * the blob's time. A caller who knows the hash says so, and other bytes are refused.
+ * synced, and renamed to their name. Putting the same bytes again changes nothing but the blob's time; bytes that a disk
+ * has damaged are replaced by those that are put. A caller who knows the hash says so, and other bytes are refused.
  *
  * A blob that no record names is swept (weir_blobs_sweep) once its time is long past. The time is
  * that of its file; storing it and asking whether it exists set it to now, so that a caller who
@@ -78,10 +78,14 @@ void weir_blob_writer_abort(struct weir_blob_writer *writer);
 weir_status weir_blob_remove(struct weir_blobs *blobs, const char *sha256,
                              struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Is it there? If so, its time is now. */
+/** Is it there, and whole? If it is there, its time is now. Cost: as weir_blob_path. */
 bool weir_blob_exists(struct weir_blobs *blobs, const char *sha256);
 
-/** The path of a blob's file, in the arena, and its size (may be NULL). @return NOT_FOUND, INVALID.
+/**
+ * The path of a blob's file, in the arena, and its size (may be NULL). Its bytes have been compared with its name: since the
+ * folder was opened, or the file was last written, whichever was later.
+ * @return NOT_FOUND, INVALID; CORRUPT if it is damaged (weir_blob_error_is_damage).
+ * Cost: all of it is read the first time, and when its place among 4096 was taken by another.
  */
 weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct weir_arena *arena,
                            char **out_path, uint64_t *out_bytes,
@@ -91,6 +95,9 @@ weir_status weir_blob_path(struct weir_blobs *blobs, const char *sha256, struct 
 weir_status weir_blob_read(struct weir_blobs *blobs, const char *sha256, size_t max_bytes,
                            struct weir_arena *arena, char **out_data, size_t *out_len,
                            struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Does the error say that a blob of the store is damaged, and not what a caller has sent? */
+bool weir_blob_error_is_damage(const struct weir_error *err);
 
 /** The bytes of a SHA-256. */
 #define WEIR_BLOB_HASH_BYTES 32

@@ -269,10 +269,15 @@ static void check_server(struct doctor *doctor)
 static void check_platform(struct doctor *doctor)
 {
     json_t *summary;
-    struct weir_error ignored;
-    if (cli_rest(doctor->call, "GET", "/api/v1/health/summary", NULL, &summary, &ignored) !=
-        WEIR_OK) {
-        return;
+    struct weir_error failure;
+    weir_status asked =
+        cli_rest(doctor->call, "GET", "/api/v1/health/summary", NULL, &summary, &failure);
+    if (asked == WEIR_ERR_IO || asked == WEIR_ERR_INTERNAL || asked == WEIR_ERR_NOSPACE ||
+        asked == WEIR_ERR_CORRUPT) {
+        find(doctor, TROUBLE, "platform", "the server cannot say how it is", failure.message);
+    }
+    if (asked != WEIR_OK) {
+        return; /* there is none, or the check of the server says why */
     }
     const char *status = json_string_value(json_object_get(summary, "status"));
     const char *reason = json_string_value(json_object_get(summary, "reason"));

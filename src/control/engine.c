@@ -72,6 +72,7 @@ static int64_t run_round(struct engine *engine)
                  WEIR_KV_STR("effect", "every node has the full time to report"));
     }
     engine->work = &work;
+    vitals_round(engine->config.vitals);
     watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
     alerter_look(&engine->alerter);
     int64_t due = engine_run_ions(&work);
@@ -150,7 +151,8 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                        .listener = config->listener,
                                        .blobs = config->blobs,
                                        .state_dir = engine->state_dir,
-                                       .figures = &engine->config.figures};
+                                       .figures = &engine->config.figures,
+                                       .vitals = config->vitals};
     engine->alerter = (struct alerter){.store = config->store,
                                        .clock = engine->config.clock,
                                        .listener = config->listener,

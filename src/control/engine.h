@@ -12,6 +12,7 @@
 #include "blob/blob.h"
 #include "control/control.h"
 #include "control/rollout.h"
+#include "control/vitals.h"
 #include "deploy/step.h"
 #include "store/store.h"
 
@@ -25,6 +26,7 @@ struct engine_config {
                                          destroyed behind it. NULL: nothing is frozen. */
     const struct weir_clock *clock;
     const char *state_dir, *server_url;
+    struct vitals *vitals; /**< Is told what the engine does. Borrowed; may be NULL. */
     /** What a deployment has to do now, as who routes requests knows it; false: not known. Called on
      *  the engine's thread. May be NULL. */
     bool (*load)(void *context, const char *deployment, struct weir_deploy_load *out);

@@ -138,6 +138,7 @@ int64_t engine_run_jobs(struct work *work)
     if (status == WEIR_OK) {
         status = scheduler_plan(scheduler, work->control.now_ms, &err);
     }
+    vitals_note(work->engine->config.vitals, VITALS_PLAN, status, &err);
     if (status != WEIR_OK) {
         weir_log(WEIR_LOG_ERROR, "engine_cannot_plan", WEIR_KV_STR("error", err.message));
         return work->control.now_ms + ENGINE_IDLE_MAX_MS;

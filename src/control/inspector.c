@@ -279,10 +279,13 @@ static struct look *ask(struct inspector *inspector, const struct inspect_questi
     return look;
 }
 
-/* What was no fault of the file is asked anew the next time. */
-static bool is_passing(weir_status status)
+/* What was no fault of the file is asked anew the next time: also when the store had not its bytes, which may have been sent
+ * again since. */
+static bool is_passing(const struct weir_error *why)
 {
-    return status == WEIR_ERR_UNAVAILABLE || status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE ||
+    weir_status status = why->status;
+    return status == WEIR_ERR_NOT_FOUND || weir_blob_error_is_damage(why) ||
+           status == WEIR_ERR_UNAVAILABLE || status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE ||
            status == WEIR_ERR_NOMEM || status == WEIR_ERR_INTERNAL || status == WEIR_ERR_CANCELLED;
 }
 
@@ -318,11 +321,10 @@ enum inspect_state inspector_look(struct inspector *inspector,
     if (look != NULL && state == INSPECT_DONE) {
         *out_signature = weir_arena_strdup(arena, look->signature);
     } else if (look != NULL && state == INSPECT_REFUSED) {
-        weir_status status = look->why.status;
         if (err != NULL) {
             *err = look->why;
         }
-        if (is_passing(status)) {
+        if (is_passing(&look->why)) {
             forget(inspector, look);
         }
     }

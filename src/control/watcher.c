@@ -105,9 +105,22 @@ static weir_status look_at_members(struct look *look, struct weir_error *err)
     return bring_up_to_date(look, err);
 }
 
-static weir_status look_once(struct look *look, bool with_members, struct weir_error *err)
+/* What is found without the store comes first: it may be why the rest cannot be found. */
+static weir_status look_at_server(struct look *look, struct weir_error *err)
 {
     look_at_disk(look);
+    weir_watch_find(&look->seen, look->arena, &look->findings);
+    vitals_find(look->watcher->vitals, look->arena, &look->findings);
+    look->only_kind = WEIR_WATCH_SERVER;
+    weir_status status = bring_up_to_date(look, err);
+    look->only_kind = NULL;
+    look->seen.disk_bytes = 0; /* has been told */
+    return status;
+}
+
+static weir_status look_once(struct look *look, bool with_members, struct weir_error *err)
+{
+    WEIR_TRY(look_at_server(look, err));
     WEIR_TRY(weir_store_read(look->watcher->store, load_in, look, err));
     weir_watch_find(&look->seen, look->arena, &look->findings);
     refusals_look(&look->watcher->refusals, look->watcher->figures, &look->seen, look->mono_ms,
@@ -138,7 +151,9 @@ void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int
                         .arena = &arena,
                         .mono_ms = mono_ms,
                         .seen = {.now_ms = now_ms, .since_ms = since_ms}};
-    if (look_once(&look, with_members, &err) != WEIR_OK) {
+    weir_status status = look_once(&look, with_members, &err);
+    vitals_note(watcher->vitals, VITALS_LOOK, status, &err);
+    if (status != WEIR_OK) {
         weir_log(WEIR_LOG_WARN, "watch_failed", WEIR_KV_STR("error", err.message));
     }
     weir_arena_fini(&arena);

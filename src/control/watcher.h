@@ -8,6 +8,7 @@
 #include "blob/blob.h"
 #include "control/control.h"
 #include "control/refusals.h"
+#include "control/vitals.h"
 #include "store/store.h"
 
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct watcher {
     const char *state_dir;                 /**< Whose disk is watched. */
     const struct control_figures *figures; /**< What became of requests; NULL: not known. */
     struct refusals refusals;
+    struct vitals *vitals;    /**< Is told how a look ended, and has findings of its own. May be NULL. */
     int64_t next_mono_ms, next_enrolled_mono_ms;
 };
 

@@ -2,6 +2,7 @@
 
 #include "control/engine.h"
 #include "control/serving.h"
+#include "control/vitals.h"
 #include "server/bootstrap.h"
 #include "server/local_agent.h"
 #include "server/privacy.h"
@@ -22,6 +23,7 @@
 #include "notify/sender.h"
 #include "proxy/proxy.h"
 #include "retain/retain.h"
+#include "store/pulse.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -54,6 +56,7 @@ struct server {
     struct weir_blobs *blobs;
     struct weir_packs *pictures;
     struct weir_retainer *retainer;
+    struct vitals vitals; /**< Once there is a store. */
     struct weir_gateway *gateway;
     struct serving *serving; /**< Keeps the gateway's table. */
     struct weir_api *api;
@@ -216,6 +219,7 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     WEIR_TRY(privacy_start(server->state, &server->privacy, err));
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
+    vitals_init(&server->vitals, server->store, server->state);
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
     /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
     WEIR_TRY(weir_dir_remove(path_in(server, "uploads"), err));
@@ -240,6 +244,7 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .blobs = server->blobs,
                                   .retainer = server->retainer,
                                   .pictures = server->pictures,
+                                  .vitals = &server->vitals,
                                   .state_dir = server->state,
                                   .task_key = server->task_key,
                                   .artifact_max_bytes = server->config->artifact_max_bytes,
@@ -402,6 +407,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
                                    .freezer = weir_api_freezer(server->api),
                                    .state_dir = server->state,
                                    .server_url = server->url,
+                                   .vitals = &server->vitals,
                                    .load = load_of,
                                    .figures = {figures_of, server},
                                    .load_context = server,
@@ -413,6 +419,7 @@ static weir_status start_all(struct server *server, struct weir_error *err)
     server->engine = started;
     WEIR_TRY(weir_retainer_start(server->retainer, err));
     WEIR_TRY(announce(server, err));
+    WEIR_TRY(weir_store_check_start(server->store, err));
     return start_agent(server, err);
 }
 

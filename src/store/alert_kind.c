@@ -40,6 +40,10 @@ static const struct weir_alert_kind kinds[] = {
     {"decisions_left", "warning", DEGRADES, "server", false, "a replica whose job is over has left decisions on the server's disk that were never shipped", "the folder is taken away, or goes with the age or the size of decisions"},
     {"receiver_failing", "warning", DEGRADES, "server", false, "a receiver of alerts refused a message, or did not take one for so long that it is given up, or so many wait for it that a new one is left out", "it takes a message; it is deleted"},
     {"node_disk_filling", NULL, DEGRADES, "node", true, "less than 10 % or 2 GiB of the disk of a node's agent is free: a warning; less than 3 %: critical. The server's own disk is told as disk_filling", "more is free"},
+    {"store_not_writing", "critical", BREAKS, "server", true, "the server can store nothing: a commit of the database or a file failed, or the disk has become read-only", "something is stored again"},
+    {"store_damaged", "critical", BREAKS, "server", true, "the database is damaged, or could not be read from its disk: seen by whatever met it, or by the check of all of it that follows each start", "the server is started again and meets no damage: restore a backup"},
+    {"engine_stalled", "critical", BREAKS, "server", true, "the server's engine cannot plan for 10 s, has made no round for 60 s, or cannot look at nodes, IONs and jobs", "it does again"},
+    {"inodes_filling", NULL, BREAKS, "server", true, "less than 10 % of the inodes of the state folder's disk are free: a warning; less than 3 % or 64: critical", "more are free"},
     {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
 };
 

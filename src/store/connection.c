@@ -36,6 +36,8 @@ static weir_status status_from_code(const struct connection *connection, int cod
     case SQLITE_LOCKED:
         return WEIR_ERR_UNAVAILABLE;
     case SQLITE_READONLY:
+        /* The writer's own file: nobody has to be refused anything, the disk has become read-only. */
+        return connection->db != NULL && !connection->is_reader ? WEIR_ERR_IO : WEIR_ERR_DENIED;
     case SQLITE_PERM:
     case SQLITE_AUTH:
         return WEIR_ERR_DENIED;
@@ -58,6 +60,45 @@ static weir_status status_from_code(const struct connection *connection, int cod
     }
 }
 
+/* What is wrong with the database or its disk is told in words of their own; the statement that met it is for the log. */
+static weir_status disk_error(const struct connection *connection, weir_status status, int code,
+                              const char *what, const char *text, struct weir_error *err)
+{
+    struct weir_error told = {0};
+    switch (status) {
+    case WEIR_ERR_NOSPACE:
+        (void)weir_error_set(&told, status,
+                             "the database cannot grow: the disk is full or its maximum size is "
+                             "reached: make room on the disk of the state folder");
+        break;
+    case WEIR_ERR_CORRUPT:
+        (void)weir_error_set(&told, status,
+                             STORE_DAMAGED " or is no database (%s): stop the server and `weir "
+                                           "restore` the last backup",
+                             text);
+        pulse_damaged(connection->pulse, told.message);
+        break;
+    default:
+        (void)weir_error_set(&told, status,
+                             "the database's disk failed (%s): look at the disk of the state "
+                             "folder (dmesg, mount)",
+                             text);
+        if ((code & 0xff) == SQLITE_IOERR && connection->is_reader) {
+            pulse_unread(connection->pulse, told.message);
+        }
+    }
+    weir_log(WEIR_LOG_DEBUG, "store_error", WEIR_KV_STR("error", text), WEIR_KV_STR("at", what));
+    if (err != NULL) {
+        *err = told;
+    }
+    return status;
+}
+
+bool weir_store_error_is_damage(const struct weir_error *err)
+{
+    return err->status == WEIR_ERR_CORRUPT && strstr(err->message, STORE_DAMAGED) != NULL;
+}
+
 weir_status connection_error(const struct connection *connection, int code, const char *what,
                              struct weir_error *err)
 {
@@ -65,21 +106,17 @@ weir_status connection_error(const struct connection *connection, int code, cons
     const char *text =
         connection->db != NULL ? sqlite3_errmsg(connection->db) : sqlite3_errstr(code);
     switch (status) {
+    case WEIR_ERR_NOSPACE:
+    case WEIR_ERR_CORRUPT:
+    case WEIR_ERR_IO:
+        return disk_error(connection, status, code, what, text, err);
     case WEIR_ERR_EXISTS:
         return weir_error_set(err, status, "%s: exists already (%s)", what, text);
     case WEIR_ERR_CONFLICT:
         return weir_error_set(
             err, status, "%s: refers to something that does not exist, or is referred to", what);
-    case WEIR_ERR_NOSPACE:
-        return weir_error_set(err, status,
-                              "%s: the database cannot grow: the disk is full or its "
-                              "maximum size is reached",
-                              what);
     case WEIR_ERR_DENIED:
         return weir_error_set(err, status, "%s: not allowed to write (%s)", what, text);
-    case WEIR_ERR_CORRUPT:
-        return weir_error_set(err, status, "%s: the database is damaged or is no database (%s)",
-                              what, text);
     case WEIR_ERR_UNAVAILABLE:
         return weir_error_set(err, status, "%s: another process has locked the database", what);
     default:
@@ -157,7 +194,7 @@ static weir_status set_up_writer(struct connection *connection, uint64_t max_byt
 weir_status connection_open(const char *path, uint64_t max_bytes, bool is_reader,
                             struct connection *out, struct weir_error *err)
 {
-    struct connection connection = {0};
+    struct connection connection = {.is_reader = is_reader};
     int code = sqlite3_open_v2(path, &connection.db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                    SQLITE_OPEN_EXRESCODE,

@@ -19,18 +19,24 @@ static int take_verdict(void *context, int n_columns, char **values, char **name
     return 0;
 }
 
+weir_status connection_check(struct connection *connection, char verdict[WEIR_ERROR_MESSAGE_BYTES],
+                             struct weir_error *err)
+{
+    int code = sqlite3_exec(connection->db, "PRAGMA quick_check(1)", take_verdict, verdict, NULL);
+    if (code != SQLITE_OK) {
+        return connection_error(connection, code, "checking the database", err);
+    }
+    return strcmp(verdict, "ok") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_CORRUPT, STORE_DAMAGED ": %.200s", verdict);
+}
+
 static weir_status check_copy(const char *path, struct weir_error *err)
 {
     struct connection connection;
     char verdict[WEIR_ERROR_MESSAGE_BYTES] = "";
     WEIR_TRY(connection_open(path, 0, true, &connection, err));
-    int code = sqlite3_exec(connection.db, "PRAGMA quick_check(1)", take_verdict, verdict, NULL);
-    weir_status status = WEIR_OK;
-    if (code != SQLITE_OK) {
-        status = connection_error(&connection, code, "checking the copy", err);
-    } else if (strcmp(verdict, "ok") != 0) {
-        status = weir_error_set(err, WEIR_ERR_CORRUPT, "the database is damaged: %.200s", verdict);
-    }
+    weir_status status = connection_check(&connection, verdict, err);
     connection_close(&connection);
     return status;
 }

@@ -32,6 +32,7 @@ struct readers {
 struct weir_store {
     int lock_fd;
     struct writer *writer;
+    struct pulse *pulse; /**< Of all connections. */
     struct readers readers, scoped_readers;
 };
 
@@ -57,11 +58,12 @@ static void readers_init(struct readers *readers)
 }
 
 static weir_status readers_open(struct readers *readers, const char *path, size_t n,
-                                bool hides_rows, struct weir_error *err)
+                                bool hides_rows, struct pulse *pulse, struct weir_error *err)
 {
     while (readers->n < n) {
         struct connection *connection = &readers->connections[readers->n];
         WEIR_TRY(connection_open(path, 0, true, connection, err));
+        connection->pulse = pulse;
         readers->free[readers->n_free++] = connection;
         readers->n++;
         WEIR_TRY(row_scope_prepare(connection, hides_rows, err));
@@ -84,6 +86,7 @@ static weir_status open_connections(struct weir_store *store,
 {
     struct connection writer;
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
+    writer.pulse = store->pulse;
     weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
     status = status == WEIR_OK ? row_scope_prepare(&writer, false, err) : status;
     if (status != WEIR_OK) {
@@ -96,8 +99,9 @@ static weir_status open_connections(struct weir_store *store,
                           &store->writer, err));
     size_t n_readers = config->n_readers != 0 ? config->n_readers : READERS_DEFAULT;
     WEIR_TRY(readers_open(&store->readers, config->path, WEIR_MIN(n_readers, (size_t)READERS_MAX),
-                          false, err));
-    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, err);
+                          false, store->pulse, err));
+    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, store->pulse,
+                        err);
 }
 
 weir_status weir_store_open(const struct weir_store_config *config, struct weir_store **out,
@@ -110,7 +114,11 @@ weir_status weir_store_open(const struct weir_store_config *config, struct weir_
     store->lock_fd = -1;
     readers_init(&store->readers);
     readers_init(&store->scoped_readers);
-    weir_status status = open_lock(store, config->path, err);
+    store->pulse = pulse_create(config->path);
+    weir_status status =
+        store->pulse != NULL
+            ? open_lock(store, config->path, err)
+            : weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
     if (status == WEIR_OK) {
         status = open_connections(store, config, err);
     }
@@ -127,10 +135,12 @@ void weir_store_close(struct weir_store *store)
     if (store == NULL) {
         return;
     }
+    pulse_stop(store->pulse);
     /* Readers first: the last connection to close folds the log back into the file. */
     readers_close(&store->readers);
     readers_close(&store->scoped_readers);
     writer_stop(store->writer);
+    pulse_destroy(store->pulse);
     if (store->lock_fd >= 0) {
         close(store->lock_fd);
     }
@@ -161,6 +171,21 @@ weir_status weir_store_try(struct weir_store *store, weir_txn_fn fn, void *conte
                            struct weir_error *err)
 {
     return submit(store, fn, context, true, err);
+}
+
+void weir_store_pulse(struct weir_store *store, struct weir_store_pulse *out)
+{
+    pulse_read(store->pulse, out);
+}
+
+weir_status weir_store_check_start(struct weir_store *store, struct weir_error *err)
+{
+    return pulse_check_start(store->pulse, err);
+}
+
+weir_status weir_store_probe(struct weir_store *store, struct weir_error *err)
+{
+    return pulse_is_due(store->pulse) ? weir_store_write(store, pulse_beat, NULL, err) : WEIR_OK;
 }
 
 static struct connection *readers_take(struct readers *readers)

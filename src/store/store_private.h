@@ -8,11 +8,15 @@
 #include "base/buf.h"
 #include "base/record.h"
 #include "base/status.h"
+#include "store/pulse.h"
 #include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
+
+/** With this begins, or is told, that the database is damaged: weir_store_error_is_damage. */
+#define STORE_DAMAGED "the database is damaged"
 
 /** Statements kept prepared per connection; beyond it the least recently used one goes. */
 #define STMT_CACHE_MAX 256
@@ -31,7 +35,9 @@ struct connection {
     struct weir_stmt *stmts[STMT_CACHE_MAX];
     size_t n_stmts;
     uint64_t n_uses;
-    bool hides_rows; /**< For scoped reads (row_scope.h). */
+    bool hides_rows;     /**< For scoped reads (row_scope.h). */
+    bool is_reader;      /**< Refuses writes. */
+    struct pulse *pulse; /**< Is told what goes wrong; NULL: nobody is. Borrowed. */
 };
 
 struct weir_txn {
@@ -45,6 +51,23 @@ struct weir_txn {
 weir_status connection_open(const char *path, uint64_t max_bytes, bool is_reader,
                             struct connection *out, struct weir_error *err) WEIR_MUST_CHECK;
 void connection_close(struct connection *connection);
+
+/** SQLite's quick_check. @return CORRUPT, with the first thing that is wrong in `verdict` ("" at first) */
+weir_status connection_check(struct connection *connection, char verdict[WEIR_ERROR_MESSAGE_BYTES],
+                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Of a store (pulse.h). NULL: no memory. Threads: any; notes are made by connections and the writer. */
+struct pulse *pulse_create(const char *path);
+void pulse_stop(struct pulse *pulse); /**< End the check. */
+void pulse_destroy(struct pulse *pulse);
+void pulse_damaged(struct pulse *pulse, const char *what);
+void pulse_unread(struct pulse *pulse, const char *what);
+void pulse_failed(struct pulse *pulse, const struct weir_error *error);
+void pulse_wrote(struct pulse *pulse);
+void pulse_read(struct pulse *pulse, struct weir_store_pulse *out);
+bool pulse_is_due(struct pulse *pulse); /**< Is a probe to write? */
+weir_status pulse_check_start(struct pulse *pulse, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Run SQL without parameters or results. */
 weir_status connection_exec(struct connection *connection, const char *sql,

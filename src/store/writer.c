@@ -54,6 +54,16 @@ static void rollback(struct connection *connection)
     }
 }
 
+/* Of a group that came to nothing: is it the database's fault, and not that of what was asked? */
+static void note_failure(const struct connection *connection, const struct weir_error *error)
+{
+    bool is_disk = error->status == WEIR_ERR_NOSPACE || error->status == WEIR_ERR_IO ||
+                   error->status == WEIR_ERR_CORRUPT;
+    if (is_disk && connection->pulse != NULL) {
+        pulse_failed(connection->pulse, error);
+    }
+}
+
 static void fail_all(struct request **group, size_t n, const struct weir_error *error)
 {
     for (size_t i = 0; i < n; i++) {
@@ -130,12 +140,14 @@ static void run_all(struct connection *connection, struct request **group, size_
         return;
     }
     if (n == 1) {
+        note_failure(connection, &error);
         fail_all(group, 1, &error);
         return;
     }
     weir_log(WEIR_LOG_DEBUG, "store_group_failed", WEIR_KV_STR("error", error.message));
     for (size_t i = 0; i < n; i++) {
         if (!run_group(connection, &group[i], 1, &error)) {
+            note_failure(connection, &error);
             fail_all(&group[i], 1, &error);
         }
     }
@@ -198,6 +210,9 @@ static void *writer_main(void *context)
         bool has_changed =
             has_committed && sqlite3_total_changes64(writer->connection.db) != n_before;
 
+        if (has_changed && writer->connection.pulse != NULL) {
+            pulse_wrote(writer->connection.pulse);
+        }
         pthread_mutex_lock(&writer->mutex);
         if (has_changed) {
             writer->change++;

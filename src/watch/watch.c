@@ -134,7 +134,11 @@ static bool is_meant(const char *kind, const char *only_kind)
     if (known == NULL || !known->is_watched) {
         return false;
     }
-    return only_kind != NULL ? strcmp(kind, only_kind) == 0 : strcmp(kind, ENROLLED_KIND) != 0;
+    bool is_servers = strcmp(known->noun, WEIR_WATCH_SERVER) == 0;
+    if (only_kind == NULL) {
+        return !is_servers && strcmp(kind, ENROLLED_KIND) != 0;
+    }
+    return strcmp(only_kind, WEIR_WATCH_SERVER) == 0 ? is_servers : strcmp(kind, only_kind) == 0;
 }
 
 static bool is_same(const struct weir_watch_finding *finding, const struct weir_alert *alert)

@@ -96,9 +96,11 @@ weir_status weir_watch_differs(struct weir_txn *txn, const struct weir_watch_fin
  * Raise the alerts of new findings, resolve watched ones without a finding, and those of failed
  * jobs that are old; each with an event. A finding of another severity is another alert.
  *
- * @param only_kind  Only alerts of this kind; NULL: of all watched kinds but member_not_enrolled,
- *                   whose findings cost reading galleries and are synced on their own.
+ * @param only_kind  Only alerts of this kind; WEIR_WATCH_SERVER: of all kinds about the server, which are found
+ *                   without the store and synced first; NULL: of all other watched kinds but
+ *                   member_not_enrolled, whose findings cost reading galleries and are synced on their own.
  */
+#define WEIR_WATCH_SERVER "server"
 weir_status weir_watch_sync(struct weir_txn *txn, const struct weir_watch_findings *findings,
                             const char *only_kind, int64_t now_ms, struct weir_arena *arena,
                             struct weir_error *err) WEIR_MUST_CHECK;

@@ -1,0 +1,187 @@
+#include "store/pulse.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/store_private.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHECK_MAX_MS     600000
+#define STEPS_PER_GLANCE 100000 /* Of SQLite's machine, between two looks at the time. */
+
+static const char sql_beat[] = "INSERT INTO counters (name, value) VALUES ('beats', 1)"
+                               " ON CONFLICT (name) DO UPDATE SET value = value + 1";
+
+struct pulse {
+    pthread_mutex_t lock; /* Protects the next two. */
+    struct weir_store_pulse seen;
+    int64_t written_mono_ms;
+    atomic_bool is_stopping;
+    bool has_thread;
+    pthread_t thread;
+    char *path;
+};
+
+struct pulse *pulse_create(const char *path)
+{
+    struct pulse *pulse = calloc(1, sizeof *pulse);
+    char *own = strdup(path);
+    if (pulse == NULL || own == NULL) {
+        free(pulse);
+        free(own);
+        return NULL;
+    }
+    pulse->path = own;
+    pthread_mutex_init(&pulse->lock, NULL);
+    return pulse;
+}
+
+void pulse_stop(struct pulse *pulse)
+{
+    if (pulse != NULL && pulse->has_thread) {
+        atomic_store(&pulse->is_stopping, true);
+        pthread_join(pulse->thread, NULL);
+        pulse->has_thread = false;
+    }
+}
+
+void pulse_destroy(struct pulse *pulse)
+{
+    if (pulse != NULL) {
+        pulse_stop(pulse);
+        pthread_mutex_destroy(&pulse->lock);
+        free(pulse->path);
+        free(pulse);
+    }
+}
+
+/* The first is kept, and logged: those that follow say the same. */
+static void note(struct pulse *pulse, int64_t *since, char text[WEIR_STORE_PULSE_TEXT_BYTES],
+                 const char *event, const char *what)
+{
+    pthread_mutex_lock(&pulse->lock);
+    bool is_first = *since == 0;
+    if (is_first) {
+        *since = WEIR_MAX(weir_mono_ms(), (int64_t)1);
+        (void)snprintf(text, WEIR_STORE_PULSE_TEXT_BYTES, "%s", what);
+    }
+    pthread_mutex_unlock(&pulse->lock);
+    if (is_first) {
+        weir_log(WEIR_LOG_ERROR, event, WEIR_KV_STR("error", what));
+    }
+}
+
+void pulse_damaged(struct pulse *pulse, const char *what)
+{
+    if (pulse != NULL) {
+        note(pulse, &pulse->seen.damaged_mono_ms, pulse->seen.damage, "store_is_damaged", what);
+    }
+}
+
+void pulse_unread(struct pulse *pulse, const char *what)
+{
+    if (pulse != NULL) {
+        note(pulse, &pulse->seen.unread_mono_ms, pulse->seen.unread, "store_cannot_be_read", what);
+    }
+}
+
+void pulse_failed(struct pulse *pulse, const struct weir_error *error)
+{
+    note(pulse, &pulse->seen.failing_mono_ms, pulse->seen.failed, "store_cannot_write",
+         error->message);
+    pthread_mutex_lock(&pulse->lock);
+    pulse->seen.failure = error->status;
+    pthread_mutex_unlock(&pulse->lock);
+}
+
+void pulse_wrote(struct pulse *pulse)
+{
+    pthread_mutex_lock(&pulse->lock);
+    bool was_failing = pulse->seen.failing_mono_ms != 0;
+    pulse->seen.failing_mono_ms = 0;
+    pulse->seen.failure = WEIR_OK;
+    pulse->seen.failed[0] = '\0';
+    pulse->written_mono_ms = weir_mono_ms();
+    pthread_mutex_unlock(&pulse->lock);
+    if (was_failing) {
+        weir_log(WEIR_LOG_INFO, "store_writes_again");
+    }
+}
+
+void pulse_read(struct pulse *pulse, struct weir_store_pulse *out)
+{
+    pthread_mutex_lock(&pulse->lock);
+    *out = pulse->seen;
+    pthread_mutex_unlock(&pulse->lock);
+}
+
+bool pulse_is_due(struct pulse *pulse)
+{
+    pthread_mutex_lock(&pulse->lock);
+    bool is_due = pulse->seen.failing_mono_ms != 0 || pulse->written_mono_ms == 0 ||
+                  weir_mono_ms() - pulse->written_mono_ms >= WEIR_STORE_PROBE_MS;
+    pthread_mutex_unlock(&pulse->lock);
+    return is_due;
+}
+
+weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_txn_exec(txn, sql_beat, WEIR_NO_BINDS, NULL, err);
+}
+
+/* ---- the check ------------------------------------------------------------------------------- */
+
+struct glance {
+    struct pulse *pulse;
+    int64_t until_mono_ms;
+};
+
+static int glance(void *context)
+{
+    const struct glance *of = context;
+    return atomic_load(&of->pulse->is_stopping) || weir_mono_ms() >= of->until_mono_ms;
+}
+
+static void *check_main(void *context)
+{
+    struct pulse *pulse = context;
+    struct connection connection;
+    struct weir_error err;
+    char verdict[WEIR_ERROR_MESSAGE_BYTES] = "";
+    struct glance of = {pulse, weir_mono_ms() + CHECK_MAX_MS};
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+    if (connection_open(pulse->path, 0, true, &connection, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "store_check_failed", WEIR_KV_STR("error", err.message));
+        return NULL;
+    }
+    connection.pulse = pulse;
+    sqlite3_progress_handler(connection.db, STEPS_PER_GLANCE, glance, &of);
+    weir_status status = connection_check(&connection, verdict, &err);
+    if (status == WEIR_OK) {
+        pthread_mutex_lock(&pulse->lock);
+        pulse->seen.is_checked = true;
+        pthread_mutex_unlock(&pulse->lock);
+        weir_log(WEIR_LOG_DEBUG, "store_checked");
+    } else if (verdict[0] != '\0') {
+        pulse_damaged(pulse, verdict);
+    } else if (!atomic_load(&pulse->is_stopping)) {
+        weir_log(WEIR_LOG_WARN, "store_check_failed", WEIR_KV_STR("error", err.message));
+    }
+    connection_close(&connection);
+    return NULL;
+}
+
+weir_status pulse_check_start(struct pulse *pulse, struct weir_error *err)
+{
+    int reason = pthread_create(&pulse->thread, NULL, check_main, pulse);
+    pulse->has_thread = reason == 0;
+    return reason == 0 ? WEIR_OK
+                       : weir_error_set_errno(err, reason, "starting the database's check");
+}
