@@ -8,6 +8,7 @@
 #include "api/scope.h"
 #include "base/log.h"
 #include "base/model_format.h"
+#include "control/vitals.h"
 #include "gateway/gateway.h"
 #include "mlflow/mlflow.h"
 #include "store/pulse.h"
@@ -180,6 +181,9 @@ static void answer_error(struct api_call *call, weir_status status, const struct
         told.status = status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
     }
     weir_http_response_error(call->response, &told);
+    if (status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
+        vitals_doubt(call->api->vitals);
+    }
     if (status == WEIR_ERR_UNAUTH) {
         weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
     }

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "base/file.h"
+#include "cli/store_verify.h"
 #include "server/backup.h"
 
 #include <errno.h>
@@ -29,12 +30,22 @@ static void print_report(const struct cli_call *call, const char *what, const ch
         json_t *answer =
             json_pack("{s:s,s:s,s:I,s:I}", "folder", folder, "state", report->state, "files",
                       (json_int_t)report->n_files, "bytes", (json_int_t)report->n_bytes);
+        json_object_set_new(answer, "blobs", cli_blobs_json(&report->verify));
         cli_print_json(answer);
         json_decref(answer);
         return;
     }
     printf("%s %s: %lld files, %.1f MB, every sum compared\n", what, folder,
            (long long)report->n_files, (double)report->n_bytes / 1e6);
+    cli_print_blobs(call, &report->verify);
+}
+
+/* What is damaged or missing was so before; the rest is whole, and that is said by the exit status too. */
+static weir_status blobs_status(struct weir_backup_report *report, struct weir_error *err)
+{
+    weir_status status = verify_status(&report->verify, err);
+    verify_fini(&report->verify);
+    return status;
 }
 
 static weir_status run_backup(struct cli_call *call, struct weir_error *err)
@@ -48,7 +59,7 @@ static weir_status run_backup(struct cli_call *call, struct weir_error *err)
                "back.\n",
                report.state, call->words[0]);
     }
-    return WEIR_OK;
+    return blobs_status(&report, err);
 }
 
 static weir_status run_restore(struct cli_call *call, struct weir_error *err)
@@ -80,16 +91,20 @@ static weir_status run_restore(struct cli_call *call, struct weir_error *err)
                "their tokens.\n",
                state);
     }
-    return WEIR_OK;
+    return blobs_status(&report, err);
 }
 
 const struct cli_command cli_backup = {
     .name = "backup",
     .usage = "DIR [--state DIR]",
     .summary = "Copy a state folder, while its server runs or not",
-    .help = "Makes the new folder DIR with a consistent, checked copy: database, blobs, datasets, "
-            "logs,\n"
-            "checkpoints, outboxes of replicas, tokens. It is there whole or not at all.",
+    .help =
+        "Makes the new folder DIR with a consistent, checked copy: database, blobs, datasets, "
+        "logs,\n"
+        "checkpoints, outboxes of replicas, tokens. It is there whole or not at all. Blobs that "
+        "are damaged or\n"
+        "missing in the state folder are named, and the exit status is 3: the backup has all but "
+        "these.",
     .min_words = 1,
     .max_words = 1,
     CLI_OPTIONS(backup_options, backup_options),

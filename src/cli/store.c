@@ -1,14 +1,22 @@
 /** weir store: what the server's state folder takes, and what goes when. */
 #include "cli/command.h"
 #include "cli/project.h"
+#include "cli/store_verify.h"
 
 #include <string.h>
 
 struct store_options {
     struct cli_common common;
+    bool mend;
+    const char *from;
 };
 
-static const struct weir_option store_options[] = {CLI_COMMON_OPTIONS(store_options)};
+static const struct weir_option store_options[] = {
+    WEIR_OPT(store_options, mend, "mend", 0, BOOL, NULL, 0, 0, NULL,
+             "verify: put good bytes in the place of damaged and missing ones"),
+    WEIR_OPT(store_options, from, "from", 0, TEXT, NULL, 0, 0, "DIR",
+             "verify: a backup, or another state folder, that may have good bytes"),
+    CLI_COMMON_OPTIONS(store_options)};
 
 static const char *size_text(const struct cli_call *call, const json_t *object, const char *member)
 {
@@ -92,6 +100,7 @@ static weir_status sweep(struct cli_call *call, struct weir_error *err)
 
 static weir_status run_store(struct cli_call *call, struct weir_error *err)
 {
+    const struct store_options *options = call->options;
     const char *verb = call->words[0];
     if (strcmp(verb, "usage") == 0 && call->n_words == 1) {
         return usage(call, err);
@@ -102,6 +111,13 @@ static weir_status run_store(struct cli_call *call, struct weir_error *err)
     if (strcmp(verb, "bounds") == 0) {
         return cli_store_bounds(call, err);
     }
+    if (strcmp(verb, "verify") == 0 && call->n_words == 1) {
+        return cli_store_verify(call, options->mend, options->from, err);
+    }
+    if (options->mend || options->from != NULL) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "--mend and --from belong to weir store verify");
+    }
     if (strcmp(verb, "sweep") == 0 && call->n_words == 1) {
         return sweep(call, err);
     }
@@ -110,14 +126,23 @@ static weir_status run_store(struct cli_call *call, struct weir_error *err)
 
 const struct cli_command cli_store = {
     .name = "store",
-    .usage = "usage | retain [KIND=LIMIT …] | bounds [KIND=MIN..MAX …] | sweep",
+    .usage = "usage | retain [KIND=LIMIT …] | bounds [KIND=MIN..MAX …] | sweep | verify [--mend "
+             "[--from DIR]]",
     .summary = "Show what the state folder takes and what goes when; change how long things stay",
     .help =
         "A limit is an age, a size, or both: 30d, 10GB, 30d,10GB, forever, unbounded, default.\n"
         "retain alone lists the kinds with their limits and rules. bounds are what projects may "
         "set "
         "for\n"
-        "themselves (weir project set --retention): 1d..90d, 0s..forever, default.",
+        "themselves (weir project set --retention): 1d..90d, 0s..forever, default.\n"
+        "verify reads every blob of the state folder on this machine (--state), whether its server "
+        "runs "
+        "or not,\n"
+        "and names those that are damaged or missing and what they belong to; the exit status is "
+        "then "
+        "3. --mend\n"
+        "takes good bytes from --from and from uploaded datasets, and moves what stays damaged to "
+        "blobs/damaged.",
     .min_words = 1,
     .max_words = 40,
     CLI_OPTIONS(store_options, store_options),

@@ -11,7 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define PROBE_EVERY_MS  10000
+#define PROBE_EVERY_MS  20000
+#define PROBE_AGAIN_MS  1000 /* While it fails. */
 #define INODES_LOW_PCT  10
 #define INODES_LAST_PCT 3
 #define INODES_LAST     64 /* On any disk. */
@@ -50,11 +51,12 @@ static int write_probe(const char *folder)
     return reason;
 }
 
-static void probe(struct vitals *vitals)
+static bool probe(struct vitals *vitals)
 {
     char folder[PATH_BYTES - sizeof PROBE_NAME], text[WEIR_ERROR_MESSAGE_BYTES] = "";
     struct weir_error failed;
-    if (weir_store_probe(vitals->store, &failed) != WEIR_OK) {
+    bool is_written = weir_store_probe(vitals->store, &failed) == WEIR_OK;
+    if (!is_written) {
         weir_log(WEIR_LOG_DEBUG, "store_probe_failed", WEIR_KV_STR("error", failed.message));
     } /* the store has noted it */
     for (size_t i = 0; i < WEIR_ARRAY_LEN(folders) && text[0] == '\0'; i++) {
@@ -67,6 +69,7 @@ static void probe(struct vitals *vitals)
     pthread_mutex_lock(&vitals->lock);
     memcpy(vitals->unwritten, text, sizeof text);
     pthread_mutex_unlock(&vitals->lock);
+    return is_written && text[0] == '\0';
 }
 
 void vitals_round(struct vitals *vitals)
@@ -80,8 +83,19 @@ void vitals_round(struct vitals *vitals)
     bool is_due = now >= vitals->next_probe_mono_ms;
     vitals->next_probe_mono_ms = is_due ? now + PROBE_EVERY_MS : vitals->next_probe_mono_ms;
     pthread_mutex_unlock(&vitals->lock);
-    if (is_due) {
-        probe(vitals);
+    if (is_due && !probe(vitals)) {
+        pthread_mutex_lock(&vitals->lock);
+        vitals->next_probe_mono_ms = now + PROBE_AGAIN_MS;
+        pthread_mutex_unlock(&vitals->lock);
+    }
+}
+
+void vitals_doubt(struct vitals *vitals)
+{
+    if (vitals != NULL) {
+        pthread_mutex_lock(&vitals->lock);
+        vitals->next_probe_mono_ms = 0;
+        pthread_mutex_unlock(&vitals->lock);
     }
 }
 

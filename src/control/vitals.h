@@ -37,6 +37,9 @@ void vitals_fini(struct vitals *vitals);
 /** The engine begins a round: now and then it writes files and a row, to see whether it can. NULL is accepted. */
 void vitals_round(struct vitals *vitals);
 
+/** Something could not be written or read: the next round looks whether that is so of everything. NULL is accepted. */
+void vitals_doubt(struct vitals *vitals);
+
 /** One of its acts ended so. NULL is accepted. */
 void vitals_note(struct vitals *vitals, enum vitals_act act, weir_status status,
                  const struct weir_error *err);

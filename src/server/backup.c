@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/record.h"
+#include "blob/blob.h"
 #include "job/secret.h"
 #include "store/store.h"
 
@@ -25,6 +26,7 @@ struct backup {
     FILE *manifest;
     bool is_second_pass; /* what is there already stays as it is */
     int64_t n_files, n_bytes;
+    struct verify *verify;
 };
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -52,6 +54,15 @@ static bool is_left_out(const char *path)
            (has_prefix(path, "agent/") && strcmp(path, "agent/token") != 0);
 }
 
+weir_status backup_note_blob(struct verify *verify, const char *path, int64_t bytes,
+                             const char *sha256, struct weir_error *err)
+{
+    const char *name = strrchr(path, '/');
+    bool is_blob = has_prefix(path, "blobs/") && weir_blob_name_is_valid(name + 1);
+    return is_blob ? verify_note(verify, name + 1, bytes, strcmp(name + 1, sha256) == 0, err)
+                   : WEIR_OK;
+}
+
 static weir_status list_file(struct backup *backup, const char *path, int64_t bytes,
                              struct weir_error *err)
 {
@@ -63,7 +74,7 @@ static weir_status list_file(struct backup *backup, const char *path, int64_t by
     }
     backup->n_files++;
     backup->n_bytes += bytes;
-    return WEIR_OK;
+    return backup_note_blob(backup->verify, path, bytes, sha256, err);
 }
 
 static weir_status copy_one(struct backup *backup, int fd, const struct stat *st, const char *path,
@@ -229,6 +240,7 @@ static weir_status fill(struct backup *backup, const struct partial *partial,
         return weir_error_set_errno(err, errno, "cannot create %s", path);
     }
     weir_status status = copy_all(backup, err);
+    status = status == WEIR_OK ? verify_compare(backup->verify, backup->content, err) : status;
     if (fclose(backup->manifest) != 0 && status == WEIR_OK) {
         status = weir_error_set_errno(err, errno, "cannot write %s", path);
     }
@@ -261,7 +273,9 @@ weir_status weir_backup_make(const char *state, const char *target, struct weir_
                              struct weir_backup_report *out, struct weir_error *err)
 {
     struct partial partial;
-    struct backup backup = {0};
+    struct verify verify;
+    verify_init(&verify, arena);
+    struct backup backup = {.verify = &verify};
     char *absolute;
     (void)umask(077);
     WEIR_TRY(check_state(state, "", arena, &absolute, err));
@@ -276,7 +290,9 @@ weir_status weir_backup_make(const char *state, const char *target, struct weir_
     }
     partial_abandon(&partial);
     if (status == WEIR_OK) {
-        *out = (struct weir_backup_report){backup.n_files, backup.n_bytes, absolute};
+        *out = (struct weir_backup_report){backup.n_files, backup.n_bytes, absolute, verify};
+    } else {
+        verify_fini(&verify);
     }
     return status;
 }

@@ -21,15 +21,21 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "server/verify.h"
 
 #include <stdint.h>
 
 struct weir_backup_report {
     int64_t n_files, n_bytes;
     char *state; /**< The folder that was backed up; in the arena. */
+    struct verify
+        verify; /**< Blobs that are damaged or missing: they were so in what was copied. */
 };
 
 /**
+ * The blobs are compared with their names, and with what the database names: out->verify says which are damaged or missing. The backup
+ * is then whole but for them. It is to be finished with verify_fini.
+ *
  * Copy the state folder `state` to the new folder `target`. Files get mode 0600 (read-only ones
  * 0400), folders 0700; links are left out.
  * @return EXISTS if there is a `target`, CONFLICT if another one is at work there, INVALID if
@@ -41,7 +47,7 @@ weir_status weir_backup_make(const char *state, const char *target, struct weir_
 
 /**
  * Make the state folder `state`, which must not exist or be empty, from the backup `from`. Every
- * byte is compared with the manifest.
+ * byte is compared with the manifest, and blobs as when a backup is made (out->verify).
  * @return EXISTS if `state` is not empty; INVALID if `from` is no backup; UNSUPPORTED if a newer
  *         Weir has made it; CORRUPT naming the file that differs or is missing; NOSPACE, IO.
  */

@@ -26,6 +26,10 @@ weir_status partial_finish(struct partial *partial, struct weir_error *err) WEIR
 /** Remove it. */
 void partial_abandon(struct partial *partial);
 
+/** Note a file of a state folder, by its path there and its sum, if it is a blob. */
+weir_status backup_note_blob(struct verify *verify, const char *path, int64_t bytes,
+                             const char *sha256, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Copy what `from` holds now into the new file `to`; `mode` is the original's. */
 weir_status backup_copy_file(int from, const char *to, mode_t mode, int64_t *out_bytes,
                              struct weir_error *err) WEIR_MUST_CHECK;

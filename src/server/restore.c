@@ -18,6 +18,7 @@
 struct restore {
     const char *from, *to; /* the backup; STATE.partial */
     int64_t n_files, n_bytes;
+    struct verify *verify;
 };
 
 /* backup.json, and that the list of files is the one it speaks of. */
@@ -98,7 +99,7 @@ static weir_status restore_file(struct restore *restore, const char *path, const
     }
     restore->n_files++;
     restore->n_bytes += bytes;
-    return WEIR_OK;
+    return backup_note_blob(restore->verify, path + strlen(PREFIX), bytes, sha256, err);
 }
 
 /* One line of the list: "SUM  state/PATH". */
@@ -140,11 +141,20 @@ static weir_status restore_all(struct restore *restore, int64_t n_files, struct 
     return status;
 }
 
+/* The database of an older Weir has other tables: then only the bytes of blobs are known. */
+static weir_status compare(struct verify *verify, const char *state, struct weir_error *err)
+{
+    weir_status status = verify_compare(verify, state, err);
+    return status == WEIR_ERR_INTERNAL ? WEIR_OK : status;
+}
+
 weir_status weir_backup_restore(const char *from, const char *state, struct weir_arena *arena,
                                 struct weir_backup_report *out, struct weir_error *err)
 {
     struct partial partial;
-    struct restore restore = {.from = from};
+    struct verify verify;
+    verify_init(&verify, arena);
+    struct restore restore = {.from = from, .verify = &verify};
     int64_t n_files = 0;
     char *original = NULL;
     (void)umask(077);
@@ -152,12 +162,15 @@ weir_status weir_backup_restore(const char *from, const char *state, struct weir
     WEIR_TRY(partial_begin(state, true, &partial, err));
     restore.to = partial.dir;
     weir_status status = restore_all(&restore, n_files, err);
+    status = status == WEIR_OK ? compare(&verify, partial.dir, err) : status;
     if (status == WEIR_OK) {
         status = partial_finish(&partial, err);
     }
     partial_abandon(&partial);
     if (status == WEIR_OK) {
-        *out = (struct weir_backup_report){restore.n_files, restore.n_bytes, original};
+        *out = (struct weir_backup_report){restore.n_files, restore.n_bytes, original, verify};
+    } else {
+        verify_fini(&verify);
     }
     return status;
 }

@@ -433,23 +433,22 @@ static weir_status verify_all(struct weir_txn *txn, const struct weir_chain_pin 
     return WEIR_OK;
 }
 
+struct verifying {
+    const struct weir_chain_pin *const *pins;
+    struct weir_chain_report *out;
+};
+
+static weir_status verify_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct verifying *verifying = context;
+    return verify_all(txn, verifying->pins, verifying->out, err);
+}
+
 weir_status weir_chain_verify_file(const char *path, const struct weir_chain_pin *const *pins,
                                    struct weir_chain_report *out, struct weir_error *err)
 {
-    struct connection connection;
-    if (!weir_path_exists(path)) {
-        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no database %s", path);
-    }
-    WEIR_TRY(connection_open(path, 0, true, &connection, err));
-    struct weir_txn txn = {.connection = &connection};
-    weir_status status = connection_exec(&connection, "BEGIN", err);
-    if (status == WEIR_OK) {
-        status = verify_all(&txn, pins, out, err);
-        connection_release_stmts(&connection);
-        (void)sqlite3_exec(connection.db, "ROLLBACK", NULL, NULL, NULL);
-    }
-    connection_close(&connection);
-    return status;
+    struct verifying verifying = {pins, out};
+    return weir_store_look(path, verify_in, &verifying, err);
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */

@@ -230,6 +230,24 @@ weir_status weir_store_read(struct weir_store *store, weir_txn_fn fn, void *cont
     return read_with(&store->readers, fn, context, err);
 }
 
+weir_status weir_store_look(const char *path, weir_txn_fn fn, void *context, struct weir_error *err)
+{
+    struct connection connection;
+    if (!weir_path_exists(path)) {
+        return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no database %s", path);
+    }
+    WEIR_TRY(connection_open(path, 0, true, &connection, err));
+    struct weir_txn txn = {.connection = &connection};
+    weir_status status = connection_exec(&connection, "BEGIN", err);
+    if (status == WEIR_OK) {
+        status = fn(&txn, context, err);
+        connection_release_stmts(&connection);
+        (void)sqlite3_exec(connection.db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    connection_close(&connection);
+    return status;
+}
+
 /* ---- in a scope ------------------------------------------------------------------------------ */
 
 struct scoped {

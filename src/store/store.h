@@ -66,6 +66,15 @@ void weir_store_close(struct weir_store *store);
 weir_status weir_store_copy(const char *path, const char *copy_path,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * Run `fn` as a read transaction on the database file `path`, on a connection of its own, beside whoever has it open.
+ * Nothing is brought up to date. @return What fn returned; NOT_FOUND without a database, CORRUPT, IO.
+ */
+weir_status weir_store_look(const char *path,
+                            weir_status (*fn)(struct weir_txn *txn, void *context,
+                                              struct weir_error *err),
+                            void *context, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** A transaction: WEIR_OK commits, anything else undoes what it wrote and is what the caller gets.
  */
 typedef weir_status (*weir_txn_fn)(struct weir_txn *txn, void *context, struct weir_error *err);
