@@ -183,6 +183,10 @@ static weir_status start(const struct weir_cluster_agent *agent, struct weir_err
     if (status == WEIR_OK) {
         status = weir_file_write_atomic(url_path, agent->server, strlen(agent->server), 0600, err);
     }
+    if (status == WEIR_ERR_NOSPACE && weir_path_exists(url_path)) {
+        /* No inode for a new file may be free: the old one has its own. */
+        status = weir_file_write(url_path, agent->server, strlen(agent->server), 0600, err);
+    }
     if (status == WEIR_OK && !is_running(agent->dir)) {
         status = start_agent(agent, &arena, err);
     }

@@ -98,7 +98,14 @@ weir_status local_agent_start(const struct weir_cluster_agent *config, struct lo
                                     "earlier server: `weir server stop --tasks` ends it, and the "
                                     "next start gives it these"));
     }
-    WEIR_TRY(driver()->start(config, err));
+    weir_status status = driver()->start(config, err);
+    if (status != WEIR_OK && status != WEIR_ERR_NOSPACE) {
+        return status;
+    }
+    if (status != WEIR_OK) { /* the server works without it, and it is tried again */
+        weir_log(WEIR_LOG_WARN, "agent_not_started", WEIR_KV_STR("dir", config->dir),
+                 WEIR_KV_STR("error", err->message));
+    }
     struct local_agent *agent = weir_xalloc(sizeof *agent);
     *agent = (struct local_agent){.config = *config};
     weir_arena_init(&agent->arena, 0);

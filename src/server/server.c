@@ -360,7 +360,12 @@ static weir_status announce(struct server *server, struct weir_error *err)
                               "version", WEIR_VERSION, "grpc", server->grpc);
     char *text = weir_json_text(about, &server->arena);
     json_decref(about);
-    WEIR_TRY(weir_file_write_atomic(path_in(server, "server.json"), text, strlen(text), 0600, err));
+    const char *path = path_in(server, "server.json");
+    weir_status status = weir_file_write_atomic(path, text, strlen(text), 0600, err);
+    if (status == WEIR_ERR_NOSPACE && weir_path_exists(path)) {
+        status = weir_file_write(path, text, strlen(text), 0600, err); /* it needs no inode */
+    }
+    WEIR_TRY(status);
     server->is_announced = true;
     weir_log(WEIR_LOG_INFO, "server_ready", WEIR_KV_STR("url", server->url),
              WEIR_KV_STR("state", server->state), WEIR_KV_STR("version", WEIR_VERSION));
@@ -483,6 +488,11 @@ weir_status weir_server_run(const struct weir_server_config *config, struct weir
     weir_status status = block_signals(&server, err);
     if (status == WEIR_OK) {
         status = start_all(&server, err);
+    }
+    if (status == WEIR_ERR_NOSPACE) {
+        (void)weir_error_prefix(
+            err, "the disk of the state folder can hold no more: make room on it, or remove "
+                 "files if its inodes are used up (df -i): ");
     }
     if (status == WEIR_OK && config->on_ready != NULL) {
         config->on_ready(config->context);

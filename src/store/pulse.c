@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "store/store_private.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct pulse {
     bool has_thread;
     pthread_t thread;
     char *path;
+    int end_fd; /* Of the file beside the database; -1: there is none. Of the opener, then the writer. */
 };
 
 struct pulse *pulse_create(const char *path)
@@ -38,6 +40,7 @@ struct pulse *pulse_create(const char *path)
         return NULL;
     }
     pulse->path = own;
+    pulse->end_fd = -1;
     pthread_mutex_init(&pulse->lock, NULL);
     return pulse;
 }
@@ -56,6 +59,9 @@ void pulse_destroy(struct pulse *pulse)
     if (pulse != NULL) {
         pulse_stop(pulse);
         pthread_mutex_destroy(&pulse->lock);
+        if (pulse->end_fd >= 0) {
+            (void)close(pulse->end_fd);
+        }
         free(pulse->path);
         free(pulse);
     }
@@ -134,6 +140,52 @@ weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *e
 {
     (void)context;
     return weir_txn_exec(txn, sql_beat, WEIR_NO_BINDS, NULL, err);
+}
+
+/* ---- the end beside the database ------------------------------------------------------------- */
+
+#define END_BYTES 21 /* 20 digits and a line's end */
+
+static const char sql_end[] = "SELECT sum(value) FROM counters";
+
+/* Counters only grow, and whatever is stored moves one: their sum says how far the database has come. */
+static int64_t end_of(struct connection *connection)
+{
+    struct weir_txn txn = {.connection = connection};
+    struct weir_error none; /* a new database has no counters yet */
+    int64_t end = 0;
+    return weir_txn_query_int(&txn, sql_end, WEIR_NO_BINDS, 0, &end, &none) == WEIR_OK ? end : 0;
+}
+
+void pulse_compare_end(struct pulse *pulse, struct connection *connection)
+{
+    char path[4096], text[END_BYTES + 1] = "", what[WEIR_STORE_PULSE_TEXT_BYTES];
+    (void)snprintf(path, sizeof path, "%s-end", pulse->path);
+    pulse->end_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (pulse->end_fd < 0 || pread(pulse->end_fd, text, END_BYTES, 0) < END_BYTES) {
+        return; /* none was noted: nothing is known */
+    }
+    long long noted = strtoll(text, NULL, 10), end = end_of(connection);
+    if (end < noted) {
+        (void)snprintf(
+            what, sizeof what,
+            "it has lost what was stored last, and acknowledged: it ends at %lld, and had "
+            "come to %lld; was its log (weir.db-wal) removed or cut, or the file replaced "
+            "by an older one?",
+            end, noted);
+        pulse_damaged(pulse, what);
+    }
+}
+
+void pulse_note_end(struct pulse *pulse, struct connection *connection)
+{
+    char text[END_BYTES + 1];
+    if (pulse->end_fd >= 0) {
+        (void)snprintf(text, sizeof text, "%020lld\n", (long long)end_of(connection));
+        ssize_t ignored =
+            pwrite(pulse->end_fd, text, END_BYTES, 0); /* it is a help, not the store */
+        (void)ignored;
+    }
 }
 
 /* ---- the check ------------------------------------------------------------------------------- */

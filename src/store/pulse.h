@@ -6,6 +6,9 @@
  *     weir_store_probe(store, err);             write, if nothing was written lately
  *     weir_store_pulse(store, &pulse);          what has been seen; never touches the database
  *
+ * How far the database has come is noted in a small file beside it (PATH-end) too, so that one whose last commits are gone, as
+ * when its log was removed, is told as damaged with the next start.
+ *
  * A commit that fails is told until one goes through. Damage, and a disk that could not be read, are told until the
  * server is started again: nothing mends them while it runs.
  */

@@ -86,6 +86,7 @@ static weir_status open_connections(struct weir_store *store,
 {
     struct connection writer;
     WEIR_TRY(connection_open(config->path, config->max_bytes, false, &writer, err));
+    pulse_compare_end(store->pulse, &writer);
     writer.pulse = store->pulse;
     weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
     status = status == WEIR_OK ? row_scope_prepare(&writer, false, err) : status;

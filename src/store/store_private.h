@@ -65,6 +65,11 @@ void pulse_unread(struct pulse *pulse, const char *what);
 void pulse_failed(struct pulse *pulse, const struct weir_error *error);
 void pulse_wrote(struct pulse *pulse);
 void pulse_read(struct pulse *pulse, struct weir_store_pulse *out);
+/** Before migrations: compare how far the database has come with what the file beside it, PATH-end, says that it had: what was
+ *  committed and is not there any more (a log that was removed) is damage. Then, after commits: note how far. The file is not
+ *  synced: after a loss of power it may be behind, which says nothing. */
+void pulse_compare_end(struct pulse *pulse, struct connection *connection);
+void pulse_note_end(struct pulse *pulse, struct connection *connection);
 bool pulse_is_due(struct pulse *pulse); /**< Is a probe to write? */
 weir_status pulse_check_start(struct pulse *pulse, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *err) WEIR_MUST_CHECK;

@@ -212,6 +212,7 @@ static void *writer_main(void *context)
 
         if (has_changed && writer->connection.pulse != NULL) {
             pulse_wrote(writer->connection.pulse);
+            pulse_note_end(writer->connection.pulse, &writer->connection);
         }
         pthread_mutex_lock(&writer->mutex);
         if (has_changed) {

@@ -144,26 +144,30 @@ class BrokenDisk(unittest.TestCase):
             except ProcessLookupError:
                 pass
 
-    def fresh(self, damage=None, **environment):
-        """The server anew, on the state of before as `damage` leaves it; False: it does not start, and says what to do."""
-        self.end()
-        shutil.rmtree(self.server.state)
-        shutil.copytree(self.base, self.server.state)
+    def start_again(self, **environment):
         (self.server.root / "server.log").unlink(missing_ok=True)
-        if damage is not None:
-            damage(self.server.state)
         saved = dict(os.environ)
         os.environ.update(environment)
         try:
             self.server.start()
-        except AssertionError as error:
-            self.assertRegex(str(error), "restore")
-            return False
         finally:
             if self.server.process.poll() is not None:
                 self.server.log.close()
             os.environ.clear()
             os.environ.update(saved)
+
+    def fresh(self, damage=None, **environment):
+        """The server anew, on the state of before as `damage` leaves it; False: it does not start, and says what to do."""
+        self.end()
+        shutil.rmtree(self.server.state)
+        shutil.copytree(self.base, self.server.state)
+        if damage is not None:
+            damage(self.server.state)
+        try:
+            self.start_again(**environment)
+        except AssertionError as error:
+            self.assertRegex(str(error), "restore")
+            return False
         return True
 
     def lists(self):
@@ -266,6 +270,15 @@ class BrokenDisk(unittest.TestCase):
                 wait_until(lambda: len(self.green()) == 3, 30, "all to be well again")
                 self.assertIsNone(self.wrong(with_job=False))
         wait_until(lambda: self.wrong() is None, 60, "a job to run again")
+        self.server.post("/experiments", {"name": "acknowledged"})
+        self.server.kill(signal.SIGKILL)  # the log is not folded into the database
+        os.truncate(self.server.state / "weir.db-wal", 0)
+        self.fault.write_text("28 new")
+        with self.assertRaisesRegex(AssertionError, "df -i"):
+            self.start_again(**self.shimmed)
+        self.start_again()
+        self.assertIn("has lost what was stored last", self.log())
+        wait_until(lambda: not self.green(), 10, "everybody to say that what was stored is gone")
 
     def test_a_blob_with_other_bytes_is_told_and_mended(self):
         self.assertTrue(self.fresh())
