@@ -1,6 +1,7 @@
 #include "blob/blob.h"
 
 #include "base/test_main.h"
+#include "blob/verify.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,62 @@ int fsync(int fd)
     n_folder_syncs += fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
     return (int)syscall(SYS_fsync, fd);
 }
+
+static char *path_of(const char *sha256)
+{
+    return weir_arena_printf(&arena, "%s/%.2s/%s", dir, sha256, sha256);
+}
+
+static void overwrite(const char *sha256, const char *bytes, size_t len)
+{
+    ck_assert_int_eq(chmod(path_of(sha256), 0600), 0);
+    ck_assert_int_eq(weir_file_write(path_of(sha256), bytes, len, 0600, NULL), WEIR_OK);
+}
+
+/* Cut, changed, made longer, emptied: of no size and of the same. */
+START_TEST(damaged_bytes_are_given_to_nobody_and_replaced_by_good_ones)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } damages[] = {{"ab", 2}, {"abd", 3}, {"abcc", 4}, {"", 0}};
+
+    char name[WEIR_SHA256_TEXT_BYTES], *path, *data;
+    size_t len;
+    struct weir_error err;
+    ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, NULL, name, NULL), WEIR_OK);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(damages); i++) {
+        ck_assert(weir_blob_exists(blobs, SHA_ABC));
+        overwrite(SHA_ABC, damages[i].bytes, damages[i].len);
+        ck_assert(!weir_blob_exists(blobs, SHA_ABC));
+        ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, &err),
+                         WEIR_ERR_CORRUPT);
+        ck_assert(weir_blob_error_is_damage(&err));
+        ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, SHA_ABC, name, NULL), WEIR_OK);
+        ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, &err), WEIR_OK);
+        ck_assert_int_eq(weir_blob_read(blobs, SHA_ABC, 100, &arena, &data, &len, &err), WEIR_OK);
+        ck_assert_mem_eq(data, "abc", 3);
+    }
+}
+
+END_TEST
+
+START_TEST(a_blob_is_mended_by_its_own_bytes_alone_or_set_aside)
+{
+    char name[WEIR_SHA256_TEXT_BYTES], *path, *good = weir_arena_printf(&arena, "%s/good", dir);
+    ck_assert_int_eq(weir_blob_put(blobs, "abc", 3, NULL, name, NULL), WEIR_OK);
+    overwrite(SHA_ABC, "abd", 3);
+    ck_assert_int_eq(weir_file_write(good, "abe", 3, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_mend(dir, SHA_ABC, good, NULL), WEIR_ERR_CORRUPT);
+    ck_assert_int_eq(weir_file_write(good, "abc", 3, 0600, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_mend(dir, SHA_ABC, good, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_set_aside(dir, SHA_ABC, NULL), WEIR_OK);
+    ck_assert_int_eq(weir_blob_path(blobs, SHA_ABC, &arena, &path, NULL, NULL), WEIR_ERR_NOT_FOUND);
+    ck_assert_int_eq(weir_blob_set_aside(dir, SHA_ABC, NULL), WEIR_OK);
+}
+
+END_TEST
 
 START_TEST(a_removed_blob_is_gone_from_the_disk)
 {
@@ -218,4 +275,6 @@ WEIR_TEST_MAIN_WITH("blob", set_up, tear_down, bytes_are_found_under_the_hash_th
                     names_that_are_no_hash_never_reach_the_file_system,
                     a_damaged_blob_is_not_given_out,
                     opening_again_drops_unfinished_writes_and_keeps_blobs,
-                    a_removed_blob_is_gone_from_the_disk)
+                    a_removed_blob_is_gone_from_the_disk,
+                    damaged_bytes_are_given_to_nobody_and_replaced_by_good_ones,
+                    a_blob_is_mended_by_its_own_bytes_alone_or_set_aside)

@@ -41,11 +41,9 @@ static void print_report(const struct cli_call *call, const char *what, const ch
 }
 
 /* What is damaged or missing was so before; the rest is whole, and that is said by the exit status too. */
-static weir_status blobs_status(struct weir_backup_report *report, struct weir_error *err)
+static weir_status blobs_status(const struct weir_backup_report *report, struct weir_error *err)
 {
-    weir_status status = verify_status(&report->verify, err);
-    verify_fini(&report->verify);
-    return status;
+    return verify_status(&report->verify, err);
 }
 
 static weir_status run_backup(struct cli_call *call, struct weir_error *err)

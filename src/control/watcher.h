@@ -20,7 +20,8 @@ struct watcher {
     const char *state_dir;                 /**< Whose disk is watched. */
     const struct control_figures *figures; /**< What became of requests; NULL: not known. */
     struct refusals refusals;
-    struct vitals *vitals;    /**< Is told how a look ended, and has findings of its own. May be NULL. */
+    struct vitals
+        *vitals; /**< Is told how a look ended, and has findings of its own. May be NULL. */
     int64_t next_mono_ms, next_enrolled_mono_ms;
 };
 

@@ -220,6 +220,53 @@ static weir_status read_nodes(struct weir_txn *txn, void *context, struct weir_e
     return weir_node_each(txn, see_node, context, err);
 }
 
+static weir_status change_at_random(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char *const changes[] = {
+        "INSERT INTO jobs (id, name, project, kind, spec, state, attempt, max_restarts, "
+        "n_restarts, due_ms,"
+        " training, created_ms, started_ms, finished_ms) SELECT 'r' || :i, 'n', 'default',"
+        " CASE :i % 2 WHEN 0 THEN 'train' ELSE 'command' END, '{}', 'PENDING', 1, 0, :i % 3, 0, 0, "
+        ":i, 0, 0",
+        "UPDATE jobs SET state = CASE :i % 3 WHEN 0 THEN 'RUNNING' WHEN 1 THEN 'FAILED' ELSE "
+        "'SUCCEEDED' END"
+        " WHERE id IN (SELECT id FROM jobs WHERE id LIKE 'r%' ORDER BY (rowid * 7919 + :i) % 101 "
+        "LIMIT 2)",
+        "UPDATE jobs SET n_restarts = n_restarts + 1, reason = 'x'"
+        " WHERE id IN (SELECT id FROM jobs ORDER BY (rowid * 7919 + :i) % 101 LIMIT 1)",
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE id LIKE 'r%'"
+        " ORDER BY (rowid * 7919 + :i) % 101 LIMIT 1)",
+    };
+    int64_t *i = context;
+    return weir_txn_exec(txn, changes[*i % 7 % 4], WEIR_BINDS(WEIR_BIND_INT("i", *i)), NULL, err);
+}
+
+static weir_status count_wrong(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char counted[] =
+        "SELECT project, kind, state, count(*), sum(n_restarts) FROM jobs GROUP BY 1, 2, 3",
+                      kept[] = "SELECT project, kind, state, n, n_restarts FROM job_totals";
+    char sql[512];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT (SELECT count(*) FROM (%s EXCEPT %s)) + (SELECT count(*) FROM (%s EXCEPT %s))",
+        counted, kept, kept, counted);
+    return weir_txn_query_int(txn, sql, WEIR_NO_BINDS, -1, context, err);
+}
+
+/* Whatever is done to jobs: the totals are those of counting them. */
+START_TEST(jobs_are_counted_as_they_come_change_and_go)
+{
+    int64_t wrong;
+    for (int64_t i = 1; i <= 300; i++) {
+        fixture_write(&fixture, change_at_random, &i);
+        fixture_read(&fixture, count_wrong, &wrong);
+        ck_assert_int_eq(wrong, 0);
+    }
+}
+
+END_TEST
+
 START_TEST(nodes_are_read_by_name)
 {
     fixture_read(&fixture, read_nodes, NULL);
@@ -228,7 +275,8 @@ START_TEST(nodes_are_read_by_name)
 
 END_TEST
 
-WEIR_TEST_MAIN_WITH("changes", set_up, tear_down, all_open_jobs_are_read_once_and_then_what_changed,
+WEIR_TEST_MAIN_WITH("changes", set_up, tear_down, jobs_are_counted_as_they_come_change_and_go,
+                    all_open_jobs_are_read_once_and_then_what_changed,
                     why_a_job_waits_is_no_change_and_only_noted_at_its_revision,
                     nodes_are_read_by_name, what_has_ended_well_is_read_newest_first,
                     a_heartbeat_is_news_of_a_node_that_is_new_other_or_was_silent)

@@ -43,8 +43,8 @@ static bool has_suffix(const char *text, const char *suffix)
 /* What is only of use to processes that run, and the database, which is copied otherwise. */
 static bool is_left_out(const char *path)
 {
-    static const char *const names[] = {"server.json", "server.lock", "uploads",     "rendezvous",
-                                        "blobs/tmp",   "weir.db",     "weir.db.lock"};
+    static const char *const names[] = {"server.json", "server.lock",   "uploads", "rendezvous",
+                                        "blobs/tmp",   "blobs/damaged", "weir.db", "weir.db.lock"};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
         if (strcmp(path, names[i]) == 0) {
             return true;
@@ -289,10 +289,9 @@ weir_status weir_backup_make(const char *state, const char *target, struct weir_
         status = partial_finish(&partial, err);
     }
     partial_abandon(&partial);
+    verify_fini(&verify);
     if (status == WEIR_OK) {
         *out = (struct weir_backup_report){backup.n_files, backup.n_bytes, absolute, verify};
-    } else {
-        verify_fini(&verify);
     }
     return status;
 }

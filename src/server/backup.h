@@ -33,11 +33,9 @@ struct weir_backup_report {
 };
 
 /**
- * The blobs are compared with their names, and with what the database names: out->verify says which are damaged or missing. The backup
- * is then whole but for them. It is to be finished with verify_fini.
- *
  * Copy the state folder `state` to the new folder `target`. Files get mode 0600 (read-only ones
- * 0400), folders 0700; links are left out.
+ * 0400), folders 0700; links are left out. Blobs are compared with their names, and with what the database names: the backup is whole but
+ * for those that out->verify says are damaged or missing.
  * @return EXISTS if there is a `target`, CONFLICT if another one is at work there, INVALID if
  *         `state` is none or holds `target`, CORRUPT if the database is damaged; NOSPACE, IO.
  */

@@ -167,10 +167,9 @@ weir_status weir_backup_restore(const char *from, const char *state, struct weir
         status = partial_finish(&partial, err);
     }
     partial_abandon(&partial);
+    verify_fini(&verify);
     if (status == WEIR_OK) {
         *out = (struct weir_backup_report){restore.n_files, restore.n_bytes, original, verify};
-    } else {
-        verify_fini(&verify);
     }
     return status;
 }

@@ -114,7 +114,8 @@ export interface AlertRule {
 
 /** GET /health */
 export interface Alive {
-    status: string // ok
+    reason?: string | null // Why it is down, and what to do
+    status: string // ok; down, with the HTTP status 503, when the server cannot work
     version: string // Version of the server
 }
 
