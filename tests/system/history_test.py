@@ -36,6 +36,7 @@ NEEDED = "retention asks which rows are needed; there are as many as versions in
 PAGE = "a page in the order of an index, with a limit and no condition"
 WALKS = [
     (r"^SELECT (DISTINCT )?(blob|sha256|golden|parameters|summary|spec|definition|models) FROM \w+( WHERE \w+ (IS NOT NULL|= 0|< :before))*$", ALL_BLOBS),
+    (r"^SELECT blob, 'version ' \|\| version", "weir store verify and backups ask for all blobs that are named, on a connection of their own"),
     (r"FROM ion_revisions r, json_each", "documents that people applied; lineage of a gallery"),
     (r"DELETE FROM disagreements WHERE label", FORGETTING),
     (r"(FROM|UPDATE) (feedback|outcomes) .*= :person", FORGETTING),
