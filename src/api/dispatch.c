@@ -321,7 +321,7 @@ void weir_api_admit(void *context, struct weir_http_request *request,
     api_call_init(&call, api, request, response, &arena);
     weir_status status = prepare(&call, &err);
     if (status != WEIR_OK) {
-        weir_http_response_error(response, &err);
+        answer_error(&call, status, &err);
         api_note_for_audit(&call, status, &err);
     }
     weir_arena_fini(&arena);

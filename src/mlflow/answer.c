@@ -2,6 +2,9 @@
 #include "mlflow/call.h"
 #include "mlflow/number.h"
 
+#include "blob/blob.h"
+#include "store/pulse.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +33,9 @@ void weir_mlflow_answer_error(struct weir_http_response *response, const char *c
 {
     const char *text = "INTERNAL_ERROR";
     int http_status = 500;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(codes); i++) {
+    /* What the store has lost is no fault of the caller's. */
+    bool is_ours = weir_store_error_is_damage(err) || weir_blob_error_is_damage(err);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(codes) && !is_ours; i++) {
         if (codes[i].status == err->status) {
             text = codes[i].code;
             http_status = codes[i].http_status;

@@ -257,7 +257,7 @@ const struct retain_table retain_tables[WEIR_RETAIN_N] = {
     [WEIR_RETAIN_FEEDBACK] = {.numbered = &feedback, .own = &own_feedback, .n_entries = 4},
     [WEIR_RETAIN_OUTCOMES] = {.keyed = &outcomes, .n_entries = 5},
     [WEIR_RETAIN_STATISTICS] = {.numbered = &statistics, .own = &own_statistics, .n_entries = 5},
-    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 9},
+    [WEIR_RETAIN_ALERTS] = {.keyed = &alerts, .n_entries = 10},
     [WEIR_RETAIN_DELIVERIES] = {.keyed = &deliveries, .n_entries = 7},
     [WEIR_RETAIN_SILENCES] = {.keyed = &silences, .n_entries = 3},
     [WEIR_RETAIN_POLICY_DECISIONS] = {.keyed = &policy_decisions,

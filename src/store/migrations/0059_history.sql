@@ -2,6 +2,8 @@
 
 -- Jobs that are not over: few, whatever has been.
 CREATE INDEX jobs_open ON jobs (created_ms, id) WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED');
+-- Alerts that are not resolved, which each look and each page asks for.
+CREATE INDEX alerts_open ON alerts (id) WHERE state <> 'resolved';
 -- Lists are in order of time.
 CREATE INDEX jobs_by_time ON jobs (created_ms, id);
 CREATE INDEX jobs_by_kind ON jobs (kind, created_ms, id);
