@@ -1,5 +1,7 @@
 #include "agent/cell.h"
 
+#include "base/path.h"
+
 #include <string.h>
 
 static weir_status read_paths(const json_t *list, const char *key, struct weir_arena *arena,
@@ -27,6 +29,33 @@ static weir_status read_paths(const json_t *list, const char *key, struct weir_a
                                        .is_writable = strcmp(access, "write") == 0};
     }
     *out_n = n;
+    return WEIR_OK;
+}
+
+/* "datasets/NAME" or "demo". A definition of before has none. */
+static weir_status read_folders(const json_t *list, struct weir_arena *arena, struct cell *out,
+                                struct weir_error *err)
+{
+    static const char datasets[] = "datasets/";
+    size_t n = json_array_size(list);
+    if ((list != NULL && !json_is_array(list)) || n > CELL_PATHS_MAX) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "task $.folders: expected an array of at most %d folders",
+                              CELL_PATHS_MAX);
+    }
+    out->folders = WEIR_ARENA_ARRAY(arena, n, const char *);
+    for (size_t i = 0; i < n; i++) {
+        const char *folder = json_string_value(json_array_get(list, i));
+        const char *name = folder != NULL && strncmp(folder, datasets, sizeof datasets - 1) == 0
+                               ? folder + sizeof datasets - 1
+                               : NULL;
+        bool is_dataset = name != NULL && name[0] != '\0' && name[0] != '.' && !strchr(name, '/');
+        if (!is_dataset && (folder == NULL || strcmp(folder, "demo") != 0)) {
+            return weir_error_set(err, WEIR_ERR_INVALID,
+                                  "task $.folders[%zu]: expected \"datasets/NAME\"", i);
+        }
+        out->folders[out->n_folders++] = weir_arena_strdup(arena, folder);
+    }
     return WEIR_OK;
 }
 
@@ -62,6 +91,7 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
     }
     WEIR_TRY(read_paths(json_object_get(task, "paths"), "paths", arena, &cell.paths, &cell.n_paths,
                         err));
+    WEIR_TRY(read_folders(json_object_get(task, "folders"), arena, &cell, err));
     WEIR_TRY(read_paths(json_object_get(object, "shares"), "cell.shares", arena, &cell.shares,
                         &cell.n_shares, err));
     if (cell.user != 0 &&
@@ -75,46 +105,40 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
 
 bool cell_is_below(const char *path, const char *dir)
 {
-    size_t len = strlen(dir);
-    while (len > 1 && dir[len - 1] == '/') {
-        len--;
-    }
-    return strncmp(path, dir, len) == 0 &&
-           (path[len] == '/' || path[len] == '\0' || (len == 1 && dir[0] == '/'));
+    return weir_path_below(path, dir) != NULL;
 }
 
-/* Is a part of the path ".."? */
-static bool has_parent(const char *path)
+/* The folder that it is, or is below of, among those that the server named; NULL: none. */
+static const char *find_folder(const struct cell *cell, const struct cell_path *path,
+                               const char *below)
 {
-    for (const char *part = path; *part != '\0';) {
-        size_t len = strcspn(part, "/");
-        if (len == 2 && strncmp(part, "..", 2) == 0) {
-            return true;
+    for (size_t i = 0; i < cell->n_folders; i++) {
+        bool is_demo = strcmp(cell->folders[i], "demo") == 0;
+        if (weir_path_below(below, cell->folders[i]) != NULL && (is_demo || !path->is_writable)) {
+            return cell->folders[i];
         }
-        part += len;
-        part += strspn(part, "/");
     }
-    return false;
+    return NULL;
 }
 
-enum cell_place cell_place(const char *state_dir, const char *service, const char *job,
-                           int64_t rank, const struct cell_path *path, struct weir_arena *arena,
+enum cell_place cell_place(const struct cell *cell, const char *job, int64_t rank,
+                           const struct cell_path *path, struct weir_arena *arena,
                            const char **out_folder)
 {
-    if (path->path[0] != '/' || has_parent(path->path)) {
+    if (path->path[0] != '/' || weir_path_has_parent(path->path)) {
         return CELL_REFUSED;
     }
-    if (state_dir == NULL || !cell_is_below(path->path, state_dir)) {
+    const char *below =
+        cell->state_dir != NULL ? weir_path_below(path->path, cell->state_dir) : NULL;
+    if (below == NULL) {
         return CELL_OUTSIDE;
     }
-    const char *below = path->path + strlen(state_dir);
-    below += strspn(below, "/");
     const char *own[] = {
         weir_arena_printf(arena, "rendezvous/%s", job),
         weir_arena_printf(arena, "checkpoints/%s", job),
         weir_arena_printf(arena, "sandbox/%s", job),
         weir_arena_printf(arena, "replicas/%s-%lld", job, (long long)rank),
-        service != NULL ? weir_arena_printf(arena, "services/%s", service) : NULL,
+        cell->service != NULL ? weir_arena_printf(arena, "services/%s", cell->service) : NULL,
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(own); i++) {
         if (own[i] != NULL && cell_is_below(below, own[i])) {
@@ -122,18 +146,12 @@ enum cell_place cell_place(const char *state_dir, const char *service, const cha
             return CELL_OWN;
         }
     }
-    static const char datasets[] = "datasets/";
-    const char *name = below + sizeof datasets - 1;
-    if (strncmp(below, datasets, sizeof datasets - 1) == 0 && *name != '\0' && *name != '/' &&
-        *name != '.' && !path->is_writable) {
-        *out_folder = weir_arena_printf(arena, "datasets/%.*s", (int)strcspn(name, "/"), name);
-        return CELL_COMMON;
+    const char *folder = find_folder(cell, path, below);
+    if (folder == NULL) {
+        return CELL_REFUSED;
     }
-    if (cell_is_below(below, "demo")) {
-        *out_folder = "demo";
-        return CELL_COMMON;
-    }
-    return CELL_REFUSED;
+    *out_folder = folder;
+    return CELL_COMMON;
 }
 
 char *cell_given(const struct cell *cell, const char *name, struct weir_arena *arena)

@@ -7,7 +7,8 @@
  *
  *   - the state folder of the server and the agent's folder are empty but for what the task needs:
  *     its working directory, its job's folders (rendezvous, checkpoints, a replica's own), the
- *     datasets it names (read only), the demo's folder if it names that, and Weir's programs;
+ *     datasets that the server has looked up for it (read only), the demo's folder likewise, and
+ *     Weir's programs;
  *   - /tmp, /var/tmp and /dev/shm are the job's own, and vanish with it;
  *   - /proc shows only processes of the job.
  *
@@ -26,7 +27,7 @@
  * folder's owner is the task's.
  *
  * The server says in "paths" what a task needs; this side decides what of it is let through
- * (cell_place): nothing of the state folder but the above. Process numbers, System V objects and
+ * (cell_place): nothing of the state folder but the above, by whatever link (reach.h). Process numbers, System V objects and
  * message queues, and if it wants so the network, are the job's own (namespaces.h); system calls
  * are filtered (syscall_filter.h). Not separated: the processors' caches, what every user of the
  * machine may read, the kernel.
@@ -72,6 +73,9 @@ struct cell {
     size_t n_shares;
     struct cell_path *paths; /**< What the server says that the task needs. */
     size_t n_paths;
+    const char **folders; /**< "datasets/NAME": what of the state folder it may see that is not its
+                               job's own, as the server says. */
+    size_t n_folders;
 };
 
 /** Read a task's "cell" (written by the agent), "state" and "paths" (by the server). A task
@@ -88,12 +92,13 @@ enum cell_place {
 };
 
 /**
- * What is `path` to rank `rank` of job `job`, which is of this service (NULL: of none)? Pure.
+ * What is `path` to rank `rank` of job `job`? Of the cell, its state folder, service and folders count.
+ * Pure.
  * @param out_folder  For CELL_OWN and CELL_COMMON: the folder below the state folder that is to be
  *                    mapped ("checkpoints/JOB"), which may be a parent of `path`.
  */
-enum cell_place cell_place(const char *state_dir, const char *service, const char *job,
-                           int64_t rank, const struct cell_path *path, struct weir_arena *arena,
+enum cell_place cell_place(const struct cell *cell, const char *job, int64_t rank,
+                           const struct cell_path *path, struct weir_arena *arena,
                            const char **out_folder);
 
 /** Is `path` the folder `dir` or below it? Text alone. */

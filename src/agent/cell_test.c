@@ -11,7 +11,10 @@ static enum cell_place place(const char *path, bool is_writable, const char *fol
 {
     struct cell_path wanted = {.path = path, .is_writable = is_writable};
     const char *found = NULL;
-    enum cell_place result = cell_place("/var/lib/weir", "s1", "j1", 2, &wanted, &arena, &found);
+    const char *folders[] = {"datasets/faces", "demo"};
+    const struct cell cell = {
+        .state_dir = "/var/lib/weir", .service = "s1", .folders = folders, .n_folders = 2};
+    enum cell_place result = cell_place(&cell, "j1", 2, &wanted, &arena, &found);
     ck_assert_msg((folder == NULL && found == NULL) ||
                       (folder != NULL && found != NULL && strcmp(folder, found) == 0),
                   "%s: %s, not %s", path, found != NULL ? found : "nothing",
@@ -40,7 +43,12 @@ START_TEST(a_task_reaches_its_jobs_folders_and_datasets_of_the_state_folder_and_
         {"/var/lib/weir/services", true, CELL_REFUSED, NULL},
         {"/var/lib/weir/datasets/faces", false, CELL_COMMON, "datasets/faces"},
         {"/var/lib/weir/datasets/faces/ada", false, CELL_COMMON, "datasets/faces"},
+        {"/var/lib//weir/./datasets/faces/", false, CELL_COMMON, "datasets/faces"},
         {"/var/lib/weir/demo/frames", true, CELL_COMMON, "demo"},
+        {"/var/lib/weir/datasets/others", false, CELL_REFUSED, NULL},
+        {"/var/lib/weir/datasets/faces2", false, CELL_REFUSED, NULL},
+        {"//var/lib/weir/datasets/others", false, CELL_REFUSED, NULL},
+        {"/var/./lib/weir//blobs", false, CELL_REFUSED, NULL},
         {"/srv/frames", true, CELL_OUTSIDE, NULL},
         {"/var/lib/weird", true, CELL_OUTSIDE, NULL},
         {"/var/lib", true, CELL_OUTSIDE, NULL},
@@ -76,7 +84,8 @@ START_TEST(a_cell_is_read_and_a_broken_one_is_refused)
     struct weir_error err;
     weir_arena_init(&arena, 0);
     json_t *task = json_loads(
-        "{\"state\":\"/s\",\"paths\":[{\"path\":\"/a\",\"access\":\"write\"}],"
+        "{\"state\":\"/s\",\"folders\":[\"datasets/faces\"],\"paths\":[{\"path\":\"/"
+        "a\",\"access\":\"write\"}],"
         "\"cell\":{\"user\":70012,\"readers\":70000,\"agent_dir\":\"/s/agent\",\"job_dir\":"
         "\"/s/agent/jobs/j\",\"shm_dir\":\"/dev/shm/w\",\"shares\":[{\"path\":\"/b\","
         "\"access\":\"read\"}]}}",
@@ -87,7 +96,18 @@ START_TEST(a_cell_is_read_and_a_broken_one_is_refused)
     ck_assert_uint_eq(cell.n_paths, 1);
     ck_assert(cell.paths[0].is_writable);
     ck_assert(!cell.shares[0].is_writable);
+    ck_assert_uint_eq(cell.n_folders, 1);
+    ck_assert_str_eq(cell.folders[0], "datasets/faces");
     ck_assert_str_eq(cell_given(&cell, "weir", &arena), "/s/agent/given/weir");
+    static const char *const bad[] = {"blobs",        "datasets",          "datasets/",
+                                      "datasets/a/b", "datasets/../blobs", "/s/datasets/faces"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(bad); i++) {
+        json_array_set_new(json_object_get(task, "folders"), 0, json_string(bad[i]));
+        ck_assert_msg(cell_from_json(task, &arena, &cell, &err) == WEIR_ERR_INVALID, "%s", bad[i]);
+    }
+    json_object_del(task, "folders");
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_OK);
+    ck_assert_uint_eq(cell.n_folders, 0);
     json_object_del(json_object_get(task, "cell"), "job_dir");
     ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_ERR_INVALID);
     json_object_del(task, "cell");

@@ -1,5 +1,7 @@
 #include "agent/prepare.h"
 
+#include "agent/reach.h"
+
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -14,10 +16,23 @@
 
 #define CALL_TIMEOUT_MS 30000
 
+/* The attempt's folder lies in the agent's, which is no job's. */
+static weir_status prepare_paths(struct prepare *prepare, struct weir_error *err)
+{
+    const struct task *task = prepare->task;
+    return reach_check_places(&task->cell, task->job, task->rank,
+                              weir_arena_printf(prepare->arena, "%s/../..", prepare->dir),
+                              prepare->arena, err);
+}
+
 static const struct prepare_step steps[] = {
-    {"secrets", prepare_secrets}, {"code", prepare_code},
-    {"output", prepare_output},   {"checkpoint", prepare_checkpoint},
-    {"meeting", prepare_meeting}, {"environment", prepare_environment},
+    {"paths", prepare_paths},
+    {"secrets", prepare_secrets},
+    {"code", prepare_code},
+    {"output", prepare_output},
+    {"checkpoint", prepare_checkpoint},
+    {"meeting", prepare_meeting},
+    {"environment", prepare_environment},
     {"service", prepare_service},
 };
 
@@ -178,8 +193,8 @@ weir_status prepare_checkpoint(struct prepare *prepare, struct weir_error *err)
     if (folder == NULL) {
         return WEIR_OK;
     }
-    if (cell_place(cell->state_dir, NULL, prepare->task->job, prepare->task->rank, &path,
-                   prepare->arena, &below) != CELL_OWN) {
+    if (cell_place(cell, prepare->task->job, prepare->task->rank, &path, prepare->arena, &below) !=
+        CELL_OWN) {
         return weir_error_set(err, WEIR_ERR_DENIED, "%.200s is not this job's own folder", folder);
     }
     if (weir_dir_make(folder, 0700, NULL) != WEIR_OK) {

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,6 +70,52 @@ weir_status reach_check(const struct cell *cell, struct weir_arena *arena, struc
         bool is_ours = cell->state_dir != NULL && cell_is_below(path->path, cell->state_dir);
         if (!is_ours && is_out_of_reach(path, arena)) {
             return reach_refuse(cell, path, err);
+        }
+    }
+    return WEIR_OK;
+}
+
+weir_status reach_refuse_place(const char *path, struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "%.200s leads into Weir's own folder, and is not this job's: name a "
+                          "dataset by its name, or take a folder elsewhere",
+                          path);
+}
+
+/* Where the path leads; if it is to be made, where its folder does. False: nowhere. */
+static bool find_real(const char *path, struct weir_arena *arena, char out[PATH_MAX])
+{
+    if (realpath(path, out) != NULL) {
+        return true;
+    }
+    const char *slash = strrchr(path, '/');
+    size_t len = slash != NULL ? (size_t)(slash - path) : 0;
+    return errno == ENOENT && len > 0 && realpath(weir_arena_memdup(arena, path, len), out) != NULL;
+}
+
+weir_status reach_check_places(const struct cell *cell, const char *job, int64_t rank,
+                               const char *agent_dir, struct weir_arena *arena,
+                               struct weir_error *err)
+{
+    char state[PATH_MAX], agent[PATH_MAX], real[PATH_MAX];
+    bool has_state = cell->state_dir != NULL && realpath(cell->state_dir, state) != NULL;
+    bool has_agent = realpath(agent_dir, agent) != NULL;
+    for (size_t i = 0; i < cell->n_paths; i++) {
+        const char *path = cell->paths[i].path, *folder = NULL;
+        enum cell_place place = cell_place(cell, job, rank, &cell->paths[i], arena, &folder);
+        if (place == CELL_REFUSED) {
+            return reach_refuse_place(path, err);
+        }
+        if (!find_real(path, arena, real)) {
+            continue; /* for the task to complain of */
+        }
+        bool is_ours =
+            (has_state && cell_is_below(real, state)) || (has_agent && cell_is_below(real, agent));
+        const char *own = folder != NULL ? weir_arena_printf(arena, "%s/%s", state, folder) : NULL;
+        bool is_there = own != NULL && (cell_is_below(real, own) || cell_is_below(own, real));
+        if (is_ours && !is_there) {
+            return reach_refuse_place(path, err);
         }
     }
     return WEIR_OK;

@@ -1,4 +1,7 @@
-/** Reach: can a task's user use the paths outside Weir's folders that its job names? */
+/**
+ * Reach: may a task use the paths that its job names, and can its user? Paths are people's: only what the
+ * server has looked up leads into Weir's own folders, whatever links there are on the way.
+ */
 #ifndef WEIR_AGENT_REACH_H
 #define WEIR_AGENT_REACH_H
 
@@ -11,6 +14,19 @@
  */
 weir_status reach_check(const struct cell *cell, struct weir_arena *arena,
                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * Ask whether each path of the cell leads where it says, before anything is done for the task, with walls
+ * or without: none but the job's own and the cell's folders into the state folder, none into `agent_dir`.
+ * Links that change afterwards are the walls' to refuse.
+ * @return DENIED with the path.
+ */
+weir_status reach_check_places(const struct cell *cell, const char *job, int64_t rank,
+                               const char *agent_dir, struct weir_arena *arena,
+                               struct weir_error *err) WEIR_MUST_CHECK;
+
+/** DENIED: this path leads into Weir's own folder. */
+weir_status reach_refuse_place(const char *path, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The error for a path that is out of the task's reach. */
 weir_status reach_refuse(const struct cell *cell, const struct cell_path *path,

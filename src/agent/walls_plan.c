@@ -341,6 +341,10 @@ static weir_status plan_hidden(struct walls *w, const struct cell_path *path)
                    ? reach_refuse(w->cell, path, w->err)
                    : WEIR_OK; /* said by reach_check, or by the task */
     }
+    if ((w->state_dir != NULL && cell_is_below(resolved, w->state_dir)) ||
+        cell_is_below(resolved, w->cell->agent_dir)) {
+        return reach_refuse_place(path->path, w->err);
+    }
     WEIR_TRY(show(w, resolved, resolved, path->is_writable));
     return show(w, resolved, wanted, path->is_writable);
 }
@@ -352,8 +356,7 @@ static weir_status plan_paths(struct walls *w)
         struct cell_path *path = &cell->paths[i];
         const char *folder = NULL;
         path->is_dir = weir_path_is_dir(path->path);
-        switch (cell_place(cell->state_dir, cell->service, w->task->job, w->task->rank, path,
-                           w->arena, &folder)) {
+        switch (cell_place(cell, w->task->job, w->task->rank, path, w->arena, &folder)) {
         case CELL_OWN:
             WEIR_TRY(plan_state(w, folder, true, true));
             break;
@@ -366,8 +369,7 @@ static weir_status plan_paths(struct walls *w)
             }
             break;
         case CELL_REFUSED:
-            return weir_error_set(w->err, WEIR_ERR_DENIED,
-                                  "%s lies in Weir's own folder and is not this job's", path->path);
+            return reach_refuse_place(path->path, w->err);
         }
     }
     return WEIR_OK;

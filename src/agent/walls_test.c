@@ -79,11 +79,13 @@ static const char *write_task(const char *name, const char *job, const char *scr
     (void)snprintf(job_dir, sizeof job_dir, "state/agent/jobs/%s", job);
     ck_assert_int_eq(weir_dir_make(dir, 0700, NULL), WEIR_OK);
     json_t *task =
-        json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:[s,s,s],s:s,s:[],s:{s:i,s:i,s:b,s:s,s:s,s:s}}", "id",
-                  name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
+        json_pack("{s:s,s:s,s:i,s:s,s:i,s:s,s:[s,s,s],s:s,s:[],s:[s,s],"
+                  "s:{s:i,s:i,s:b,s:s,s:s,s:s}}",
+                  "id", name, "job", job, "attempt", 1, "role", "command", "rank", 0, "desired",
                   "running", "argv", "/bin/bash", "-c", script, "state", in_root("state"), "paths",
-                  "cell", "user", job[0] == 'a' ? 74990 : 74991, "readers", 70000, "namespaces", 1,
-                  "agent_dir", in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
+                  "folders", "datasets/faces", "demo", "cell", "user",
+                  job[0] == 'a' ? 74990 : 74991, "readers", 70000, "namespaces", 1, "agent_dir",
+                  in_root("state/agent"), "job_dir", in_root(job_dir), "shm_dir", shm);
     json_t *shares = json_object_get(more, "shares");
     if (shares != NULL) {
         json_object_set(json_object_get(task, "cell"), "shares", shares);
@@ -341,9 +343,34 @@ START_TEST(what_the_server_names_is_let_in_and_stays_roots_on_disk)
                    "faces/x && exit 3; exit 0",
                    root);
     runs_well("a", script, paths(in_root("state/datasets/faces"), "read"));
-    struct task_exit end = run("a", "true", paths(in_root("state/checkpoints/b"), "write"));
-    ck_assert_int_eq(end.exit_code, 126);
-    ck_assert_ptr_nonnull(strstr(end.message, "is not this job's"));
+}
+
+END_TEST
+
+/* Of Weir's own folder a task has what the server names in "folders", whatever its path is called and
+ * whatever link it goes by; in a cell and without one. */
+START_TEST(no_path_and_no_link_leads_to_what_the_server_did_not_name)
+{
+    static const char *const names[] = {"state/checkpoints/b", "/state/./datasets/other",
+                                        "to-other", "to-state/datasets/other"};
+    char bad[WEIR_ARRAY_LEN(names)][512];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        (void)snprintf(bad[i], sizeof bad[i], "%s/%s", root, names[i]);
+    }
+    ck_assert_int_eq(symlink(in_root("state/datasets/other"), in_root("to-other")), 0);
+    ck_assert_int_eq(symlink(in_root("state"), in_root("to-state")), 0);
+    for (size_t i = 0; i < 2 * WEIR_ARRAY_LEN(bad); i++) {
+        bool has_cell = i < WEIR_ARRAY_LEN(bad);
+        json_t *more = paths(bad[i % WEIR_ARRAY_LEN(bad)], "read");
+        if (!has_cell) {
+            json_object_set_new(more, "cell", json_null());
+        }
+        struct task_exit end = run("a", "true", more);
+        ck_assert_msg(end.exit_code == weir_status_exit(WEIR_ERR_DENIED) &&
+                          strstr(end.message, "is not this job's") != NULL,
+                      "%s: %lld %s", bad[i % WEIR_ARRAY_LEN(bad)], (long long)end.exit_code,
+                      end.message);
+    }
 }
 
 END_TEST
@@ -471,6 +498,7 @@ int main(int argc, char **argv)
         a_task_has_the_devices_that_it_was_given_and_no_others,
         a_task_over_its_bound_of_the_disk_is_killed_and_says_so,
         what_the_server_names_is_let_in_and_stays_roots_on_disk,
+        no_path_and_no_link_leads_to_what_the_server_did_not_name,
         a_task_whose_server_named_no_folders_is_not_started_without_them,
         a_link_in_place_of_a_jobs_folder_leads_nowhere,
         a_folder_can_be_handed_over_without_its_links,

@@ -3,6 +3,7 @@
 #include "api/audit.h"
 #include "api/call.h"
 #include "api/route.h"
+#include "job/attempt.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -15,7 +16,8 @@ bool act_is_one(const struct api_call *call)
     bool is_change = strcmp(call->request->method, "GET") != 0 &&
                      strcmp(call->request->method, "HEAD") != 0 &&
                      (call->route->flags & API_ASKS) == 0 && !call->is_trial;
-    return is_change && role != WEIR_ROLE_AGENT && role != WEIR_ROLE_WORKER;
+    bool is_beyond = (call->route->flags & API_BEYOND) != 0;
+    return is_change && role != WEIR_ROLE_AGENT && (role != WEIR_ROLE_WORKER || is_beyond);
 }
 
 bool act_is_wanted(const struct api_call *call)
@@ -41,9 +43,11 @@ static const char *singular(struct weir_arena *arena, const char *word, size_t l
 /* The files of a folder are one flow of their project. */
 static const char *project_of_flow(const struct api_call *call)
 {
-    return strcmp(call->route->pattern, PREFIX "blobs/{sha256}") == 0
-               ? weir_http_request_query(call->request, "project")
-               : NULL;
+    if (strcmp(call->route->pattern, PREFIX "blobs/{sha256}") != 0) {
+        return NULL;
+    }
+    return call->attempt != NULL ? call->attempt->project
+                                 : weir_http_request_query(call->request, "project");
 }
 
 const char *act_subject(const struct api_call *call)

@@ -2,6 +2,7 @@
 
 #include "api/audit.h"
 #include "api/basic.h"
+#include "api/blob_files.h"
 #include "api/call.h"
 #include "api/feed.h"
 #include "base/log.h"
@@ -113,6 +114,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->feed = feed_create();
     api->audit = audit_create(config->store);
     api->basic = basic_create();
+    api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->watch = -1;
@@ -146,6 +148,7 @@ void weir_api_destroy(struct weir_api *api)
     feed_destroy(api->feed);
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     basic_destroy(api->basic);
+    blob_files_destroy(api->blob_files);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);
@@ -175,6 +178,7 @@ struct control api_control(struct api_call *call)
     return (struct control){.arena = call->arena,
                             .now_ms = call->now_ms,
                             .actor = call->actor,
+                            .limited_to = call->identity.limited_to,
                             .state_dir = call->api->state_dir,
                             .server_url = call->api->server_url,
                             .publish = call->publish};

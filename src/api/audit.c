@@ -2,6 +2,7 @@
 
 #include "api/call.h"
 #include "api/route.h"
+#include "api/sender.h"
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -75,12 +76,22 @@ static void write_event(struct audit *audit, const struct weir_event *event)
     }
 }
 
-/* {"address", "token", "session"}: by what the actor was known. */
+/* Who a task works for; NULL: it is none. */
+static const char *sender_of(const struct api_call *call)
+{
+    return call->attempt == NULL                                ? NULL
+           : call->sender != NULL && call->sender->name != NULL ? call->sender->name
+                                                                : call->attempt->created_by;
+}
+
+/* {"address", "token", "session"}: by what the actor was known; of a task also its job, and for whom. */
 static char *data_of(const struct api_call *call, struct weir_arena *arena)
 {
-    json_t *data = json_pack("{s:s?,s:s?,s:s?,s:s?}", "address", call->request->remote, "token",
-                             call->identity.token, "session", call->identity.session, "task",
-                             call->attempt != NULL ? call->attempt->task : NULL);
+    const struct weir_attempt *attempt = call->attempt;
+    json_t *data = json_pack("{s:s?,s:s?,s:s?,s:s?,s:s?,s:s?}", "address", call->request->remote,
+                             "token", call->identity.token, "session", call->identity.session,
+                             "task", attempt != NULL ? attempt->task : NULL, "job",
+                             attempt != NULL ? attempt->job : NULL, "created_by", sender_of(call));
     char *text = data != NULL ? weir_json_text(data, arena) : NULL;
     json_decref(data);
     return text;
@@ -95,8 +106,10 @@ weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *k
         .kind = (char *)kind,
         .subject = (char *)subject,
         .actor = (char *)call->actor,
-        .message = weir_arena_printf(call->arena, "%s, by %s from %s.", message, call->actor,
-                                     call->request->remote),
+        .message =
+            weir_arena_printf(call->arena, "%s, by %s%s%s from %s.", message, call->actor,
+                              call->attempt != NULL ? " of a job of " : "",
+                              call->attempt != NULL ? sender_of(call) : "", call->request->remote),
         .data = data_of(call, call->arena),
     };
     call->is_audited = true;

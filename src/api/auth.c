@@ -109,7 +109,9 @@ weir_status api_identify_by(struct api_call *call, const char *token, const char
                                     &who.attempt, err));
     }
     WEIR_TRY(weir_store_read(call->api->store, identify_in, &who, err));
-    call->actor = call->identity.user.name;
+    call->actor = call->attempt != NULL
+                      ? weir_arena_printf(call->arena, "task/%s", call->attempt->task)
+                      : call->identity.user.name;
     return who.token == NULL ? check_csrf(call, err) : WEIR_OK;
 }
 

@@ -4,7 +4,9 @@
 
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/blob_access.h"
 #include "api/functions.h"
+#include "api/sender.h"
 #include "base/tree.h"
 #include "job/attempt.h"
 #include "job/code.h"
@@ -109,6 +111,7 @@ weir_status api_blobs_missing(struct api_call *call, struct weir_txn *txn, struc
 struct put {
     struct api_call *call;
     const char *project, *sha256;
+    const struct weir_row_scope *senders; /**< The projects that send it. */
     bool is_code;
     struct weir_tree tree; /**< Of a folder. */
 };
@@ -117,7 +120,9 @@ static weir_status note_put(struct weir_txn *txn, void *context, struct weir_err
 {
     struct put *put = context;
     int64_t now_ms = put->call->now_ms;
-    WEIR_TRY(weir_code_sent(txn, put->project, put->sha256, now_ms, err));
+    for (size_t i = 0; i < put->senders->n_projects; i++) {
+        WEIR_TRY(weir_code_sent(txn, put->senders->projects[i], put->sha256, now_ms, err));
+    }
     return put->is_code ? weir_code_know(txn, put->project, put->sha256, (int64_t)put->tree.n,
                                          put->tree.n_bytes, now_ms, err)
                         : WEIR_OK;
@@ -171,6 +176,23 @@ static weir_status check_tree(const struct put *put, struct weir_error *err)
     return WEIR_OK;
 }
 
+/* The project that is named, a task's own; else all in which the caller may send. Who may in all of them
+ * need not have sent what they name. */
+static weir_status choose_senders(struct put *put, struct weir_error *err)
+{
+    struct api_call *call = put->call;
+    struct weir_row_scope *one = WEIR_ARENA_NEW(call->arena, struct weir_row_scope);
+    const char **project = WEIR_ARENA_NEW(call->arena, const char *);
+    *project = call->attempt != NULL ? call->attempt->project : put->project;
+    *one = (struct weir_row_scope){.projects = project, .n_projects = 1};
+    put->senders = *project != NULL ? one : &call->rows;
+    bool is_servers =
+        call->attempt != NULL && (call->attempt->ion != NULL || api_task_is_weirs(call));
+    return call->attempt == NULL || is_servers
+               ? WEIR_OK
+               : api_sender_check(call, WEIR_RIGHT_BLOBS_WRITE, err);
+}
+
 static weir_status read_put(struct api_call *call, struct put *out, struct weir_error *err)
 {
     const char *as = weir_http_request_query(call->request, "as");
@@ -191,7 +213,8 @@ static weir_status read_put(struct api_call *call, struct put *out, struct weir_
                         .sha256 = call->params[0],
                         .is_code = is_code};
     struct asked asked = {.call = call, .project = out->project};
-    return given != NULL ? api_read(call, find_project, &asked, err) : WEIR_OK;
+    WEIR_TRY(given != NULL ? api_read(call, find_project, &asked, err) : WEIR_OK);
+    return choose_senders(out, err);
 }
 
 weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -212,7 +235,7 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
                                      request->body_file_sha256, call->params[0], err));
         memcpy(sha256, request->body_file_sha256, sizeof sha256);
     }
-    if (put.project != NULL) {
+    if (put.senders->n_projects > 0) {
         WEIR_TRY(api_write(call, note_put, &put, err));
     }
     api_answer(call, json_pack("{s:s,s:I}", "sha256", sha256, "bytes",
@@ -222,67 +245,39 @@ weir_status api_blob_put(struct api_call *call, struct weir_txn *txn, struct wei
 
 /* ---- fetching ----------------------------------------------------------------------------------- */
 
-static const char sql_blob_users[] =
-    "SELECT (SELECT count(*) FROM model_versions WHERE blob = :blob OR golden = :blob) +"
-    " (SELECT count(*) FROM dataset_versions WHERE blob = :blob) +"
-    " (SELECT count(*) FROM code_manifests WHERE sha256 = :blob) +"
-    " EXISTS (SELECT 1 FROM run_artifacts WHERE blob = :blob)";
-
-struct blob_users {
-    const char *sha256;
-    int64_t n;
-};
-
-static weir_status count_users(struct weir_txn *txn, void *context, struct weir_error *err)
-{
-    struct blob_users *users = context;
-    return weir_txn_query_int(txn, sql_blob_users,
-                              WEIR_BINDS(WEIR_BIND_TEXT("blob", users->sha256)), 0, &users->n, err);
-}
-
 static weir_status not_there(const struct api_call *call, struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no blob \"%s\"", call->params[0]);
 }
 
-/* A folder of code is for tasks of a project in which it is known. Bytes that a project has handed in are its
- * own, though another's folder is listed by the same ones. */
-static weir_status check_code(struct weir_txn *txn, void *context, struct weir_error *err)
+/* What it was started for, a task must have. All else of its job's project is for Weir's own programs, and
+ * for a person's as far as whom they work for may read it. */
+static weir_status check_task(struct api_call *call, bool *out_is_there, struct weir_error *err)
 {
-    const struct api_call *call = context;
-    const char *sha256 = call->params[0];
-    int64_t n;
-    bool is_known, is_sent;
-    WEIR_TRY(weir_code_has_sent(txn, call->attempt->project, &sha256, 1, &is_sent, err));
-    if (is_sent) {
+    WEIR_TRY(blob_is_for_task(call, call->params[0], out_is_there, err));
+    if (*out_is_there) {
         return WEIR_OK;
     }
-    WEIR_TRY(weir_code_known(txn, call->params[0], call->attempt->project, &n, &is_known, err));
-    return n == 0 || is_known ? WEIR_OK : not_there(call, err);
-}
-
-/* A model or a list of files of other projects only is not there for the caller. Who knows the hash
- * of a single file has read it in a list that they may see, or has the file. */
-static weir_status check_blob(struct api_call *call, struct weir_error *err)
-{
-    struct blob_users seen = {.sha256 = call->params[0]}, all = seen;
-    if (call->attempt != NULL) {
-        return weir_store_read(call->api->store, check_code, call, err);
+    if (!api_task_is_weirs(call)) {
+        WEIR_TRY(api_sender_check(call, WEIR_RIGHT_BLOBS_READ, err));
     }
-    if (call->rows.is_all) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(api_read(call, count_users, &seen, err));
-    WEIR_TRY(weir_store_read(call->api->store, count_users, &all, err));
-    return seen.n > 0 || all.n == 0 ? WEIR_OK : not_there(call, err);
+    return blob_is_callers(call, call->params[0], out_is_there, err);
 }
 
 weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     (void)txn;
     char *path;
-    WEIR_TRY(check_blob(call, err));
-    WEIR_TRY(weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err));
+    bool is_there = false;
+    if (!weir_blob_name_is_valid(call->params[0])) {
+        return weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err);
+    }
+    WEIR_TRY(call->attempt != NULL ? check_task(call, &is_there, err)
+                                   : blob_is_callers(call, call->params[0], &is_there, err));
+    if (!is_there || weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL,
+                                    NULL) != WEIR_OK) {
+        return not_there(call, err);
+    }
     weir_http_response_file(call->response, 200, "application/octet-stream", path);
     weir_http_response_header(call->response, "Cache-Control",
                               "private, max-age=31536000, immutable");

@@ -35,6 +35,7 @@ struct weir_api {
     struct audit *audit;
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
+    struct blob_files *blob_files;
     /** Datasets to freeze again, since the server was killed before they were. Of the tick's thread. */
     struct weir_arena unfrozen_arena;
     char **unfrozen;
@@ -58,6 +59,7 @@ struct api_call {
     struct weir_row_scope rows; /**< The projects in which the caller has the route's right. */
     const char *actor;          /**< identity.user.name */
     const struct weir_attempt *attempt; /**< Whose token was shown; NULL for people and agents. */
+    const struct api_sender *sender;    /**< Of that task, once it was asked for (sender.h). */
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;

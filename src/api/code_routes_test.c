@@ -119,7 +119,7 @@ START_TEST(a_task_reads_the_folders_of_its_own_project)
     EXPECT_STATUS(200, ask_as(vera, "PUT " API "/blobs/" SHA_X "?project=vision\n\n" X));
     EXPECT_STATUS(200, put_folder(vera, "vision", folder));
     EXPECT_STATUS(404, ask_as(task, "GET " API "/blobs/%s", manifest_of(folder)));
-    EXPECT_STATUS(200, ask_as(task, "GET " API "/blobs/" SHA_X));
+    EXPECT_STATUS(404, ask_as(task, "GET " API "/blobs/" SHA_X));
     EXPECT_STATUS(403, ask_as(task, "PUT " API "/blobs/" SHA_Y "?project=vision\n\n" Y));
     EXPECT_STATUS(200, ask_as(task, "PUT " API "/blobs/" SHA_Y "\n\n" Y)); /* of its own */
     EXPECT_STATUS(200, ask_as(vera, "POST " API "/blobs/missing\n\n{\"blobs\":[\"" SHA_Y "\"]}"));

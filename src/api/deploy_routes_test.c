@@ -97,6 +97,10 @@ START_TEST(a_member_of_a_project_pushes_into_it_and_deploys_from_it)
     make_caller("meg", "member", "", meg);
     EXPECT(200, "PUT " API "/projects/red/members/user/meg\n\n{\"role\":\"ml-engineer\"}");
     push("digits", 1, "");
+    /* A file that another project has sent is not there, until one's own has. */
+    EXPECT_STATUS(409, ask_as(meg, "POST " API "/models/letters/versions\n\n{\"id\":\"" ID
+                                   "5\",\"blob\":\"" BLOB_X "\"}"));
+    EXPECT_STATUS(200, ask_as(meg, "PUT " API "/blobs/" BLOB_X "\n\nx"));
     EXPECT_STATUS(200, ask_as(meg, "POST " API "/models/letters/versions\n\n{\"id\":\"" ID
                                    "5\",\"blob\":\"" BLOB_X "\"}"));
     EXPECT(200, "GET " API "/models/letters");

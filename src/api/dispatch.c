@@ -160,6 +160,7 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
     }
     WEIR_TRY(api_identify(call, err));
     WEIR_TRY(api_check_right(call, err));
+    WEIR_TRY(api_check_open(call, err));
     return read_trial(call, err);
 }
 

@@ -34,20 +34,23 @@ weir_status api_event_list(struct api_call *call, struct weir_txn *txn, struct w
 struct numbered {
     const char *topic;
     const struct weir_resource *resource;
+    enum weir_right
+        right; /**< Whose rows are sent: those of projects in which the reader has it. */
 };
 
 enum { NUMBERED_EVENTS, NUMBERED_DECISIONS, N_NUMBERED };
 
 static const struct numbered numbered_topics[N_NUMBERED] = {
-    {"events", &weir_event_resource},
-    {"decisions", &weir_decision_resource},
+    {"events", &weir_event_resource, WEIR_RIGHT_EVENTS_READ},
+    {"decisions", &weir_decision_resource, WEIR_RIGHT_DECISIONS_READ},
 };
 
 struct stream {
     struct weir_api *api;
-    struct weir_arena arena;       /**< Holds the identity's text. */
-    struct weir_identity identity; /**< Of the reader: checked with each pull. */
-    struct weir_row_scope rows;    /**< What the reader sees. */
+    struct weir_arena arena;                /**< Holds the identity's text. */
+    struct weir_identity identity;          /**< Of the reader: checked with each pull. */
+    struct weir_row_scope rows[N_NUMBERED]; /**< What the reader sees. */
+    bool sees_feed; /**< Records of the other topics; else only that there is something. */
     unsigned feed_mask;
     bool wants[N_NUMBERED];
     int64_t seqs[N_NUMBERED]; /**< Last sent. */
@@ -98,17 +101,25 @@ static weir_status send_numbered(struct stream *stream, struct weir_txn *txn, in
     return WEIR_OK;
 }
 
+/** One topic's turn. */
+struct pull {
+    struct stream *stream;
+    int i_topic;
+};
+
 static weir_status pull_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct stream *stream = context;
+    const struct pull *pull = context;
+    struct stream *stream = pull->stream;
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
+    /* What somebody may in other projects is no row of those that are sent. */
+    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
     weir_status status = weir_identity_check(txn, &stream->identity,
                                              weir_clock_now_ms(stream->api->clock), &arena, err);
-    for (int i = 0; i < N_NUMBERED && status == WEIR_OK; i++) {
-        if (stream->wants[i]) {
-            status = send_numbered(stream, txn, i, &arena, err);
-        }
+    (void)weir_row_scope_enter(scope);
+    if (status == WEIR_OK && stream->wants[pull->i_topic]) {
+        status = send_numbered(stream, txn, pull->i_topic, &arena, err);
     }
     weir_arena_fini(&arena);
     return status;
@@ -119,11 +130,17 @@ static weir_status stream_next(void *state, struct weir_buf *out)
     struct stream *stream = state;
     struct weir_error err;
     stream->out = out;
-    WEIR_TRY(weir_store_read_scoped(stream->api->store, &stream->rows, pull_in, stream, &err));
-    return stream->rows.is_all ? feed_read(stream->api->feed, &stream->feed_position,
-                                           stream->feed_mask, STREAM_BATCH, out)
-                               : feed_read_hidden(stream->api->feed, &stream->feed_position,
-                                                  stream->feed_mask, out);
+    for (int i = 0; i < N_NUMBERED; i++) {
+        struct pull pull = {stream, i};
+        if (i == 0 || stream->wants[i]) { /* the first also asks who reads */
+            WEIR_TRY(
+                weir_store_read_scoped(stream->api->store, &stream->rows[i], pull_in, &pull, &err));
+        }
+    }
+    return stream->sees_feed ? feed_read(stream->api->feed, &stream->feed_position,
+                                         stream->feed_mask, STREAM_BATCH, out)
+                             : feed_read_hidden(stream->api->feed, &stream->feed_position,
+                                                stream->feed_mask, out);
 }
 
 static void stream_free(void *state)
@@ -158,23 +175,41 @@ static weir_status read_topics(struct stream *stream, const char *topics, struct
     return WEIR_OK;
 }
 
+/* Whoever may read all of it, everywhere. */
+static bool sees_feed(const struct api_call *call)
+{
+    static const enum weir_right rights[] = {WEIR_RIGHT_EVENTS_READ, WEIR_RIGHT_RUNS_READ,
+                                             WEIR_RIGHT_JOBS_READ,   WEIR_RIGHT_ALERTS_READ,
+                                             WEIR_RIGHT_IONS_READ,   WEIR_RIGHT_MODELS_READ,
+                                             WEIR_RIGHT_NODES_READ,  WEIR_RIGHT_DEPLOYMENTS_READ};
+
+    bool sees = true;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rights); i++) {
+        sees = sees && (call->identity.rights & WEIR_RIGHTS_OF(rights[i])) != 0;
+    }
+    return sees;
+}
+
 /* What the call's identity may in projects, for as long as the stream lives. */
 static void keep_projects(struct stream *stream, const struct api_call *call)
 {
     size_t n = call->identity.n_grants;
     struct weir_grant *grants = WEIR_ARENA_ARRAY(&stream->arena, n + 1, struct weir_grant);
-    const char **projects = WEIR_ARENA_ARRAY(&stream->arena, n + 1, const char *);
     for (size_t i = 0; i < n; i++) {
         grants[i] = call->identity.grants[i];
         grants[i].project = weir_arena_strdup(&stream->arena, grants[i].project);
     }
-    for (size_t i = 0; i < call->rows.n_projects; i++) {
-        projects[i] = weir_arena_strdup(&stream->arena, call->rows.projects[i]);
+    for (int k = 0; k < N_NUMBERED; k++) {
+        stream->rows[k] = api_projects_with(call, numbered_topics[k].right);
+        const char **projects = WEIR_ARENA_ARRAY(&stream->arena, n + 1, const char *);
+        for (size_t i = 0; i < stream->rows[k].n_projects; i++) {
+            projects[i] = weir_arena_strdup(&stream->arena, stream->rows[k].projects[i]);
+        }
+        stream->rows[k].projects = projects;
     }
     stream->identity.grants = grants;
     stream->identity.n_grants = n;
-    stream->rows = call->rows;
-    stream->rows.projects = projects;
+    stream->sees_feed = sees_feed(call);
 }
 
 weir_status api_stream(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

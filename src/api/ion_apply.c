@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "control/control.h"
 #include "ion/old_words.h"
+#include "ion/revision.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -105,6 +106,8 @@ static weir_status apply_in(struct weir_txn *txn, void *context, struct weir_err
                                    .n_defaults = apply->n_defaults};
     WEIR_TRY(weir_ion_step(&state, &event, call->now_ms, call->arena, &actions, err));
     WEIR_TRY(weir_ion_save(txn, &state, &actions, call->now_ms, err));
+    WEIR_TRY(weir_ion_revision_limit(txn, state.ion.name, state.ion.revision,
+                                     call->identity.limited_to, err));
     if (call->is_trial) {
         return api_ion_plan(call, txn, apply->doc.name, &actions, apply->warnings, err);
     }

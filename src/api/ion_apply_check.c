@@ -217,6 +217,7 @@ static void look_at_sink(struct ion_apply *apply, size_t i_pipeline, size_t i_si
 /* Weir's own folder is nobody's source, sink or data. */
 static weir_status check_paths(struct ion_apply *apply, struct weir_error *err)
 {
+    const struct weir_reach reach = {apply->call->api->state_dir, apply->doc.project, NULL};
     weir_status status = WEIR_OK;
     for (size_t i = 0; i < apply->doc.n_pipelines && status == WEIR_OK; i++) {
         const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
@@ -229,8 +230,7 @@ static weir_status check_paths(struct ion_apply *apply, struct weir_error *err)
             is_training ? json_loads(parameters, 0, NULL)
                         : json_pack("{s:o*,s:o*}", "source", json_loads(pipeline->source, 0, NULL),
                                     "sinks", json_loads(pipeline->sinks, 0, NULL));
-        status = weir_framework_paths_check(apply->call->api->state_dir, job_kind_of(pipeline),
-                                            where, spec, err);
+        status = weir_framework_paths_check(&reach, job_kind_of(pipeline), where, spec, err);
         json_decref(spec);
     }
     return status;

@@ -343,7 +343,8 @@ START_TEST(a_version_that_an_ion_uses_or_goes_back_to_is_not_deleted)
            "}],\"links\":[{\"from\":\"learn\","
            "\"to\":\"see\",\"policy\":" TAKEN ",\"default\":\"sorter@2\"}]}");
     EXPECT(409, "DELETE " API "/models/sorter/versions/2");
-    ck_assert_ptr_nonnull(strstr(said_text("error.message"), "it is the default of link "));
+    ck_assert_ptr_nonnull(
+        strstr(said_text("error.message"), "it is the default of a link of ION door"));
 }
 
 END_TEST

@@ -49,6 +49,21 @@ static weir_status check_image(const json_t *spec, struct weir_txn *txn, struct 
                                 image);
 }
 
+/* Its task would be refused when it is done (sender.h): better now. */
+static weir_status check_model_name(const struct api_call *call, const char *project,
+                                    const json_t *spec, struct weir_error *err)
+{
+    const struct weir_row_scope may = api_projects_with(call, WEIR_RIGHT_MODELS_REGISTER);
+    return !json_is_string(json_object_get(spec, "model_name")) ||
+                   weir_row_scope_sees(&may, project)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "$.spec.model_name: a job that registers its model needs the right "
+                                "to register models in project %.63s: leave it out, and the model "
+                                "is kept with the run",
+                                project);
+}
+
 weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     static const char *const fields[] = {"name", "kind", "spec", "project", "max_restarts", NULL};
@@ -86,6 +101,7 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
                               "them",
                               wanted.project);
     }
+    WEIR_TRY(check_model_name(call, wanted.project, wanted.spec, err));
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
     WEIR_TRY(check_image(wanted.spec, txn, err));
     api_answer_record(call, &weir_job_resource, &job);

@@ -87,6 +87,7 @@ static weir_status make_token(struct weir_txn *txn, struct password_login *login
                                      .name = weir_arena_strdup(call->arena, login->token_name),
                                      .role = (char *)role.name,
                                      .project = weir_arena_strdup(call->arena, login->project),
+                                     .origin = "password",
                                      .secret_hash = hash,
                                      .created_ms = call->now_ms,
                                      .expires_ms = call->now_ms + login->days * DAY_MS};

@@ -9,15 +9,14 @@
 #include "api/dispatch.h"
 #include "api/functions.h"
 #include "api/model.h"
+#include "api/sender.h"
 
 #include "base/log.h"
 #include "control/inspector.h"
 #include "job/attempt.h"
-#include "store/stmt.h"
+#include "store/table.h"
 
 #include <string.h>
-
-static const char sql_project_of_job[] = "SELECT project FROM jobs WHERE id = :id";
 
 /** A call of both sides: one is the other's owner. */
 struct translated {
@@ -74,7 +73,8 @@ static unsigned flags_of(const struct weir_mlflow_operation *operation)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(flags); i++) {
         all |= (operation->flags & flags[i].theirs) != 0 ? flags[i].ours : 0;
     }
-    return all;
+    /* What changes runs, a task does with its own job's (mlflow/find.c). */
+    return operation->right == WEIR_RIGHT_RUNS_CHANGE ? all : all | API_BEYOND;
 }
 
 static struct api_route route_of(const struct weir_mlflow_operation *operation)
@@ -103,27 +103,54 @@ static weir_status identify(struct api_call *call, struct weir_error *err)
     return api_identify(call, err);
 }
 
-struct of_job {
-    struct api_call *call;
-    char **projects;
-    size_t n;
-};
-
-static weir_status find_project_of_job(struct weir_txn *txn, void *context, struct weir_error *err)
+/* A task sees its job's project. */
+static void narrow_to_job(struct api_call *call)
 {
-    struct of_job *of = context;
-    return weir_txn_query_texts(txn, sql_project_of_job,
-                                WEIR_BINDS(WEIR_BIND_TEXT("id", of->call->attempt->job)),
-                                of->call->arena, &of->projects, &of->n, err);
+    const char **one = WEIR_ARENA_NEW(call->arena, const char *);
+    *one = call->attempt->project;
+    call->rows = (struct weir_row_scope){.projects = one, .n_projects = *one != NULL};
 }
 
-/* A task sees its job's project. */
-static weir_status narrow_to_job(struct api_call *call, struct weir_error *err)
+struct own_model {
+    struct api_call *call;
+    char *name; /* out */
+};
+
+/* The name in the ION's document, as its job was given it (control/start.c). */
+static weir_status find_own_model(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    struct of_job of = {.call = call};
-    WEIR_TRY(weir_store_read(call->api->store, find_project_of_job, &of, err));
-    call->rows =
-        (struct weir_row_scope){.projects = (const char *const *)of.projects, .n_projects = of.n};
+    struct own_model *own = context;
+    struct weir_job job;
+    WEIR_TRY(weir_txn_get(txn, &weir_job_resource, own->call->attempt->job, own->call->arena, &job,
+                          err));
+    WEIR_AUTO(weir_json_auto_free)
+    json_t *spec = job.spec != NULL ? json_loads(job.spec, 0, NULL) : NULL;
+    const json_t *name = json_object_get(json_object_get(spec, "env"), "WEIR_MODEL_NAME");
+    name = name != NULL ? name : json_object_get(spec, "model_name");
+    own->name = weir_arena_strdup(own->call->arena, json_string_value(name));
+    return WEIR_OK;
+}
+
+/* What runs a task's job has are its own; all else, only as far as who it works for may now. */
+static weir_status check_sender(struct translated *translated, struct weir_error *err)
+{
+    struct api_call *call = translated->call;
+    const struct weir_mlflow_operation *operation = translated->mlflow.operation;
+    struct own_model own = {.call = call};
+    if (call->attempt == NULL || operation->right == WEIR_RIGHT_RUNS_CHANGE) {
+        return WEIR_OK;
+    }
+    weir_status status = api_sender_check(call, operation->right, err);
+    bool is_own = (operation->flags & WEIR_MLFLOW_OF_RUN) != 0;
+    bool registers = (operation->flags & WEIR_MLFLOW_MAKES) != 0 && call->attempt->ion != NULL;
+    if (status != WEIR_ERR_DENIED || (!is_own && !registers)) {
+        return status;
+    }
+    if (registers) {
+        WEIR_TRY(weir_store_read(call->api->store, find_own_model, &own, err));
+        translated->mlflow.own_model = own.name != NULL ? own.name : "";
+    }
+    translated->mlflow.sees_own_only = is_own;
     return WEIR_OK;
 }
 
@@ -165,8 +192,9 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
     WEIR_TRY(identify(call, err));
     WEIR_TRY(api_check_right(call, err));
     if (call->attempt != NULL) {
-        WEIR_TRY(narrow_to_job(call, err));
+        narrow_to_job(call);
     }
+    WEIR_TRY(check_sender(translated, err));
     return choose_project(translated, err);
 }
 
@@ -197,9 +225,11 @@ static void fill(struct translated *translated)
     mlflow->body = call->body;
     mlflow->id = translated->place.id;
     mlflow->rest = translated->place.rest;
-    mlflow->actor = call->actor;
+    mlflow->actor = call->attempt != NULL ? call->attempt->created_by : call->actor;
+    mlflow->acting = call->actor;
     mlflow->job = call->attempt != NULL ? call->attempt->job : NULL;
     mlflow->own_run = call->attempt != NULL ? call->attempt->run : NULL;
+    mlflow->own_experiment = call->attempt != NULL ? call->attempt->experiment : 0;
     mlflow->rows = call->rows;
     mlflow->now_ms = call->now_ms;
     mlflow->store = call->api->store;

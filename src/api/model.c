@@ -3,6 +3,7 @@
 
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/blob_access.h"
 #include "api/functions.h"
 #include "api/label.h"
 #include "api/records.h"
@@ -261,15 +262,29 @@ static weir_status check_own_name(const struct api_call *call, struct weir_txn *
                                    call->params[0]);
 }
 
-static weir_status check_golden(const struct api_call *call, const char *golden,
-                                struct weir_error *err)
+/* One that another project has sent is not there: nobody gets bytes by naming them. */
+static weir_status find_blob(struct api_call *call, const char *sha256, uint64_t *out_bytes,
+                             bool *out_is_there, struct weir_error *err)
 {
     char *path;
-    uint64_t bytes;
+    *out_is_there = false;
+    if (sha256 != NULL && weir_blob_name_is_valid(sha256)) {
+        WEIR_TRY(blob_is_callers(call, sha256, out_is_there, err));
+    }
+    *out_is_there = *out_is_there && weir_blob_path(call->api->blobs, sha256, call->arena, &path,
+                                                    out_bytes, NULL) == WEIR_OK;
+    return WEIR_OK;
+}
+
+static weir_status check_golden(struct api_call *call, const char *golden, struct weir_error *err)
+{
+    bool is_there;
+    uint64_t bytes = 0;
     if (golden == NULL) {
         return WEIR_OK;
     }
-    if (weir_blob_path(call->api->blobs, golden, call->arena, &path, &bytes, NULL) != WEIR_OK) {
+    WEIR_TRY(find_blob(call, golden, &bytes, &is_there, err));
+    if (!is_there) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "$.golden: upload the file first with PUT /api/v1/blobs/{sha256}");
     }
@@ -283,8 +298,8 @@ static weir_status check_entry(struct entry *entry, struct weir_error *err)
 {
     struct api_call *call = entry->call;
     struct weir_model_version *version = &entry->version;
-    char *path;
-    uint64_t bytes;
+    bool is_there;
+    uint64_t bytes = 0;
     if (!weir_model_name_is_valid(version->model)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "model \"%.60s\": not a name (no \"/\", no \":\", at most %d bytes)",
@@ -293,8 +308,8 @@ static weir_status check_entry(struct entry *entry, struct weir_error *err)
     if (version->id == NULL || !weir_uuid_is_valid(version->id)) {
         return weir_error_set(err, WEIR_ERR_INVALID, "$.id: expected a UUID made by the caller");
     }
-    if (version->blob == NULL || weir_blob_path(call->api->blobs, version->blob, call->arena, &path,
-                                                &bytes, NULL) != WEIR_OK) {
+    WEIR_TRY(find_blob(call, version->blob, &bytes, &is_there, err));
+    if (!is_there) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "$.blob: upload the file first with PUT "
                               "/api/v1/blobs/{sha256}, or name the $.run that has it");
@@ -347,6 +362,23 @@ static weir_status find_file(struct entry *entry, struct weir_error *err)
                                                   : api_read(call, take_from_run, entry, err);
 }
 
+/* Its alias is a label: of whom registers only, none. A task's was looked at by its scope. */
+static weir_status check_alias(struct entry *entry, struct weir_txn *txn, struct weir_error *err)
+{
+    struct api_call *call = entry->call;
+    struct weir_model model;
+    const struct weir_row_scope may = api_projects_with(call, WEIR_RIGHT_MODELS_LABEL);
+    if (entry->alias == NULL || call->attempt != NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_model_get(txn, entry->version.model, call->arena, &model, err));
+    return weir_row_scope_sees(&may, model.project)
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "$.alias: needs the right to label models in project %.63s",
+                                model.project);
+}
+
 static weir_status register_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct entry *entry = context;
@@ -357,6 +389,7 @@ static weir_status register_in(struct weir_txn *txn, void *context, struct weir_
         control_model_push(&control, txn, &entry->version, entry->project, &entry->stored, err));
     WEIR_TRY(control_version_changes(txn, entry->stored.model, 0, entry->stored.version,
                                      call->arena, &entry->changes, err));
+    WEIR_TRY(check_alias(entry, txn, err));
     return entry->alias != NULL ? control_alias_set(&control, txn, entry->version.model,
                                                     entry->alias, entry->stored.version, err)
                                 : WEIR_OK;
@@ -370,7 +403,8 @@ weir_status api_model_register(struct api_call *call, struct weir_txn *txn, stru
     WEIR_TRY(weir_record_from_json(&weir_model_version_resource, call->body, WEIR_RECORD_REPORT,
                                    call->arena, &entry.version, err));
     entry.version.model = weir_arena_strdup(call->arena, call->params[0]);
-    entry.version.created_by = weir_arena_strdup(call->arena, call->actor);
+    entry.version.created_by = weir_arena_strdup(
+        call->arena, call->attempt != NULL ? call->attempt->created_by : call->actor);
     entry.version.signature = NULL; /* the file says, and nobody else */
     entry.version.unservable = NULL;
     entry.version.stage = NULL;

@@ -4,6 +4,7 @@
 #include "capture/snapshot.h"
 #include "deploy/deploy.h"
 #include "ion/ion.h"
+#include "job/attempt.h"
 #include "job/job.h"
 #include "job/service.h"
 #include "notify/notify.h"
@@ -113,6 +114,15 @@ static const char *gone_role(const struct api_call *call)
     return "";
 }
 
+/* What a task changes beyond its own runs is of its job's project. All else is its own (scope.h), or was
+ * looked up for it, perhaps in another project. */
+static void narrow_to_job(struct api_call *call)
+{
+    const char **one = WEIR_ARENA_NEW(call->arena, const char *);
+    *one = call->attempt->project;
+    call->rows = (struct weir_row_scope){.projects = one, .n_projects = *one != NULL};
+}
+
 /* The one place that decides who may call what, and whose rows the call sees. */
 weir_status api_check_right(struct api_call *call, struct weir_error *err)
 {
@@ -120,6 +130,9 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err)
     call->rows = (struct weir_row_scope){.is_all = sees_all(&call->identity, right)};
     if (!call->rows.is_all && weir_right_scope(right) == WEIR_RIGHT_IS_OF_PROJECT) {
         call->rows = api_projects_with(call, right);
+    }
+    if (call->attempt != NULL && call->rows.is_all && (call->route->flags & API_BEYOND) != 0) {
+        narrow_to_job(call);
     }
     if (call->rows.is_all || call->rows.n_projects > 0) {
         WEIR_TRY(check_noun(call, err));

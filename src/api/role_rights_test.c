@@ -128,6 +128,7 @@ static void define_at_random(int i, const char *method)
         }
     }
     ck_assert_uint_lt(len, sizeof body);
+    has[right_of("label models")] |= has[right_of("name models")];
     for (size_t k = 0; k < N_RIGHTS; k++) {
         for (size_t l = 0; l < N_RIGHTS; l++) {
             has[l] = has[l] || (has[k] && strcmp(matrix[k].verb, "read") == 0 &&
@@ -272,6 +273,7 @@ END_TEST
 static bool gives(size_t own, size_t right)
 {
     return own == right || letter_has('n', right) ||
+           (own == right_of("name models") && right == right_of("label models")) ||
            (strcmp(matrix[own].verb, "read") == 0 && strcmp(matrix[right].verb, "look") == 0 &&
             strcmp(matrix[own].noun, matrix[right].noun) == 0);
 }

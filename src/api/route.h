@@ -46,8 +46,9 @@ enum api_flags {
     API_ASKS = 1 << 22,          /**< Changes nothing, whatever its method. */
     API_TELLS = 1 << 23,         /**< A message about alerts may wait after it: its sender looks. */
     API_ARTIFACT =
-        1 << 24,         /**< With UPLOAD: as large as an artifact may be; its digest is taken. */
-    API_MAKES = 1 << 17, /**< The noun that the path begins with need not be there: it makes it. */
+        1 << 24,          /**< With UPLOAD: as large as an artifact may be; its digest is taken. */
+    API_BEYOND = 1 << 25, /**< What a task does by it is not its own run's alone: an act (act.h). */
+    API_MAKES = 1 << 17,  /**< The noun that the path begins with need not be there: it makes it. */
 };
 
 /** Query parameters a route takes, for the document: "limit", "after" … separated by blanks. */

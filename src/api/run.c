@@ -476,6 +476,24 @@ static weir_status put_pairs(struct api_call *call, struct weir_txn *txn, int64_
     return WEIR_OK;
 }
 
+/* One that is not there yet is made by who may make experiments. */
+static weir_status check_makes_experiment(struct api_call *call, struct weir_txn *txn,
+                                          const char *project, const char *name,
+                                          struct weir_error *err)
+{
+    struct weir_experiment found;
+    const struct weir_row_scope may = api_projects_with(call, WEIR_RIGHT_EXPERIMENTS_CHANGE);
+    weir_status status = weir_experiment_find(txn, project, name, call->arena, &found, err);
+    if (status != WEIR_ERR_NOT_FOUND || weir_row_scope_sees(&may, project) ||
+        strcmp(name, WEIR_EXPERIMENT_DEFAULT) == 0) {
+        return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "$.experiment: there is no \"%.300s\" in project %.63s, and making one "
+                          "needs the right to change experiments",
+                          name, project);
+}
+
 /* $.experiment, by number or name; else the project's "Default". */
 static weir_status find_experiment(struct api_call *call, struct weir_txn *txn, const char *project,
                                    int64_t *out, struct weir_error *err)
@@ -485,6 +503,7 @@ static weir_status find_experiment(struct api_call *call, struct weir_txn *txn, 
     if (given == NULL || json_is_null(given) || json_is_string(given)) {
         const char *name =
             json_string_length(given) > 0 ? json_string_value(given) : WEIR_EXPERIMENT_DEFAULT;
+        WEIR_TRY(check_makes_experiment(call, txn, project, name, err));
         return weir_experiment_ensure(txn, project, name, call->actor, call->now_ms, out, err);
     }
     if (!json_is_integer(given)) {

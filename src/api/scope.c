@@ -2,6 +2,7 @@
 
 #include "api/args.h"
 #include "api/route.h"
+#include "api/sender.h"
 #include "base/uuid.h"
 #include "deploy/deploy.h"
 #include "job/attempt.h"
@@ -20,7 +21,7 @@ static weir_status refuse(const struct api_call *call, const char *what, struct 
                           call->route->method, call->route->pattern, what);
 }
 
-static weir_status for_tasks(const struct api_call *call, struct weir_error *err)
+static weir_status for_tasks(struct api_call *call, struct weir_error *err)
 {
     (void)call;
     (void)err;
@@ -52,7 +53,7 @@ static weir_status find_shown(struct weir_txn *txn, void *context, struct weir_e
 }
 
 /* Its own; and of TensorBoard the runs that it shows, to look at. */
-static weir_status own_run(const struct api_call *call, struct weir_error *err)
+static weir_status own_run(struct api_call *call, struct weir_error *err)
 {
     struct shown shown = {.call = call};
     if (is_same(call->attempt->run, call->params[0])) {
@@ -64,13 +65,21 @@ static weir_status own_run(const struct api_call *call, struct weir_error *err)
     return shown.is_named ? WEIR_OK : refuse(call, "its task's own run", err);
 }
 
-/* The version is of its own run; that the name is the one the job was given, the route checks. */
-static weir_status own_model(const struct api_call *call, struct weir_error *err)
+/* The version is of its own run; that the name is the one the job was given, the route checks. That name is
+ * in an ION's document, so what the ION starts may register it, whoever applied it is still there or not. */
+static weir_status own_model(struct api_call *call, struct weir_error *err)
 {
     const char *run = json_string_value(json_object_get(call->body, "run"));
-    return is_same(call->attempt->run, run)
+    const json_t *alias = json_object_get(call->body, "alias");
+    if (!is_same(call->attempt->run, run)) {
+        return refuse(call, "models of its task's own run ($.run)", err);
+    }
+    if (call->attempt->ion == NULL) {
+        WEIR_TRY(api_sender_check(call, WEIR_RIGHT_MODELS_REGISTER, err));
+    }
+    return alias == NULL || json_is_null(alias)
                ? WEIR_OK
-               : refuse(call, "models of its task's own run ($.run)", err);
+               : api_sender_check(call, WEIR_RIGHT_MODELS_LABEL, err);
 }
 
 static bool is_own_pipeline(const struct weir_attempt *attempt, const char *ion,
@@ -93,7 +102,7 @@ static const char *named_replica(const json_t *object)
     return json_string_value(json_object_get(object, "replica"));
 }
 
-static weir_status own_pipeline(const struct api_call *call, struct weir_error *err)
+static weir_status own_pipeline(struct api_call *call, struct weir_error *err)
 {
     if (!is_own_pipeline(call->attempt, call->params[0], call->params[1])) {
         return refuse(call, "the pipeline its replica serves", err);
@@ -111,14 +120,14 @@ static bool names_own_pipeline(const struct api_call *call, const json_t *object
            is_own_replica(call->attempt, named_replica(object));
 }
 
-static weir_status own_report(const struct api_call *call, struct weir_error *err)
+static weir_status own_report(struct api_call *call, struct weir_error *err)
 {
     return names_own_pipeline(call, call->body)
                ? WEIR_OK
                : refuse(call, "reports of its own replica ($.ion, $.pipeline, $.replica)", err);
 }
 
-static weir_status own_decisions(const struct api_call *call, struct weir_error *err)
+static weir_status own_decisions(struct api_call *call, struct weir_error *err)
 {
     size_t i;
     json_t *item;
@@ -132,13 +141,13 @@ static weir_status own_decisions(const struct api_call *call, struct weir_error 
     return WEIR_OK;
 }
 
-static weir_status own_job(const struct api_call *call, struct weir_error *err)
+static weir_status own_job(struct api_call *call, struct weir_error *err)
 {
     return is_same(call->attempt->job, call->params[0]) ? WEIR_OK
                                                         : refuse(call, "its task's own job", err);
 }
 
-static weir_status own_ion(const struct api_call *call, struct weir_error *err)
+static weir_status own_ion(struct api_call *call, struct weir_error *err)
 {
     return is_same(call->attempt->ion, call->params[0]) ? WEIR_OK
                                                         : refuse(call, "its task's own ION", err);
@@ -156,7 +165,7 @@ static weir_status find_deployed(struct weir_txn *txn, void *context, struct wei
                               &deployed->deployment, &deployed->replica, err);
 }
 
-static weir_status own_deployed(const struct api_call *call, struct weir_error *err)
+static weir_status own_deployed(struct api_call *call, struct weir_error *err)
 {
     struct deployed deployed = {.call = call};
     WEIR_TRY(weir_store_read(call->api->store, find_deployed, &deployed, err));
@@ -166,7 +175,7 @@ static weir_status own_deployed(const struct api_call *call, struct weir_error *
 }
 
 /* A token from before tokens were bound is bound when its agent registers. */
-static weir_status own_node(const struct api_call *call, struct weir_error *err)
+static weir_status own_node(struct api_call *call, struct weir_error *err)
 {
     bool may_bind = call->identity.node == NULL && strcmp(call->route->method, "PUT") == 0;
     if (may_bind || is_same(call->identity.node, call->params[0])) {
@@ -193,7 +202,7 @@ static weir_status check_placed(struct weir_txn *txn, void *context, struct weir
                                    placed->call->identity.node, err);
 }
 
-static weir_status own_task(const struct api_call *call, struct weir_error *err)
+static weir_status own_task(struct api_call *call, struct weir_error *err)
 {
     struct placed placed = {.call = call};
     if (call->identity.node == NULL) {
@@ -207,10 +216,10 @@ static weir_status own_task(const struct api_call *call, struct weir_error *err)
     return weir_store_read(call->api->store, check_placed, &placed, err);
 }
 
-static const struct {
+static const struct scope {
     unsigned flag;
     bool is_agents; /* else tasks' */
-    weir_status (*check)(const struct api_call *call, struct weir_error *err);
+    weir_status (*check)(struct api_call *call, struct weir_error *err);
 } scopes[] = {
     {API_FOR_TASKS, false, for_tasks},       {API_OWN_RUN, false, own_run},
     {API_OWN_MODEL, false, own_model},       {API_OWN_PIPELINE, false, own_pipeline},
@@ -220,17 +229,33 @@ static const struct {
     {API_OWN_TASK, true, own_task},
 };
 
-weir_status api_check_scope(const struct api_call *call, struct weir_error *err)
+/* The caller's row of the table; NULL: the route has none for it. */
+static const struct scope *find_scope(const struct api_call *call)
 {
     bool is_agent = call->identity.role == WEIR_ROLE_AGENT;
-    if (!is_agent && call->identity.role != WEIR_ROLE_WORKER) {
-        return WEIR_OK;
-    }
     for (size_t i = 0; i < WEIR_ARRAY_LEN(scopes); i++) {
         if ((call->route->flags & scopes[i].flag) && scopes[i].is_agents == is_agent &&
             (is_agent || call->attempt != NULL)) {
-            return scopes[i].check(call, err);
+            return &scopes[i];
         }
     }
-    return refuse(call, is_agent ? "an agent's work" : "a task's work", err);
+    return NULL;
+}
+
+static bool is_person(const struct api_call *call)
+{
+    return call->identity.role != WEIR_ROLE_AGENT && call->identity.role != WEIR_ROLE_WORKER;
+}
+
+weir_status api_check_open(const struct api_call *call, struct weir_error *err)
+{
+    bool is_agent = call->identity.role == WEIR_ROLE_AGENT;
+    return is_person(call) || find_scope(call) != NULL
+               ? WEIR_OK
+               : refuse(call, is_agent ? "an agent's work" : "a task's work", err);
+}
+
+weir_status api_check_scope(struct api_call *call, struct weir_error *err)
+{
+    return is_person(call) ? WEIR_OK : find_scope(call)->check(call, err);
 }

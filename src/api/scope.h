@@ -11,8 +11,11 @@
 
 #include "api/call.h"
 
+/** Is the route one for the caller's kind at all? Before the body is looked at. @return DENIED. */
+weir_status api_check_open(const struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+
 /** After the role was checked and the body parsed. @return DENIED; NOT_FOUND for an attempt that
  * was not placed on the agent's node. */
-weir_status api_check_scope(const struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
+weir_status api_check_scope(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

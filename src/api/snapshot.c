@@ -177,6 +177,30 @@ weir_status api_snapshot_import(struct api_call *call, struct weir_txn *txn, str
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+/* What a snapshot holds is read by who may read it where it came from. */
+static weir_status check_reads(const struct api_call *call, const struct weir_snapshot *snapshot,
+                               const enum weir_right *rights, size_t n, struct weir_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_row_scope may = api_projects_with(call, rights[i]);
+        if (!weir_row_scope_sees(&may, snapshot->project)) {
+            return weir_error_set(err, WEIR_ERR_DENIED,
+                                  "snapshot \"%s\" holds %s of project %.63s: reading them in it "
+                                  "needs the right to %s %s there",
+                                  snapshot->name, weir_right_noun(rights[i]), snapshot->project,
+                                  weir_right_verb(rights[i]), weir_right_noun(rights[i]));
+        }
+    }
+    return WEIR_OK;
+}
+
+/* A state and a replay tell what was decided, and by which versions. */
+static const enum weir_right shown[] = {WEIR_RIGHT_DECISIONS_READ, WEIR_RIGHT_MODELS_LOOK};
+
+static const enum weir_right exported[] = {WEIR_RIGHT_DECISIONS_READ, WEIR_RIGHT_RUNS_READ,
+                                           WEIR_RIGHT_MODELS_READ,    WEIR_RIGHT_EVENTS_READ,
+                                           WEIR_RIGHT_HEALTH_READ,    WEIR_RIGHT_BLOBS_READ};
+
 static weir_status open_file(struct api_call *call, struct weir_txn *txn,
                              struct weir_snapshot *out_snapshot, struct weir_snapshot_file **out,
                              struct weir_error *err)
@@ -216,7 +240,11 @@ struct opening {
 static weir_status open_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct opening *opening = context;
-    return open_file(opening->call, txn, &opening->snapshot, &opening->file, err);
+    struct api_call *call = opening->call;
+    WEIR_TRY(weir_txn_get(txn, &weir_snapshot_resource, call->params[0], call->arena,
+                          &opening->snapshot, err));
+    WEIR_TRY(check_reads(call, &opening->snapshot, shown, WEIR_ARRAY_LEN(shown), err));
+    return open_file(call, txn, &opening->snapshot, &opening->file, err);
 }
 
 weir_status api_snapshot_state(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
@@ -346,6 +374,7 @@ weir_status api_snapshot_export(struct api_call *call, struct weir_txn *txn, str
     const struct weir_capture capture = capture_of(call);
     WEIR_TRY(
         weir_txn_get(txn, &weir_snapshot_resource, call->params[0], call->arena, &snapshot, err));
+    WEIR_TRY(check_reads(call, &snapshot, exported, WEIR_ARRAY_LEN(exported), err));
     weir_http_response_file(call->response, 200, "application/x-tar",
                             weir_snapshot_path(&capture, snapshot.id, call->arena));
     weir_http_response_header(

@@ -260,9 +260,12 @@ static weir_status store_password(struct weir_txn *txn, void *context, struct we
     WEIR_TRY(weir_txn_update(txn, &weir_user_resource, &change->user, WEIR_FIELDS("password_hash"),
                              err));
     WEIR_TRY(weir_user_end_sessions(txn, change->user.name, err));
+    WEIR_TRY(weir_user_end_password_tokens(txn, change->user.name, err));
     return audit_act(
         call, txn, "password_set", weir_arena_printf(call->arena, "user/%s", change->user.name),
-        weir_arena_printf(call->arena, "The password of %s was set, and their sessions ended",
+        weir_arena_printf(call->arena,
+                          "The password of %s was set: their sessions ended, and the tokens that "
+                          "were made with the one before",
                           change->user.name),
         err);
 }

@@ -131,6 +131,8 @@ START_TEST(a_model_version_is_registered_once)
 {
     EXPECT_STATUS(409, enter("face", ID_1, "")); /* the file is not there yet */
     EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT_STATUS(409, enter("face", ID_1, "")); /* nor has its project sent it */
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "?project=default\n\nx");
     EXPECT_STATUS(200, enter("face", ID_1, ",\"metrics\":{\"accuracy\":0.9}"));
     ck_assert_int_eq(json_integer_value(said("version")), 1);
     ck_assert_int_eq(json_integer_value(said("bytes")), 1);
@@ -169,7 +171,7 @@ END_TEST
 
 START_TEST(models_and_versions_are_described_tagged_and_staged)
 {
-    EXPECT(200, "PUT " API "/blobs/" BLOB_X "\n\nx");
+    EXPECT(200, "PUT " API "/blobs/" BLOB_X "?project=default\n\nx");
     EXPECT_STATUS(200, enter("face", ID_1, ""));
     EXPECT_STATUS(200, enter("face", ID_2, ""));
     EXPECT(200, "PATCH " API "/models/face\n\n{\"description\":\"doors\",\"tags\":{\"team\":\"a\","

@@ -212,6 +212,8 @@ weir_status api_token_create(struct api_call *call, struct weir_txn *txn, struct
     token.id = id;
     token.secret_hash = hash;
     token.created_ms = call->now_ms;
+    bool is_own = strcmp(token.user, call->actor) == 0;
+    token.origin = is_own && call->identity.is_by_password ? "password" : NULL; /* ends with it */
     WEIR_TRY(weir_txn_insert(txn, &weir_token_resource, &token, err));
     WEIR_TRY(act_on_token(call, txn, "token_created", &token, "made", err));
     json_t *answer = weir_record_to_json(&weir_token_resource, &token);

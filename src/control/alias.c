@@ -2,6 +2,7 @@
 
 #include "control/deploy.h"
 #include "ion/ion.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "track/registry.h"
@@ -127,9 +128,15 @@ static weir_status put_alias(struct control *control, struct weir_txn *txn, cons
                                          .updated_ms = control->now_ms};
     struct weir_model_version named;
     WEIR_TRY(weir_txn_upsert(txn, &weir_model_alias_resource, &row, err));
-    WEIR_TRY(move_followers(control, txn, model->name, alias, version, err));
     WEIR_TRY(weir_model_version_get(txn, model->name, version, control->arena, &named, err));
-    return offer_to_links(control, txn, &named, alias, err);
+    /* What follows may be of another project, whose people let it follow. */
+    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
+    weir_status status = move_followers(control, txn, model->name, alias, version, err);
+    if (status == WEIR_OK) {
+        status = offer_to_links(control, txn, &named, alias, err);
+    }
+    (void)weir_row_scope_enter(scope);
+    return status;
 }
 
 weir_status control_alias_set(struct control *control, struct weir_txn *txn, const char *model,

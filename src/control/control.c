@@ -5,6 +5,7 @@
 #include "ion/interface.h"
 #include "job/elastic.h"
 #include "job/task_device.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
 #include "store/table.h"
 #include "sweep/sweep.h"
@@ -513,7 +514,11 @@ weir_status control_model_push(struct control *control, struct weir_txn *txn,
     if (out->blob[0] == '\0') { /* nothing that a link could bring into service */
         return WEIR_OK;
     }
-    return offer_to_ions(control, txn, out, &run, err);
+    /* Links from the model may be of another project, whose people made them. */
+    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
+    weir_status status = offer_to_ions(control, txn, out, &run, err);
+    (void)weir_row_scope_enter(scope);
+    return status;
 }
 
 static bool doc_uses_dataset(const struct weir_ion_doc *doc, const char *dataset)

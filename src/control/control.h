@@ -21,6 +21,7 @@ struct control {
     struct weir_arena *arena;
     int64_t now_ms;
     const char *actor;
+    const char *limited_to; /**< Role of the token that the actor shows; NULL: none limits it. */
     const char *state_dir;
     const char *server_url;
     const struct control_figures *figures; /**< Of requests (control/rollout.h); NULL: not known. */

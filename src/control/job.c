@@ -2,11 +2,16 @@
 #include "control/control.h"
 
 #include "base/names.h"
+#include "base/path.h"
 #include "base/rng.h"
 #include "base/uuid.h"
 #include "control/batch.h"
 #include "control/code.h"
+#include "control/sender.h"
 #include "framework/framework.h"
+#include "framework/paths.h"
+#include "store/row_scope.h"
+#include "store/stmt.h"
 #include "store/table.h"
 #include "track/run.h"
 
@@ -157,7 +162,8 @@ static weir_status look_at_classes(struct control *control, struct weir_txn *txn
 
 /* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
 static weir_status resolve_dataset(struct control *control, struct weir_txn *txn,
-                                   const struct weir_job *job, json_t *spec, struct weir_error *err)
+                                   const struct weir_job *job, json_t *spec, json_t *folders,
+                                   struct weir_error *err)
 {
     const char *name = spec_text(spec, "dataset");
     struct weir_dataset dataset;
@@ -168,12 +174,13 @@ static weir_status resolve_dataset(struct control *control, struct weir_txn *txn
     WEIR_TRY(control_dataset_find(control, txn, "dataset", name, &dataset, &version, err));
     json_object_set_new(spec, "data", json_string(dataset.path));
     json_object_set_new(spec, "dataset_version", json_integer(version.version));
+    json_object_set_new(folders, dataset.name, json_string(dataset.path));
     return look_at_classes(control, txn, job, &dataset, &version, err);
 }
 
 /* So does what is named for validation; the run's parameters keep the name and the version. */
 static weir_status resolve_validation(struct control *control, struct weir_txn *txn, json_t *spec,
-                                      json_t *parameters, struct weir_error *err)
+                                      json_t *parameters, json_t *folders, struct weir_error *err)
 {
     const char *name = spec_text(spec, "validation");
     struct weir_dataset dataset;
@@ -185,20 +192,23 @@ static weir_status resolve_validation(struct control *control, struct weir_txn *
     json_object_set_new(parameters, "validation_dataset", json_string(dataset.name));
     json_object_set_new(parameters, "validation_dataset_version", json_integer(version.version));
     json_object_set_new(spec, "validation", json_string(dataset.path));
+    json_object_set_new(folders, dataset.name, json_string(dataset.path));
     return WEIR_OK;
 }
 
-/* What a training is started with and, for people, its run's parameters. */
+/* What a training is started with and, for people, its run's parameters. The folders of its datasets
+ * go into wanted->datasets. */
 static weir_status resolve_training(struct control *control, struct weir_txn *txn,
                                     const struct control_job *wanted, struct weir_job *job,
                                     json_t *spec, struct tracked *out, struct weir_error *err)
 {
+    json_t *folders = (json_t *)wanted->datasets;
     if (json_object_get(spec, "code_version") == NULL) {
         json_object_set_new(spec, "code_version", json_string("weir " WEIR_VERSION));
     }
-    WEIR_TRY(resolve_dataset(control, txn, job, spec, err));
+    WEIR_TRY(resolve_dataset(control, txn, job, spec, folders, err));
     json_t *names = json_object();
-    weir_status status = resolve_validation(control, txn, spec, names, err);
+    weir_status status = resolve_validation(control, txn, spec, names, folders, err);
     if (wanted->resumed_from != NULL) {
         json_object_set_new(names, "resumed_from", json_string(wanted->resumed_from));
     }
@@ -255,6 +265,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
 {
     char *secret = random_hex(control->arena);
     struct weir_launch_job launch_job = {.id = job->id,
+                                         .project = job->project,
                                          .kind = job->kind,
                                          .spec = spec,
                                          .datasets = wanted->datasets,
@@ -355,73 +366,184 @@ static weir_status take_service(const struct control_job *wanted, json_t *spec,
     return WEIR_OK;
 }
 
+/** A job on its way. */
+struct making {
+    struct control *control;
+    struct weir_txn *txn;
+    struct control_job wanted; /**< With what its names were found to be. */
+    const struct weir_job_ops *ops;
+    struct weir_job job;
+    json_t *spec;
+    json_t *datasets, *pinned; /**< Owned. */
+    struct tracked tracked;
+};
+
+/* Of folders on the nodes that are datasets of other projects. All are looked at: this transaction
+ * writes, and what it reads by itself is no project's (store/row_scope.h). */
+static const char sql_foreign[] =
+    "SELECT path FROM datasets WHERE is_uploaded = 0 AND project <> :project";
+
+struct foreign {
+    char **paths;
+    size_t n;
+    struct weir_error *err;
+};
+
+static weir_status check_foreign(void *context, const char *where, const char *path,
+                                 bool is_writable)
+{
+    const struct foreign *foreign = context;
+    (void)is_writable;
+    for (size_t i = 0; i < foreign->n; i++) {
+        if (weir_path_below(path, foreign->paths[i]) != NULL ||
+            weir_path_below(foreign->paths[i], path) != NULL) {
+            return weir_error_set(foreign->err, WEIR_ERR_INVALID,
+                                  "%s: %.200s is not for jobs of this project: take a folder "
+                                  "elsewhere, or name a dataset (`weir get datasets`)",
+                                  where, path);
+        }
+    }
+    return WEIR_OK;
+}
+
+/* What people name by path: nothing of Weir's own folder, nothing that another project owns. */
+static weir_status check_paths(const struct making *making, struct weir_error *err)
+{
+    struct control *control = making->control;
+    const struct weir_job *job = &making->job;
+    const struct weir_reach reach = {control->state_dir, job->project, NULL};
+    struct foreign foreign = {.err = err};
+    WEIR_TRY(weir_framework_paths_check(&reach, job->kind, "$.spec", making->spec, err));
+    WEIR_TRY(weir_txn_query_texts(making->txn, sql_foreign,
+                                  WEIR_BINDS(WEIR_BIND_TEXT("project", job->project)),
+                                  control->arena, &foreign.paths, &foreign.n, err));
+    return weir_framework_paths_walk(job->kind, "$.spec", making->spec, check_foreign, &foreign,
+                                     err);
+}
+
+static weir_status resolve_batch(struct making *making, struct weir_error *err)
+{
+    struct control *control = making->control;
+    struct control_batch batch = {0};
+    making->job.run = run_id(control, &making->wanted);
+    weir_status status =
+        control_batch_resolve(control, making->txn, making->job.run, making->spec, &batch, err);
+    making->tracked =
+        (struct tracked){.dataset = batch.dataset,
+                         .dataset_version = batch.dataset_version,
+                         .parameters = with_cause(control, batch.parameters, making->wanted.cause)};
+    making->wanted.datasets = making->datasets = batch.datasets;
+    making->wanted.pinned = making->pinned = batch.pinned;
+    return status;
+}
+
+/* What its specification names is looked up, and its run is prepared. */
+static weir_status resolve(struct making *making, struct weir_error *err)
+{
+    struct control *control = making->control;
+    struct control_job *wanted = &making->wanted;
+    const struct weir_job_ops *ops = making->ops;
+    WEIR_TRY(control_code_bring(control, making->txn, making->job.project, making->spec, err));
+    if (ops->is_training) {
+        wanted->datasets = making->datasets = json_object();
+        WEIR_TRY(resolve_training(control, making->txn, wanted, &making->job, making->spec,
+                                  &making->tracked, err));
+    }
+    if (ops->names_datasets) {
+        weir_status status = resolve_named(control, making->txn, making->spec, wanted->dataset,
+                                           &making->tracked, &making->datasets, err);
+        wanted->datasets = making->datasets;
+        WEIR_TRY(status);
+    }
+    if (wanted->is_tracked || (ops->is_tracked && wanted->service == NULL)) {
+        track(control, wanted, &making->job, making->spec, &making->tracked);
+    }
+    return ops->pins_model ? resolve_batch(making, err) : WEIR_OK;
+}
+
+static weir_status make(struct making *making, struct weir_error *err)
+{
+    struct control *control = making->control;
+    struct weir_job *job = &making->job;
+    WEIR_TRY(take_service(&making->wanted, making->spec, err));
+    WEIR_TRY(weir_framework_check(job->kind, making->spec, control->arena, err));
+    WEIR_TRY(check_paths(making, err));
+    making->ops = weir_job_ops_of(job->kind);
+    job->is_service = making->ops->is_service;
+    job->has_known_exits = making->ops->has_known_exits;
+    WEIR_TRY(resolve(making, err));
+    job->spec = weir_json_text(making->spec, control->arena);
+    WEIR_TRY(insert_job(control, making->txn, &making->wanted, job, making->spec, err));
+    making->tracked.experiment = making->wanted.experiment;
+    return job->run != NULL
+               ? insert_run(control, making->txn, job, making->spec, &making->tracked, err)
+               : WEIR_OK;
+}
+
+/* The projects in which who stands behind the job may read datasets, and its own. */
+static weir_status find_scope(const struct making *making, struct weir_row_scope *out,
+                              struct weir_error *err)
+{
+    const weir_rights reads = WEIR_RIGHTS_OF(WEIR_RIGHT_DATASETS_READ);
+    const struct weir_job *job = &making->job;
+    const struct control_sender_of of = {job->id, job->kind, job->ion, job->created_by,
+                                         job->limited_to};
+    struct weir_arena *arena = making->control->arena;
+    struct weir_identity identity;
+    const char *name;
+    WEIR_TRY(control_sender_find(making->txn, &of, arena, &name, &identity, err));
+    const char **projects = WEIR_ARENA_ARRAY(arena, identity.n_grants + 1, const char *);
+    *out = (struct weir_row_scope){.is_all = (identity.rights & reads) != 0, .projects = projects};
+    projects[out->n_projects++] = job->project;
+    for (size_t i = 0; i < identity.n_grants; i++) {
+        if (identity.grants[i].rights & reads) {
+            projects[out->n_projects++] = identity.grants[i].project;
+        }
+    }
+    return WEIR_OK;
+}
+
+/* Names are looked up among what the caller may see. What an ION or a sweep starts has no caller. */
+static weir_status make_scoped(struct making *making, struct weir_error *err)
+{
+    struct weir_row_scope own;
+    const struct weir_row_scope *callers = weir_row_scope_enter(NULL);
+    if (callers != NULL) {
+        (void)weir_row_scope_enter(callers);
+        return make(making, err);
+    }
+    WEIR_TRY(find_scope(making, &own, err));
+    (void)weir_row_scope_enter(&own);
+    weir_status status = make(making, err);
+    (void)weir_row_scope_enter(NULL);
+    return status;
+}
+
 weir_status control_job_create(struct control *control, struct weir_txn *txn,
                                const struct control_job *wanted, struct weir_job *out,
                                struct weir_error *err)
 {
-    struct control_job resolved = *wanted;
-    json_t *datasets = NULL;
-    struct weir_job job = {
-        .id = wanted->id != NULL ? weir_arena_strdup(control->arena, wanted->id)
-                                 : make_id(control->arena),
-        .name = weir_arena_strdup(control->arena, wanted->name),
-        .project = weir_arena_strdup(control->arena, wanted->project),
-        .kind = weir_arena_strdup(control->arena, wanted->kind),
-        .ion = weir_arena_strdup(control->arena, wanted->ion),
-        .pipeline = weir_arena_strdup(control->arena, wanted->pipeline),
-        .training = wanted->training,
-        .created_by = weir_arena_strdup(control->arena, control->actor),
-    };
-    json_t *spec = json_deep_copy(wanted->spec), *pinned = NULL;
-    struct tracked tracked = {0};
-    struct control_batch batch = {0};
-    weir_status status = take_service(wanted, spec, err);
-    if (status == WEIR_OK) {
-        status = weir_framework_check(job.kind, spec, control->arena, err);
-    }
-    const struct weir_job_ops *ops = weir_job_ops_of(job.kind);
-    if (status == WEIR_OK) {
-        job.is_service = ops->is_service;
-        job.has_known_exits = ops->has_known_exits;
-    }
-    if (status == WEIR_OK) {
-        status = control_code_bring(control, txn, job.project, spec, err);
-    }
-    if (status == WEIR_OK && ops->is_training) {
-        status = resolve_training(control, txn, wanted, &job, spec, &tracked, err);
-    }
-    if (status == WEIR_OK && ops->names_datasets) {
-        status = resolve_named(control, txn, spec, wanted->dataset, &tracked, &datasets, err);
-        resolved.datasets = datasets;
-    }
-    bool is_tracked =
-        status == WEIR_OK && (wanted->is_tracked || (ops->is_tracked && wanted->service == NULL));
-    if (is_tracked) {
-        track(control, wanted, &job, spec, &tracked);
-    }
-    if (status == WEIR_OK && ops->pins_model) {
-        job.run = run_id(control, wanted);
-        status = control_batch_resolve(control, txn, job.run, spec, &batch, err);
-        tracked =
-            (struct tracked){.dataset = batch.dataset,
-                             .dataset_version = batch.dataset_version,
-                             .parameters = with_cause(control, batch.parameters, wanted->cause)};
-        resolved.datasets = datasets = batch.datasets;
-        resolved.pinned = pinned = batch.pinned;
-    }
-    if (status == WEIR_OK) {
-        job.spec = weir_json_text(spec, control->arena);
-        status = insert_job(control, txn, &resolved, &job, spec, err);
-    }
-    tracked.experiment = wanted->experiment;
-    if (status == WEIR_OK && job.run != NULL) {
-        status = insert_run(control, txn, &job, spec, &tracked, err);
-    }
-    json_decref(spec);
-    json_decref(datasets);
-    json_decref(pinned);
+    struct making making = {
+        .control = control,
+        .txn = txn,
+        .wanted = *wanted,
+        .spec = json_deep_copy(wanted->spec),
+        .job = {.id = wanted->id != NULL ? weir_arena_strdup(control->arena, wanted->id)
+                                         : make_id(control->arena),
+                .name = weir_arena_strdup(control->arena, wanted->name),
+                .project = weir_arena_strdup(control->arena, wanted->project),
+                .kind = weir_arena_strdup(control->arena, wanted->kind),
+                .ion = weir_arena_strdup(control->arena, wanted->ion),
+                .pipeline = weir_arena_strdup(control->arena, wanted->pipeline),
+                .training = wanted->training,
+                .created_by = weir_arena_strdup(control->arena, control->actor),
+                .limited_to = weir_arena_strdup(control->arena, control->limited_to)}};
+    weir_status status = make_scoped(&making, err);
+    json_decref(making.spec);
+    json_decref(making.datasets);
+    json_decref(making.pinned);
     WEIR_TRY(status);
-    control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &job));
-    *out = job;
+    control_publish(control, "jobs", weir_record_to_json(&weir_job_resource, &making.job));
+    *out = making.job;
     return WEIR_OK;
 }

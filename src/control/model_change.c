@@ -1,5 +1,7 @@
 #include "control/model_change.h"
 
+#include "control/uses.h"
+#include "deploy/deploy.h"
 #include "ion/ion.h"
 #include "store/stmt.h"
 #include "track/registry.h"
@@ -19,12 +21,13 @@ weir_status control_model_create(struct control *control, struct weir_txn *txn,
 
 /* Who names the model, of what is not its own. */
 static const struct {
-    const char *sql, *what;
+    const char *sql;
+    const struct weir_resource *noun;
 } uses[] = {
-    {"SELECT name FROM deployments WHERE model = :model", "deployment"},
+    {"SELECT name FROM deployments WHERE model = :model", &weir_deployment_resource},
     {"SELECT DISTINCT ion FROM ion_candidates WHERE model = :model AND ion IN"
      " (SELECT name FROM ions WHERE state = 'ACTIVE')",
-     "ION"},
+     &weir_ion_resource},
 };
 
 static bool is_same(const char *a, const char *b)
@@ -48,26 +51,27 @@ static bool doc_names(const struct weir_ion_doc *doc, const char *model)
     return names;
 }
 
-static weir_status refuse(const char *model, const char *what, const char *name,
-                          struct weir_error *err)
+/** A model that is to be renamed. */
+struct renaming {
+    struct control *control;
+    struct weir_txn *txn;
+    const char *model;
+};
+
+static weir_status refuse(const struct renaming *renaming, const struct weir_resource *noun,
+                          const char *name, struct weir_error *err)
 {
-    return weir_error_set(err, WEIR_ERR_CONFLICT, "model \"%s\" is not renamed: %s %s names it",
-                          model, what, name);
+    return weir_error_set(err, WEIR_ERR_CONFLICT, "model \"%s\" is not renamed: %s names it",
+                          renaming->model,
+                          control_user_of(renaming->control, renaming->txn, noun, name));
 }
 
-/* An ION that cannot be read has its alert, and hinders nothing. */
-static weir_status check_doc(struct weir_txn *txn, const char *ion, const char *model,
+static weir_status check_doc(void *context, const char *ion, const struct weir_ion_doc *doc,
                              struct weir_error *err)
 {
-    struct weir_arena arena;
-    struct weir_ion row;
-    struct weir_ion_doc doc;
-    struct weir_error unreadable;
-    weir_arena_init(&arena, 0);
-    weir_status status = weir_ion_load_doc(txn, ion, &arena, &row, &doc, &unreadable);
-    bool names = status == WEIR_OK && doc_names(&doc, model);
-    weir_arena_fini(&arena);
-    return names ? refuse(model, "ION", ion, err) : WEIR_OK;
+    const struct renaming *renaming = context;
+    return doc_names(doc, renaming->model) ? refuse(renaming, &weir_ion_resource, ion, err)
+                                           : WEIR_OK;
 }
 
 static weir_status check_uses(struct control *control, struct weir_txn *txn, const char *model,
@@ -75,18 +79,15 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
 {
     char **names;
     size_t n;
+    struct renaming renaming = {control, txn, model};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(uses); i++) {
         WEIR_TRY(weir_txn_query_texts(txn, uses[i].sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model)),
                                       control->arena, &names, &n, err));
         if (n > 0) {
-            return refuse(model, uses[i].what, names[0], err);
+            return refuse(&renaming, uses[i].noun, names[0], err);
         }
     }
-    WEIR_TRY(weir_ion_list_active(txn, control->arena, &names, &n, err));
-    for (size_t i = 0; i < n; i++) {
-        WEIR_TRY(check_doc(txn, names[i], model, err));
-    }
-    return WEIR_OK;
+    return control_each_doc(control, txn, check_doc, &renaming, err);
 }
 
 weir_status control_model_rename(struct control *control, struct weir_txn *txn, const char *name,

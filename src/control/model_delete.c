@@ -1,6 +1,7 @@
 #include "control/model_delete.h"
 
 #include "control/uses.h"
+#include "deploy/deploy.h"
 #include "ion/ion.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -10,28 +11,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each query gives who uses the version, or no row. */
+/* Each query gives who uses the version, perhaps a line with more about it, or no row. */
 static const struct {
     const char *sql, *before, *after;
+    const struct weir_resource *noun; /* NULL: a text */
 } uses[] = {
     {"SELECT alias FROM model_aliases WHERE model = :model AND version = :version", "its alias ",
-     " names it: take that away (`weir model alias`), or give it to another version, first"},
+     " names it: take that away (`weir model alias`), or give it to another version, first", NULL},
     {"SELECT deployment FROM deployment_versions WHERE model = :model AND version = :version"
      " UNION SELECT name FROM deployments WHERE model = :model AND mirror = :version",
-     "deployment ",
+     "",
      " serves it, or keeps it loaded for a way back: deploy another version, or `weir undeploy`, "
-     "first"},
-    {"SELECT c.ion || ', link ' || c.link || ' (' || c.state || ')' FROM ion_candidates c"
+     "first",
+     &weir_deployment_resource},
+    {"SELECT c.ion || char(10) || ', link ' || c.link || ' (' || c.state || ')' FROM "
+     "ion_candidates c"
      " JOIN ions i ON i.name = c.ion WHERE c.model = :model AND c.version = :version"
      " AND i.state = 'ACTIVE' AND c.state IN ('PENDING_REVIEW', 'WAITING', 'APPROVED', 'SHADOW', "
      "'CANARY', 'AB', 'SERVING')",
-     "it is in use in ION ", ""},
-    {"SELECT c.ion || ', link ' || c.link FROM ion_candidates c JOIN ions i ON i.name = c.ion"
+     "it is in use in ", "", &weir_ion_resource},
+    {"SELECT c.ion || char(10) || ', link ' || c.link FROM ion_candidates c JOIN ions i ON i.name "
+     "= c.ion"
      " WHERE c.model = :model AND c.version = :version AND i.state = 'ACTIVE'"
      " AND c.state = 'RETIRED' AND c.served_seq = (SELECT max(served_seq) FROM ion_candidates o"
      " WHERE o.ion = c.ion AND o.link = c.link AND o.state = 'RETIRED')",
-     "a roll back of ION ", " leads to it"},
+     "a roll back of ", " leads to it", &weir_ion_resource},
 };
+
+/* With what is said of it, unless that is another project's. */
+static const char *user_of(struct control *control, struct weir_txn *txn, size_t i_use, char *text)
+{
+    char *more = strchr(text, '\n');
+    if (uses[i_use].noun == NULL) {
+        return text;
+    }
+    if (more != NULL) {
+        *more++ = '\0';
+    }
+    const char *user = control_user_of(control, txn, uses[i_use].noun, text);
+    bool is_seen = strstr(user, text) != NULL;
+    return weir_arena_printf(control->arena, "%s%s", user, is_seen && more != NULL ? more : "");
+}
 
 static weir_status check_uses(struct control *control, struct weir_txn *txn, const char *model,
                               int64_t version, struct weir_error *err)
@@ -44,9 +64,9 @@ static weir_status check_uses(struct control *control, struct weir_txn *txn, con
             WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_INT("version", version)),
             control->arena, &texts, &n, err));
         if (n > 0) {
-            return weir_error_set(err, WEIR_ERR_CONFLICT,
-                                  "version %" PRId64 " of %s is not deleted: %s%s%s", version,
-                                  model, uses[i].before, texts[0], uses[i].after);
+            return weir_error_set(
+                err, WEIR_ERR_CONFLICT, "version %" PRId64 " of %s is not deleted: %s%s%s", version,
+                model, uses[i].before, user_of(control, txn, i, texts[0]), uses[i].after);
         }
     }
     return WEIR_OK;
@@ -76,32 +96,36 @@ find_default(const struct weir_ion_doc *doc, const char *model, const int64_t *v
     return NULL;
 }
 
-struct deleted {
+/** Versions of a model that are to be deleted. */
+struct deleting {
+    struct control *control;
+    struct weir_txn *txn;
     const char *model;
     const int64_t *versions;
     size_t n;
 };
 
-static weir_status refuse_default(void *context, const struct weir_ion *ion,
-                                  const struct weir_ion_doc *doc, struct weir_error *err)
+static weir_status check_default(void *context, const char *ion, const struct weir_ion_doc *doc,
+                                 struct weir_error *err)
 {
-    const struct deleted *deleted = context;
+    const struct deleting *deleting = context;
     const struct weir_ion_doc_link *link =
-        find_default(doc, deleted->model, deleted->versions, deleted->n);
+        find_default(doc, deleting->model, deleting->versions, deleting->n);
     return link == NULL
                ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_CONFLICT,
-                                "version %" PRId64
-                                " of %s is not deleted: it is the default of link %s of ION %s",
-                                link->default_version, deleted->model, link->id, ion->name);
+               : weir_error_set(
+                     err, WEIR_ERR_CONFLICT,
+                     "version %" PRId64 " of %s is not deleted: it is the default of a link of %s",
+                     link->default_version, deleting->model,
+                     control_user_of(deleting->control, deleting->txn, &weir_ion_resource, ion));
 }
 
 /* No default of an ION may be among the versions. */
 static weir_status check_defaults(struct control *control, struct weir_txn *txn, const char *model,
                                   const int64_t *versions, size_t n, struct weir_error *err)
 {
-    struct deleted deleted = {model, versions, n};
-    return control_each_doc(txn, control->arena, refuse_default, &deleted, err);
+    struct deleting deleting = {control, txn, model, versions, n};
+    return control_each_doc(control, txn, check_default, &deleting, err);
 }
 
 /* Candidates keep their row; without a file none can serve again (ion_policy.c, ion_review.c). */

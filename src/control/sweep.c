@@ -103,6 +103,7 @@ static weir_status make_job(struct control *control, struct weir_txn *txn,
     weir_sweep_trial_id(trial, "run", run);
     WEIR_TRY(fill_spec(control, state, trial, &spec, err));
     struct control own = *control;
+    own.limited_to = state->sweep.limited_to;
     own.actor = state->sweep.created_by != NULL ? state->sweep.created_by : control->actor;
     const struct control_job wanted = {
         .name = weir_arena_printf(control->arena, "%s.%" PRId64, state->sweep.name, trial->number),
@@ -295,6 +296,7 @@ weir_status control_sweep_create(struct control *control, struct weir_txn *txn, 
     const struct weir_sweep_event first = {.type = WEIR_SWEEP_EVENT_TICK};
     WEIR_TRY(
         weir_sweep_begin(document, control->actor, control->now_ms, control->arena, &state, err));
+    state.sweep.limited_to = weir_arena_strdup(control->arena, control->limited_to);
     WEIR_TRY(check_job(control, &state, err));
     WEIR_TRY(control_sweep_apply(control, txn, &state, &first, err));
     *out = state.sweep;

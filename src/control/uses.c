@@ -1,26 +1,50 @@
 #include "control/uses.h"
 
+#include "deploy/deploy.h"
 #include "ion/ion.h"
 #include "job/secret.h"
+#include "store/row_scope.h"
 #include "store/stmt.h"
+#include "store/table.h"
 
 #include <string.h>
 
-weir_status control_each_doc(struct weir_txn *txn, struct weir_arena *arena, control_doc_fn fn,
+const char *control_user_of(struct control *control, struct weir_txn *txn,
+                            const struct weir_resource *noun, const char *name)
+{
+    struct weir_error hidden;
+    bool is_ion = noun == &weir_ion_resource;
+    void *record = weir_arena_alloc(control->arena, noun->size);
+    return weir_txn_get(txn, noun, name, control->arena, record, &hidden) == WEIR_OK
+               ? weir_arena_printf(control->arena, "%s %s", is_ion ? "ION" : noun->name, name)
+               : weir_arena_printf(control->arena, "%s %s of another project", is_ion ? "an" : "a",
+                                   is_ion ? "ION" : noun->name);
+}
+
+static weir_status load(struct weir_txn *txn, const char *ion, struct weir_arena *arena,
+                        struct weir_ion_doc *out, struct weir_error *err)
+{
+    struct weir_ion row;
+    const struct weir_row_scope *scope = weir_row_scope_enter(NULL);
+    weir_status status = weir_ion_load_doc(txn, ion, arena, &row, out, err);
+    (void)weir_row_scope_enter(scope);
+    return status;
+}
+
+weir_status control_each_doc(struct control *control, struct weir_txn *txn, control_doc_fn fn,
                              void *context, struct weir_error *err)
 {
     char **ions;
     size_t n;
-    WEIR_TRY(weir_ion_list_active(txn, arena, &ions, &n, err));
+    WEIR_TRY(weir_ion_list_active(txn, control->arena, &ions, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct weir_arena one;
-        struct weir_ion row;
         struct weir_ion_doc doc;
         struct weir_error reason;
         weir_arena_init(&one, 0);
-        weir_status status = weir_ion_load_doc(txn, ions[i], &one, &row, &doc, &reason);
+        weir_status status = load(txn, ions[i], &one, &doc, &reason);
         if (status == WEIR_OK) {
-            status = fn(context, &row, &doc, err);
+            status = fn(context, ions[i], &doc, err);
         } else {
             status = status == WEIR_ERR_CORRUPT ? WEIR_OK
                                                 : weir_error_set(err, status, "%s", reason.message);
@@ -34,12 +58,14 @@ weir_status control_each_doc(struct weir_txn *txn, struct weir_arena *arena, con
 /* ---- deployments and aliases ----------------------------------------------------------------- */
 
 struct wanted {
+    struct control *control;
+    struct weir_txn *txn;
     const char *deployment;
     const char *model, *alias;
 };
 
-static weir_status refuse_deployment(void *context, const struct weir_ion *ion,
-                                     const struct weir_ion_doc *doc, struct weir_error *err)
+static weir_status refuse_deployment(void *context, const char *ion, const struct weir_ion_doc *doc,
+                                     struct weir_error *err)
 {
     const struct wanted *wanted = context;
     for (size_t i = 0; i < doc->n_links; i++) {
@@ -47,10 +73,11 @@ static weir_status refuse_deployment(void *context, const struct weir_ion *ion,
         if (link->deployment != NULL && strcmp(link->deployment, wanted->deployment) == 0) {
             return weir_error_set(
                 err, WEIR_ERR_CONFLICT,
-                "deployment %s is not deleted: link %s of ION %s leads to it, and "
+                "deployment %s is not deleted: link %s of %s leads to it, and "
                 "would serve nobody; take the link out (`weir apply`), or delete "
                 "the ION, first; --force deletes it all the same",
-                wanted->deployment, link->id, ion->name);
+                wanted->deployment, link->id,
+                control_user_of(wanted->control, wanted->txn, &weir_ion_resource, ion));
         }
     }
     return WEIR_OK;
@@ -59,23 +86,25 @@ static weir_status refuse_deployment(void *context, const struct weir_ion *ion,
 weir_status control_check_deployment_unused(struct control *control, struct weir_txn *txn,
                                             const char *deployment, struct weir_error *err)
 {
-    struct wanted wanted = {.deployment = deployment};
-    return control_each_doc(txn, control->arena, refuse_deployment, &wanted, err);
+    struct wanted wanted = {.control = control, .txn = txn, .deployment = deployment};
+    return control_each_doc(control, txn, refuse_deployment, &wanted, err);
 }
 
-static weir_status refuse_alias(void *context, const struct weir_ion *ion,
-                                const struct weir_ion_doc *doc, struct weir_error *err)
+static weir_status refuse_alias(void *context, const char *ion, const struct weir_ion_doc *doc,
+                                struct weir_error *err)
 {
     const struct wanted *wanted = context;
     for (size_t i = 0; i < doc->n_links; i++) {
         const struct weir_ion_doc_link *link = &doc->links[i];
         if (link->alias != NULL && strcmp(link->alias, wanted->alias) == 0 &&
             strcmp(link->model, wanted->model) == 0) {
-            return weir_error_set(err, WEIR_ERR_CONFLICT,
-                                  "alias %s of %s is not deleted: link %s of ION %s begins at it, "
-                                  "and no version would come any more; take the link out (`weir "
-                                  "apply`) first; --force deletes it all the same",
-                                  wanted->alias, wanted->model, link->id, ion->name);
+            return weir_error_set(
+                err, WEIR_ERR_CONFLICT,
+                "alias %s of %s is not deleted: link %s of %s begins at it, "
+                "and no version would come any more; take the link out (`weir "
+                "apply`) first; --force deletes it all the same",
+                wanted->alias, wanted->model, link->id,
+                control_user_of(wanted->control, wanted->txn, &weir_ion_resource, ion));
         }
     }
     return WEIR_OK;
@@ -87,20 +116,21 @@ weir_status control_check_alias_unused(struct control *control, struct weir_txn 
     static const char sql[] =
         "SELECT name FROM deployments WHERE model = :model AND follows = :alias"
         " ORDER BY name LIMIT 1";
-    struct wanted wanted = {.model = model, .alias = alias};
+    struct wanted wanted = {.control = control, .txn = txn, .model = model, .alias = alias};
     char **names;
     size_t n;
     WEIR_TRY(weir_txn_query_texts(
         txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("model", model), WEIR_BIND_TEXT("alias", alias)),
         control->arena, &names, &n, err));
     if (n > 0) {
-        return weir_error_set(err, WEIR_ERR_CONFLICT,
-                              "alias %s of %s is not deleted: deployment %s follows it; deploy a "
-                              "version by its number (`weir deploy %s@vN --as %s`) first; --force "
-                              "deletes it all the same",
-                              alias, model, names[0], model, names[0]);
+        return weir_error_set(
+            err, WEIR_ERR_CONFLICT,
+            "alias %s of %s is not deleted: %s follows it; deploy a version by its "
+            "number (`weir deploy %s@vN`) first; --force deletes it all the same",
+            alias, model, control_user_of(control, txn, &weir_deployment_resource, names[0]),
+            model);
     }
-    return control_each_doc(txn, control->arena, refuse_alias, &wanted, err);
+    return control_each_doc(control, txn, refuse_alias, &wanted, err);
 }
 
 /* ---- secrets --------------------------------------------------------------------------------- */

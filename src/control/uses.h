@@ -1,7 +1,8 @@
 /**
  * Uses: who names a thing that somebody wants to delete. What would fail or fall silent without it refuses
  * that it goes, and says who it is and what to do first. Each function runs in the caller's transaction; an
- * ION that cannot be read has its alert, and hinders nothing.
+ * ION that cannot be read has its alert, and hinders nothing. All uses count, whosever they are: a deployment of
+ * another project must not lose its model. What is not the caller's to see is not named.
  *
  * Versions of models have rules of their own (control/model_delete.h).
  */
@@ -10,12 +11,17 @@
 
 #include "control/control.h"
 
-/** Called for an active ION's document. Not OK: that is the end, and what is returned. */
-typedef weir_status (*control_doc_fn)(void *context, const struct weir_ion *ion,
+/** "ION door", or, of a project that the transaction does not see, "an ION of another project". In the arena.
+ *  @param noun  weir_ion_resource or weir_deployment_resource. */
+const char *control_user_of(struct control *control, struct weir_txn *txn,
+                            const struct weir_resource *noun, const char *name);
+
+/** Looks at the document of an active ION. Not OK: that is the end, and what is returned. */
+typedef weir_status (*control_doc_fn)(void *context, const char *ion,
                                       const struct weir_ion_doc *doc, struct weir_error *err);
 
-/** Go through the documents of all active IONs. Each is read once, and alone. */
-weir_status control_each_doc(struct weir_txn *txn, struct weir_arena *arena, control_doc_fn fn,
+/** Call `fn` with the document of each active ION of any project, one after another. */
+weir_status control_each_doc(struct control *control, struct weir_txn *txn, control_doc_fn fn,
                              void *context, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** @return CONFLICT: a link of an active ION leads to the deployment. */

@@ -138,15 +138,24 @@ static void count_one(json_t *counts, const char *outcome)
     json_object_set_new(counts, outcome, json_integer(n + 1));
 }
 
-/* The two plans have the same jobs in the same order. */
+/* The two plans have the same jobs in the same order. Counted are those that may be named; of others how many
+ * change, for whom the node is shared with. */
 static json_t *compare(const struct live *live, const json_t *before, const json_t *after,
                        int32_t first)
 {
     const json_t *left = json_object_get(before, "jobs"), *right = json_object_get(after, "jobs");
     json_t *jobs = json_array(), *others = json_object();
+    json_t *counts_before = json_object(), *counts_after = json_object();
+    bool has_project = live->names == NULL || live->names->is_all || live->names->n_projects > 0;
     json_int_t n_others = 0;
     for (size_t i = 0; i < json_array_size(left); i++) {
         const json_t *was = json_array_get(left, i), *is = json_array_get(right, i);
+        if (live_names_job(live, (int32_t)i)) {
+            count_one(counts_before, member(was, "outcome"));
+            count_one(counts_after, member(is, "outcome"));
+        } else if (!has_project) {
+            continue;
+        }
         if ((int32_t)i != first && strcmp(member(was, "outcome"), member(is, "outcome")) == 0) {
             continue;
         }
@@ -162,9 +171,8 @@ static json_t *compare(const struct live *live, const json_t *before, const json
                                               "after", member(is, "outcome"), "why_before",
                                               member(was, "why"), "why_after", member(is, "why")));
     }
-    return json_pack("{s:O,s:O,s:o,s:I,s:o}", "before", json_object_get(before, "counts"), "after",
-                     json_object_get(after, "counts"), "jobs", jobs, "n_others", n_others, "others",
-                     others);
+    return json_pack("{s:o,s:o,s:o,s:I,s:o}", "before", counts_before, "after", counts_after,
+                     "jobs", jobs, "n_others", n_others, "others", others);
 }
 
 /* ---- queues ----------------------------------------------------------------------------------- */

@@ -47,7 +47,8 @@ weir_status weir_framework_plan(const struct weir_launch_job *job, struct weir_a
     struct weir_launch_job own = *job;
     struct job_plan plan = {.job = &own, .arena = arena};
     WEIR_TRY(weir_registry_find(&weir_job_kinds, job->kind, "$.kind", &plan.kind, err));
-    WEIR_TRY(weir_framework_paths_check(job->shared_dir, job->kind, "$.spec", job->spec, err));
+    const struct weir_reach reach = {job->shared_dir, job->project, job->datasets};
+    WEIR_TRY(weir_framework_paths_check(&reach, job->kind, "$.spec", job->spec, err));
     const struct weir_job_ops *ops = plan.kind->ops;
     WEIR_TRY(weir_job_request_read(job->spec, ops->is_service, arena, &plan.request, err));
     WEIR_AUTO(weir_json_auto_free) json_t *spec = weir_job_request_strip(job->spec);

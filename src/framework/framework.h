@@ -60,10 +60,11 @@ struct weir_launch {
 /** What a job is made of; text is borrowed. */
 struct weir_launch_job {
     const char *id;
+    const char *project;
     const char *kind;
-    const json_t *spec;     /**< As the user gave it. */
-    const json_t *datasets; /**< {"name": "path"} that its tasks read, beside what spec names by
-                                 path; NULL: none. */
+    const json_t *spec;     /**< As the user gave it, and the paths of datasets that it names. */
+    const json_t *datasets; /**< {"name": "path"} of all datasets that its tasks read, as they were
+                                 looked up; NULL: none. */
     const json_t
         *outputs; /**< {"name": "path"} of datasets whose files its tasks write; NULL: none. */
     const json_t *pinned;   /**< Members that each task's specification has beside: what names in

@@ -71,7 +71,7 @@ json_t *job_plan_worker(const struct job_plan *plan, const char *verb, json_t *s
     json_t *definition = json_pack("{s:[s,s,s,s],s:{},s:{s:s}}", "argv", "weir-worker", verb,
                                    "--spec", "spec.json", "env", "files", "spec.json", text);
     free(text);
-    paths_describe(plan->kind, plan->job->shared_dir, spec, plan->job->datasets, definition);
+    paths_describe(plan->kind, plan->job, spec, definition);
     json_decref(spec);
     return definition;
 }

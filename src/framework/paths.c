@@ -1,22 +1,22 @@
 #include "framework/paths.h"
 
+#include "base/path.h"
 #include "framework/framework.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The absolute path in a text: itself, or what "file://" leads to; else NULL: a name, or a file in
- * the task's own folder. */
+#define DEMO_PROJECT "default"
+
+/* The path in a text: itself, or what "file://" leads to. */
 static const char *path_of(const char *text)
 {
     static const char file_url[] = "file://";
-    if (text != NULL && strncmp(text, file_url, sizeof file_url - 1) == 0) {
-        text += sizeof file_url - 1;
-    }
-    return text != NULL && text[0] == '/' ? text : NULL;
+    bool is_url = strncmp(text, file_url, sizeof file_url - 1) == 0;
+    return is_url ? text + sizeof file_url - 1 : text;
 }
 
-/* Who hears of the absolute paths. */
+/* Hears of the absolute paths; what is relative is a name, or a file in the task's own folder. */
 struct visitor {
     weir_option_path_fn fn;
     void *context;
@@ -26,7 +26,8 @@ static weir_status visit(void *context, const char *where, const char *text, boo
 {
     const struct visitor *visitor = context;
     const char *path = path_of(text);
-    return path != NULL ? visitor->fn(visitor->context, where, path, is_writable) : WEIR_OK;
+    bool is_path = path[0] == '/' || weir_path_has_parent(path);
+    return is_path ? visitor->fn(visitor->context, where, path, is_writable) : WEIR_OK;
 }
 
 static weir_status walk(const struct weir_kind *kind, const json_t *spec, const char *root,
@@ -38,80 +39,130 @@ static weir_status walk(const struct weir_kind *kind, const json_t *spec, const 
     return ops->paths != NULL ? ops->paths(spec, root, visit, &visitor) : WEIR_OK;
 }
 
-static bool is_below(const char *path, const char *dir)
+/* One of the datasets that the server has looked up. */
+static bool is_given(const struct weir_reach *reach, const char *path)
 {
-    size_t len = strlen(dir);
-    return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
+    const char *name;
+    json_t *given;
+    json_object_foreach((json_t *)reach->datasets, name, given)
+    {
+        const char *text = json_string_value(given);
+        if (text != NULL && strcmp(text, path) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Is ".." a part of it? Then the text says nothing of where it leads. */
-static bool has_parent(const char *path)
+/* The demo's folder, which its ION reads and writes. */
+static bool is_demo(const char *below)
 {
-    size_t len = strlen(path);
-    return strstr(path, "/../") != NULL || (len >= 3 && strcmp(path + len - 3, "/..") == 0);
+    return weir_path_below(below, "demo") != NULL;
 }
 
-weir_status weir_framework_path_check(const char *state_dir, const char *where, const char *path,
-                                      bool is_writable, struct weir_error *err)
+weir_status weir_framework_path_check(const struct weir_reach *reach, const char *where,
+                                      const char *path, bool is_writable, struct weir_error *err)
 {
-    if (has_parent(path)) {
+    if (weir_path_has_parent(path)) {
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "%s: %.200s: a path without \"..\" is expected", where, path);
     }
-    if (!is_below(path, state_dir)) {
-        return WEIR_OK;
-    }
-    const char *below = path + strlen(state_dir) + (path[strlen(state_dir)] == '/');
-    bool is_dataset = strncmp(below, "datasets/", 9) == 0 && below[9] != '\0' && !is_writable;
-    return is_dataset || is_below(below, "demo")
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID,
-                                "%s: %.200s is in Weir's own folder: of it a job may read datasets "
-                                "(name the dataset) and nothing else; take a folder elsewhere",
-                                where, path);
+    const char *below = weir_path_below(path, reach->state_dir);
+    bool is_free =
+        below == NULL || (!is_writable && is_given(reach, path)) ||
+        (is_demo(below) && reach->project != NULL && strcmp(reach->project, DEMO_PROJECT) == 0);
+    return is_free ? WEIR_OK
+                   : weir_error_set(err, WEIR_ERR_INVALID,
+                                    "%s: %.200s is in Weir's own folder, of which jobs name "
+                                    "nothing: name a dataset (`weir get datasets`), or take a "
+                                    "folder elsewhere",
+                                    where, path);
 }
 
 struct check {
-    const char *state_dir;
+    const struct weir_reach *reach;
     struct weir_error *err;
 };
 
 static weir_status check_path(void *context, const char *where, const char *path, bool is_writable)
 {
     const struct check *check = context;
-    return weir_framework_path_check(check->state_dir, where, path, is_writable, check->err);
+    return weir_framework_path_check(check->reach, where, path, is_writable, check->err);
 }
 
-weir_status weir_framework_paths_check(const char *state_dir, const char *kind, const char *where,
-                                       const json_t *spec, struct weir_error *err)
+weir_status weir_framework_paths_walk(const char *kind, const char *where, const json_t *spec,
+                                      weir_option_path_fn fn, void *context, struct weir_error *err)
 {
-    struct check check = {state_dir, err};
     const struct weir_kind *found;
     WEIR_TRY(weir_registry_find(&weir_job_kinds, kind, "$.kind", &found, err));
-    return walk(found, spec, where, check_path, &check);
+    return walk(found, spec, where, fn, context);
+}
+
+weir_status weir_framework_paths_check(const struct weir_reach *reach, const char *kind,
+                                       const char *where, const json_t *spec,
+                                       struct weir_error *err)
+{
+    struct check check = {reach, err};
+    return weir_framework_paths_walk(kind, where, spec, check_path, &check, err);
+}
+
+/** What a definition says. */
+struct said {
+    const char *state_dir;
+    json_t *paths, *folders;
+};
+
+/* Once each. */
+static void add_folder(const struct said *said, const char *folder)
+{
+    size_t i;
+    const json_t *there;
+    json_array_foreach(said->folders, i, there)
+    {
+        if (strcmp(json_string_value(there), folder) == 0) {
+            return;
+        }
+    }
+    json_array_append_new(said->folders, json_string(folder));
+}
+
+static void put_path(json_t *paths, const char *path, bool is_writable)
+{
+    json_array_append_new(
+        paths, json_pack("{s:s,s:s}", "path", path, "access", is_writable ? "write" : "read"));
 }
 
 static weir_status add_path(void *context, const char *where, const char *path, bool is_writable)
 {
+    const struct said *said = context;
+    const char *below = weir_path_below(path, said->state_dir);
     (void)where;
-    json_array_append_new(
-        context, json_pack("{s:s,s:s}", "path", path, "access", is_writable ? "write" : "read"));
+    put_path(said->paths, path, is_writable);
+    if (below != NULL && is_demo(below)) {
+        add_folder(said, "demo");
+    }
     return WEIR_OK;
 }
 
-void paths_describe(const struct weir_kind *kind, const char *state_dir, const json_t *spec,
-                    const json_t *datasets, json_t *definition)
+void paths_describe(const struct weir_kind *kind, const struct weir_launch_job *job,
+                    const json_t *spec, json_t *definition)
 {
-    json_t *paths = json_array();
+    struct said said = {job->shared_dir, json_array(), json_array()};
     const char *name;
     json_t *path;
-    (void)walk(kind, spec, "", add_path, paths);
-    json_object_foreach((json_t *)datasets, name, path)
+    (void)walk(kind, spec, "", add_path, &said);
+    json_object_foreach((json_t *)job->datasets, name, path)
     {
-        (void)add_path(paths, name, json_string_value(path), false);
+        const char *text = json_string_value(path);
+        const char *below = weir_path_below(text, job->shared_dir);
+        put_path(said.paths, text, false);
+        if (below != NULL && below[0] != '\0') {
+            add_folder(&said, below);
+        }
     }
-    json_object_set_new(definition, "state", json_string(state_dir));
-    json_object_set_new(definition, "paths", paths);
+    json_object_set_new(definition, "state", json_string(job->shared_dir));
+    json_object_set_new(definition, "paths", said.paths);
+    json_object_set_new(definition, "folders", said.folders);
 }
 
 void paths_describe_outputs(const json_t *outputs, json_t *definition)
@@ -120,6 +171,6 @@ void paths_describe_outputs(const json_t *outputs, json_t *definition)
     json_t *path;
     json_object_foreach((json_t *)outputs, name, path)
     {
-        (void)add_path(json_object_get(definition, "paths"), name, json_string_value(path), true);
+        put_path(json_object_get(definition, "paths"), json_string_value(path), true);
     }
 }

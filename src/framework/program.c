@@ -201,7 +201,7 @@ json_t *program_definition(const struct job_plan *plan, int64_t rank, int64_t n_
     json_object_set_new(definition, "checkpoint",
                         json_sprintf("%s/checkpoints/%s", plan->job->shared_dir, plan->job->id));
     json_object_set_new(definition, "is_tracked", json_true());
-    paths_describe(plan->kind, plan->job->shared_dir, NULL, plan->job->datasets, definition);
+    paths_describe(plan->kind, plan->job, NULL, definition);
     add_outputs(plan->job->outputs, definition);
     add_service(plan->job, definition);
     return definition;

@@ -17,6 +17,8 @@ static const struct weir_field fields[] = {
                       "What was applied; secrets are shown as ***"),
     WEIR_FIELD(weir_ion_revision, actor, TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "",
                "Who applied it"),
+    WEIR_FIELD(weir_ion_revision, limited_to, TEXT, WEIR_FIELD_READ_ONLY, "",
+               "Role of the token that it was applied with: what it starts may no more"),
     WEIR_FIELD(weir_ion_revision, time_ms, TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms",
                "When"),
 };
@@ -51,5 +53,17 @@ weir_status weir_ion_revision_keep(struct weir_txn *txn, const struct weir_ion_s
                                     WEIR_BIND_INT("revision", ion->revision),
                                     WEIR_BIND_TEXT("document", ion->document),
                                     WEIR_BIND_TEXT("actor", actor), WEIR_BIND_INT("time", now_ms)),
+                         NULL, err);
+}
+
+static const char sql_limit[] =
+    "UPDATE ion_revisions SET limited_to = :limit WHERE ion = :ion AND revision = :revision";
+
+weir_status weir_ion_revision_limit(struct weir_txn *txn, const char *ion, int64_t revision,
+                                    const char *limited_to, struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_limit,
+                         WEIR_BINDS(WEIR_BIND_TEXT("ion", ion), WEIR_BIND_INT("revision", revision),
+                                    WEIR_BIND_TEXT("limit", limited_to)),
                          NULL, err);
 }

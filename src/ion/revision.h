@@ -14,8 +14,9 @@ struct weir_ion_revision {
     char *id; /**< "ION:NUMBER" */
     char *ion;
     int64_t revision;
-    char *document; /**< JSON. */
-    char *actor;    /**< Who applied it. */
+    char *document;   /**< JSON. */
+    char *actor;      /**< Who applied it. */
+    char *limited_to; /**< Role of the token that it was applied with; NULL: none limits it. */
     int64_t time_ms;
 };
 
@@ -25,5 +26,9 @@ extern const struct weir_resource weir_ion_revision_resource;
 weir_status weir_ion_revision_keep(struct weir_txn *txn, const struct weir_ion_state *state,
                                    const struct weir_ion_actions *actions, int64_t now_ms,
                                    struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Note the role of the token that the newest revision was applied with. */
+weir_status weir_ion_revision_limit(struct weir_txn *txn, const char *ion, int64_t revision,
+                                    const char *limited_to, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

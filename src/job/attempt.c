@@ -6,6 +6,7 @@
 
 static const char sql_load[] = "SELECT t.attempt, t.rank, t.exit_code, t.signal, j.id, j.kind, "
                                "j.state, j.run, j.ion, j.pipeline, j.is_service, j.project,"
+                               " j.created_by, j.limited_to,"
                                " (SELECT r.experiment FROM runs r WHERE r.id = j.run)"
                                " FROM tasks t JOIN jobs j ON j.id = t.job WHERE t.id = :task";
 static const char sql_on_node[] = "SELECT count(*) FROM attempts WHERE task = :task"
@@ -27,6 +28,8 @@ enum {
     PIPELINE,
     IS_SERVICE,
     PROJECT,
+    CREATED_BY,
+    LIMITED_TO,
     EXPERIMENT
 };
 
@@ -64,6 +67,8 @@ weir_status weir_attempt_load(struct weir_txn *txn, const char *task, int64_t nu
                                  .ion = weir_stmt_text(row, ION, arena),
                                  .pipeline = weir_stmt_text(row, PIPELINE, arena),
                                  .project = weir_stmt_text(row, PROJECT, arena),
+                                 .created_by = weir_stmt_text(row, CREATED_BY, arena),
+                                 .limited_to = weir_stmt_text(row, LIMITED_TO, arena),
                                  .experiment = weir_stmt_int(row, EXPERIMENT),
                                  .is_service = weir_stmt_int(row, IS_SERVICE) != 0};
     return WEIR_OK;

@@ -24,6 +24,8 @@ struct weir_attempt {
     char *ion;
     char *pipeline;
     char *project;
+    char *created_by; /**< Who submitted the job; "system" for what nobody did by hand. */
+    char *limited_to; /**< As that of the job. */
 };
 
 /** Where the last so many attempts of a task were placed is remembered; older ones are forgotten.

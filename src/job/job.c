@@ -70,6 +70,7 @@ static const struct weir_field job_fields[] = {
     WEIR_FIELD(weir_job, training,     INT,  WEIR_FIELD_READ_ONLY, "", "Number of the training in that pipeline"),
     WEIR_FIELD(weir_job, run,          TEXT, WEIR_FIELD_READ_ONLY, "", "Tracked run"),
     WEIR_FIELD(weir_job, created_by,   TEXT, WEIR_FIELD_READ_ONLY, "", "Who submitted it"),
+    WEIR_FIELD(weir_job, limited_to,   TEXT, WEIR_FIELD_READ_ONLY, "", "Role of the token that it was submitted with: its tasks may no more; absent: what who submitted it may"),
     WEIR_FIELD(weir_job, created_ms,   TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
     WEIR_FIELD(weir_job, started_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "When all its tasks ran for the first time"),
     WEIR_FIELD(weir_job, finished_ms,  TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was over"),

@@ -117,6 +117,7 @@ struct weir_job {
     int64_t training;
     char *run; /**< Tracked run or NULL. */
     char *created_by;
+    char *limited_to; /**< Role of the token that it was sent with; NULL: no token limits it. */
     int64_t created_ms;
     int64_t started_ms;  /**< First time RUNNING; 0 = not yet. */
     int64_t finished_ms; /**< 0 = not yet. */

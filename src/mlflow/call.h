@@ -203,6 +203,9 @@ struct mlflow_run {
     struct weir_run record;
 };
 
+/** DENIED: a call that sees its own only (call->sees_own_only) asked for something else. */
+weir_status mlflow_refuse_others(struct weir_error *err) WEIR_MUST_CHECK;
+
 /** @return NOT_FOUND, also of another's project. */
 weir_status mlflow_find_run(const struct weir_mlflow_call *call, struct weir_txn *txn,
                             const char *id, struct mlflow_run *out,

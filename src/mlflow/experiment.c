@@ -153,6 +153,9 @@ static weir_status get_by_name_in(struct weir_txn *txn, void *context, struct we
     WEIR_TRY(mlflow_text_required(call, "experiment_name", &name, err));
     weir_status status =
         weir_experiment_find(txn, call->project, name, call->arena, &experiment, err);
+    if (call->sees_own_only && (status != WEIR_OK || experiment.id != call->own_experiment)) {
+        return mlflow_refuse_others(err);
+    }
     if (status == WEIR_ERR_NOT_FOUND) {
         return weir_error_set(err, status, "Could not find experiment with name '%.300s'", name);
     }

@@ -48,6 +48,13 @@ static void read_run(struct weir_stmt *stmt, struct weir_arena *arena, struct ml
                                     .deleted_ms = weir_stmt_int(stmt, 13)};
 }
 
+weir_status mlflow_refuse_others(struct weir_error *err)
+{
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "this task's token looks at runs of its own job only: who it works for "
+                          "has no right to look at others now");
+}
+
 weir_status mlflow_find_run(const struct weir_mlflow_call *call, struct weir_txn *txn,
                             const char *id, struct mlflow_run *out, struct weir_error *err)
 {
@@ -63,6 +70,11 @@ weir_status mlflow_find_run(const struct weir_mlflow_call *call, struct weir_txn
     WEIR_TRY(weir_stmt_step(stmt, &has_row, err));
     if (has_row) {
         read_run(stmt, call->arena, out);
+    }
+    bool is_own = has_row && call->job != NULL && out->record.job != NULL &&
+                  strcmp(out->record.job, call->job) == 0;
+    if (call->sees_own_only && !is_own) { /* whether it is there or not */
+        return mlflow_refuse_others(err);
     }
     return has_row && weir_row_scope_sees(&call->rows, out->record.project)
                ? WEIR_OK
@@ -99,6 +111,9 @@ weir_status mlflow_find_experiment(const struct weir_mlflow_call *call, struct w
     }
     int64_t number = strtoll(id, &end, 10);
     weir_status status = WEIR_ERR_NOT_FOUND;
+    if (call->sees_own_only && (*end != '\0' || number != call->own_experiment)) {
+        return mlflow_refuse_others(err);
+    }
     if (*end == '\0' && number == 0 && strcmp(call->project, "default") != 0) {
         status = weir_experiment_find(txn, call->project, WEIR_EXPERIMENT_DEFAULT, call->arena, out,
                                       err);

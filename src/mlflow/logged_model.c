@@ -123,7 +123,13 @@ weir_status mlflow_find_logged_model(const struct weir_mlflow_call *call, struct
                                      struct weir_error *err)
 {
     struct weir_logged_model model;
-    WEIR_TRY(weir_logged_model_get(txn, id, call->arena, &model, err));
+    struct mlflow_run run;
+    weir_status status = weir_logged_model_get(txn, id, call->arena, &model, err);
+    if (call->sees_own_only) {
+        WEIR_TRY(status == WEIR_ERR_NOT_FOUND ? mlflow_refuse_others(err) : status);
+        WEIR_TRY(mlflow_find_run(call, txn, model.run, &run, err));
+    }
+    WEIR_TRY(status);
     *out = model;
     return model.deleted_ms == 0 && weir_row_scope_sees(&call->rows, model.project)
                ? WEIR_OK

@@ -38,6 +38,10 @@ enum weir_mlflow_flags {
     WEIR_MLFLOW_UPLOAD = 1 << 2, /**< Its body is bytes, to a file, with their SHA-256. */
     WEIR_MLFLOW_NOTIFY = 1 << 3, /**< The engine should look after it. */
     WEIR_MLFLOW_BATCH = 1 << 4,  /**< Its body may be a batch (weir_mlflow_scan_batch). */
+    WEIR_MLFLOW_OF_RUN =
+        1
+        << 5, /**< Looks at runs or an experiment that it names: a task, always at its job's own. */
+    WEIR_MLFLOW_MAKES = 1 << 6, /**< Registers a model: what an ION starts, always its own. */
 };
 
 struct weir_mlflow_call;
@@ -77,9 +81,13 @@ struct weir_mlflow_call {
     struct mlflow_batch *batch; /**< Of weir_mlflow_scan_batch; then there is no `body`. */
     const char *id, *rest;      /**< Of the path: struct weir_mlflow_place. */
 
-    const char *actor;
-    const char *job;     /**< Of a task's token; NULL: a person's or a service's. */
-    const char *own_run; /**< Of that job; may be NULL. */
+    const char *actor;      /**< Who has made what is made: of a task, who submitted its job. */
+    const char *acting;     /**< Who calls, for events: "task/ID" of a task, else the actor. */
+    const char *job;        /**< Of a task's token; NULL: a person's or a service's. */
+    int64_t own_experiment; /**< Of that job's run. */
+    bool sees_own_only;     /**< Looks at runs of that job only, and at that experiment. */
+    const char *own_model;  /**< Registers under this name only, from that job's runs; NULL: any. */
+    const char *own_run;    /**< Of that job; may be NULL. */
     /** The project that new things are made in and searches look in; never NULL. */
     const char *project;
     struct weir_row_scope rows; /**< The projects that the call sees. */

@@ -170,6 +170,15 @@ static weir_status take_copy(struct entry *entry, struct weir_txn *txn, const ch
     return WEIR_OK;
 }
 
+/* Of a task that registers what its own job's runs hold, and nothing else. */
+static weir_status check_own_source(const struct weir_mlflow_call *call, struct weir_error *err)
+{
+    return call->own_model == NULL
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "this task's token registers files of its own job's runs only");
+}
+
 static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct entry *entry = context;
@@ -180,13 +189,16 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     const char *copied;
     int64_t number;
     WEIR_TRY(mlflow_find_model(call, txn, version->model, &model, err));
+    WEIR_TRY(mlflow_check_own_model(call, version->model, err));
     if (mlflow_source_is_model(version->source, call->arena, &copied, &number)) {
+        WEIR_TRY(check_own_source(call, err));
         WEIR_TRY(take_copy(entry, txn, copied, number, err));
         return take_run(entry, txn, version->source_run, err);
     }
     bool is_here;
     WEIR_TRY(mlflow_source_find(call, txn, version->source, &from, &is_here, err));
     if (!is_here) {
+        WEIR_TRY(check_own_source(call, err));
         version->unservable = "its files are not on this server";
         return take_run(entry, txn, version->source_run, err);
     }
@@ -195,6 +207,9 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     if (mlflow_find_run(call, txn, from.run, &run, &unknown) != WEIR_OK) {
         version->unservable = "the run that it is said to come from is not on this server";
         return take_run(entry, txn, version->source_run, err);
+    }
+    if (call->own_model != NULL) {
+        WEIR_TRY(mlflow_find_run_to_change(call, txn, from.run, true, &run, err));
     }
     WEIR_TRY(take_run(entry, txn, text_or(version->source_run, from.run), err));
     return find_file(entry, txn, &from, err);

@@ -20,7 +20,7 @@ struct control mlflow_control(const struct weir_mlflow_call *call)
 {
     return (struct control){.arena = call->arena,
                             .now_ms = call->now_ms,
-                            .actor = call->actor,
+                            .actor = call->acting,
                             .state_dir = call->state_dir,
                             .server_url = call->server_url,
                             .publish = call->publish};
@@ -63,6 +63,17 @@ weir_status mlflow_named_model(const struct weir_mlflow_call *call, struct weir_
     const char *name;
     WEIR_TRY(read_name(call, "name", &name, err));
     return mlflow_find_model(call, txn, name, out, err);
+}
+
+weir_status mlflow_check_own_model(const struct weir_mlflow_call *call, const char *name,
+                                   struct weir_error *err)
+{
+    return call->own_model == NULL || strcmp(call->own_model, name) == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_DENIED,
+                                "this task's token registers models as \"%.256s\" only, the name "
+                                "in its ION's document: who applied that has no right to more now",
+                                call->own_model);
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -177,6 +188,7 @@ weir_status mlflow_model_create(struct weir_mlflow_call *call, struct weir_txn *
                                   name);
         }
     }
+    WEIR_TRY(mlflow_check_own_model(call, name, err));
     const struct weir_model model = {.name = (char *)name,
                                      .project = (char *)call->project,
                                      .description = (char *)description,

@@ -49,4 +49,8 @@ weir_status mlflow_answer_version(struct weir_mlflow_call *call, struct weir_txn
 void mlflow_put_times(struct weir_buf *buf, int64_t created_ms, int64_t updated_ms);
 void mlflow_put_tags(struct weir_buf *buf, const struct weir_tag *tags, size_t n);
 
+/** DENIED for a task that registers under another name than it may (call->own_model). */
+weir_status mlflow_check_own_model(const struct weir_mlflow_call *call, const char *name,
+                                   struct weir_error *err) WEIR_MUST_CHECK;
+
 #endif

@@ -29,6 +29,7 @@ static const struct weir_field token_fields[] = {
     WEIR_FIELD(weir_token, role,        TEXT, WEIR_FIELD_REQUIRED | WEIR_FIELD_COLUMN, "", "At most this role, which may be a custom one"),
     WEIR_FIELD(weir_token, node,        TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "Of role agent: the node it speaks for"),
     WEIR_FIELD(weir_token, project,     TEXT, WEIR_FIELD_NAME | WEIR_FIELD_COLUMN, "", "The only project it is for; absent = all of its user's"),
+    WEIR_FIELD(weir_token, origin,      TEXT, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "password: it was made with one, and ends when that is changed; absent: an admin made it"),
     WEIR_FIELD(weir_token, secret_hash, TEXT, WEIR_FIELD_SECRET | WEIR_FIELD_READ_ONLY, "", "SHA-256 of the secret"),
     WEIR_FIELD(weir_token, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When it was made"),
     WEIR_FIELD(weir_token, expires_ms,  TIME, WEIR_FIELD_COLUMN, "ms", "When it ends; absent = never"),
@@ -177,7 +178,11 @@ static weir_status identify_token(struct weir_txn *txn, const struct weir_token 
     if (token->expires_ms != 0 && token->expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "token \"%s\" has expired", token->name);
     }
-    struct weir_identity identity = {.token = token->id, .node = token->node};
+    struct weir_identity identity = {.token = token->id,
+                                     .node = token->node,
+                                     .limited_to = token->role,
+                                     .is_by_password = token->origin != NULL &&
+                                                       strcmp(token->origin, "password") == 0};
     WEIR_TRY(load_user(txn, token->user, arena, &identity, err));
     WEIR_TRY(limit_role(txn, &identity, token->role, arena, err));
     limit_project(&identity, token->project, arena);
@@ -194,13 +199,24 @@ weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_
     return identify_token(txn, &token, now_ms, arena, out, err);
 }
 
-weir_status weir_user_identify(struct weir_txn *txn, const char *name, struct weir_arena *arena,
-                               struct weir_identity *out, struct weir_error *err)
+weir_status weir_user_identify_as(struct weir_txn *txn, const char *name, const char *limited_to,
+                                  struct weir_arena *arena, struct weir_identity *out,
+                                  struct weir_error *err)
 {
     struct weir_identity identity = {0};
     WEIR_TRY(load_user(txn, name, arena, &identity, err));
+    if (limited_to != NULL) {
+        identity.limited_to = weir_arena_strdup(arena, limited_to);
+        WEIR_TRY(limit_role(txn, &identity, limited_to, arena, err));
+    }
     *out = identity;
     return WEIR_OK;
+}
+
+weir_status weir_user_identify(struct weir_txn *txn, const char *name, struct weir_arena *arena,
+                               struct weir_identity *out, struct weir_error *err)
+{
+    return weir_user_identify_as(txn, name, NULL, arena, out, err);
 }
 
 weir_status weir_token_bind(struct weir_txn *txn, const char *token, const char *node,
@@ -234,6 +250,8 @@ static weir_status limit_by_token(struct weir_txn *txn, const char *id, int64_t 
                               "the token this was made with has ended: log in again");
     }
     identity->token = token.id;
+    identity->limited_to = token.role;
+    identity->is_by_password = maker.is_by_password;
     WEIR_TRY(limit_role(txn, identity, token.role, arena, err));
     limit_project(identity, token.project, arena);
     return WEIR_OK;
@@ -246,7 +264,8 @@ static weir_status identify_session(struct weir_txn *txn, const struct weir_sess
     if (session->expires_ms <= now_ms) {
         return weir_error_set(err, WEIR_ERR_UNAUTH, "the session has expired: log in again");
     }
-    struct weir_identity identity = {.csrf = session->csrf, .session = session->id};
+    struct weir_identity identity = {
+        .csrf = session->csrf, .session = session->id, .is_by_password = session->token == NULL};
     WEIR_TRY(load_user(txn, session->user, arena, &identity, err));
     WEIR_TRY(limit_role(txn, &identity, session->role, arena, err));
     if (session->token != NULL) { /* else a password was given */
@@ -341,6 +360,8 @@ weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64
 }
 
 static const char sql_end_sessions[] = "DELETE FROM sessions WHERE \"user\" = :user";
+static const char sql_end_tokens[] =
+    "DELETE FROM tokens WHERE \"user\" = :user AND origin = 'password'";
 static const char sql_end_links[] = "DELETE FROM login_links WHERE \"user\" = :user";
 
 weir_status weir_user_end_sessions(struct weir_txn *txn, const char *user, struct weir_error *err)
@@ -348,6 +369,12 @@ weir_status weir_user_end_sessions(struct weir_txn *txn, const char *user, struc
     WEIR_TRY(
         weir_txn_exec(txn, sql_end_sessions, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), NULL, err));
     return weir_txn_exec(txn, sql_end_links, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), NULL, err);
+}
+
+weir_status weir_user_end_password_tokens(struct weir_txn *txn, const char *user,
+                                          struct weir_error *err)
+{
+    return weir_txn_exec(txn, sql_end_tokens, WEIR_BINDS(WEIR_BIND_TEXT("user", user)), NULL, err);
 }
 
 weir_status weir_user_check_other_admin(struct weir_txn *txn, const char *user,

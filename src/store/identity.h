@@ -41,6 +41,8 @@ struct weir_token {
     char *role;
     char *node;    /**< Of role agent: the node it may speak for. NULL: the first it registers. */
     char *project; /**< The only project it is for; NULL: all of its user's. */
+    char *origin;  /**< "password": it was made with one, and ends when that changes; NULL: an admin
+                        made it. */
     char *secret_hash;
     int64_t created_ms;
     int64_t expires_ms; /**< 0 = never. */
@@ -111,16 +113,26 @@ struct weir_identity {
     weir_rights rights;        /**< In all projects, and on the platform. */
     struct weir_grant *grants; /**< In single projects, each once. */
     size_t n_grants;
-    char *token;   /**< Identifier of the token that was shown, or that began the session. */
-    char *session; /**< Identifier of the session; NULL for a token. */
-    char *csrf;    /**< Of a session; NULL for a token. */
-    char *node;    /**< That an agent's token is bound to; NULL if it is to none. */
+    char *limited_to;    /**< Role of that token; NULL: no token was shown. */
+    bool is_by_password; /**< A password was given: for this session, or to make that token. */
+    char *token;         /**< Identifier of the token that was shown, or that began the session. */
+    char *session;       /**< Identifier of the session; NULL for a token. */
+    char *csrf;          /**< Of a session; NULL for a token. */
+    char *node;          /**< That an agent's token is bound to; NULL if it is to none. */
 };
 
 /** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
 weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_identity *out,
                                 struct weir_error *err) WEIR_MUST_CHECK;
+
+/**
+ * What a user may now, and no more than the role `limited_to` (NULL: all of it): of one whose token that
+ * was, though it is not shown. UNAUTH if there is no such user, or it is disabled, or nothing is left.
+ */
+weir_status weir_user_identify_as(struct weir_txn *txn, const char *name, const char *limited_to,
+                                  struct weir_arena *arena, struct weir_identity *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
 
 /** What a user may by itself: of one whose password was right. UNAUTH if there is none, or it is disabled. */
 weir_status weir_user_identify(struct weir_txn *txn, const char *name, struct weir_arena *arena,
@@ -154,6 +166,10 @@ weir_status weir_login_link_look(struct weir_txn *txn, const char *secret, int64
 weir_status weir_login_link_take(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                  struct weir_arena *arena, struct weir_login_link *out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
+
+/** End the user's tokens that were made with the password of before. */
+weir_status weir_user_end_password_tokens(struct weir_txn *txn, const char *user,
+                                          struct weir_error *err) WEIR_MUST_CHECK;
 
 /** End the user's sessions and login links. */
 weir_status weir_user_end_sessions(struct weir_txn *txn, const char *user,

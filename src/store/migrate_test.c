@@ -211,6 +211,52 @@ START_TEST(jobs_of_before_get_the_facts_of_their_kind)
 END_TEST
 
 /* Their table is made anew, for a verdict more: nothing of a row is lost, and no index. */
+/* A replica of before is started again with its project's datasets, and with nobody else's. */
+START_TEST(tasks_of_before_get_the_folders_of_their_projects_datasets)
+{
+    struct weir_error err;
+    migrate_before("senders");
+    ck_assert_msg(
+        connection_exec(
+            &connection,
+            "PRAGMA foreign_keys = OFF;"
+            "INSERT INTO projects VALUES ('p', '', 1), ('q', '', 1), ('default', '', 1);"
+            "INSERT INTO datasets (name, project, kind, path, is_uploaded, created_ms) VALUES"
+            " ('own', 'p', 'folder', '/s/datasets/own', 1, 1),"
+            " ('other', 'q', 'folder', '/s/datasets/other', 1, 1),"
+            " ('far', 'p', 'folder', '/srv/far', 0, 1);"
+            "INSERT INTO jobs (id, name, project, kind, spec, state, attempt, max_restarts, "
+            "n_restarts, due_ms, training, created_ms, started_ms, finished_ms) VALUES"
+            " ('j', 'j', 'p', 'train', '{}', 'RUNNING', 1, 0, 0, 0, 0, 1, 1, 0),"
+            " ('d', 'd', 'default', 'predict', '{}', 'RUNNING', 1, 0, 0, 0, 0, 1, 1, 0);"
+            "INSERT INTO tasks (id, job, rank, role, cpu_slots, definition, attempt, state, "
+            "desired, "
+            "pid, exit_code, signal, n_restarts, due_ms, started_ms, finished_ms) VALUES"
+            " ('t', 'j', 0, 'worker', 1, '{\"paths\":[{\"path\":\"/s/datasets/own\"},"
+            "{\"path\":\"/s/datasets/other\"},{\"path\":\"/srv/far\"}]}', 1, 'RUNNING', "
+            "'running', 1, -1, 0, 0, 0, 0, 0),"
+            " ('u', 'd', 0, 'replica', 1, '{\"paths\":[{\"path\":\"/s/demo/frames\"}]}', 1, "
+            "'RUNNING', 'running', 1, -1, 0, 0, 0, 0, 0);"
+            "INSERT INTO custom_roles (name, rights, created_by, created_ms, changed_by, "
+            "changed_ms) VALUES"
+            " ('a', 'read models,name models', 'x', 1, 'x', 1), ('b', 'name models,label models', "
+            "'x', 1, 'x', 1),"
+            " ('c', 'read models', 'x', 1, 'x', 1);",
+            &err) == WEIR_OK,
+        "%s", err.message);
+    ck_assert_int_eq(migrate(&connection, store_migrations, store_n_migrations, NULL), WEIR_OK);
+    ck_assert_int_eq(query("SELECT count(*) FROM tasks WHERE (id, json_extract(definition, "
+                           "'$.folders')) IN (VALUES ('t', '[\"datasets/own\"]'), ('u', "
+                           "'[\"demo\"]'))"),
+                     2);
+    ck_assert_int_eq(query("SELECT count(*) FROM custom_roles WHERE (name, rights) IN (VALUES "
+                           "('a', 'read models,name models,label models'), ('b', 'name "
+                           "models,label models'), ('c', 'read models'))"),
+                     3);
+}
+
+END_TEST
+
 START_TEST(decisions_of_before_labels_stay_as_they_are)
 {
     static const char *const columns =
@@ -294,5 +340,6 @@ WEIR_TEST_MAIN_WITH("migrate", set_up, tear_down, migrations_are_applied_once_an
                     events_of_before_they_had_a_severity_get_it_by_their_kind,
                     sessions_and_task_tokens_of_before_end_with_the_upgrade,
                     jobs_of_before_get_the_facts_of_their_kind,
+                    tasks_of_before_get_the_folders_of_their_projects_datasets,
                     decisions_of_before_labels_stay_as_they_are, decisions_of_before_are_counted,
                     that_decisions_of_before_had_gone_is_known)

@@ -116,6 +116,9 @@ weir_rights weir_rights_close(weir_rights rights)
             closed |= looks && (rights & WEIR_RIGHTS_OF(i)) ? WEIR_RIGHTS_OF(k) : 0;
         }
     }
+    if (rights & WEIR_RIGHTS_OF(WEIR_RIGHT_MODELS_NAME)) {
+        closed |= WEIR_RIGHTS_OF(WEIR_RIGHT_MODELS_LABEL);
+    }
     return closed;
 }
 

@@ -64,7 +64,7 @@ char *weir_rights_text(weir_rights rights, const char *between, struct weir_aren
  *  nothing. Cost: one walk over the matrix if the order is the matrix's. */
 weir_rights weir_rights_read(const char *text);
 
-/** With "look" at each noun that they "read": looking is what tasks may too of what is read. */
+/** With "look" at each noun that they "read", and who names models labels them, too. */
 weir_rights weir_rights_close(weir_rights rights);
 
 /** "data-scientist" … */

@@ -199,6 +199,13 @@ weir_status row_scope_run(const struct weir_row_scope *scope, weir_txn_fn fn, st
     return status;
 }
 
+const struct weir_row_scope *weir_row_scope_enter(const struct weir_row_scope *scope)
+{
+    const struct weir_row_scope *before = current;
+    current = scope;
+    return before;
+}
+
 bool row_scope_knows(const char *table)
 {
     bool knows = false;

@@ -33,6 +33,14 @@ weir_status weir_subject_project(struct weir_txn *txn, const char *subject,
                                  struct weir_arena *arena, char **out,
                                  struct weir_error *err) WEIR_MUST_CHECK;
 
+/**
+ * See with other eyes for a while: in the transaction that this thread runs. An act has consequences beyond
+ * its caller's projects (an alias moves a deployment of another one that follows it); those are worked out
+ * with NULL, which sees all, and nothing of what is seen is told. What nobody in particular asked for sees
+ * no more than a scope of its own. @return what was before, to be entered again.
+ */
+const struct weir_row_scope *weir_row_scope_enter(const struct weir_row_scope *scope);
+
 /** weir_store_read, weir_store_write and weir_store_try in a scope, which is borrowed while they run.
  */
 weir_status weir_store_read_scoped(struct weir_store *store, const struct weir_row_scope *scope,

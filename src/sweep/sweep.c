@@ -38,6 +38,7 @@ static const struct weir_field sweep_fields[] = {
     WEIR_FIELD(weir_sweep, best_value,  F64,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Its value"),
     WEIR_FIELD(weir_sweep, work,        F64,  WEIR_FIELD_READ_ONLY, "", "How far its trials have come, added up, in the unit of its rungs"),
     WEIR_FIELD(weir_sweep, created_by,  TEXT, WEIR_FIELD_READ_ONLY, "", "Who made it"),
+    WEIR_FIELD(weir_sweep, limited_to,  TEXT, WEIR_FIELD_READ_ONLY, "", "Role of the token that it was made with: tasks of its trials may no more"),
     WEIR_FIELD(weir_sweep, created_ms,  TIME, WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "ms", "When"),
     WEIR_FIELD(weir_sweep, paused_ms,   TIME, WEIR_FIELD_READ_ONLY, "ms", "Since when it is paused; 0: it is not"),
     WEIR_FIELD(weir_sweep, pauses_ms,   INT,  WEIR_FIELD_READ_ONLY, "ms", "How long it was paused before, which its time limit does not count"),

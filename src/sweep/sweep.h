@@ -51,6 +51,7 @@ struct weir_sweep {
     double best_value; /**< NaN: none. */
     double work;       /**< What its trials have used, in the unit of its rungs. */
     char *created_by;
+    char *limited_to; /**< As that of jobs. */
     int64_t created_ms;
     int64_t paused_ms; /**< Since when; 0: it is not paused. */
     int64_t pauses_ms; /**< How long it was, before: its time limit does not count that. */

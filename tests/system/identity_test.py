@@ -538,7 +538,7 @@ class Secrets(IdentityCase):
         task = self.node.task_of(training["id"])
         model = small_model()
         blob = hashlib.sha256(model).hexdigest()
-        server.request("PUT", "/api/v1/blobs/" + blob, model)
+        server.request("PUT", "/api/v1/blobs/" + blob, model, token=own_token(task))
         server.request("POST", "/api/v1/models/doors.training/versions", token=own_token(task), body={
             "id": str(uuid.uuid4()), "run": training["run"], "blob": blob, "dataset": "faces", "dataset_version": 1})
         job = wait_until(lambda: [job for job in server.get("/jobs")["items"] if job["kind"] == "predict"], 20, "a prediction")[0]

@@ -939,6 +939,8 @@ export interface Job {
     is_preemptible: boolean // It may be stopped for others, and goes on later
     is_service: boolean // Its tasks are placed and restarted one by one, for ever; else they start and end together
     kind: string // Kind of job: `weir explain job-kinds`
+    /** Role of the token that it was submitted with: its tasks may no more; absent: what who submitted it may */
+    limited_to: string | null
     max_restarts: number // How often a failed gang starts again; after a loss of its node 3 times at least
     min_tasks: number // It begins, and goes on, with so many tasks; 0: with all
     n_evictions: number // How often it was stopped for others; no restarts
@@ -1648,6 +1650,7 @@ export interface Revision {
     document: unknown // What was applied; secrets are shown as ***
     id: string // ION:NUMBER
     ion: string // ION
+    limited_to: string | null // Role of the token that it was applied with: what it starts may no more
     revision: number // Its number
     time_ms: Time // When (ms)
 }
@@ -1974,6 +1977,7 @@ export interface Sweep {
     ended_ms: Time | null // When it was over (ms)
     ends_as: string | null // While STOPPING: the state to come
     id: string // Identifier
+    limited_to: string | null // Role of the token that it was made with: tasks of its trials may no more
     method: string // Kind of its method
     metric: string // Metric of its goal
     n_failed: number // Trials that failed
@@ -2055,6 +2059,7 @@ export interface Token {
     id: string // Identifier
     name: string // What it is for
     node: string | null // Of role agent: the node it speaks for
+    origin: string | null // password: it was made with one, and ends when that is changed; absent: an admin made it
     project: string | null // The only project it is for; absent = all of its user's
     role: string // At most this role, which may be a custom one
     used_ms: Time | null // When it was shown last, by the hour (ms)

@@ -15,7 +15,7 @@ export function Stage({ version, project }: { version: ModelVersion; project: Op
     const mayBeAlone = ACTIVE.includes(stage)
     return (
         <InPlace
-            right="name models"
+            right="label models"
             project={project}
             verb="Edit"
             what={`the stage of v${version.version}`}

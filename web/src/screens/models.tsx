@@ -201,11 +201,11 @@ function VersionActs({ version, project }: { version: ModelVersion; project: str
                     Download<span class="hidden"> version {version.version}</span>
                 </a>
             )}
-            <Act right="name models" project={project} isSmall onClick={() => setNaming(true)}>
+            <Act right="label models" project={project} isSmall onClick={() => setNaming(true)}>
                 Set alias
             </Act>
             {aliasesOf(version).map((alias) => (
-                <Act key={alias} right="name models" project={project} isSmall onClick={() => ask(removeQuestion(version, alias))}>
+                <Act key={alias} right="label models" project={project} isSmall onClick={() => ask(removeQuestion(version, alias))}>
                     Remove @{alias}
                 </Act>
             ))}
@@ -252,7 +252,7 @@ function VersionOverview({ version, serving, project }: { version: ModelVersion;
             <SignaturePanel version={version} />
             <Panel title={`${version.model} v${version.version}`} window={`made ${dayTime(version.created_ms)}`} aside={<VersionActs version={version} project={project} />} class="wraps">
                 <div class="panel-body stack mid version-words" key={version.id}>
-                    <Description text={version.description} of={`${version.model} v${version.version}`} right="name models" project={project} put={(description) => changeVersion(version, { description })} />
+                    <Description text={version.description} of={`${version.model} v${version.version}`} right="label models" project={project} put={(description) => changeVersion(version, { description })} />
                     <Facts items={[['Stage', <Stage version={version} project={project} />]]} />
                 </div>
                 <div class="panel-body grid g2">
@@ -303,7 +303,7 @@ function Versions({ model, wanted, onPush }: { model: string; wanted: string | u
                         >
                             {listed && (
                                 <div class="panel-body">
-                                    <Description text={listed.description} of={model} right="name models" project={project} put={(description) => changeVersion({ model }, { description })} />
+                                    <Description text={listed.description} of={model} right="label models" project={project} put={(description) => changeVersion({ model }, { description })} />
                                 </div>
                             )}
                             {items.length === 0 ? (
