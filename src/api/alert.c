@@ -286,8 +286,7 @@ weir_status api_rule_put(struct api_call *call, struct weir_txn *txn, struct wei
     name_only_project(call);
     WEIR_TRY(weir_record_from_json(&weir_alert_rule_resource, call->body, WEIR_RECORD_CREATE,
                                    call->arena, &rule, err));
-    rule.created_by = (char *)call->actor;
-    WEIR_TRY(weir_alert_rule_set(txn, &rule, call->now_ms, call->arena, err));
+    WEIR_TRY(weir_alert_rule_set(txn, &rule, &call->identity, call->now_ms, call->arena, err));
     WEIR_TRY(log_of(
         call, txn, rule.project, "alert_rule_set",
         weir_arena_printf(call->arena, "Rule %s of alerts was set by %s.", rule.name, call->actor),

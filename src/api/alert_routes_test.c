@@ -2,6 +2,7 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "base/test_seed.h"
 #include "base/uuid.h"
 #include "store/event.h"
 
@@ -65,6 +66,68 @@ START_TEST(what_makes_no_sense_is_refused)
     EXPECT(400, "POST " API "/alert-silences\n\n{\"until_ms\":4102444800000}");
     EXPECT(404, "DELETE " API "/alert-silences/x");
     EXPECT(404, "POST " API "/alert-receivers/none/test");
+}
+
+END_TEST
+
+/* What each action needs, written once more: a number of the rights. */
+static const char *const rights_of_acts[] = {"trigger ions", "roll back ions", "pause ions"};
+
+static const struct {
+    const char *action;
+    unsigned right;
+} acts[] = {{"retrain", 0}, {"roll-back", 1}, {"default-model", 1}, {"pause", 2}};
+
+/* A JSON list of members `head`NAME`tail` for each bit, after what is there. */
+static void add_item(char list[512], const char *head, const char *name, const char *tail)
+{
+    size_t n = strlen(list);
+    (void)snprintf(list + n, 512 - n, "%s%s%s%s", n > 0 ? "," : "", head, name, tail);
+}
+
+/* Somebody in project p with these rights beside that to change rules. */
+static void make_ruler(int number, unsigned rights, char out[BEARER_BYTES])
+{
+    char name[16], list[512] = "\"change alert rules\",\"read alerts\"";
+    for (unsigned i = 0; i < WEIR_ARRAY_LEN(rights_of_acts); i++) {
+        if ((rights >> i & 1) != 0) {
+            add_item(list, "\"", rights_of_acts[i], "\"");
+        }
+    }
+    (void)snprintf(name, sizeof name, "u%d", number);
+    EXPECT(200, "POST " API "/roles\n\n{\"name\":\"r%d\",\"rights\":[%s]}", number, list);
+    make_caller(name, "member", "", out);
+    EXPECT(200, "PUT " API "/projects/p/members/user/%s\n\n{\"role\":\"r%d\"}", name, number);
+}
+
+/* Random rights, random actions; rules that are there are changed by others. */
+START_TEST(who_sets_a_rule_has_the_right_of_each_action)
+{
+    struct weir_rng rng;
+    char bearer[BEARER_BYTES], name[16];
+    (void)test_seed(&rng);
+    EXPECT(200, "POST " API "/projects\n\n{\"name\":\"p\"}");
+    for (int round = 0; round < 40; round++) {
+        unsigned rights = (unsigned)weir_rng_below(&rng, 8), wanted = 0;
+        bool is_disabled = weir_rng_below(&rng, 4) == 0;
+        char actions[512] = "";
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(acts); i++) {
+            if (weir_rng_below(&rng, 3) == 0) {
+                wanted |= 1U << acts[i].right;
+                add_item(actions, "{\"kind\":\"", acts[i].action, "\"}");
+            }
+        }
+        make_ruler(round, rights, bearer);
+        int status = ask_as(bearer,
+                            "PUT " API "/alert-rules/x%d\n\n{\"receivers\":[],\"project\":\"p\","
+                            "\"is_disabled\":%s,\"actions\":[%s]}",
+                            round % 3, is_disabled ? "true" : "false", actions);
+        ck_assert_msg(status == (is_disabled || (wanted & ~rights) == 0 ? 200 : 403),
+                      "round %d: %d with %u for [%s]: %s", round, status, rights, actions,
+                      said_text("error.message"));
+        (void)snprintf(name, sizeof name, "u%d", round);
+        ck_assert(status != 200 || strcmp(said_text("set_by"), name) == 0);
+    }
 }
 
 END_TEST
@@ -136,6 +199,6 @@ START_TEST(a_test_is_a_delivery)
 END_TEST
 
 WEIR_TEST_MAIN_WITH("alert routes", set_up, tear_down, a_secret_is_never_shown_back,
-                    what_makes_no_sense_is_refused, a_rule_is_as_it_was_set,
-                    an_alert_says_how_it_is, one_whose_cause_is_seen_ends_by_itself,
-                    a_test_is_a_delivery)
+                    what_makes_no_sense_is_refused, who_sets_a_rule_has_the_right_of_each_action,
+                    a_rule_is_as_it_was_set, an_alert_says_how_it_is,
+                    one_whose_cause_is_seen_ends_by_itself, a_test_is_a_delivery)

@@ -48,6 +48,32 @@ static weir_status check_sandbox(const struct ion_apply *apply, const char *mode
     return WEIR_OK;
 }
 
+/** An ION does what it does by itself, so who applies a document needs the right to all of it: to run
+ *  jobs, to register what they train, to make versions of the dataset that they prepare. */
+static weir_status check_rights(const struct ion_apply *apply, struct weir_error *err)
+{
+    for (size_t i = 0; i < apply->doc.n_pipelines; i++) {
+        const struct weir_ion_doc_pipeline *pipeline = &apply->doc.pipelines[i];
+
+        enum weir_right needed[2] = {[0] = WEIR_RIGHT_JOBS_SUBMIT};
+
+        needed[1] = pipeline->type == WEIR_PIPELINE_TRAINING      ? WEIR_RIGHT_MODELS_REGISTER
+                    : pipeline->type == WEIR_PIPELINE_PREPARATION ? WEIR_RIGHT_DATASETS_CHANGE
+                                                                  : needed[0];
+        for (size_t j = 0; j < WEIR_ARRAY_LEN(needed); j++) {
+            if (!weir_identity_may(&apply->call->identity, needed[j], apply->doc.project)) {
+                return weir_error_set(
+                    err, WEIR_ERR_DENIED,
+                    "$.pipelines[%zu]: an ION does no more than who applies it: the %s \"%.63s\" "
+                    "needs the right to %s %s in project %.63s; ask somebody who has it",
+                    i, weir_pipeline_type_name(pipeline->type), pipeline->name,
+                    weir_right_verb(needed[j]), weir_right_noun(needed[j]), apply->doc.project);
+            }
+        }
+    }
+    return WEIR_OK;
+}
+
 /** An ION that lives changes its mode by being promoted, and in no other way. */
 static weir_status check_mode(const struct ion_apply *apply, const struct weir_ion *ion,
                               struct weir_error *err)
@@ -145,6 +171,7 @@ static weir_status check_and_store(struct ion_apply *apply, struct weir_error *e
     weir_ion_replace_old_words(apply->call->body, apply->warnings);
     WEIR_TRY(restore_secrets(apply, err));
     WEIR_TRY(weir_ion_doc_parse(apply->call->body, apply->call->arena, &apply->doc, err));
+    WEIR_TRY(check_rights(apply, err));
     WEIR_TRY(ion_apply_check(apply, err));
     apply->n_of_doc = json_array_size(apply->warnings);
     return api_write(apply->call, apply_in, apply, err);

@@ -326,6 +326,47 @@ START_TEST(a_role_of_one_right_opens_the_routes_of_that_right_and_no_others)
 
 END_TEST
 
+/* An ION runs jobs, and more by its kinds of pipelines: a deputy of whoever applies it. */
+static const struct {
+    const char *pipeline, *also;
+} deputies[] = {
+    {"{\"name\":\"t\",\"type\":\"training\",\"dataset\":\"faces\",\"model\":\"lenet\"}",
+     "register models"},
+    {"{\"name\":\"c\",\"type\":\"preparation\",\"dataset\":\"faces\",\"output\":\"clean\","
+     "\"parameters\":{\"argv\":[\"true\"]}}",
+     "change datasets"}};
+
+START_TEST(an_ion_does_no_more_than_who_applies_it)
+{
+    static const char *const some[] = {"submit jobs", "register models", "change datasets"};
+    char bearer[BEARER_BYTES];
+    make_caller("ida", "member", "", bearer);
+    EXPECT(200, "POST " API "/roles\n\n{\"name\":\"applier\",\"rights\":[\"apply ions\"]}");
+    EXPECT(200, "PUT " API "/projects/default/members/user/ida\n\n{\"role\":\"applier\"}");
+    for (unsigned set = 0; set < 8; set++) {
+        char rights[256] = "\"apply ions\"";
+        for (unsigned i = 0; i < 3; i++) {
+            size_t n = strlen(rights);
+            if (set >> i & 1) {
+                (void)snprintf(rights + n, sizeof rights - n, ",\"%s\"", some[i]);
+            }
+        }
+        EXPECT(200, "PUT " API "/roles/applier\n\n{\"rights\":[%s]}", rights);
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(deputies); i++) {
+            const char *also = deputies[i].also;
+            bool may = (set & 1) != 0 && strstr(rights, also) != NULL;
+            int status =
+                ask_as(bearer, "POST " API "/ions?dry_run=1\n\n{\"name\":\"x\",\"pipelines\":[%s]}",
+                       deputies[i].pipeline);
+            ck_assert_msg((status != 403) == may, "%d with %s for %s: %s", status, rights,
+                          deputies[i].pipeline, said_text("error.message"));
+        }
+    }
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("role_rights", callers_open, callers_close,
                     nobody_gives_rights_that_they_do_not_have,
-                    a_role_of_one_right_opens_the_routes_of_that_right_and_no_others)
+                    a_role_of_one_right_opens_the_routes_of_that_right_and_no_others,
+                    an_ion_does_no_more_than_who_applies_it)

@@ -11,21 +11,11 @@
 
 #include <string.h>
 
-static bool has_right(const struct weir_identity *who, enum weir_right right, const char *project)
-{
-    bool has = (who->rights & WEIR_RIGHTS_OF(right)) != 0;
-    for (size_t i = 0; i < who->n_grants && !has; i++) {
-        has = strcmp(who->grants[i].project, project) == 0 &&
-              (who->grants[i].rights & WEIR_RIGHTS_OF(right)) != 0;
-    }
-    return has;
-}
-
 bool service_is_open_to(const struct weir_service *service, const struct weir_identity *who)
 {
     bool is_owner = who->user.name != NULL && strcmp(who->user.name, service->owner) == 0;
     return (service->is_shared || is_owner) &&
-           has_right(who, WEIR_RIGHT_JOBS_SUBMIT, service->project);
+           weir_identity_may(who, WEIR_RIGHT_JOBS_SUBMIT, service->project);
 }
 
 /* As the caller's browser names this server: its address has the same host, or one below the domain. */

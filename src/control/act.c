@@ -4,6 +4,7 @@
 
 #include "notify/action.h"
 #include "notify/notify.h"
+#include "store/row_scope.h"
 #include "store/table.h"
 
 #include <inttypes.h>
@@ -108,6 +109,33 @@ static const struct {
 #undef WEIR_KIND
 };
 
+/* Who set the rule may have lost the right since, or be gone: then the rule has lost it, too. */
+static weir_status check_maker(struct control *control, struct weir_txn *txn, const json_t *payload,
+                               const struct weir_kind *action, struct weir_error *err)
+{
+    const char *subject = json_string_value(json_object_get(payload, "subject"));
+    const char *maker = json_string_value(json_object_get(payload, "maker"));
+    enum weir_right right = ((const struct weir_alert_action_ops *)action->ops)->right;
+    struct weir_identity identity;
+    struct weir_error gone;
+    char *project = NULL;
+    WEIR_TRY(weir_subject_project(txn, subject, control->arena, &project, err));
+    weir_status status = maker != NULL
+                             ? weir_user_identify(txn, maker, control->arena, &identity, &gone)
+                             : WEIR_ERR_NOT_FOUND;
+    if (status != WEIR_OK && status != WEIR_ERR_NOT_FOUND && status != WEIR_ERR_UNAUTH) {
+        return weir_error_set(err, status, "%s", gone.message);
+    }
+    if (status == WEIR_OK && weir_identity_may(&identity, right, project)) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "its maker \"%.63s\" may not %s %s in project %.63s (any more): somebody "
+                          "who may has to set the rule",
+                          maker != NULL ? maker : "", weir_right_verb(right),
+                          weir_right_noun(right), project != NULL ? project : "");
+}
+
 static weir_status act(struct control *control, struct weir_txn *txn, const json_t *payload,
                        struct weir_error *err)
 {
@@ -120,6 +148,7 @@ static weir_status act(struct control *control, struct weir_txn *txn, const json
     WEIR_AUTO(weir_json_auto_free) json_t *object = NULL;
     WEIR_TRY(weir_json_parse(text, strlen(text), "action", &object, err));
     WEIR_TRY(weir_registry_read(&weir_alert_actions, object, "$", control->arena, &action, err));
+    WEIR_TRY(check_maker(control, txn, payload, action.kind, err));
     for (size_t i = 0; i < WEIR_ARRAY_LEN(acts); i++) {
         if (acts[i].kind == action.kind) {
             return acts[i].fn(control, txn, weir_arena_strdup(control->arena, subject + 4),

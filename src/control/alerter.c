@@ -28,9 +28,10 @@ static weir_status is_sandbox(struct weir_txn *txn, const char *subject, struct 
 static weir_status enqueue(struct weir_txn *txn, const struct weir_notify_action *action,
                            int64_t now_ms, struct weir_arena *arena, struct weir_error *err)
 {
-    json_t *payload = json_pack("{s:s,s:s,s:s,s:s,s:s,s:I}", "firing", action->firing, "rule",
-                                action->rule, "subject", action->subject, "alert", action->alert,
-                                "action", action->action, "number", (json_int_t)action->number);
+    json_t *payload =
+        json_pack("{s:s,s:s,s:s?,s:s,s:s,s:s,s:I}", "firing", action->firing, "rule", action->rule,
+                  "maker", action->maker, "subject", action->subject, "alert", action->alert,
+                  "action", action->action, "number", (json_int_t)action->number);
     const char *text = weir_json_text(payload, arena);
     json_decref(payload);
     return weir_outbox_add(

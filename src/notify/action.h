@@ -1,12 +1,19 @@
 /**
  * Kinds of actions: what a rule does about an alert of an ION, as a person would, with the actor
- * "rule/NAME". Each is done once for an alert, when the rule's receivers are told, and not more often
- * on one ION than the rule's action_interval_ms says.
+ * "rule/NAME", and with the rights of who set the rule (weir_alert_rule.set_by). Each is done once
+ * for an alert, when the rule's receivers are told, and not more often on one ION than the rule's
+ * action_interval_ms says.
  */
 #ifndef WEIR_NOTIFY_ACTION_H
 #define WEIR_NOTIFY_ACTION_H
 
 #include "base/kind.h"
+#include "store/rights.h"
+
+/** The ops of a kind. */
+struct weir_alert_action_ops {
+    enum weir_right right; /**< What its command needs, and so who sets a rule that does it. */
+};
 
 extern const struct weir_registry weir_alert_actions;
 

@@ -213,6 +213,7 @@ static weir_status decide_actions(struct looking *l, struct look_item *item, con
         }
         const struct weir_notify_action wanted = {.firing = item->firing.id,
                                                   .rule = rule->name,
+                                                  .maker = rule->set_by,
                                                   .subject = subject,
                                                   .alert = item->alert->kind,
                                                   .action = weir_json_text(action, l->arena),

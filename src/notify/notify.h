@@ -27,6 +27,7 @@
 #include "base/arena.h"
 #include "base/record.h"
 #include "store/event.h"
+#include "store/identity.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -79,6 +80,7 @@ struct weir_alert_rule {
     int64_t action_interval_ms; /**< Least time between two times that it acts on one subject. */
     bool is_disabled;
     char *created_by;
+    char *set_by; /**< Who set it last: its actions need this person's rights when they are done. */
     int64_t created_ms;
     int64_t updated_ms;
 };
@@ -164,10 +166,13 @@ bool weir_alert_receiver_serves(const struct weir_alert_receiver *receiver, cons
 /**
  * Make a rule, or change one; it looks at the alerts that are there, too. Of what it does not want any
  * more it lets go without a message.
+ * @param maker  Who sets it: it must have the right of each action, unless the rule is disabled.
  * @return INVALID with the place of what is wrong; NOT_FOUND for a receiver; DENIED for one that the
- *         project may not use; CONFLICT to change its project; LIMIT.
+ *         project may not use, and for an action that the maker may not do; CONFLICT to change its
+ *         project; LIMIT.
  */
-weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *rule, int64_t now_ms,
+weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *rule,
+                                const struct weir_identity *maker, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** @return NOT_FOUND. What it has begun ends without another message. */
@@ -192,6 +197,7 @@ weir_status weir_notify_is_due(struct weir_txn *txn, int64_t now_ms, bool *out,
 struct weir_notify_action {
     const char *firing; /**< Its identifier. */
     const char *rule;
+    const char *maker;   /**< Who set the rule that decided it: the action needs its rights. */
     const char *subject; /**< The alert's. */
     const char *alert;   /**< Its kind. */
     const char *action;  /**< JSON: {"kind", …}. */

@@ -57,12 +57,12 @@ static inline void add_receiver(const char *name, const char *kind, const char *
 
 static inline weir_status set_rule_in(struct weir_txn *txn, void *context, struct weir_error *err)
 {
-    return weir_alert_rule_set(txn, context, now_ms, &fixture.arena, err);
+    const struct weir_identity ann = {.user = {.name = "ann"}, .rights = WEIR_RIGHTS_ALL};
+    return weir_alert_rule_set(txn, context, &ann, now_ms, &fixture.arena, err);
 }
 
 static inline weir_status try_rule(struct weir_alert_rule rule)
 {
-    rule.created_by = "ann";
     rule.group_by = rule.group_by != NULL ? rule.group_by : "rule";
     return weir_store_write(fixture.store, set_rule_in, &rule, &fixture.err);
 }

@@ -36,6 +36,7 @@ static const struct weir_field rule_fields[] = {
     WEIR_FIELD(weir_alert_rule, action_interval_ms, INT, 0, "ms", "Least time between two times that it acts on one subject"),
     WEIR_FIELD(weir_alert_rule, is_disabled,  BOOL, 0, "", "It does nothing"),
     WEIR_FIELD(weir_alert_rule, created_by,   TEXT, RO, "", "Who made it"),
+    WEIR_FIELD(weir_alert_rule, set_by,       TEXT, RO, "", "Who set it last; its actions are done only while this person may"),
     WEIR_FIELD(weir_alert_rule, created_ms,   TIME, RO, "ms", "Creation"),
     WEIR_FIELD(weir_alert_rule, updated_ms,   TIME, RO, "ms", "Last change"),
 };

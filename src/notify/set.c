@@ -150,7 +150,26 @@ static weir_status check_receivers(struct weir_txn *txn, const struct weir_alert
     return WEIR_OK;
 }
 
-static weir_status check_actions(const struct weir_alert_rule *rule, struct weir_arena *arena,
+/* An action does what its maker may. A rule that is disabled does nothing: who may not act may so stop it. */
+static weir_status check_right(const struct weir_alert_rule *rule,
+                               const struct weir_identity *maker, const struct weir_kind *action,
+                               const char *where, struct weir_error *err)
+{
+    enum weir_right right = ((const struct weir_alert_action_ops *)action->ops)->right;
+    if (rule->is_disabled || weir_identity_may(maker, right, rule->project)) {
+        return WEIR_OK;
+    }
+    return weir_error_set(err, WEIR_ERR_DENIED,
+                          "%s: a rule does no more than who sets it: the action %s needs the right "
+                          "to %s %s %s%.63s, which \"%.63s\" does not have here; leave it out, "
+                          "disable the rule, or have somebody set it who may",
+                          where, action->name, weir_right_verb(right), weir_right_noun(right),
+                          rule->project != NULL ? "in project " : "on the platform",
+                          rule->project != NULL ? rule->project : "", maker->user.name);
+}
+
+static weir_status check_actions(const struct weir_alert_rule *rule,
+                                 const struct weir_identity *maker, struct weir_arena *arena,
                                  struct weir_error *err)
 {
     WEIR_AUTO(weir_json_auto_free)
@@ -165,12 +184,14 @@ static weir_status check_actions(const struct weir_alert_rule *rule, struct weir
         const char *where = weir_arena_printf(arena, "$.actions[%zu]", i);
         WEIR_TRY(weir_registry_read(&weir_alert_actions, json_array_get(items, i), where, arena,
                                     &action, err));
+        WEIR_TRY(check_right(rule, maker, action.kind, where, err));
     }
     return WEIR_OK;
 }
 
 static weir_status check_rule(struct weir_txn *txn, const struct weir_alert_rule *rule,
-                              struct weir_arena *arena, struct weir_error *err)
+                              const struct weir_identity *maker, struct weir_arena *arena,
+                              struct weir_error *err)
 {
     const struct notify_lists lists = {rule->kinds, rule->subjects, rule->severities};
     WEIR_TRY(notify_match_check(&lists, err));
@@ -188,7 +209,7 @@ static weir_status check_rule(struct weir_txn *txn, const struct weir_alert_rule
     }
     WEIR_TRY(check_receivers(txn, rule, "receivers", rule->receivers, arena, err));
     WEIR_TRY(check_receivers(txn, rule, "escalate_to", rule->escalate_to, arena, err));
-    return check_actions(rule, arena, err);
+    return check_actions(rule, maker, arena, err);
 }
 
 static weir_status check_room(struct weir_txn *txn, const char *project, struct weir_error *err)
@@ -202,13 +223,14 @@ static bool is_same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *rule, int64_t now_ms,
+weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *rule,
+                                const struct weir_identity *maker, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_error *err)
 {
     struct weir_alert_rule before;
     bool is_there;
     WEIR_TRY(find(txn, &weir_alert_rule_resource, rule->name, arena, &before, &is_there, err));
-    WEIR_TRY(check_rule(txn, rule, arena, err));
+    WEIR_TRY(check_rule(txn, rule, maker, arena, err));
     if (is_there && !is_same_text(before.project, rule->project)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,
                               "rule \"%s\" is of %s%s: delete it first, or take another name",
@@ -218,7 +240,8 @@ weir_status weir_alert_rule_set(struct weir_txn *txn, struct weir_alert_rule *ru
     if (!is_there) {
         WEIR_TRY(check_room(txn, rule->project, err));
     }
-    rule->created_by = is_there ? before.created_by : rule->created_by;
+    rule->set_by = maker->user.name;
+    rule->created_by = is_there ? before.created_by : maker->user.name;
     rule->created_ms = is_there ? before.created_ms : now_ms;
     rule->updated_ms = now_ms;
     WEIR_TRY(weir_txn_upsert(txn, &weir_alert_rule_resource, rule, err));

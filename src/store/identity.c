@@ -284,6 +284,18 @@ weir_status weir_session_identify(struct weir_txn *txn, const char *secret, int6
     return identify_session(txn, &session, now_ms, arena, out, err);
 }
 
+bool weir_identity_may(const struct weir_identity *identity, enum weir_right right,
+                       const char *project)
+{
+    weir_rights wanted = WEIR_RIGHTS_OF(right);
+    bool may = (identity->rights & wanted) != 0;
+    for (size_t i = 0; project != NULL && i < identity->n_grants && !may; i++) {
+        may = strcmp(identity->grants[i].project, project) == 0 &&
+              (identity->grants[i].rights & wanted) != 0;
+    }
+    return may;
+}
+
 static bool has_same_rights(const struct weir_identity *a, const struct weir_identity *b)
 {
     bool is_same = a->rights == b->rights && a->n_grants == b->n_grants;

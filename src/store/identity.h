@@ -121,6 +121,10 @@ struct weir_identity {
     char *node;          /**< That an agent's token is bound to; NULL if it is to none. */
 };
 
+/** May it do this in the project? NULL: on the platform, and so in every project. Pure. */
+bool weir_identity_may(const struct weir_identity *identity, enum weir_right right,
+                       const char *project);
+
 /** @return UNAUTH if no token has this secret, or it has expired, or its user is disabled. */
 weir_status weir_token_identify(struct weir_txn *txn, const char *secret, int64_t now_ms,
                                 struct weir_arena *arena, struct weir_identity *out,

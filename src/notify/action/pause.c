@@ -5,9 +5,12 @@ static const struct weir_option options_of[] = {
                   "Which pipeline; else all of the ION"),
 };
 
+static const struct weir_alert_action_ops ops = {.right = WEIR_RIGHT_IONS_PAUSE};
+
 const struct weir_kind weir_alert_action_pause = {
     .name = "pause",
     .doc = "Pause the ION or one of its pipelines, as `weir ion pause` does: no training begins, "
            "replicas stop.",
     WEIR_KIND_OPTIONS(weir_alert_action_pause, options_of),
+    .ops = &ops,
 };
