@@ -159,6 +159,7 @@ static weir_status prepare(struct api_call *call, struct weir_error *err)
         return WEIR_OK;
     }
     WEIR_TRY(api_identify(call, err));
+    weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
     WEIR_TRY(api_check_open(call, err));
     return read_trial(call, err);

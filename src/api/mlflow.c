@@ -190,6 +190,7 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
     translated->route = route_of(operation);
     call->route = &translated->route;
     WEIR_TRY(identify(call, err));
+    weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
     if (call->attempt != NULL) {
         narrow_to_job(call);

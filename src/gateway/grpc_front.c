@@ -1,5 +1,6 @@
-/* inference.GRPCInferenceService: calls come in on the gRPC server's thread. A caller that is not
- * remembered is looked up on a thread of our own, since that reads the database. */
+/* inference.GRPCInferenceService: calls come in on the gRPC server's thread. Who calls is asked before the
+ * message comes. A caller that is not remembered is looked up on a thread of our own, since that reads the
+ * database. */
 #include "gateway/grpc_front.h"
 #include "gateway/front.h"
 #include "gateway/oip.h"
@@ -36,6 +37,7 @@ struct front_call {
     struct grpc_front *front;
     const struct method *method;
     struct caller *caller; /* NULL: open */
+    bool is_asked_for;     /* its message has not come yet */
     struct weir_arena arena;
     write_answer_fn write;   /* NULL: an inference's */
     struct front_call *next; /* of those to be looked up */
@@ -52,16 +54,34 @@ struct grpc_front {
     bool is_stopping, is_started;
 };
 
-/* ---- the end of a call ----------------------------------------------------------------------------- */
+/* ---- a call, and its end ----------------------------------------------------------------------------- */
+
+static struct front_call *front_call_make(struct grpc_front *front, struct weir_grpc_call *grpc,
+                                          const struct method *method)
+{
+    struct front_call *call = weir_xalloc(sizeof *call);
+    memset(call, 0, sizeof *call);
+    call->grpc = grpc;
+    call->front = front;
+    call->method = method;
+    weir_arena_init(&call->arena, ARENA_MAX_BYTES);
+    weir_buf_init(&call->call.body_out, 0);
+    return call;
+}
+
+static void front_call_free(struct front_call *call)
+{
+    caller_unref(call->caller);
+    gateway_call_fini(&call->call);
+    weir_arena_fini(&call->arena);
+    free(call);
+}
 
 static void answer(struct front_call *call, enum weir_grpc_code code, const char *message,
                    struct weir_buf *reply)
 {
     weir_grpc_answer(call->grpc, code, message, reply);
-    caller_unref(call->caller);
-    gateway_call_fini(&call->call);
-    weir_arena_fini(&call->arena);
-    free(call);
+    front_call_free(call);
 }
 
 static void answer_error(struct front_call *call, const struct weir_error *err)
@@ -255,9 +275,19 @@ static void begin_config(struct front_call *call)
     begin_get(call, "/config", oip_write_config);
 }
 
-/* Of the replica that is asked; each has its own. */
+/* Of the replica that is asked; each has its own. A call without a name wants those of all models. */
 static void begin_statistics(struct front_call *call)
 {
+    struct oip_name model;
+    struct weir_error err = {0};
+    if (oip_read_name(message_of(call), &call->arena, &model, &err) == WEIR_OK &&
+        model.name[0] == '\0') {
+        answer(call, WEIR_GRPC_UNIMPLEMENTED,
+               "the statistics of all models are not supported: name one, as RepositoryIndex lists "
+               "them",
+               NULL);
+        return;
+    }
     begin_get(call, "/stats", oip_write_statistics);
 }
 
@@ -378,6 +408,22 @@ static void on_call(void *context, struct weir_grpc_call *grpc)
 {
     struct grpc_front *front = context;
     const struct weir_grpc_request *request = weir_grpc_call_request(grpc);
+    struct front_call *call = front_call_make(front, grpc, find_method(request->path));
+    if (!call->method->is_open) {
+        call->caller = front_remembered(front->gateway, front_token(request->authorization));
+        if (call->caller == NULL) { /* forgotten since it was asked for */
+            look_up(call);
+            return;
+        }
+    }
+    call->method->begin(call);
+}
+
+/* Who calls? Of strangers, and for methods that are not there, no message is taken. */
+static enum weir_grpc_admission may_come(void *context, struct weir_grpc_call *grpc)
+{
+    struct grpc_front *front = context;
+    const struct weir_grpc_request *request = weir_grpc_call_request(grpc);
     const struct method *method = find_method(request->path);
     if (method == NULL) {
         weir_grpc_answer(grpc, WEIR_GRPC_UNIMPLEMENTED,
@@ -385,23 +431,20 @@ static void on_call(void *context, struct weir_grpc_call *grpc)
                          "ServerLive, ServerReady, ServerMetadata, ModelReady, ModelMetadata, "
                          "ModelConfig, ModelStatistics, ModelInfer and RepositoryIndex",
                          NULL);
-        return;
+        return WEIR_GRPC_ASKS;
     }
-    struct front_call *call = weir_xalloc(sizeof *call);
-    memset(call, 0, sizeof *call);
-    call->grpc = grpc;
-    call->front = front;
-    call->method = method;
-    weir_arena_init(&call->arena, ARENA_MAX_BYTES);
-    weir_buf_init(&call->call.body_out, 0);
-    if (!method->is_open) {
-        call->caller = front_remembered(front->gateway, front_token(request->authorization));
-        if (call->caller == NULL) {
-            look_up(call);
-            return;
-        }
+    if (method->is_open) {
+        return WEIR_GRPC_IS_OPEN;
     }
-    method->begin(call);
+    struct caller *caller = front_remembered(front->gateway, front_token(request->authorization));
+    if (caller != NULL) {
+        caller_unref(caller);
+        return WEIR_GRPC_ADMITS;
+    }
+    struct front_call *call = front_call_make(front, grpc, method);
+    call->is_asked_for = true;
+    look_up(call);
+    return WEIR_GRPC_ASKS;
 }
 
 static void begin_unknown(struct front_call *call)
@@ -409,10 +452,14 @@ static void begin_unknown(struct front_call *call)
     const struct weir_grpc_request *request = weir_grpc_call_request(call->grpc);
     struct weir_error err = {0};
     if (front_caller(call->front->gateway, front_token(request->authorization), NULL, &call->caller,
-                     &err) == WEIR_OK) {
-        call->method->begin(call);
-    } else {
+                     &err) != WEIR_OK) {
         answer_error(call, &err);
+    } else if (call->is_asked_for) {
+        struct weir_grpc_call *grpc = call->grpc;
+        front_call_free(call);
+        weir_grpc_admit(grpc);
+    } else {
+        call->method->begin(call);
     }
 }
 
@@ -479,8 +526,8 @@ weir_status weir_gateway_grpc_start(struct weir_gateway *gateway, const char *li
     front->is_started = rc == 0;
     weir_status status =
         rc != 0 ? weir_error_set_errno(err, rc, "cannot start a thread of the gateway") : WEIR_OK;
-    const struct weir_grpc_config config = {.listen = listen,
-                                            .max_message_bytes = TENSORS_MAX_BYTES + (1 << 20)};
+    const struct weir_grpc_config config = {
+        .listen = listen, .max_message_bytes = TENSORS_MAX_BYTES + (1 << 20), .admit = may_come};
     if (status == WEIR_OK) {
         status = weir_grpc_server_start(&config, on_call, front, &front->server, err);
     }

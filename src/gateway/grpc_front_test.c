@@ -129,6 +129,34 @@ START_TEST(refusals_have_their_codes)
 
 END_TEST
 
+/* The client's side stays open, and nothing of a message comes. */
+START_TEST(what_cannot_be_is_said_at_once)
+{
+    static const struct {
+        const char *method;
+        bool is_known;
+        int code;
+    } calls[] = {{"ModelStreamInfer", true, WEIR_GRPC_UNIMPLEMENTED},
+                 {"ModelStreamInfer", false, WEIR_GRPC_UNIMPLEMENTED},
+                 {"CudaSharedMemoryStatus", true, WEIR_GRPC_UNIMPLEMENTED},
+                 {"ModelInfer", false, WEIR_GRPC_UNAUTHENTICATED},
+                 {"RepositoryIndex", false, WEIR_GRPC_UNAUTHENTICATED}};
+
+    client.stays_open = true;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, SERVICE "%s", calls[i].method);
+        client_begin(&client, path, calls[i].is_known ? as_vision : NULL, "", 0);
+        ck_assert_int_eq(client_finish(&client), calls[i].code);
+    }
+    client_begin(&client, SERVICE "ModelInfer", as_vision, "\1\0\0\0\2ab", 7); /* compressed */
+    ck_assert_int_eq(client_finish(&client), WEIR_GRPC_UNIMPLEMENTED);
+    client.stays_open = false;
+    ck_assert_int_eq(call("ModelStatistics", as_vision), WEIR_GRPC_UNIMPLEMENTED); /* of all */
+}
+
+END_TEST
+
 START_TEST(a_revocation_and_a_deadline_hold)
 {
     const char *const soon[] = {"authorization", "Bearer vision", "grpc-timeout", "100m", NULL};
@@ -159,4 +187,5 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("grpc front", start, stop, a_tensor_goes_to_a_replica_and_comes_back,
                     what_the_gateway_knows_needs_no_replica, refusals_have_their_codes,
-                    a_revocation_and_a_deadline_hold, it_stops_with_a_call_under_way)
+                    what_cannot_be_is_said_at_once, a_revocation_and_a_deadline_hold,
+                    it_stops_with_a_call_under_way)

@@ -270,6 +270,7 @@ static weir_status answer(struct weir_gateway *gateway, struct path *path,
     struct caller *caller;
     const char *token = front_token(weir_http_request_header(request, "Authorization"));
     WEIR_TRY(front_caller(gateway, token, request, &caller, err));
+    weir_http_request_is_known(request);
     struct weir_gateway_table *table = weir_gateway_acquire(gateway);
     weir_status status = WEIR_OK;
     if (path->kind == PATH_INDEX) {
@@ -323,6 +324,9 @@ void weir_gateway_admit(struct weir_gateway *gateway, struct weir_http_request *
     if (status == WEIR_OK) {
         const char *token = front_token(weir_http_request_header(request, "Authorization"));
         status = front_caller(gateway, token, request, &caller, &err);
+    }
+    if (status == WEIR_OK) {
+        weir_http_request_is_known(request);
     }
     if (status == WEIR_OK && path.deployment != NULL) {
         struct weir_gateway_table *table = weir_gateway_acquire(gateway);

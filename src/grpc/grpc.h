@@ -1,9 +1,10 @@
 /**
  * gRPC server: unary calls over HTTP/2 in the clear ("prior knowledge"), by nghttp2.
  *
- * One thread owns every connection (epoll). A call is one message in, one message out. When the message
- * is whole, the handler is called on that thread; it must not block. It answers at once or later, from
- * any thread, by weir_grpc_answer, exactly once.
+ * One thread owns every connection (epoll). A call is one message in, one message out. When its headers
+ * are whole, config.admit is asked whether the message may come; when that is whole, the handler is
+ * called. Both run on that thread and must not block. The handler answers at once or later, from any
+ * thread, by weir_grpc_answer, exactly once.
  *
  *     static void on_call(void *context, struct weir_grpc_call *call)
  *     {
@@ -19,12 +20,16 @@
  *
  * Maximums and what happens at them:
  *  - a message over max_message_bytes: RESOURCE_EXHAUSTED, and the stream is reset.
- *  - all messages that are held over max_held_bytes: the same for the one that comes.
+ *  - all messages that are held over max_held_bytes, or those of one address (base/peers.h) over half of
+ *    it: the same for the one that comes. Of calls that are not admitted yet a quarter as much is held
+ *    beside that, by no more than a window of 64 KiB each.
+ *  - a message slower than 4 KiB/s over 30 s: DEADLINE_EXCEEDED, and the stream is reset.
  *  - max_streams calls at a time on a connection: nghttp2 refuses more, as the client was told.
- *  - max_connections: a connection over it is closed at once.
+ *  - max_connections: the oldest connection without an admitted call gives way, else the new one is
+ *    closed at once; so is one over a quarter of them from one address.
  *  - headers over 16 KiB: the stream is reset.
- *  - a connection without a call for idle_timeout_s, or one whose begun messages do not grow for as
- *    long: it is closed.
+ *  - a connection without a call for idle_timeout_s, 30 s if none was ever admitted, or one whose begun
+ *    messages do not grow for 30 s: it is closed.
  *  - more than 10,000 frames that bring no call on, or 2,000 streams that the client resets, in 10 s:
  *    the connection is closed.
  *  - a deadline of the client (grpc-timeout) that passes: DEADLINE_EXCEEDED; the handler's answer is
@@ -90,6 +95,22 @@ void weir_grpc_answer(struct weir_grpc_call *call, enum weir_grpc_code code, con
 
 typedef void (*weir_grpc_handler_fn)(void *context, struct weir_grpc_call *call);
 
+enum weir_grpc_admission {
+    WEIR_GRPC_ASKS,    /**< weir_grpc_admit or weir_grpc_answer will be called for it, or has been,
+                             exactly once; till then the client sends no more than a first window. */
+    WEIR_GRPC_ADMITS,  /**< Its sender is known. */
+    WEIR_GRPC_IS_OPEN, /**< A stranger's, which may come: up to WEIR_GRPC_OPEN_BYTES. */
+};
+
+#define WEIR_GRPC_OPEN_BYTES ((size_t)16 << 10)
+
+/** May this call's message come? The headers are there, of the message nothing. On the server's
+ *  thread. */
+typedef enum weir_grpc_admission (*weir_grpc_admit_fn)(void *context, struct weir_grpc_call *call);
+
+/** The message may come; the call is the server's again. Any thread. */
+void weir_grpc_admit(struct weir_grpc_call *call);
+
 /** Zero means the default for every number. Strings are copied. */
 struct weir_grpc_config {
     const char *listen;       /**< "127.0.0.1:0" */
@@ -98,6 +119,7 @@ struct weir_grpc_config {
     int max_connections;      /**< Default 1024. */
     int max_streams;          /**< Of a connection; default 256. */
     int idle_timeout_s;       /**< Default 300. */
+    weir_grpc_admit_fn admit; /**< Gets the handler's context. NULL: every message may come. */
 };
 
 /** @return As weir_listen_open; IO if the thread cannot be started. Nothing is left behind. */

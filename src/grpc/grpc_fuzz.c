@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     server.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    struct connection *connection = grpc_connection_open(&server, fds[0]);
+    struct connection *connection = grpc_connection_open(&server, fds[0], NULL);
     bool is_open = !connection->is_closing;
     if (is_open && (size == 0 || data[0] != 0xff)) {
         is_open = grpc_session_take(connection, (const uint8_t *)NGHTTP2_CLIENT_MAGIC,
@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     grpc_connection_close(connection);
     grpc_connections_free_closed(&server);
-    must(server.n_held_bytes == 0 && server.n_out == 0 && server.n_connections == 0);
+    must(server.peers.held.n_bytes == 0 && server.strange.n_bytes == 0 && server.n_out == 0 &&
+         server.n_connections == 0);
     grpc_server_fini(&server);
     close(fds[1]);
     return 0;

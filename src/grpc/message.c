@@ -15,9 +15,11 @@ weir_status grpc_message_check_prefix(const uint8_t *bytes, size_t len, size_t m
         return WEIR_OK;
     }
     if (bytes[0] != 0) {
-        return weir_error_set(err, bytes[0] == 1 ? WEIR_ERR_UNSUPPORTED : WEIR_ERR_INVALID,
-                              bytes[0] == 1 ? "compressed messages are not supported"
-                                            : "the message does not begin as gRPC's do");
+        return weir_error_set(
+            err, bytes[0] == 1 ? WEIR_ERR_UNSUPPORTED : WEIR_ERR_INVALID,
+            bytes[0] == 1
+                ? "compressed messages are not supported: send them as they are (identity)"
+                : "the message does not begin as gRPC's do");
     }
     if (length_of(bytes) > max_bytes) {
         return weir_error_set(err, WEIR_ERR_LIMIT, "a message of %u bytes; at most %zu are allowed",

@@ -19,168 +19,7 @@
 #define READ_BYTES     (1 << 16)
 #define LOOK_MS        1000 /* for idle connections */
 
-enum weir_grpc_code weir_grpc_code_of(weir_status status)
-{
-    switch (status) {
-    case WEIR_OK:
-        return WEIR_GRPC_OK;
-    case WEIR_ERR_INVALID:
-    case WEIR_ERR_CORRUPT:
-        return WEIR_GRPC_INVALID_ARGUMENT;
-    case WEIR_ERR_NOT_FOUND:
-        return WEIR_GRPC_NOT_FOUND;
-    case WEIR_ERR_DENIED:
-        return WEIR_GRPC_PERMISSION_DENIED;
-    case WEIR_ERR_UNAUTH:
-        return WEIR_GRPC_UNAUTHENTICATED;
-    case WEIR_ERR_UNSUPPORTED:
-        return WEIR_GRPC_UNIMPLEMENTED;
-    case WEIR_ERR_LIMIT:
-        return WEIR_GRPC_RESOURCE_EXHAUSTED;
-    case WEIR_ERR_TIMEOUT:
-        return WEIR_GRPC_DEADLINE_EXCEEDED;
-    case WEIR_ERR_CANCELLED:
-        return WEIR_GRPC_CANCELLED;
-    case WEIR_ERR_UNAVAILABLE:
-    case WEIR_ERR_NOMEM:
-    case WEIR_ERR_PEER:
-        return WEIR_GRPC_UNAVAILABLE;
-    default:
-        return WEIR_GRPC_INTERNAL;
-    }
-}
-
-/* ---- calls ------------------------------------------------------------------------------------------- */
-
-const struct weir_grpc_request *weir_grpc_call_request(const struct weir_grpc_call *call)
-{
-    return &call->request;
-}
-
-const char *weir_grpc_call_metadata(const struct weir_grpc_call *call, const char *name)
-{
-    for (size_t i = 0; i < call->n_metadata; i++) {
-        if (strcmp(call->metadata[i].name, name) == 0) {
-            return call->metadata[i].value;
-        }
-    }
-    return NULL;
-}
-
-bool weir_grpc_call_is_gone(const struct weir_grpc_call *call)
-{
-    return atomic_load(&call->is_gone);
-}
-
-void grpc_call_unref(struct weir_grpc_call *call)
-{
-    if (atomic_fetch_sub(&call->n_refs, 1) == 1) {
-        weir_buf_fini(&call->body);
-        weir_buf_fini(&call->reply);
-        weir_arena_fini(&call->arena);
-        free(call);
-    }
-}
-
-static void release_held(struct weir_grpc_call *call)
-{
-    call->server->n_held_bytes -= call->n_held;
-    call->n_held = 0;
-}
-
-void grpc_call_detach(struct weir_grpc_call *call)
-{
-    struct connection *connection = call->connection;
-    if (call->next != NULL) {
-        call->next->previous = call->previous;
-    }
-    if (call->previous != NULL) {
-        call->previous->next = call->next;
-    } else {
-        connection->calls = call->next;
-    }
-    connection->n_calls--;
-    connection->since_ms = call->server->now_ms;
-    call->connection = NULL;
-    atomic_store(&call->is_gone, true);
-    if (!call->is_handled) { /* else its message is somebody's until the answer */
-        release_held(call);
-    }
-    grpc_call_unref(call);
-}
-
-/* Only the answer: who has the message may still read it. */
-static void submit_text(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text)
-{
-    call->code = code;
-    (void)snprintf(call->text, sizeof call->text, "%s", text);
-    call->has_reply = false;
-    grpc_session_submit(call);
-}
-
-void grpc_call_refuse(struct weir_grpc_call *call, enum weir_grpc_code code, const char *text)
-{
-    if (!call->is_answered) {
-        submit_text(call, code, text);
-    }
-}
-
-void grpc_call_handle(struct weir_grpc_call *call)
-{
-    struct weir_grpc_server *server = call->server;
-    struct weir_error err = {0};
-    weir_status status = grpc_message_read((const uint8_t *)call->body.data, call->body.len,
-                                           server->config.max_message_bytes, &call->request.message,
-                                           &call->request.len, &err);
-    if (status != WEIR_OK) {
-        grpc_call_refuse(call, weir_grpc_code_of(status), err.message);
-        return;
-    }
-    call->is_handled = true;
-    (void)atomic_fetch_add(&call->n_refs, 1);
-    pthread_mutex_lock(&server->lock);
-    server->n_out++;
-    pthread_mutex_unlock(&server->lock);
-    server->handler(server->context, call);
-}
-
-void weir_grpc_answer(struct weir_grpc_call *call, enum weir_grpc_code code, const char *message,
-                      struct weir_buf *reply)
-{
-    struct weir_grpc_server *server = call->server;
-    if (reply != NULL && reply->status != WEIR_OK) {
-        code = WEIR_GRPC_INTERNAL;
-        message = "the answer is longer than it may be";
-        weir_buf_fini(reply);
-        reply = NULL;
-    }
-    pthread_mutex_lock(&server->lock);
-    if (!atomic_load(&call->is_gone)) { /* else the thread may have answered it, and nobody reads */
-        call->code = code;
-        (void)snprintf(call->text, sizeof call->text, "%s", message);
-        call->has_reply = reply != NULL;
-        if (reply != NULL) {
-            weir_buf_fini(&call->reply);
-            call->reply = *reply;
-            weir_buf_init(reply, reply->max_bytes);
-            reply = NULL;
-        }
-    }
-    if (reply != NULL) {
-        weir_buf_fini(reply);
-    }
-    bool was_empty = server->done == NULL;
-    call->next_done = server->done;
-    server->done = call;
-    if (--server->n_out == 0) {
-        pthread_cond_broadcast(&server->all_answered);
-    }
-    /* Under the lock: once it is let go, a server that stops may be gone. */
-    if (was_empty) {
-        (void)eventfd_write(server->wake_fd, 1);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
+#define ADDRESS_CONNECTIONS_MIN 16
 
 /* ---- connections -------------------------------------------------------------------------------------- */
 
@@ -204,6 +43,8 @@ void grpc_connection_close(struct connection *connection)
         server->connections = connection->next;
     }
     server->n_connections--;
+    connection->peer->n_open--;
+    weir_peers_leave(&server->peers, &connection->peer->peer);
     connection->next = server->closed; /* events of this turn may name it */
     server->closed = connection;
 }
@@ -286,13 +127,17 @@ static void read_some(struct connection *connection)
     grpc_connection_flush(connection);
 }
 
-struct connection *grpc_connection_open(struct weir_grpc_server *server, int fd)
+struct connection *grpc_connection_open(struct weir_grpc_server *server, int fd,
+                                        const struct sockaddr *address)
 {
     struct connection *connection = weir_xalloc(sizeof *connection);
     memset(connection, 0, sizeof *connection);
     connection->server = server;
     connection->fd = fd;
     connection->since_ms = connection->flood_since_ms = server->now_ms;
+    connection->peer =
+        (struct grpc_peer *)weir_peers_enter(&server->peers, address, sizeof(struct grpc_peer));
+    connection->peer->n_open++;
     weir_buf_init(&connection->out, 2 * OUT_MAX_BYTES);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     connection->next = server->connections;
@@ -312,18 +157,42 @@ struct connection *grpc_connection_open(struct weir_grpc_server *server, int fd)
     return connection;
 }
 
+/* All places are taken: the connection gives way that has kept a stranger's for longest. */
+static bool make_room(struct weir_grpc_server *server)
+{
+    struct connection *oldest = NULL;
+    for (struct connection *one = server->connections; one != NULL; one = one->next) {
+        oldest = one->is_known ? oldest : one; /* the newest are first */
+    }
+    if (oldest != NULL) {
+        grpc_connection_close(oldest);
+    }
+    return oldest != NULL;
+}
+
+static void take_in(struct weir_grpc_server *server, int fd, const struct sockaddr *address)
+{
+    const struct grpc_peer *peer = (struct grpc_peer *)weir_peers_find(&server->peers, address);
+    int most = server->config.max_connections;
+    if ((peer != NULL && peer->n_open >= WEIR_MAX(most / 4, ADDRESS_CONNECTIONS_MIN)) ||
+        (server->n_connections >= most && !make_room(server))) {
+        (void)close(fd);
+    } else {
+        (void)grpc_connection_open(server, fd, address);
+    }
+}
+
 static void accept_some(struct weir_grpc_server *server)
 {
     for (int i = 0; i < EVENTS_AT_ONCE; i++) {
-        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct sockaddr_storage address = {0};
+        socklen_t len = sizeof address;
+        int fd = accept4(server->listen_fd, (struct sockaddr *)&address, &len,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) {
             return;
         }
-        if (server->n_connections >= server->config.max_connections) {
-            (void)close(fd);
-        } else {
-            (void)grpc_connection_open(server, fd);
-        }
+        take_in(server, fd, (const struct sockaddr *)&address);
     }
 }
 
@@ -341,15 +210,16 @@ bool grpc_server_take_answers(struct weir_grpc_server *server)
     pthread_mutex_unlock(&server->lock);
     while (call != NULL) {
         struct weir_grpc_call *next = call->next_done;
-        release_held(call);
-        if (call->connection != NULL && !call->is_answered) {
-            grpc_session_submit(call);
-            grpc_connection_flush(call->connection);
-        }
-        grpc_call_unref(call);
+        grpc_call_take_back(call);
         call = next;
     }
     return !is_stopping;
+}
+
+/* How long who has begun with something may be quiet, or slow. */
+static int64_t begun_max_ms(const struct weir_grpc_server *server)
+{
+    return WEIR_MIN((int64_t)server->config.idle_timeout_s * 1000, (int64_t)BEGUN_MAX_MS);
 }
 
 static void end_overdue(struct connection *connection, int64_t *next_ms)
@@ -359,6 +229,11 @@ static void end_overdue(struct connection *connection, int64_t *next_ms)
     for (struct weir_grpc_call *call = connection->calls; call != NULL; call = next) {
         next = call->next;
         int64_t due_ms = call->request.deadline_ms;
+        if (call->is_admitted && !call->has_ended && !call->is_answered &&
+            !weir_pace_holds(&call->pace, server->now_ms, begun_max_ms(server), SLOW_BYTES_S)) {
+            grpc_call_submit_text(call, WEIR_GRPC_DEADLINE_EXCEEDED,
+                                  "the message comes slower than 4 KiB a second");
+        }
         if (due_ms == 0 || call->is_answered) {
             continue;
         }
@@ -369,7 +244,7 @@ static void end_overdue(struct connection *connection, int64_t *next_ms)
         pthread_mutex_lock(&server->lock); /* an answer that comes now is dropped */
         atomic_store(&call->is_gone, true);
         pthread_mutex_unlock(&server->lock);
-        submit_text(call, WEIR_GRPC_DEADLINE_EXCEEDED, "the call's deadline has passed");
+        grpc_call_submit_text(call, WEIR_GRPC_DEADLINE_EXCEEDED, "the call's deadline has passed");
     }
 }
 
@@ -381,12 +256,12 @@ static bool is_idle(const struct connection *connection)
         }
     }
     int64_t quiet_ms = connection->server->now_ms - connection->since_ms;
-    bool is_begun = connection->n_calls > 0 || !connection->has_called;
-    int64_t limit_ms = (int64_t)connection->server->config.idle_timeout_s * 1000;
-    return quiet_ms >= (is_begun ? WEIR_MIN(limit_ms, (int64_t)BEGUN_MAX_MS) : limit_ms);
+    bool is_begun = connection->n_calls > 0 || !connection->is_known;
+    return quiet_ms >= (is_begun ? begun_max_ms(connection->server)
+                                 : (int64_t)connection->server->config.idle_timeout_s * 1000);
 }
 
-static void look_after(struct weir_grpc_server *server)
+void grpc_server_look_after(struct weir_grpc_server *server)
 {
     struct connection *next;
     int64_t next_ms = server->connections != NULL ? server->now_ms + LOOK_MS : INT64_MAX;
@@ -437,7 +312,7 @@ static void *server_main(void *context)
             }
         }
         if (server->now_ms >= server->next_due_ms) {
-            look_after(server);
+            grpc_server_look_after(server);
         }
         grpc_connections_free_closed(server);
     }
@@ -481,6 +356,7 @@ void grpc_server_fini(struct weir_grpc_server *server)
             (void)close(fds[i]);
         }
     }
+    weir_peers_fini(&server->peers);
     nghttp2_session_callbacks_del(server->callbacks);
     nghttp2_option_del(server->options);
     pthread_mutex_destroy(&server->lock);

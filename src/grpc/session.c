@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STREAM_WINDOW_BYTES     (1 << 20)
+#define STRANGE_WINDOW_BYTES    65535 /* HTTP/2's own, with which clients begin */
 #define CONNECTION_WINDOW_BYTES (16 << 20)
 
 static bool is_text(const uint8_t *value, size_t len)
@@ -28,6 +29,9 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     call->server = connection->server;
     call->connection = connection;
     call->stream_id = frame->hd.stream_id;
+    call->peer = connection->peer;
+    call->peer->peer.n_uses++;
+    call->pace.since_ms = connection->server->now_ms;
     weir_arena_init(&call->arena, 0);
     weir_buf_init(&call->body, connection->server->config.max_message_bytes + MESSAGE_PREFIX_BYTES);
     weir_buf_init(&call->reply, 0);
@@ -105,15 +109,37 @@ static void on_headers(struct weir_grpc_call *call)
                          "this port answers calls of gRPC and no other");
         return;
     }
-    if (call->timeout == NULL) {
-        return;
-    }
-    if (grpc_message_read_timeout(call->timeout, &timeout_ms) != WEIR_OK) {
+    if (call->timeout != NULL && grpc_message_read_timeout(call->timeout, &timeout_ms) != WEIR_OK) {
         grpc_call_refuse(call, WEIR_GRPC_INVALID_ARGUMENT, "grpc-timeout is no time");
         return;
     }
-    call->request.deadline_ms = call->server->now_ms + WEIR_MAX(timeout_ms, (int64_t)1);
-    call->server->next_due_ms = WEIR_MIN(call->server->next_due_ms, call->request.deadline_ms);
+    if (call->timeout != NULL) {
+        call->request.deadline_ms = call->server->now_ms + WEIR_MAX(timeout_ms, (int64_t)1);
+        call->server->next_due_ms = WEIR_MIN(call->server->next_due_ms, call->request.deadline_ms);
+    }
+    grpc_call_ask(call);
+}
+
+/* The stream's window opens as its bytes come, once it is admitted. The connection's is all streams', and
+ * always does. */
+static void give_window(nghttp2_session *session, struct weir_grpc_call *call, int32_t stream_id,
+                        size_t len)
+{
+    (void)nghttp2_session_consume_connection(session, len);
+    if (call != NULL && !call->is_admitted && !call->is_answered) {
+        call->n_kept_back += len;
+    } else {
+        (void)nghttp2_session_consume_stream(session, stream_id, len);
+    }
+}
+
+void grpc_session_open_window(struct weir_grpc_call *call)
+{
+    nghttp2_session *session = call->connection->session;
+    (void)nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, call->stream_id,
+                                                STREAM_WINDOW_BYTES);
+    (void)nghttp2_session_consume_stream(session, call->stream_id, call->n_kept_back);
+    call->n_kept_back = 0;
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, const uint8_t *bytes,
@@ -124,19 +150,19 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream_id, c
     struct weir_grpc_call *call = call_of(session, stream_id);
     struct weir_error err = {0};
     (void)flags;
+    give_window(session, call, stream_id, len);
     if (call == NULL || call->is_answered || call->is_handled) {
         return 0;
     }
     connection->since_ms = server->now_ms;
-    if (server->n_held_bytes + len > server->config.max_held_bytes) {
+    call->pace.n_bytes += len;
+    if (!grpc_call_hold(call, len)) {
         grpc_call_refuse(call, WEIR_GRPC_RESOURCE_EXHAUSTED,
-                         "the server holds as many bytes as it may");
+                         "the server holds as many bytes as it may, for all or for one address");
         return 0;
     }
     weir_status status = weir_buf_append(&call->body, bytes, len);
     if (status == WEIR_OK) {
-        call->n_held += len;
-        server->n_held_bytes += len;
         status = grpc_message_check_prefix((const uint8_t *)call->body.data, call->body.len,
                                            server->config.max_message_bytes, &err);
     } else {
@@ -181,7 +207,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     }
     if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         connection->since_ms = connection->server->now_ms;
-        connection->has_called = true;
         on_headers(call);
     }
     if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
@@ -256,16 +281,17 @@ void grpc_session_submit(struct weir_grpc_call *call)
 {
     char code[8], text[3 * MESSAGE_TEXT_MAX];
     nghttp2_session *session = call->connection->session;
-    nghttp2_nv headers[4] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc")};
+    nghttp2_nv headers[5] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc"),
+                             HEADER("grpc-accept-encoding", "identity")};
     call->is_answered = true;
     if (call->has_reply) {
         nghttp2_data_provider provider = {.source = {.ptr = call}, .read_callback = read_reply};
         grpc_message_prefix(call->reply.len, call->prefix);
-        (void)nghttp2_submit_response(session, call->stream_id, headers, 2, &provider);
+        (void)nghttp2_submit_response(session, call->stream_id, headers, 3, &provider);
         return;
     }
-    size_t n = put_status(call, code, text, sizeof text, &headers[2]);
-    (void)nghttp2_submit_response(session, call->stream_id, headers, 2 + n, NULL);
+    size_t n = put_status(call, code, text, sizeof text, &headers[3]);
+    (void)nghttp2_submit_response(session, call->stream_id, headers, 3 + n, NULL);
 }
 
 /* A call that was refused is over: what is left of its message is of no use (RFC 9113, 8.1). Not before
@@ -297,6 +323,7 @@ weir_status grpc_session_make_callbacks(struct weir_grpc_server *server)
     nghttp2_session_callbacks_set_on_stream_close_callback(server->callbacks, on_stream_close);
     nghttp2_session_callbacks_set_on_frame_send_callback(server->callbacks, on_frame_sent);
     nghttp2_option_set_no_closed_streams(server->options, 1);
+    nghttp2_option_set_no_auto_window_update(server->options, 1);
     return WEIR_OK;
 }
 
@@ -305,7 +332,7 @@ bool grpc_session_begin(struct connection *connection)
     const struct weir_grpc_config *config = &connection->server->config;
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, (uint32_t)config->max_streams},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STRANGE_WINDOW_BYTES},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADERS_MAX_BYTES}};
     return nghttp2_session_server_new2(&connection->session, connection->server->callbacks,
                                        connection, connection->server->options) == 0 &&

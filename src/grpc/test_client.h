@@ -6,6 +6,7 @@
 #include "base/test_main.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ struct test_client {
     bool is_closed;
     const char *send;
     size_t send_len, n_sent;
+    bool stays_open; /**< Its calls do not end of themselves. */
+    bool paced;      /**< It sends may_send bytes, and waits for nghttp2_session_resume_data. */
+    size_t may_send;
 };
 
 static int client_on_header(nghttp2_session *session, const nghttp2_frame *frame,
@@ -77,17 +81,12 @@ static inline void client_flush(struct test_client *client)
     }
 }
 
-static inline void client_open(struct test_client *client, int port)
+/** Speak over a socket that is connected, and the client's from now on. */
+static inline void client_of(struct test_client *client, int fd)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct timeval patience = {.tv_sec = 20};
     nghttp2_session_callbacks *callbacks;
     memset(client, 0, sizeof *client);
-    client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    ck_assert_int_eq(connect(client->fd, (struct sockaddr *)&address, sizeof address), 0);
+    client->fd = fd;
     weir_buf_init(&client->body, (size_t)256 << 20);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, client_on_header);
@@ -97,6 +96,19 @@ static inline void client_open(struct test_client *client, int port)
     nghttp2_session_callbacks_del(callbacks);
     ck_assert_int_eq(nghttp2_submit_settings(client->session, 0, NULL, 0), 0);
     client_flush(client);
+}
+
+static inline void client_open(struct test_client *client, int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct timeval patience = {.tv_sec = 20};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    client_of(client, fd);
 }
 
 static inline void client_close(struct test_client *client)
@@ -115,9 +127,15 @@ static ssize_t client_read(nghttp2_session *session, int32_t stream_id, uint8_t 
     (void)stream_id;
     (void)source;
     n = n < len ? n : len;
+    n = client->paced && n > client->may_send ? client->may_send : n;
+    if (n == 0 && (client->paced || client->stays_open)) {
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    client->may_send -= client->paced ? n : 0;
     memcpy(buf, client->send + client->n_sent, n);
     client->n_sent += n;
-    *flags |= client->n_sent == client->send_len ? NGHTTP2_DATA_FLAG_EOF : 0u;
+    *flags |=
+        client->n_sent == client->send_len && !client->stays_open ? NGHTTP2_DATA_FLAG_EOF : 0u;
     return (ssize_t)n;
 }
 

@@ -93,17 +93,27 @@ static int64_t n_connections(struct weir_http_server *server)
     return counts.n_connections;
 }
 
+/* "known" is who proves who they are. */
+static void handle_known(void *context, struct weir_http_request *request,
+                         struct weir_http_response *response)
+{
+    if (strcmp(request->path, "/known") == 0) {
+        weir_http_request_is_known(request);
+    }
+    handle(context, request, response);
+}
+
 START_TEST(a_client_over_the_limit_is_served_when_another_leaves)
 {
-    struct weir_http_server *server =
-        serve(&(struct weir_http_config){.max_connections = 3, .n_io_threads = 2}, handle, NULL);
+    struct weir_http_server *server = serve(
+        &(struct weir_http_config){.max_connections = 3, .n_io_threads = 2}, handle_known, NULL);
     int fds[3];
     char answer[2048];
-    const char *request = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+    const char *request = "GET /known HTTP/1.1\r\nHost: x\r\n\r\n";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
         fds[i] = connect_to(server);
         send_text(fds[i], request);
-        ck_assert_ptr_nonnull(strstr(read_until(fds[i], "/hello", answer, sizeof answer), "200"));
+        ck_assert_ptr_nonnull(strstr(read_until(fds[i], "/known", answer, sizeof answer), "200"));
     }
     int late = connect_to(server); /* the kernel takes it; the server does not */
     send_text(late, request);
@@ -111,7 +121,7 @@ START_TEST(a_client_over_the_limit_is_served_when_another_leaves)
     ck_assert_int_eq(poll(&waiting, 1, 100), 0);
     ck_assert_int_eq(n_connections(server), 3);
     close(fds[1]);
-    ck_assert_ptr_nonnull(strstr(read_until(late, "/hello", answer, sizeof answer), "200"));
+    ck_assert_ptr_nonnull(strstr(read_until(late, "/known", answer, sizeof answer), "200"));
     ck_assert_int_le(n_connections(server), 3);
     close(late);
     close(fds[0]);
@@ -219,7 +229,53 @@ START_TEST(idle_connections_of_one_address_give_way_when_all_places_are_taken)
 
 END_TEST
 
-WEIR_TEST_MAIN("http accept", stopping_while_clients_connect_ends_in_order,
+static int connect_from(struct weir_http_server *server, const char *address)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons((uint16_t)weir_http_server_port(server));
+    ck_assert_int_eq(inet_pton(AF_INET, address, &from.sin_addr), 1);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+/* From many addresses, none of which has more than its part: half of a request each. */
+START_TEST(strangers_of_many_addresses_give_way_and_who_is_known_does_not)
+{
+    const struct weir_http_config config = {.max_connections = 24,
+                                            .max_connections_per_address = 100};
+    struct weir_http_server *server = serve(&config, handle_known, NULL);
+    int strangers[60], known = connect_to(server);
+    char answer[2048];
+    send_text(known, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_ptr_nonnull(strstr(read_until(known, "/known", answer, sizeof answer), "200"));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(strangers); i++) {
+        char address[32];
+        (void)snprintf(address, sizeof address, "127.0.1.%zu", i + 1);
+        strangers[i] = connect_from(server, address);
+        send_text(strangers[i], i % 2 == 0 ? "GET /hello HTTP/1.1\r\nHo"
+                                           : "POST /hello HTTP/1.1\r\nHost: x\r\n"
+                                             "Content-Length: 10\r\n\r\nabc");
+    }
+    int late = connect_to(server);
+    send_text(late, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_ptr_nonnull(strstr(read_until(late, "/known", answer, sizeof answer), "200"));
+    send_text(known, "GET /known HTTP/1.1\r\nHost: x\r\n\r\n"); /* its place was not taken */
+    ck_assert_ptr_nonnull(strstr(read_until(known, "/known", answer, sizeof answer), "200"));
+    close(late);
+    close(known);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(strangers); i++) {
+        close(strangers[i]);
+    }
+    weir_http_server_stop(server, 1000);
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("http accept", strangers_of_many_addresses_give_way_and_who_is_known_does_not,
+               stopping_while_clients_connect_ends_in_order,
                a_client_over_the_limit_is_served_when_another_leaves,
                an_address_over_its_limit_gives_its_idle_connections_for_new_ones,
                an_address_without_an_idle_connection_gets_no_more,

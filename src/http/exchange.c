@@ -31,7 +31,7 @@ void connection_notify(void *context, struct MHD_Connection *connection, void **
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         *watch = (struct http_watch){.fd = info != NULL ? info->connect_fd : -1,
                                      .is_reading = true,
-                                     .since_ms = weir_mono_ms(),
+                                     .pace = {.since_ms = weir_mono_ms()},
                                      .next = server->watches};
         if (server->watches != NULL) {
             server->watches->previous = watch;
@@ -68,8 +68,7 @@ void watch_expect(struct http_exchange *x, bool is_reading, bool is_in_body)
         x->watch->is_reading = is_reading;
         x->watch->is_in_body = is_in_body;
         x->watch->is_sending = false;
-        x->watch->since_ms = weir_mono_ms();
-        x->watch->n_body_bytes = 0;
+        x->watch->pace = (struct weir_pace){.since_ms = weir_mono_ms()};
         pthread_mutex_unlock(&x->server->lock);
     }
 }
@@ -85,7 +84,7 @@ void watch_count(struct http_exchange *x, size_t n_bytes)
 {
     if (x->watch != NULL) {
         pthread_mutex_lock(&x->server->lock);
-        x->watch->n_body_bytes += n_bytes;
+        x->watch->pace.n_bytes += n_bytes;
         pthread_mutex_unlock(&x->server->lock);
     }
 }
@@ -96,10 +95,9 @@ void watch_send(struct http_exchange *x, size_t n_bytes)
         pthread_mutex_lock(&x->server->lock);
         if (!x->watch->is_sending) {
             x->watch->is_sending = true;
-            x->watch->since_ms = weir_mono_ms();
-            x->watch->n_body_bytes = 0;
+            x->watch->pace = (struct weir_pace){.since_ms = weir_mono_ms()};
         }
-        x->watch->n_body_bytes += n_bytes;
+        x->watch->pace.n_bytes += n_bytes;
         pthread_mutex_unlock(&x->server->lock);
     }
 }

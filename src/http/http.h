@@ -108,6 +108,10 @@ const char *weir_http_request_header(const struct weir_http_request *request, co
  *  this host can have set the second one. */
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name);
 
+/** Its sender has proved who they are: from now on the connection does not give way to new ones when all
+ *  places are taken, as strangers' do. Any thread that has the request. */
+void weir_http_request_is_known(const struct weir_http_request *request);
+
 /** Decode %XX (and "+" to space if plus_is_space) in `arena`; NULL if malformed or it holds %00. */
 char *weir_http_percent_decode(struct weir_arena *arena, const char *text, size_t len,
                                bool plus_is_space);

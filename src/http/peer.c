@@ -1,5 +1,4 @@
-/* Peers: what each address holds of the server, so that none takes what is for all. An address is
- * an IPv4 address or an IPv6 /64, which one host has as a whole. */
+/* What each address holds of the server (base/peers.h), and who gives way when it is full. */
 #include "http/server_private.h"
 
 #include <string.h>
@@ -9,37 +8,10 @@
 #define FAIR_PART 32
 #define FAIR_MIN  16
 
-static void key_of(const struct sockaddr *address, unsigned char key[PEER_KEY_BYTES])
+static struct http_peer *peer_of(const struct weir_http_server *server,
+                                 const struct sockaddr *address)
 {
-    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
-    memset(key, 0, PEER_KEY_BYTES);
-    if (address == NULL) {
-        return;
-    }
-    if (address->sa_family == AF_INET) {
-        memcpy(key, &((const struct sockaddr_in *)address)->sin_addr, 4);
-    } else if (address->sa_family == AF_INET6) {
-        const unsigned char *bytes =
-            (const unsigned char *)&((const struct sockaddr_in6 *)address)->sin6_addr;
-        bool is_v4 = memcmp(bytes, mapped, sizeof mapped) == 0;
-        memcpy(key, is_v4 ? bytes + sizeof mapped : bytes, is_v4 ? 4 : PEER_KEY_BYTES);
-    }
-}
-
-/* Where the peer of this address hangs, or would. */
-static struct http_peer **slot_of(struct weir_http_server *server, const struct sockaddr *address,
-                                  unsigned char key[PEER_KEY_BYTES])
-{
-    key_of(address, key);
-    size_t hash = 0;
-    for (size_t i = 0; i < PEER_KEY_BYTES; i++) {
-        hash = hash * 31 + key[i];
-    }
-    struct http_peer **slot = &server->peers[hash % PEER_BUCKETS];
-    while (*slot != NULL && memcmp((*slot)->key, key, PEER_KEY_BYTES) != 0) {
-        slot = &(*slot)->next;
-    }
-    return slot;
+    return (struct http_peer *)weir_peers_find(&server->peers, address);
 }
 
 /* Close the oldest connection of this address on which no request is in progress. */
@@ -54,37 +26,34 @@ static bool cut_oldest_idle(struct http_peer *peer)
     return false;
 }
 
+static size_t n_open(const struct http_peer *peer)
+{
+    return peer->peer.n_uses - peer->n_cut;
+}
+
 bool peer_enter(struct weir_http_server *server, const struct sockaddr *address)
 {
-    unsigned char key[PEER_KEY_BYTES];
-    struct http_peer **slot = slot_of(server, address, key), *peer = *slot;
+    struct http_peer *peer = peer_of(server, address);
     size_t most = (size_t)server->config.max_connections_per_address;
-    if (peer != NULL && peer->n_connections - peer->n_cut >= most && !cut_oldest_idle(peer)) {
+    if (peer != NULL && n_open(peer) >= most && !cut_oldest_idle(peer)) {
         return false;
     }
-    if (peer == NULL) {
-        peer = *slot = weir_xalloc(sizeof *peer);
-        memcpy(peer->key, key, sizeof peer->key);
-    }
-    peer->n_connections++;
+    (void)weir_peers_enter(&server->peers, address, sizeof *peer);
     return true;
 }
 
 void peer_leave(struct weir_http_server *server, const struct sockaddr *address)
 {
-    unsigned char key[PEER_KEY_BYTES];
-    struct http_peer **slot = slot_of(server, address, key), *peer = *slot;
-    if (peer != NULL && --peer->n_connections == 0) {
-        *slot = peer->next;
-        free(peer);
+    struct http_peer *peer = peer_of(server, address);
+    if (peer != NULL) {
+        weir_peers_leave(&server->peers, &peer->peer);
     }
 }
 
 void peer_add_watch(struct weir_http_server *server, const struct sockaddr *address,
                     struct http_watch *watch)
 {
-    unsigned char key[PEER_KEY_BYTES];
-    struct http_peer *peer = *slot_of(server, address, key);
+    struct http_peer *peer = peer_of(server, address);
     watch->peer = peer;
     if (peer == NULL) {
         return;
@@ -118,52 +87,70 @@ void watch_cut(struct http_watch *watch)
     (void)shutdown(watch->fd, SHUT_RDWR); /* its I/O thread sees the end and closes */
 }
 
-void peer_make_room(struct weir_http_server *server)
+static struct http_peer *find_largest(struct weir_http_server *server)
 {
-    size_t fair = (size_t)server->config.max_connections / FAIR_PART;
+    size_t fair = WEIR_MAX((size_t)server->config.max_connections / FAIR_PART, (size_t)FAIR_MIN);
     struct http_peer *largest = NULL;
-    for (size_t i = 0; i < PEER_BUCKETS; i++) {
-        for (struct http_peer *peer = server->peers[i]; peer != NULL; peer = peer->next) {
-            size_t n = peer->n_connections - peer->n_cut;
-            if (n > WEIR_MAX(fair, (size_t)FAIR_MIN) &&
-                (largest == NULL || n > largest->n_connections - largest->n_cut)) {
+    for (size_t i = 0; i < WEIR_PEER_BUCKETS; i++) {
+        for (struct weir_peer *at = server->peers.buckets[i]; at != NULL; at = at->next) {
+            struct http_peer *peer = (struct http_peer *)at;
+            if (n_open(peer) > (largest != NULL ? n_open(largest) : fair)) {
                 largest = peer;
             }
         }
     }
-    if (largest != NULL) {
-        (void)cut_oldest_idle(largest);
+    return largest;
+}
+
+/* Whoever has not said who they are, and is heard of for the longest time: headers that do not end, a body
+ * that nobody asked for, silence. Who is known keeps their place. */
+static void cut_oldest_stranger(struct weir_http_server *server)
+{
+    struct http_watch *oldest = NULL;
+    for (struct http_watch *watch = server->watches; watch != NULL; watch = watch->next) {
+        if (watch->is_reading && !watch->is_known && !watch->is_cut &&
+            (oldest == NULL || watch->pace.since_ms <= oldest->pace.since_ms)) {
+            oldest = watch;
+        }
+    }
+    if (oldest != NULL) {
+        watch_cut(oldest);
     }
 }
 
-void peers_free(struct weir_http_server *server)
+void peer_make_room(struct weir_http_server *server)
 {
-    for (size_t i = 0; i < PEER_BUCKETS; i++) {
-        while (server->peers[i] != NULL) {
-            struct http_peer *peer = server->peers[i];
-            server->peers[i] = peer->next;
-            free(peer);
-        }
+    struct http_peer *largest = find_largest(server);
+    if (largest == NULL || !cut_oldest_idle(largest)) {
+        cut_oldest_stranger(server);
+    }
+}
+
+void weir_http_request_is_known(const struct weir_http_request *request)
+{
+    struct http_exchange *x =
+        WEIR_CONTAINER_OF((struct weir_http_request *)request, struct http_exchange, request);
+    if (x->watch != NULL && !x->watch->is_known) {
+        pthread_mutex_lock(&x->server->lock);
+        x->watch->is_known = true;
+        pthread_mutex_unlock(&x->server->lock);
     }
 }
 
 /* ---- bytes of bodies ------------------------------------------------------------------------- */
 
+static struct weir_held *held_of(struct http_exchange *x)
+{
+    return x->watch != NULL && x->watch->peer != NULL ? &x->watch->peer->peer.held : NULL;
+}
+
 bool body_reserve(struct http_exchange *x, uint64_t n_bytes)
 {
     struct weir_http_server *server = x->server;
-    struct http_peer *peer = x->watch != NULL ? x->watch->peer : NULL;
-    uint64_t most = server->config.max_bodies_bytes;
     pthread_mutex_lock(&server->lock);
-    bool has_room = n_bytes <= most - WEIR_MIN(server->n_body_bytes, most) &&
-                    (peer == NULL || n_bytes <= most / 2 - WEIR_MIN(peer->n_body_bytes, most / 2));
-    if (has_room) {
-        server->n_body_bytes += n_bytes;
-        x->n_reserved_bytes += n_bytes;
-        if (peer != NULL) {
-            peer->n_body_bytes += n_bytes;
-        }
-    }
+    bool has_room =
+        weir_held_take(&server->peers.held, held_of(x), n_bytes, server->config.max_bodies_bytes);
+    x->n_reserved_bytes += has_room ? n_bytes : 0;
     pthread_mutex_unlock(&server->lock);
     return has_room;
 }
@@ -171,10 +158,7 @@ bool body_reserve(struct http_exchange *x, uint64_t n_bytes)
 void body_release(struct http_exchange *x)
 {
     pthread_mutex_lock(&x->server->lock);
-    x->server->n_body_bytes -= x->n_reserved_bytes;
-    if (x->watch != NULL && x->watch->peer != NULL) {
-        x->watch->peer->n_body_bytes -= x->n_reserved_bytes;
-    }
+    weir_held_give(&x->server->peers.held, held_of(x), x->n_reserved_bytes);
     x->n_reserved_bytes = 0;
     pthread_mutex_unlock(&x->server->lock);
 }

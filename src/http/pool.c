@@ -381,19 +381,12 @@ static int64_t expire_due(struct weir_http_server *server, int64_t now)
  * held. */
 static void cut_slow(struct weir_http_server *server, int64_t now)
 {
-    int64_t headers_ms = (int64_t)server->config.idle_timeout_s * 2000;
     int64_t window_ms = (int64_t)server->config.idle_timeout_s * 1000;
     for (struct http_watch *watch = server->watches; watch != NULL; watch = watch->next) {
-        int64_t age_ms = now - watch->since_ms;
         bool has_window = watch->is_in_body || watch->is_sending;
-        if ((!watch->is_reading && !watch->is_sending) || watch->is_cut ||
-            age_ms <= (has_window ? window_ms : headers_ms)) {
-            continue;
-        }
-        if (has_window && watch->n_body_bytes >= (uint64_t)(age_ms * SLOW_BODY_BYTES_S / 1000)) {
-            watch->since_ms = now; /* fast enough: what came before does not count any more */
-            watch->n_body_bytes = 0;
-        } else {
+        bool holds = has_window ? weir_pace_holds(&watch->pace, now, window_ms, SLOW_BODY_BYTES_S)
+                                : !watch->is_reading || now - watch->pace.since_ms <= 2 * window_ms;
+        if (!holds && !watch->is_cut) {
             watch_cut(watch);
         }
     }

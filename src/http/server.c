@@ -167,7 +167,7 @@ static void destroy(struct weir_http_server *server)
     pool_stop(server);
     stop_daemons(server);
     exchange_reap(server);
-    peers_free(server);
+    weir_peers_fini(&server->peers); /* of those that no I/O thread had begun with */
     free(server->io);
     if (server->acceptor.wake_fd >= 0) {
         close(server->acceptor.wake_fd);

@@ -20,6 +20,7 @@
 #include "http/http.h"
 #include "http/stream.h"
 
+#include "base/peers.h"
 #include "base/sha256.h"
 
 #include <microhttpd.h>
@@ -33,8 +34,6 @@
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
 #define SLOW_BODY_BYTES_S       4096
 #define ADMIT_FREE_BYTES        ((uint64_t)16 << 10) /* a body that is taken before anybody asks */
-#define PEER_KEY_BYTES          8
-#define PEER_BUCKETS            1024
 #define CONNECTION_MEMORY_BYTES 32768 /* libmicrohttpd's per connection: bounds the headers */
 
 enum exchange_phase {
@@ -129,8 +128,8 @@ struct http_watch {
     bool is_reading; /* headers or body are awaited */
     bool is_in_body;
     bool is_sending;       /* an answer that is there: bytes are to be taken */
-    int64_t since_ms;      /* when that began; of a body or an answer, its current window */
-    uint64_t n_body_bytes; /* in the window */
+    struct weir_pace pace; /* since that began; of a body or an answer, its current window */
+    bool is_known;         /* somebody proved who they are on it */
     bool is_cut;
     struct http_watch *next, *previous;
     struct http_peer *peer;           /* NULL: not known */
@@ -139,12 +138,9 @@ struct http_watch {
 
 /** An address, and what it holds. Lives as long as it has a connection; server->lock. */
 struct http_peer {
-    unsigned char key[PEER_KEY_BYTES];
-    size_t n_connections; /* accepted and not yet closed */
-    size_t n_cut;         /* of these: shut down, and about to be closed */
-    uint64_t n_body_bytes;
+    struct weir_peer peer; /* its connections: accepted and not yet closed; its bytes of bodies */
+    size_t n_cut;          /* of its connections: shut down, and about to be closed */
     struct http_watch *oldest, *newest;
-    struct http_peer *next; /* in its bucket */
 };
 
 struct http_list {
@@ -184,8 +180,7 @@ struct weir_http_server {
     struct http_list queue, waiting;
     _Atomic(struct http_exchange *) ended; /* upgraded ones that are over: see exchange_completed */
     struct http_watch *watches;
-    struct http_peer *peers[PEER_BUCKETS];
-    uint64_t n_body_bytes; /* of all bodies in memory */
+    struct weir_peers peers; /* with the bytes of all bodies in memory */
     size_t n_fresh, n_inflight, n_later, n_upgraded, n_streams, n_connections, n_busy;
     int64_t n_requests, n_refused;
     uint64_t generation, topic_generation[64];
@@ -218,10 +213,8 @@ void peer_leave(struct weir_http_server *server, const struct sockaddr *address)
 void peer_add_watch(struct weir_http_server *server, const struct sockaddr *address,
                     struct http_watch *watch);
 void peer_remove_watch(struct http_watch *watch);
-/** At the end: of a connection that no I/O thread had begun with, nobody hears that it is closed.
- */
-void peers_free(struct weir_http_server *server);
-/** All places are taken and somebody waits: the address with most connections loses an idle one. */
+/** All places are taken and somebody waits: the address with most connections loses an idle one. If none
+ *  has more than its part, the connection goes that has kept a stranger's place for longest. */
 void peer_make_room(struct weir_http_server *server);
 /** Shut a connection down; its I/O thread closes it. */
 void watch_cut(struct http_watch *watch);
