@@ -5,6 +5,7 @@
 #include "api/blob_files.h"
 #include "api/call.h"
 #include "api/feed.h"
+#include "api/guard.h"
 #include "base/log.h"
 #include "control/control.h"
 #include "control/forget.h"
@@ -49,6 +50,7 @@ static void tick(void *context, int64_t now_ms)
 {
     struct weir_api *api = context;
     audit_flush(api->audit, now_ms);
+    guard_tick(api->guard, now_ms);
     api_freeze_left(api);
 }
 
@@ -113,6 +115,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     weir_arena_fini(&arena);
     api->feed = feed_create();
     api->audit = audit_create(config->store);
+    api->guard = guard_create(config->store);
     api->basic = basic_create();
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->freezer = freezer_create(&freezer);
@@ -149,6 +152,7 @@ void weir_api_destroy(struct weir_api *api)
     audit_destroy(api->audit, weir_clock_now_ms(api->clock));
     basic_destroy(api->basic);
     blob_files_destroy(api->blob_files);
+    guard_destroy(api->guard);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);

@@ -19,8 +19,9 @@
 /** Refusals of one actor from one address within a minute. */
 struct window {
     char kind[NAME_BYTES], actor[NAME_BYTES], address[NAME_BYTES];
-    int64_t began_ms; /**< 0: free. */
-    int64_t n_more;   /**< After the first, which was written. */
+    char claimed[NAME_BYTES]; /**< Whose password was given; "": nobody's. */
+    int64_t began_ms;         /**< 0: free. */
+    int64_t n_more;           /**< After the first, which was written. */
 };
 
 struct use {
@@ -120,6 +121,7 @@ weir_status audit_act(struct api_call *call, struct weir_txn *txn, const char *k
 
 static void write_count(struct audit *audit, const struct window *window)
 {
+    bool has_claim = window->claimed[0] != '\0';
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     json_t *data =
@@ -128,10 +130,13 @@ static void write_count(struct audit *audit, const struct window *window)
         .time_ms = window->began_ms + AUDIT_WINDOW_MS,
         .topic = AUDIT_TOPIC,
         .kind = (char *)window->kind,
-        .subject = weir_arena_printf(&arena, "user/%s", window->actor),
+        .subject =
+            weir_arena_printf(&arena, "user/%s", has_claim ? window->claimed : window->actor),
         .actor = (char *)window->actor,
-        .message = weir_arena_printf(&arena, "%lld more requests of %s from %s were refused.",
-                                     (long long)window->n_more, window->actor, window->address),
+        .message = weir_arena_printf(&arena, "%lld more %s%s from %s were refused.",
+                                     (long long)window->n_more,
+                                     has_claim ? "passwords for " : "requests of ",
+                                     has_claim ? window->claimed : window->actor, window->address),
         .data = data != NULL ? weir_json_text(data, &arena) : NULL,
     };
     write_event(audit, &event);
@@ -146,12 +151,14 @@ static void write_first(struct audit *audit, const struct api_call *call, const 
         .time_ms = call->now_ms,
         .topic = AUDIT_TOPIC,
         .kind = (char *)kind,
-        .subject = weir_arena_printf(call->arena, "user/%s", call->actor),
+        .subject = weir_arena_printf(call->arena, "user/%s",
+                                     call->claimed != NULL ? call->claimed : call->actor),
         .actor = (char *)call->actor,
-        .message = weir_arena_printf(call->arena, "%.10s %.80s of %s from %s was refused: %s.",
-                                     call->request->method,
-                                     call->route != NULL ? call->route->pattern : "a request",
-                                     call->actor, call->request->remote, why),
+        .message = weir_arena_printf(
+            call->arena, "%.10s %.80s of %s%s%s from %s was refused: %s.", call->request->method,
+            call->route != NULL ? call->route->pattern : "a request", call->actor,
+            call->claimed != NULL ? " who claims to be " : "",
+            call->claimed != NULL ? call->claimed : "", call->request->remote, why),
         .data = data_of(call, call->arena),
     };
     write_event(audit, &event);
@@ -193,6 +200,7 @@ static bool is_of(const struct window *window, const struct window *wanted)
 {
     return window->began_ms != 0 && strcmp(window->kind, wanted->kind) == 0 &&
            strcmp(window->actor, wanted->actor) == 0 &&
+           strcmp(window->claimed, wanted->claimed) == 0 &&
            strcmp(window->address, wanted->address) == 0;
 }
 
@@ -218,6 +226,8 @@ void audit_refused(struct audit *audit, const struct api_call *call, const char 
     (void)snprintf(wanted.kind, sizeof wanted.kind, "%s", kind);
     (void)snprintf(wanted.actor, sizeof wanted.actor, "%s", call->actor);
     (void)snprintf(wanted.address, sizeof wanted.address, "%s", call->request->remote);
+    (void)snprintf(wanted.claimed, sizeof wanted.claimed, "%s",
+                   call->claimed != NULL ? call->claimed : "");
     audit_flush(audit, call->now_ms);
     pthread_mutex_lock(&audit->lock);
     struct window *window = find_window(audit, &wanted);

@@ -5,7 +5,8 @@
  *
  * An act is written in the transaction that does it. Refusals (401, 403, links that are no longer
  * good) can be made by anybody as often as they like, so they are counted: the first of an actor
- * from an address is written at once, the others of the minute as one event when it is over. At
+ * from an address is written at once, the others of the minute as one event when it is over; a wrong
+ * password is one of the account that it was for, which is the event's subject. At
  * most AUDIT_WINDOWS actors and addresses are told apart at a time; all others count as one. The
  * first use of a token from an address is written once, and again after a restart or when
  * AUDIT_USES_KEPT others came since; at most AUDIT_USES_PER_MINUTE in a minute.

@@ -1,11 +1,11 @@
 #include "api/basic.h"
 
 #include "api/dispatch.h"
+#include "api/guard.h"
 #include "store/table.h"
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "store/password.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -109,7 +109,8 @@ static weir_status check(struct claim *claim, struct weir_error *err)
             return WEIR_OK;
         }
     }
-    WEIR_TRY(weir_password_check(claim->password, claim->found.password_hash, err));
+    WEIR_TRY(
+        guard_check(claim->call, claim->user, claim->password, claim->found.password_hash, err));
     remember(basic, claim, now_ms);
     return WEIR_OK;
 }

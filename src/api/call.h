@@ -33,6 +33,7 @@ struct weir_api {
     int services_port;           /**< 0: there is no listener for them. */
     struct feed *feed;
     struct audit *audit;
+    struct guard *guard;
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct blob_files *blob_files;
@@ -69,7 +70,9 @@ struct api_call {
                                none: what an earlier turn has written. */
     bool is_audited; /**< It is, by this turn of its transaction. */
     const char *login_next; /**< Where the login page goes on; NULL: to the console. */
-    bool is_link_refused;   /**< Answered so that a person can read it, and counted by the audit. */
+    const char *claimed; /**< Whose password was given, of users that are there; NULL: nobody's. */
+    int64_t retry_after_s; /**< Of who guesses passwords; 0: the usual. */
+    bool is_link_refused;  /**< Answered so that a person can read it, and counted by the audit. */
     json_t *publish; /**< Array of [topic name, record]: sent to streams once the transaction is
                         durable. Emptied before each run of the transaction. */
 };

@@ -176,6 +176,15 @@ void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http
     call->now_ms = weir_clock_now_ms(api->clock);
 }
 
+void api_say_when(const struct api_call *call)
+{
+    if (call->retry_after_s > 0) {
+        weir_http_response_header(
+            call->response, "Retry-After",
+            weir_arena_printf(call->arena, "%lld", (long long)call->retry_after_s));
+    }
+}
+
 static void answer_error(struct api_call *call, weir_status status, const struct weir_error *err)
 {
     struct weir_error told = *err;
@@ -189,6 +198,7 @@ static void answer_error(struct api_call *call, weir_status status, const struct
     if (status == WEIR_ERR_UNAUTH) {
         weir_http_response_header(call->response, "WWW-Authenticate", "Bearer realm=\"weir\"");
     }
+    api_say_when(call);
     if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
         weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
                  WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));
@@ -200,8 +210,13 @@ void api_note_for_audit(const struct api_call *call, weir_status status,
                         const struct weir_error *err)
 {
     struct audit *audit = call->api->audit;
-    if (call->is_link_refused) {
-        audit_refused(audit, call, "login_refused", "the link is unknown, was used or is too old");
+    if (call->retry_after_s > 0) {
+        audit_refused(audit, call, "login_refused", "too many wrong passwords came before");
+    } else if (call->is_link_refused) {
+        bool is_password = call->claimed != NULL || call->request->body_len > 0;
+        audit_refused(audit, call, "login_refused",
+                      is_password ? "user and password do not fit"
+                                  : "the link is unknown, was used or is too old");
     } else if (status == WEIR_ERR_UNAUTH) {
         audit_refused(audit, call, "login_refused", err->message);
     } else if (status == WEIR_ERR_DENIED) {

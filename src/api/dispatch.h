@@ -30,6 +30,9 @@ weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUS
 weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Who guesses passwords is told when to try again. */
+void api_say_when(const struct api_call *call);
+
 /** Let the audit know of a refusal, or that a token was used. Outside of any transaction. */
 void api_note_for_audit(const struct api_call *call, weir_status status,
                         const struct weir_error *err);

@@ -3,13 +3,13 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/guard.h"
 #include "api/login.h"
 #include "api/login_page.h"
 #include "store/role.h"
 #include "store/table.h"
 
 #include "base/uuid.h"
-#include "store/password.h"
 #include "track/track.h"
 
 #include <string.h>
@@ -130,7 +130,7 @@ weir_status api_login_password(struct api_call *call, struct weir_txn *txn, stru
     WEIR_TRY(login_check_origin(call, err));
     WEIR_TRY(read_body(&login, err));
     WEIR_TRY(api_read(call, find_user, &login, err));
-    WEIR_TRY(weir_password_check(login.password, login.found.password_hash, err));
+    WEIR_TRY(guard_check(call, login.user, login.password, login.found.password_hash, err));
     return api_write(call, log_in, &login, err);
 }
 
@@ -145,9 +145,17 @@ weir_status api_login_form(struct api_call *call, struct weir_txn *txn, struct w
         call->login_next = next;
     }
     WEIR_TRY(api_read(call, find_user, &login, err));
-    weir_status status = weir_password_check(login.password, login.found.password_hash, err);
+    weir_status status =
+        guard_check(call, login.user, login.password, login.found.password_hash, err);
     if (status == WEIR_ERR_UNAUTH) {
         login_page_refuse(call, "Name and password do not fit.");
+        return WEIR_OK;
+    }
+    if (call->retry_after_s > 0) {
+        login_page_refuse(call, weir_arena_printf(call->arena,
+                                                  "Too many wrong passwords came for this name, or "
+                                                  "from here: try again in %d s.",
+                                                  (int)call->retry_after_s));
         return WEIR_OK;
     }
     return status == WEIR_OK ? api_write(call, log_in, &login, err) : status;

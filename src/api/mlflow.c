@@ -253,6 +253,7 @@ static void refuse(struct translated *translated, weir_status status, const stru
     struct weir_error error = *err;
     error.status = status;
     weir_mlflow_answer_error(call->response, translated->mlflow.error_code, &error);
+    api_say_when(call);
     if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
         weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),
                  WEIR_KV_STR("path", call->request->path), WEIR_KV_STR("error", err->message));

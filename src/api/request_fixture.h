@@ -21,6 +21,7 @@ static const unsigned char fixture_task_key[32] = "the key of the tests";
 
 struct request_fixture {
     const struct weir_clock *clock; /**< Set before it is opened; NULL: the system's. */
+    const char *remote;             /**< From where requests come; NULL: 127.0.0.1. */
     char dir[64];
     char bearer[WEIR_SECRET_BYTES + sizeof "Bearer "];
     struct weir_store *store;
@@ -210,7 +211,7 @@ static inline struct http_exchange *request_fixture_make(struct request_fixture 
     }
     weir_arena_init(&x->arena, REQUEST_ARENA_MAX_BYTES);
     x->request.arena = &x->arena;
-    x->request.remote = "127.0.0.1";
+    x->request.remote = fixture->remote != NULL ? fixture->remote : "127.0.0.1";
     char *text = weir_arena_memdup(&x->arena, bytes, len);
     const char *end = text + len;
     char *rest = text, *line = strsep(&rest, "\n");

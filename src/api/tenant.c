@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "api/audit.h"
 #include "api/functions.h"
+#include "api/guard.h"
 #include "api/role.h"
 #include "store/table.h"
 
@@ -271,7 +272,7 @@ static weir_status store_password(struct weir_txn *txn, void *context, struct we
 }
 
 /* One's own with the old one; another's as who may change users. */
-static weir_status check_may_set(const struct api_call *call, const struct weir_user *user,
+static weir_status check_may_set(struct api_call *call, const struct weir_user *user,
                                  struct weir_error *err)
 {
     const char *current;
@@ -289,7 +290,7 @@ static weir_status check_may_set(const struct api_call *call, const struct weir_
                                   ? "you have no password yet: an admin sets the first"
                                   : "$.current: expected the password you have");
     }
-    return weir_password_check(current, user->password_hash, err);
+    return guard_check(call, user->name, current, user->password_hash, err);
 }
 
 weir_status api_user_password(struct api_call *call, struct weir_txn *txn, struct weir_error *err)

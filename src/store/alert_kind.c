@@ -44,6 +44,7 @@ static const struct weir_alert_kind kinds[] = {
     {"store_damaged", "critical", BREAKS, "server", true, "the database is damaged, or could not be read from its disk: seen by whatever met it, or by the check of all of it that follows each start", "the server is started again and meets no damage: restore a backup"},
     {"engine_stalled", "critical", BREAKS, "server", true, "the server's engine cannot plan for 10 s, has made no round for 60 s, or cannot look at nodes, IONs and jobs", "it does again"},
     {"inodes_filling", NULL, BREAKS, "server", true, "less than 10 % of the inodes of the state folder's disk are free: a warning; less than 3 % or 64: critical", "more are free"},
+    {"password_guessing", "warning", NONE, "user", false, "20 wrong passwords were given for a user within an hour, from wherever; brought up to date as their number doubles", "none is given for an hour"},
     {"disk_filling", NULL, BREAKS, "server", true, "less than 10 % or 2 GiB of the state folder's disk is free: a warning; less than 3 %: critical", "more is free"},
 };
 
