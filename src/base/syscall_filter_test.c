@@ -2,11 +2,16 @@
  * through fails of its empty arguments with something else than EPERM. */
 #include "base/syscall_filter.h"
 
+#include "base/base64.h"
 #include "base/macros.h"
 #include "base/test_main.h"
+#include "base/test_seed.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -49,6 +54,95 @@ START_TEST(every_call_of_the_list_is_refused)
     for (size_t i = 0; i < WEIR_ARRAY_LEN(calls); i++) {
         ck_assert_msg(errno_of(true, calls[i], -1, -1, -1, -1) == EPERM, "call %ld", calls[i]);
     }
+}
+
+END_TEST
+
+/* The filter as the kernel runs it, read anew: what it answers to a call. */
+static uint32_t run_filter(const struct sock_filter *code, size_t n,
+                           const struct seccomp_data *data)
+{
+    uint32_t a = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct sock_filter *at = &code[i];
+        switch (at->code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            memcpy(&a, (const char *)data + at->k, sizeof a);
+            break;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+            i += a == at->k ? at->jt : at->jf;
+            break;
+        case BPF_JMP | BPF_JGE | BPF_K:
+            i += a >= at->k ? at->jt : at->jf;
+            break;
+        case BPF_JMP | BPF_JSET | BPF_K:
+            i += (a & at->k) != 0 ? at->jt : at->jf;
+            break;
+        case BPF_ALU | BPF_AND | BPF_K:
+            a &= at->k;
+            break;
+        case BPF_RET | BPF_K:
+            return at->k;
+        default:
+            ck_abort_msg("instruction %zu is none that is known here", i);
+        }
+    }
+    ck_abort_msg("the filter ends without an answer");
+}
+
+/* May a call of this number be made at all, with some arguments? By the tables of the kernel's calls. */
+static bool is_known_number(uint32_t number)
+{
+#ifdef __x86_64__
+    bool is_old = number <= 334;
+#else
+    bool is_old = number <= 294;
+#endif
+    return is_old || (number >= 424 && number <= 456) || number == 462;
+}
+
+/* Every number up to 2048, and random ones, with random arguments. */
+START_TEST(a_number_that_is_not_known_is_refused)
+{
+    struct weir_rng rng;
+    struct weir_arena arena;
+    struct sock_filter code[512];
+    size_t bytes;
+    (void)test_seed(&rng);
+    weir_arena_init(&arena, 0);
+    ck_assert_int_eq(
+        weir_base64_decode(weir_syscall_filter_text(true, &arena), code, sizeof code, &bytes),
+        WEIR_OK);
+    uint32_t arch = code[1].k;
+    for (uint32_t i = 0; i < 100000; i++) {
+        struct seccomp_data data = {.arch = arch};
+        data.nr = (int)(i < 2048 ? i : weir_rng_u32(&rng) >> weir_rng_below(&rng, 24));
+        for (int k = 0; k < 6; k++) {
+            data.args[k] = weir_rng_u64(&rng) & (weir_rng_below(&rng, 2) == 0 ? 0xff : UINT64_MAX);
+        }
+        uint32_t answer = run_filter(code, bytes / sizeof code[0], &data);
+        ck_assert_msg(is_known_number((uint32_t)data.nr) ||
+                          (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO,
+                      "call %u is let through", (unsigned)data.nr);
+        data.arch ^= 1;
+        ck_assert_int_eq(run_filter(code, bytes / sizeof code[0], &data) & SECCOMP_RET_ACTION_FULL,
+                         SECCOMP_RET_ERRNO);
+    }
+    weir_arena_fini(&arena);
+}
+
+END_TEST
+
+/* On this kernel, whichever it is: statmount, listmount, open_tree_attr, file_getattr, file_setattr. */
+START_TEST(new_calls_are_said_to_be_missing)
+{
+    static const long calls[] = {457, 458, 467, 468, 469, 500, 1000};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(calls); i++) {
+        ck_assert_int_eq(errno_of(true, calls[i], -1, 0, 0, 0), ENOSYS);
+    }
+    ck_assert_int_eq(errno_of(true, SYS_ioctl, -1, FS_IOC_SETFLAGS, 0, 0), EPERM);
+    ck_assert_int_eq(errno_of(true, SYS_ioctl, -1, FS_IOC_FSSETXATTR, 0, 0), EPERM);
+    ck_assert_int_eq(errno_of(true, SYS_ioctl, -1, FS_IOC_GETFLAGS, 0, 0), EBADF);
 }
 
 END_TEST
@@ -134,7 +228,8 @@ START_TEST(threads_and_programs_start_behind_it)
 
 END_TEST
 
-WEIR_TEST_MAIN("agent syscall filter", every_call_of_the_list_is_refused,
+WEIR_TEST_MAIN("agent syscall filter", a_number_that_is_not_known_is_refused,
+               new_calls_are_said_to_be_missing, every_call_of_the_list_is_refused,
                namespaces_are_refused_and_processes_and_threads_are_not,
                sockets_of_ip_and_of_the_machine_are_all_there_are,
                devices_are_not_made_and_terminals_not_typed_into, only_who_is_alone_may_trace,

@@ -34,7 +34,8 @@ SYSCALLS = {  # x86-64
     "quotactl": 179, "acct": 163, "syslog": 103, "open_by_handle_at": 304, "open_tree": 428, "fsopen": 430, "setns": 308,
     "unshare": 272, "clone": 56, "process_vm_readv": 310, "pidfd_open": 434, "pidfd_getfd": 438, "capset": 126,
     "setgroups": 116, "prlimit64": 302, "iopl": 172, "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240,
-    "move_mount": 429, "clock_settime": 227, "personality": 135}
+    "move_mount": 429, "clock_settime": 227, "personality": 135, "memfd_secret": 447, "uretprobe": 335, "statmount": 457,
+    "listmount": 458, "open_tree_attr": 467, "file_setattr": 469, "a call that no kernel has yet": 999}
 
 
 def attempt(name):
@@ -233,7 +234,9 @@ for name, arguments in (("init_module", (0, 0, b"")), ("finit_module", (0, b"", 
                         ("settimeofday", (ctypes.create_string_buffer(16), 0)), ("swapon", (b"x", 0)), ("acct", (b"x",)),
                         ("quotactl", (0, b"x", 0, 0)), ("syslog", (3, 0, 0)), ("keyctl", (0, -3, 1)),
                         ("add_key", (b"user", b"x", b"y", 1, -3)), ("request_key", (b"user", b"x", 0, -3)), ("iopl", (3,)),
-                        ("reboot", (0xfee1dead - (1 << 32), 672274793, 0, 0))):
+                        ("memfd_secret", (0,)), ("uretprobe", ()), ("statmount", (0, 0, 0, 0)), ("listmount", (0, 0, 0, 0)),
+                        ("open_tree_attr", (-1, b"", 0, 0, 0)), ("file_setattr", (-100, b".", 0, 0, 0)),
+                        ("a call that no kernel has yet", ()), ("reboot", (0xfee1dead - (1 << 32), 672274793, 0, 0))):
     attempt(f"call {name}")(calls(name, *arguments))
 for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/randomize_va_space", "/proc/sys/vm/drop_caches",
              "/proc/sysrq-trigger", "/proc/sys/net/ipv4/ip_forward", "/sys/kernel/mm/transparent_hugepage/enabled",
