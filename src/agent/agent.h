@@ -96,6 +96,8 @@ struct weir_agent_config {
     int64_t pids_max;           /**< Processes and threads of an attempt; default 4096. */
     int64_t disk_max_bytes;     /**< Of a task's folder and its job's /tmp; default: half of what is
                                  free when it starts. A task may ask for less. */
+    int64_t files_max;          /**< Files there; default: half of those that the file system still
+                                 has room for, at most a million. A task may ask for fewer. */
     int64_t io_max_bytes_s;     /**< Read, and as much written, by an attempt; default: no bound. */
     int stop_fd;                /**< Readable: return. Must be given. */
 };

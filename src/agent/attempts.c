@@ -1,5 +1,6 @@
 /* The attempts this node knows: found on disk, named by the desired state, observed in the folders. */
 #include "agent/agent_private.h"
+#include "agent/disk_watch.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -155,13 +156,22 @@ static void bound_disk(const struct agent *agent, json_t *task)
 {
     struct statvfs fs;
     const struct weir_agent_config *config = agent->config;
-    int64_t disk_max = config->disk_max_bytes;
-    if (disk_max <= 0 && statvfs(agent->dir, &fs) == 0) {
+    int64_t disk_max = config->disk_max_bytes, files_max = config->files_max;
+    bool is_known = statvfs(agent->dir, &fs) == 0;
+    if (disk_max <= 0 && is_known) {
         disk_max = WEIR_MAX((int64_t)(fs.f_bavail * fs.f_frsize / 2), (int64_t)1);
+    }
+    if (files_max <= 0) { /* a file system without a bound says that it has 0 */
+        int64_t half =
+            is_known && fs.f_files > 0 ? (int64_t)(fs.f_favail / 2) : DISK_WATCH_ENTRIES_MAX;
+        files_max = WEIR_MAX(WEIR_MIN(half, (int64_t)DISK_WATCH_ENTRIES_MAX), (int64_t)1);
     }
     int64_t disk_wanted = json_integer_value(json_object_get(task, "disk_max_bytes"));
     int64_t io_wanted = json_integer_value(json_object_get(task, "io_max_bytes_s"));
     json_object_set_new(task, "disk_max_bytes", json_integer(tighter(disk_wanted, disk_max)));
+    json_object_set_new(
+        task, "files_max",
+        json_integer(tighter(json_integer_value(json_object_get(task, "files_max")), files_max)));
     json_object_set_new(task, "io_max_bytes_s",
                         json_integer(tighter(io_wanted, config->io_max_bytes_s)));
 }

@@ -245,9 +245,9 @@ static void sweep_pythons(int fd, int64_t now_s)
     struct statvfs disk;
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
-    int64_t bytes = disk_watch_measure(path);
+    struct disk_use use = disk_watch_measure(path);
     int64_t rest = fstatvfs(fd, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : 0;
-    bool is_too_large = bytes < 0 || bytes > CODE_CACHE_PYTHON_BYTES || bytes > rest;
+    bool is_too_large = use.is_beyond || use.bytes > CODE_CACHE_PYTHON_BYTES || use.bytes > rest;
     list_items(fd, &items);
     sweep_locked(fd, &items, is_too_large);
     for (size_t i = 0; i < items.n; i++) {

@@ -45,11 +45,12 @@ static bool join(int fd, uint32_t project)
     return ioctl(fd, FS_IOC_FSSETXATTR, &attributes) == 0;
 }
 
-bool disk_quota_set(const char *dir, int64_t max_bytes)
+bool disk_quota_set(const char *dir, int64_t max_bytes, int64_t max_files)
 {
     struct stat info;
     struct if_dqblk limits = {.dqb_bhardlimit = (uint64_t)max_bytes / BLOCK_BYTES + 1,
-                              .dqb_valid = QIF_BLIMITS};
+                              .dqb_ihardlimit = (uint64_t)max_files,
+                              .dqb_valid = QIF_BLIMITS | QIF_ILIMITS};
     int fd = open_dir(dir);
     bool is_set = false;
     if (fd >= 0 && max_bytes > 0 && fstat(fd, &info) == 0) {

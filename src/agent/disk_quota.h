@@ -16,7 +16,8 @@
 /** Has the file system of this folder project quotas that are switched on, for this process? */
 bool disk_quota_is_here(const char *dir);
 
-/** Bound what is made in the (empty) folder from now on. false: nothing has changed. */
-bool disk_quota_set(const char *dir, int64_t max_bytes);
+/** Bound what is made in the (empty) folder from now on: its bytes, and (0: not) its files. false: nothing
+ *  has changed. */
+bool disk_quota_set(const char *dir, int64_t max_bytes, int64_t max_files);
 
 #endif

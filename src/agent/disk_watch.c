@@ -1,5 +1,6 @@
 #include "agent/disk_watch.h"
 
+#include "agent/disk_held.h"
 #include "base/clock.h"
 #include "base/macros.h"
 
@@ -13,10 +14,8 @@
 #define COST_FACTOR 50
 
 struct measure {
-    int64_t bytes;
-    int n_entries;
+    struct disk_use use;
     dev_t device;
-    bool is_beyond; /* more than is looked at */
 };
 
 static void measure_folder(struct measure *m, int fd, int depth);
@@ -27,8 +26,8 @@ static void measure_entry(struct measure *m, int dir_fd, const char *name, int d
     if (fstatat(dir_fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_dev != m->device) {
         return; /* gone meanwhile, or another file system */
     }
-    m->bytes += (int64_t)info.st_blocks * 512;
-    m->is_beyond = ++m->n_entries > DISK_WATCH_ENTRIES_MAX || m->is_beyond;
+    m->use.bytes += (int64_t)info.st_blocks * 512;
+    m->use.is_beyond = ++m->use.files > DISK_WATCH_ENTRIES_MAX || m->use.is_beyond;
     if (S_ISDIR(info.st_mode)) {
         /* A task may have closed its own folder to everybody; root's agents open it all the same. */
         int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -42,9 +41,9 @@ static void measure_entry(struct measure *m, int dir_fd, const char *name, int d
 static void measure_folder(struct measure *m, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
-    m->is_beyond = m->is_beyond || depth > DISK_WATCH_DEPTH_MAX || dir == NULL;
-    for (struct dirent *entry = m->is_beyond ? NULL : readdir(dir); entry != NULL && !m->is_beyond;
-         entry = readdir(dir)) {
+    m->use.is_beyond = m->use.is_beyond || depth > DISK_WATCH_DEPTH_MAX || dir == NULL;
+    for (struct dirent *entry = m->use.is_beyond ? NULL : readdir(dir);
+         entry != NULL && !m->use.is_beyond; entry = readdir(dir)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             measure_entry(m, dirfd(dir), entry->d_name, depth);
         }
@@ -56,47 +55,87 @@ static void measure_folder(struct measure *m, int fd, int depth)
     }
 }
 
-int64_t disk_watch_measure(const char *dir)
+struct disk_use disk_watch_measure(const char *dir)
 {
     struct stat info;
-    struct measure m = {.bytes = 0};
+    struct measure m = {.device = 0};
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &info) != 0) {
         if (fd >= 0) {
             close(fd);
         }
-        return 0;
+        return m.use;
     }
     m.device = info.st_dev;
     measure_folder(&m, fd, 0);
-    return m.is_beyond ? -1 : m.bytes;
+    return m.use;
+}
+
+static void add_held(const struct disk_watch *watch, struct disk_use *sum)
+{
+    static struct process_id ids[DISK_WATCH_MEMBERS_MAX];
+    dev_t devices[DISK_WATCH_DIRS_MAX];
+    struct stat info;
+    struct disk_held held;
+    size_t n = 0;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(watch->dirs); i++) {
+        if (watch->dirs[i] != NULL && stat(watch->dirs[i], &info) == 0) {
+            devices[n++] = info.st_dev;
+        }
+    }
+    disk_held_measure(ids, watch->members(watch->context, ids, WEIR_ARRAY_LEN(ids)), devices, n,
+                      &held);
+    sum->bytes += held.bytes;
+    sum->files += held.files;
+    sum->is_beyond = sum->is_beyond || held.is_beyond;
+}
+
+static struct disk_use measure_all(const struct disk_watch *watch)
+{
+    struct disk_use sum = {.bytes = 0};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(watch->dirs); i++) {
+        if (watch->dirs[i] != NULL) {
+            struct disk_use one = disk_watch_measure(watch->dirs[i]);
+            sum.bytes += one.bytes;
+            sum.files += one.files;
+            sum.is_beyond = sum.is_beyond || one.is_beyond;
+        }
+    }
+    if (watch->members != NULL) {
+        add_held(watch, &sum);
+    }
+    return sum;
 }
 
 bool disk_watch_is_over(struct disk_watch *watch, int64_t now_ms, char *out, size_t size)
 {
-    if (watch->max_bytes <= 0 || now_ms < watch->next_ms) {
+    if ((watch->max_bytes <= 0 && watch->max_files <= 0) || now_ms < watch->next_ms) {
         return false;
     }
-    int64_t bytes = 0;
-    bool is_beyond = false;
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(watch->dirs); i++) {
-        int64_t n = watch->dirs[i] != NULL ? disk_watch_measure(watch->dirs[i]) : 0;
-        is_beyond = is_beyond || n < 0;
-        bytes += WEIR_MAX(n, (int64_t)0);
-    }
+    struct disk_use use = measure_all(watch);
     int64_t end_ms = weir_mono_ms();
+    bool has_many = watch->max_files > 0 && use.files > watch->max_files;
+    bool is_large = watch->max_bytes > 0 && use.bytes > watch->max_bytes;
     watch->next_ms = end_ms + WEIR_MAX((int64_t)DISK_WATCH_MS, COST_FACTOR * (end_ms - now_ms));
-    watch->bytes = bytes;
-    if (is_beyond) {
+    watch->bytes = use.bytes;
+    watch->files = use.files;
+    if (is_large) {
+        (void)snprintf(out, size,
+                       "killed: its folder and /tmp hold %lld bytes, with removed files that are "
+                       "still open, over its bound of %lld (disk_max_bytes of the job, weir agent "
+                       "--disk-max)",
+                       (long long)use.bytes, (long long)watch->max_bytes);
+    } else if (has_many) {
+        (void)snprintf(out, size,
+                       "killed: its folder and /tmp hold %lld files, with removed ones that are "
+                       "still open, over its bound of %lld (files_max of the job, weir agent "
+                       "--files-max)",
+                       (long long)use.files, (long long)watch->max_files);
+    } else if (use.is_beyond) {
         (void)snprintf(out, size,
                        "killed: its folder and /tmp hold more than %d files, or folders more than "
-                       "%d deep",
-                       DISK_WATCH_ENTRIES_MAX, DISK_WATCH_DEPTH_MAX);
-    } else if (bytes > watch->max_bytes) {
-        (void)snprintf(out, size,
-                       "killed: its folder and /tmp hold %lld bytes, over its bound of %lld "
-                       "(disk_max_bytes of the job, weir agent --disk-max)",
-                       (long long)bytes, (long long)watch->max_bytes);
+                       "%d deep, or its processes have more than %d files open",
+                       DISK_WATCH_ENTRIES_MAX, DISK_WATCH_DEPTH_MAX, DISK_HELD_LOOKS_MAX);
     }
-    return is_beyond || bytes > watch->max_bytes;
+    return use.is_beyond || is_large || has_many;
 }

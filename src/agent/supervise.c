@@ -32,7 +32,7 @@
 #define SHUTDOWN_PATIENCE_MS 200
 #define LEFTOVER_PATIENCE_MS 5000 /* a process in uninterruptible sleep cannot be killed */
 #define DRAIN_PATIENCE_MS    500
-#define MEMBERS_MAX          4096
+#define MEMBERS_MAX          DISK_WATCH_MEMBERS_MAX
 #define SHELL_SIGNAL         128
 
 struct supervisor {
@@ -79,14 +79,14 @@ static size_t add_orphans(const struct supervisor *s, struct process_id ids[], s
     return n;
 }
 
-/* Signal every process of the task: members of its group, and descendants of this process. */
-static size_t signal_all(const struct supervisor *s, int signal_number)
+/* Every process of the task: members of its group, and descendants of this process. */
+static size_t find_all(void *context, struct process_id *ids, size_t max)
 {
-    static struct process_id ids[MEMBERS_MAX];
+    const struct supervisor *s = context;
     static pid_t pids[MEMBERS_MAX];
-    size_t n = process_descendants(getpid(), ids, MEMBERS_MAX);
+    size_t n = process_descendants(getpid(), ids, max);
     size_t n_group = weir_group_members(&s->group, pids, MEMBERS_MAX);
-    for (size_t i = 0; i < n_group && n < MEMBERS_MAX; i++) {
+    for (size_t i = 0; i < n_group && n < max; i++) {
         bool is_known = false;
         for (size_t j = 0; j < n && !is_known; j++) {
             is_known = ids[j].pid == pids[i];
@@ -97,8 +97,13 @@ static size_t signal_all(const struct supervisor *s, int signal_number)
             ids[n++] = id;
         }
     }
-    n = add_orphans(s, ids, n);
-    size_t n_alive = 0;
+    return add_orphans(s, ids, n);
+}
+
+static size_t signal_all(const struct supervisor *s, int signal_number)
+{
+    static struct process_id ids[MEMBERS_MAX];
+    size_t n = find_all((void *)s, ids, MEMBERS_MAX), n_alive = 0;
     for (size_t i = 0; i < n; i++) {
         n_alive += process_signal(&ids[i], signal_number);
     }
@@ -424,14 +429,16 @@ static weir_status record_run(struct supervisor *s, const struct launch *launch,
 static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 {
     const char *job_dir = s->task.cell.job_dir;
-    int64_t max_bytes = s->task.disk_max_bytes;
     s->disk =
         (struct disk_watch){.dirs = {task_path(s->work, s->dir, "work"),
                                      job_dir != NULL ? task_path(s->tmp, job_dir, "tmp") : NULL},
-                            .max_bytes = max_bytes};
+                            .max_bytes = s->task.disk_max_bytes,
+                            .max_files = s->task.files_max,
+                            .members = find_all,
+                            .context = s};
     for (size_t i = 0; i < DISK_WATCH_DIRS_MAX && s->disk.dirs[i] != NULL; i++) {
         WEIR_TRY(weir_dir_make(s->disk.dirs[i], 0700, err));
-        (void)disk_quota_set(s->disk.dirs[i], max_bytes);
+        (void)disk_quota_set(s->disk.dirs[i], s->disk.max_bytes, s->disk.max_files);
     }
     return WEIR_OK;
 }
@@ -440,11 +447,15 @@ static weir_status watch_disk(struct supervisor *s, struct weir_error *err)
 static void watch_cache(struct supervisor *s)
 {
     const char *dir = s->task.cell.cache_dir;
-    int64_t bytes = dir != NULL ? disk_watch_measure(dir) : 0;
-    for (size_t i = 0; dir != NULL && i < DISK_WATCH_DIRS_MAX; i++) {
+    if (dir == NULL) {
+        return;
+    }
+    struct disk_use use = disk_watch_measure(dir);
+    for (size_t i = 0; i < DISK_WATCH_DIRS_MAX; i++) {
         if (s->disk.dirs[i] == NULL) {
             s->disk.dirs[i] = dir;
-            s->disk.max_bytes += s->disk.max_bytes > 0 ? WEIR_MAX(bytes, (int64_t)0) : 0;
+            s->disk.max_bytes += s->disk.max_bytes > 0 ? use.bytes : 0;
+            s->disk.max_files += s->disk.max_files > 0 ? use.files : 0;
             return;
         }
     }

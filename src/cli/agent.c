@@ -17,7 +17,7 @@ struct agent_options {
     char *dir, *node, *address, *token_file, *isolation, *driver, *supervise, *shares, *images,
         *devices, *health_command, *onnxruntime;
     bool is_finding;
-    int64_t cpu_slots, pids_max, task_users, disk_max, io_max;
+    int64_t cpu_slots, pids_max, task_users, disk_max, files_max, io_max;
 };
 
 static const struct weir_option agent_options[] = {
@@ -46,6 +46,10 @@ static const struct weir_option agent_options[] = {
              "Processes and threads that a task may have"),
     WEIR_OPT(agent_options, disk_max, "disk-max", 0, INT, "0", 0, 1125899906842624, "BYTES",
              "What a task's folder and its /tmp may hold; 0: half of what is free when it starts"),
+    WEIR_OPT(
+        agent_options, files_max, "files-max", 0, INT, "0", 0, 1000000, "N",
+        "Files that a task's folder and its /tmp may hold; 0: half of those that there is room "
+        "for when it starts"),
     WEIR_OPT(agent_options, io_max, "io-max", 0, INT, "0", 0, 1125899906842624, "BYTES",
              "What a task may read, and write, in a second on the disk of DIR; 0: no bound"),
     WEIR_OPT(agent_options, isolation, "isolation", 0, TEXT, "auto", 0, 0, "auto|none",
@@ -125,6 +129,7 @@ static weir_status run_agent(struct cli_call *call, struct weir_error *err)
         .isolation = options->isolation,
         .pids_max = options->pids_max,
         .disk_max_bytes = options->disk_max,
+        .files_max = options->files_max,
         .io_max_bytes_s = options->io_max,
         .task_users = options->task_users,
         .shares = options->shares,

@@ -52,7 +52,7 @@ struct weir_launch {
     int64_t memory_bytes; /**< What placement keeps for it: memory_max_bytes; 0: no limit. */
     struct weir_accelerators accelerators;
     char *definition; /**< JSON:
-                          {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes",
+                          {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes","files_max",
                            "network","stop_grace_ms",
                           "state","paths"} (framework/paths.h). */
 };

@@ -27,7 +27,7 @@
 /** Options of every program; JSON points into the specification that was read. */
 struct program {
     const json_t *argv, *env, *files, *datasets, *code, *secrets, *service;
-    int64_t cpu_slots, memory_max_bytes, disk_max_bytes, stop_grace_ms;
+    int64_t cpu_slots, memory_max_bytes, disk_max_bytes, files_max, stop_grace_ms;
     const char *network, *image, *python;
 };
 
@@ -47,6 +47,9 @@ struct program {
         WEIR_OPT_JSON(strct, program.disk_max_bytes, "disk-max-bytes", INT, 0, "0", 0,             \
                       PROGRAM_MEMORY_MAX_BYTES,                                                    \
                       "What each task's folder and /tmp may hold; 0: what its node allows"),       \
+        WEIR_OPT_JSON(strct, program.files_max, "files-max", INT, 0, "0", 0, 1000000,              \
+                      "How many files each task's folder and /tmp may hold; 0: what its node "     \
+                      "allows"),                                                                   \
         WEIR_OPT_JSON(strct, program.network, "network", TEXT, 0, "host", 0, 0,                    \
                       "host: the machine's; none: only the job's own tasks on the same node"),     \
         WEIR_OPT_JSON(strct, program.image, "image", TEXT, 0, NULL, 0, 0,                          \

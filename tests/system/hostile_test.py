@@ -167,9 +167,17 @@ class Hostile(unittest.TestCase):
             greedy = self.end(self.start(["python3", "-c", "x = [bytearray(1 << 20) for _ in range(4096)]"],
                                          memory_max_bytes=64 << 20))
             self.assertIn("memory limit", greedy["reason"])
-        full = self.end(self.start(["bash", "-c", "head -c 20000000 /dev/zero > f; sync; exec sleep 1000"],
-                                   disk_max_bytes=8 << 20))
-        self.assertIn("over its bound of 8388608", full["reason"])
+        write = "head -c 20000000 /dev/zero > f; sync; "
+        takers = {what: self.start(["bash", "-c", line], **bound) for what, line, bound in (
+            ("8388608", write + "exec sleep 1000", {"disk_max_bytes": 8 << 20}),
+            ("8388607", "exec 5<> f; rm f; (head -c 20000000 /dev/zero >&5; sync); exec sleep 1000",
+             {"disk_max_bytes": (8 << 20) - 1}),
+            ("8388606", write + "exec python3 -c 'import mmap, os, time; f = open(\"f\"); os.unlink(\"f\"); "
+             "m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); os.close(f.fileno()); time.sleep(1000)'",
+             {"disk_max_bytes": (8 << 20) - 2}),
+            ("500", "mkdir d; cd d; touch $(seq 600); exec sleep 1000", {"files_max": 500}))}
+        for bound, job in takers.items():
+            self.assertIn(f"over its bound of {bound}", self.end(job)["reason"])
         alone = self.start(["python3", "-c", "import os, socket, urllib.parse as u\n"
                             "a = u.urlparse(os.environ['WEIR_SERVER'])\n"
                             "try: socket.create_connection((a.hostname, a.port), 5); print('GOT')\n"
