@@ -182,9 +182,8 @@ static weir_status log_path(struct api_call *call, int64_t attempt, char **out,
     if (len >= WEIR_UUID_BYTES || strspn(task, "abcdefghijklmnopqrstuvwxyz0123456789-") != len) {
         return weir_error_set(err, WEIR_ERR_NOT_FOUND, "task \"%.60s\" not found", task);
     }
-    char *folder = weir_arena_printf(call->arena, "%s/logs", call->api->state_dir);
-    WEIR_TRY(weir_dir_make(folder, 0700, err));
-    *out = weir_arena_printf(call->arena, "%s/%s.%lld.log", folder, task, (long long)attempt);
+    *out = weir_arena_printf(call->arena, "%s/logs/%s.%lld.log", call->api->state_dir, task,
+                             (long long)attempt);
     return WEIR_OK;
 }
 
@@ -223,6 +222,8 @@ weir_status api_task_log_append(struct api_call *call, struct weir_txn *txn, str
     WEIR_TRY(api_query_int(call, "offset", 0, 0, INT64_MAX / 2, &offset, err));
     WEIR_TRY(api_query_int(call, "attempt", 1, 0, INT64_MAX, &attempt, err));
     WEIR_TRY(log_path(call, attempt, &path, err));
+    WEIR_TRY(
+        weir_dir_make(weir_arena_printf(call->arena, "%s/logs", call->api->state_dir), 0700, err));
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);
@@ -319,7 +320,10 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
                 ? "it has been started once"
                 : weir_arena_printf(call->arena, "the last is %lld", (long long)task.attempt));
     }
-    int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) { /* nothing has come of it yet */
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
     if (fd < 0) {
         return weir_error_set_errno(err, errno, "cannot open %s", path);
     }

@@ -1,7 +1,13 @@
 /* Jobs, tasks, logs and nodes, as people and as agents see them. */
 #include "api/caller_fixture.h"
 
+#include "api/route.h"
+
 #include "base/test_main.h"
+#include "base/test_seed.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
 
 #define JOB  "00000000-0000-4000-8000-0000000000b1"
 #define TASK "00000000-0000-4000-8000-0000000000a1"
@@ -221,8 +227,59 @@ START_TEST(attempts_have_logs_of_their_own)
     EXPECT(200, "POST " LOG "?offset=0&attempt=2\n\nsecond");
     expect_log("?attempt=1", "first", "5");
     expect_log("?attempt=2", "second", "6");
+    expect_log("?attempt=0", "", "0");
     expect_log("", "first", "5"); /* the task's newest attempt is 1 */
     EXPECT(404, "GET " LOG "?attempt=3");
+}
+
+END_TEST
+
+static int n_found;
+
+static int count_found(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    n_found += strstr(path, "/weir.db") == NULL; /* its log comes and goes */
+    return 0;
+}
+
+static int n_files_of_state(void)
+{
+    n_found = 0;
+    ck_assert_int_eq(nftw(callers.fixture.dir, count_found, 16, FTW_PHYS), 0);
+    return n_found;
+}
+
+/* Every route that only looks, about a task that is there and nothing else, with random figures. */
+START_TEST(looking_makes_no_file)
+{
+    struct weir_rng rng;
+    size_t n_asked = 0;
+    (void)test_seed(&rng);
+    place("command", NULL);
+    EXPECT(200, "POST " LOG "?offset=0\n\none"); /* the folder of logs is there */
+    int before = n_files_of_state();
+    callers.may_wait = true;
+    for (size_t i = 0; i < api_n_routes; i++) {
+        const struct api_route *route = &api_routes[i];
+        char path[512] = "";
+        size_t n = 0;
+        for (const char *p = route->pattern; *p != '\0'; p++) {
+            const char *value = strstr(route->pattern, "/tasks/") != NULL ? TASK : JOB;
+            bool is_value = *p == '{';
+            n += (size_t)snprintf(path + n, sizeof path - n, "%s%.1s", is_value ? value : "",
+                                  is_value ? "" : p);
+            p += is_value ? strcspn(p, "}") : 0;
+        }
+        for (int k = 0; k < 4 && strcmp(route->method, "GET") == 0; k++, n_asked++) {
+            (void)ask("GET %s?attempt=%d&offset=%d&wait_s=0&limit=3", path,
+                      (int)weir_rng_below(&rng, 5), (int)weir_rng_below(&rng, 100));
+        }
+        ck_assert_msg(n_files_of_state() == before, "GET %s makes a file", route->pattern);
+    }
+    ck_assert_uint_gt(n_asked, 300);
 }
 
 END_TEST
@@ -324,9 +381,10 @@ END_TEST
 WEIR_TEST_MAIN_WITH("job_routes", set_up, callers_close, a_job_is_as_it_was_submitted,
                     what_cannot_run_is_refused, secrets_of_a_job_are_shown_to_nobody,
                     a_job_is_cancelled_once, a_running_job_stops_when_it_is_cancelled,
-                    what_an_agent_reports_moves_the_job, a_log_is_appended_at_its_offset,
-                    the_tail_of_a_log_is_its_last_lines, attempts_have_logs_of_their_own,
-                    a_reader_waits_for_more_of_a_log, only_what_is_over_is_started_again,
+                    what_an_agent_reports_moves_the_job, looking_makes_no_file,
+                    a_log_is_appended_at_its_offset, the_tail_of_a_log_is_its_last_lines,
+                    attempts_have_logs_of_their_own, a_reader_waits_for_more_of_a_log,
+                    only_what_is_over_is_started_again,
                     a_training_without_a_checkpoint_cannot_go_on,
                     a_job_of_an_ion_is_the_ions_to_start, a_node_is_what_its_agent_said_last,
                     the_agent_gets_the_tasks_with_their_tokens)
