@@ -70,6 +70,8 @@ struct api_call {
                                none: what an earlier turn has written. */
     bool is_audited; /**< It is, by this turn of its transaction. */
     const char *login_next; /**< Where the login page goes on; NULL: to the console. */
+    bool is_encoded;        /**< Its body is, in a manner that is not understood. */
+    const char *allow;      /**< No route has the method: those that the path has, or "". */
     const char *claimed; /**< Whose password was given, of users that are there; NULL: nobody's. */
     int64_t retry_after_s; /**< Of who guesses passwords; 0: the usual. */
     bool is_link_refused;  /**< Answered so that a person can read it, and counted by the audit. */

@@ -67,22 +67,31 @@ static bool method_fits(const struct api_route *route, const char *method)
            (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-/* The route of a request; *out_other_method says that the path exists for another method. */
+/* The route of a request; NULL: none, for this method at least. */
 static const struct api_route *find_route(const struct weir_http_request *request,
-                                          const char *params[API_MAX_PARAMS],
-                                          bool *out_other_method)
+                                          const char *params[API_MAX_PARAMS])
 {
-    *out_other_method = false;
     for (size_t i = 0; i < api_n_routes; i++) {
-        if (!pattern_fits(api_routes[i].pattern, request, params)) {
-            continue;
-        }
-        if (method_fits(&api_routes[i], request->method)) {
+        if (method_fits(&api_routes[i], request->method) &&
+            pattern_fits(api_routes[i].pattern, request, params)) {
             return &api_routes[i];
         }
-        *out_other_method = true;
     }
     return NULL;
+}
+
+/* The methods for which the path is there, "GET, HEAD, PUT"; "": it is not. */
+static const char *allowed_methods(const struct api_call *call)
+{
+    const char *params[API_MAX_PARAMS], *allow = "";
+    for (size_t i = 0; i < api_n_routes; i++) {
+        if (pattern_fits(api_routes[i].pattern, call->request, params)) {
+            bool is_get = strcmp(api_routes[i].method, "GET") == 0;
+            allow = weir_arena_printf(call->arena, "%s%s%s%s", allow, *allow != '\0' ? ", " : "",
+                                      api_routes[i].method, is_get ? ", HEAD" : "");
+        }
+    }
+    return allow;
 }
 
 /* Who may do it in one project only need not name it. */
@@ -142,17 +151,22 @@ static weir_status read_trial(struct api_call *call, struct weir_error *err)
 
 static weir_status prepare(struct api_call *call, struct weir_error *err)
 {
-    bool has_other_method;
-    call->route = find_route(call->request, call->params, &has_other_method);
-    if (call->route == NULL && has_other_method) {
-        return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s is not supported for %.120s",
-                              call->request->method, call->request->path);
-    }
+    call->route = find_route(call->request, call->params);
     if (call->route == NULL) {
+        call->allow = allowed_methods(call);
+        if (*call->allow != '\0') {
+            return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                  "%.20s is not supported for %.120s: there are %s",
+                                  call->request->method, call->request->path, call->allow);
+        }
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "there is no %.120s; GET /api/v1/openapi.json "
                               "lists what there is",
                               call->request->path);
+    }
+    call->is_encoded = weir_http_request_check_plain(call->request, err) != WEIR_OK;
+    if (call->is_encoded) {
+        return WEIR_ERR_UNSUPPORTED;
     }
     if (call->route->flags & API_OPEN) {
         call->rows.is_all = true;
@@ -176,6 +190,15 @@ void api_call_init(struct api_call *call, struct weir_api *api, struct weir_http
     call->now_ms = weir_clock_now_ms(api->clock);
 }
 
+void api_say_form(const struct api_call *call)
+{
+    if (call->allow != NULL && *call->allow != '\0') {
+        weir_http_response_not_allowed(call->response, call->allow);
+    } else if (call->is_encoded) {
+        weir_http_response_not_plain(call->response);
+    }
+}
+
 void api_say_when(const struct api_call *call)
 {
     if (call->retry_after_s > 0) {
@@ -192,6 +215,7 @@ static void answer_error(struct api_call *call, weir_status status, const struct
         told.status = status = WEIR_ERR_IO; /* the caller has sent nothing that is damaged */
     }
     weir_http_response_error(call->response, &told);
+    api_say_form(call);
     if (status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE) {
         vitals_doubt(call->api->vitals);
     }
@@ -288,7 +312,6 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
 {
     struct weir_api *api = context;
     const char *params[API_MAX_PARAMS];
-    bool has_other_method;
     if (is_inference(api, request)) {
         weir_gateway_body_rule(api->gateway, request, rule);
         return;
@@ -297,7 +320,7 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         api_mlflow_body_rule(api, request, rule);
         return;
     }
-    const struct api_route *route = find_route(request, params, &has_other_method);
+    const struct api_route *route = find_route(request, params);
     if (route == NULL) {
         return;
     }

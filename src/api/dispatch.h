@@ -30,6 +30,9 @@ weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUS
 weir_status api_identify_by(struct api_call *call, const char *token, const char *session,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Of a request of the wrong method, or with an encoded body: which is right. After the answer is made. */
+void api_say_form(const struct api_call *call);
+
 /** Who guesses passwords is told when to try again. */
 void api_say_when(const struct api_call *call);
 

@@ -160,7 +160,7 @@ END_TEST
 START_TEST(whoever_is_nobody_gets_nothing)
 {
     EXPECT_STATUS(401, ask_as("Bearer wrong", "GET /metrics"));
-    EXPECT_STATUS(501, ask("POST /metrics\n\n{}"));
+    EXPECT_STATUS(405, ask("POST /metrics\n\n{}"));
 }
 
 END_TEST

@@ -181,6 +181,7 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
     translated->mlflow.operation = operation;
     if (operation == NULL) {
         translated->mlflow.error_code = "ENDPOINT_NOT_FOUND";
+        call->allow = weir_mlflow_allowed(call->request, call->arena);
         return weir_error_set(err, WEIR_ERR_NOT_FOUND,
                               "there is no %s %.200s in the API of MLflow "
                               "that this server speaks; traces, prompts' own operations, webhooks "
@@ -189,6 +190,10 @@ static weir_status prepare(struct translated *translated, struct weir_error *err
     }
     translated->route = route_of(operation);
     call->route = &translated->route;
+    call->is_encoded = weir_http_request_check_plain(call->request, err) != WEIR_OK;
+    if (call->is_encoded) {
+        return WEIR_ERR_UNSUPPORTED;
+    }
     WEIR_TRY(identify(call, err));
     weir_http_request_is_known(call->request);
     WEIR_TRY(api_check_right(call, err));
@@ -253,6 +258,7 @@ static void refuse(struct translated *translated, weir_status status, const stru
     struct weir_error error = *err;
     error.status = status;
     weir_mlflow_answer_error(call->response, translated->mlflow.error_code, &error);
+    api_say_form(call);
     api_say_when(call);
     if (weir_status_http(status) >= 500 && status != WEIR_ERR_UNSUPPORTED) {
         weir_log(WEIR_LOG_WARN, "request_failed", WEIR_KV_STR("method", call->request->method),

@@ -796,6 +796,60 @@ START_TEST(an_admin_may_what_agents_and_replicas_may)
 
 END_TEST
 
+static const char *const methods[] = {"GET",   "HEAD",  "POST",    "PUT",     "DELETE",
+                                      "PATCH", "TRACE", "OPTIONS", "CONNECT", "PROPFIND"};
+
+static bool is_named(const char *list, const char *method)
+{
+    size_t len = strlen(method);
+    for (const char *at = list; (at = strstr(at, method)) != NULL; at += len) {
+        if ((at == list || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A method is answered with 405 just if Allow does not name it, and Allow is the same for all of them. */
+static void check_methods(const char *path)
+{
+    char allow[128] = "";
+    bool is_refused_with[WEIR_ARRAY_LEN(methods)];
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(methods); i++) {
+        is_refused_with[i] = ask_as("", "%s %s", methods[i], path) == 405;
+        if (is_refused_with[i]) {
+            ck_assert_ptr_nonnull(said_header("Allow"));
+            ck_assert(*allow == '\0' || strcmp(allow, said_header("Allow")) == 0);
+            (void)snprintf(allow, sizeof allow, "%s", said_header("Allow"));
+        } else {
+            ck_assert_msg(callers.x->response.http_status != 501, "%s %s", methods[i], path);
+        }
+    }
+    ck_assert_str_ne(allow, ""); /* nothing takes TRACE */
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(methods); i++) {
+        ck_assert_msg(is_refused_with[i] == !is_named(allow, methods[i]), "%s %s, %s", methods[i],
+                      path, allow);
+    }
+}
+
+START_TEST(a_wrong_method_is_told_the_right_ones)
+{
+    static const char *const of_mlflow[] = {
+        "/api/2.0/mlflow/experiments/create", "/api/2.0/mlflow/experiments/get",
+        "/api/2.0/mlflow/runs/search", "/p/default/api/2.0/mlflow/registered-models/alias",
+        "/api/2.0/mlflow-artifacts/artifacts/a/b"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i += 3) { /* some of all */
+        if (strncmp(rows[i].pattern, API, strlen(API)) == 0) {
+            check_methods(filled(rows[i].pattern));
+        }
+    }
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(of_mlflow); i++) {
+        check_methods(of_mlflow[i]);
+    }
+}
+
+END_TEST
+
 START_TEST(reading_changes_nothing)
 {
     EXPECT_STATUS(200, ask_as(bearers[ADMIN], "GET " API "/session")); /* its use is noted once */
@@ -818,8 +872,13 @@ END_TEST
 /* The same paths with other methods, and paths that are none. */
 START_TEST(what_is_no_route_says_so)
 {
-    EXPECT_ERROR(501, "PATCH is not supported for", "PATCH " API "/jobs\n\n{}");
-    EXPECT_ERROR(501, "POST is not supported for", "POST " API "/openapi.json\n\n{}");
+    EXPECT_ERROR(405, "PATCH is not supported for", "PATCH " API "/jobs\n\n{}");
+    EXPECT_ERROR(405, "POST is not supported for", "POST " API "/openapi.json\n\n{}");
+    ck_assert_str_eq(said_header("Allow"), "GET, HEAD");
+    EXPECT_ERROR(415, "send the body as it is",
+                 "POST " API "/jobs\nContent-Encoding: gzip\n\n\x1f\x8b");
+    ck_assert_str_eq(said_header("Accept-Encoding"), "identity");
+    EXPECT_STATUS(415, ask("POST /api/2.0/mlflow/experiments/create\nContent-Encoding: br\n\nx"));
     EXPECT_ERROR(404, "openapi.json", "GET " API "/job");
     EXPECT_ERROR(404, "openapi.json", "GET " API "/jobs/a/b");
     EXPECT_ERROR(404, "openapi.json", "GET /api/v2/jobs");
@@ -850,4 +909,5 @@ WEIR_TEST_MAIN_WITH("route", set_up, tear_down, the_table_names_every_route_and_
                     each_role_may_what_the_one_before_may_and_no_more,
                     tasks_and_agents_reach_what_is_their_own, tasks_and_agents_reach_nothing_else,
                     an_admin_may_what_agents_and_replicas_may, reading_changes_nothing,
-                    what_is_no_route_says_so, the_document_has_every_route)
+                    a_wrong_method_is_told_the_right_ones, what_is_no_route_says_so,
+                    the_document_has_every_route)

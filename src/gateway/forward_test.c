@@ -96,9 +96,9 @@ START_TEST(wrong_paths_and_methods_are_refused_with_a_sentence)
                  {"/v2/models/cats/versions/0/infer", 400},
                  {"/v2/models/cats/versions/7/infer", 404},
                  {"/v2/models/dogs/infer", 404},
-                 {"/v1/models/cats:explain", 501},
+                 {"/v1/models/cats:explain", 405},
                  {"/v1/models/cats/versions/1:predict/x", 404},
-                 {"/v1/models/cats", 501},
+                 {"/v1/models/cats", 405},
                  {"/models/cats/x/invocations", 404},
                  {"/invocations", 400}};
 
@@ -110,7 +110,15 @@ START_TEST(wrong_paths_and_methods_are_refused_with_a_sentence)
         ck_assert_msg(strstr(answer, status) != NULL, "%s: %s", cases[i].path, answer);
         expect_text(answer, "{\"error\":\"");
     }
-    expect_text(get(INFER, AS_VISION), "HTTP/1.1 501");
+    const char *answer = get(INFER, AS_VISION);
+    expect_text(answer, "HTTP/1.1 405");
+    expect_text(answer, "Allow: POST\r\n");
+    answer = ask("/v2/models/cats", AS_VISION, "{}");
+    expect_text(answer, "HTTP/1.1 405");
+    expect_text(answer, "Allow: GET, HEAD\r\n");
+    answer = ask(INFER, AS_VISION "Content-Encoding: gzip\r\n", "x");
+    expect_text(answer, "HTTP/1.1 415");
+    expect_text(answer, "Accept-Encoding: identity\r\n");
     ck_assert_int_eq(f.replicas[0].n_requests, 0);
 }
 

@@ -86,7 +86,7 @@ static bool is_gone(const struct gateway_call *call)
 /* Headers that mean something to a replica. */
 static const char *headers_for_replica(const struct weir_http_request *request)
 {
-    static const char *const names[] = {"Content-Type", "Accept", "Content-Encoding",
+    static const char *const names[] = {"Content-Type", "Accept",
                                         "Inference-Header-Content-Length"};
     const char *lines = "";
     for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
@@ -285,6 +285,27 @@ static weir_status answer(struct weir_gateway *gateway, struct path *path,
     return status;
 }
 
+/* What is asked for, and in a form that is understood. */
+static weir_status read_path(const struct weir_http_request *request, struct path *out,
+                             struct weir_error *err)
+{
+    WEIR_TRY(path_read(request, request->arena, out, err));
+    out->is_encoded = weir_http_request_check_plain(request, err) != WEIR_OK;
+    return out->is_encoded ? WEIR_ERR_UNSUPPORTED : WEIR_OK;
+}
+
+static void refuse(struct weir_http_response *response, const struct path *path,
+                   const struct weir_error *err)
+{
+    answer_error(response, err, 1);
+    if (path->is_encoded) {
+        weir_http_response_not_plain(response);
+    }
+    if (path->allow != NULL) {
+        weir_http_response_not_allowed(response, path->allow);
+    }
+}
+
 void weir_gateway_handle(struct weir_gateway *gateway, struct weir_http_request *request,
                          struct weir_http_response *response)
 {
@@ -294,12 +315,12 @@ void weir_gateway_handle(struct weir_gateway *gateway, struct weir_http_request 
     }
     struct path path;
     struct weir_error err = {0};
-    weir_status status = path_read(request, request->arena, &path, &err);
+    weir_status status = read_path(request, &path, &err);
     if (status == WEIR_OK) {
         status = answer(gateway, &path, request, response, &err);
     }
     if (status != WEIR_OK) {
-        answer_error(response, &err, 1);
+        refuse(response, &path, &err);
     }
 }
 
@@ -320,7 +341,7 @@ void weir_gateway_admit(struct weir_gateway *gateway, struct weir_http_request *
     struct weir_error err = {0};
     struct caller *caller = NULL;
     const struct weir_gateway_deployment *d;
-    weir_status status = path_read(request, request->arena, &path, &err);
+    weir_status status = read_path(request, &path, &err);
     if (status == WEIR_OK) {
         const char *token = front_token(weir_http_request_header(request, "Authorization"));
         status = front_caller(gateway, token, request, &caller, &err);
@@ -335,7 +356,7 @@ void weir_gateway_admit(struct weir_gateway *gateway, struct weir_http_request *
     }
     caller_unref(caller);
     if (status != WEIR_OK) {
-        answer_error(response, &err, 1);
+        refuse(response, &path, &err);
     }
 }
 

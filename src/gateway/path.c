@@ -39,14 +39,15 @@ static weir_status read_version(const char *text, int64_t *out, struct weir_erro
 }
 
 static weir_status need_method(const struct weir_http_request *request, const char *method,
-                               struct weir_error *err)
+                               struct path *path, struct weir_error *err)
 {
-    bool fits = strcmp(request->method, method) == 0 ||
-                (strcmp(method, "GET") == 0 && strcmp(request->method, "HEAD") == 0);
-    return fits
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%s is not supported for %.120s: use %s",
-                                request->method, request->path, method);
+    bool is_get = strcmp(method, "GET") == 0;
+    if (strcmp(request->method, method) == 0 || (is_get && strcmp(request->method, "HEAD") == 0)) {
+        return WEIR_OK;
+    }
+    path->allow = is_get ? "GET, HEAD" : method;
+    return weir_error_set(err, WEIR_ERR_UNSUPPORTED, "%.20s is not supported for %.120s: use %s",
+                          request->method, request->path, method);
 }
 
 static void set_replica_path(struct path *path, struct weir_arena *arena, const char *protocol,
@@ -89,7 +90,7 @@ static weir_status read_v2_model(const struct weir_http_request *request, struct
         if (strcmp(all[j].last, last) == 0) {
             path->kind = all[j].kind;
             set_replica_path(path, arena, "/v2/models", all[j].after);
-            return need_method(request, all[j].method, err);
+            return need_method(request, all[j].method, path, err);
         }
     }
     return unknown(request, err);
@@ -108,7 +109,7 @@ static weir_status read_repository(const struct weir_http_request *request, stru
     } else {
         return unknown(request, err);
     }
-    return need_method(request, "POST", err);
+    return need_method(request, "POST", path, err);
 }
 
 static weir_status read_v2(const struct weir_http_request *request, struct weir_arena *arena,
@@ -133,7 +134,7 @@ static weir_status read_v2(const struct weir_http_request *request, struct weir_
     } else {
         return unknown(request, err);
     }
-    return need_method(request, "GET", err);
+    return need_method(request, "GET", path, err);
 }
 
 /* The last segment may end with ":predict" and its like. */
@@ -160,7 +161,7 @@ static weir_status read_v1(const struct weir_http_request *request, struct weir_
     const char *verb = NULL, *last;
     if (n < 3) {
         path->kind = PATH_NAMES;
-        return need_method(request, "GET", err);
+        return need_method(request, "GET", path, err);
     }
     if (n >= 5 && strcmp(s[3], "labels") == 0) {
         return weir_error_set(err, WEIR_ERR_UNSUPPORTED,
@@ -183,7 +184,7 @@ static weir_status read_v1(const struct weir_http_request *request, struct weir_
                      verb != NULL  ? verb
                      : is_metadata ? "/metadata"
                                    : "");
-    return need_method(request, verb != NULL ? "POST" : "GET", err);
+    return need_method(request, verb != NULL ? "POST" : "GET", path, err);
 }
 
 static weir_status read_mlflow(const struct weir_http_request *request, struct weir_arena *arena,
@@ -212,7 +213,7 @@ static weir_status read_mlflow(const struct weir_http_request *request, struct w
     }
     path->kind = is_ping ? PATH_PING : PATH_INFER;
     set_replica_path(path, arena, "/models", is_ping ? "/ping" : "/invocations");
-    return need_method(request, is_ping ? "GET" : "POST", err);
+    return need_method(request, is_ping ? "GET" : "POST", path, err);
 }
 
 weir_status path_read(const struct weir_http_request *request, struct weir_arena *arena,
@@ -227,8 +228,6 @@ weir_status path_read(const struct weir_http_request *request, struct weir_arena
                  : strcmp(first, "v1") == 0 ? read_v1(request, arena, &path, err)
                                             : read_mlflow(request, arena, &path, err);
     }
-    if (status == WEIR_OK) {
-        *out = path;
-    }
+    *out = path;
     return status;
 }

@@ -27,12 +27,15 @@ struct path {
     int64_t version;        /**< 0: none. */
     const char *before;     /**< For the replica: this, "/versions/V", after. In the arena. */
     const char *after;
+    bool is_encoded;   /**< Its body is, in a manner that nobody here reads: the front's. */
+    const char *allow; /**< NULL; of a path that is there for other methods: these, "GET, HEAD". */
 };
 
 /**
  * Read the path.
- * @return NOT_FOUND or INVALID for one that looks like the gateway's and is none; UNSUPPORTED for the
- *         wrong method.
+ * @return NOT_FOUND or INVALID for one that looks like the gateway's and is none; UNSUPPORTED for what is
+ *         not there, and for the wrong method: then out->allow says which is right. It is written in any
+ *         case.
  */
 weir_status path_read(const struct weir_http_request *request, struct weir_arena *arena,
                       struct path *out, struct weir_error *err) WEIR_MUST_CHECK;

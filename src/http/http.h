@@ -104,6 +104,11 @@ const char *weir_http_request_query_at(const struct weir_http_request *request, 
 /** Value of a header, name compared without case; NULL if absent. */
 const char *weir_http_request_header(const struct weir_http_request *request, const char *name);
 
+/** Is the body as it is? UNSUPPORTED if it has another Content-Encoding: an answer that says so is one of
+ *  415 (weir_http_response_not_plain). */
+weir_status weir_http_request_check_plain(const struct weir_http_request *request,
+                                          struct weir_error *err) WEIR_MUST_CHECK;
+
 /** Value of a cookie; NULL if absent, or if it came twice with different values: a page of another port of
  *  this host can have set the second one. */
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name);
@@ -150,6 +155,10 @@ void weir_http_response_error(struct weir_http_response *response, const struct 
 /** Same, formatted. */
 void weir_http_response_errorf(struct weir_http_response *response, weir_status status,
                                const char *fmt, ...) WEIR_PRINTF(3, 4);
+/** The answer, which says why, is one of 415: bodies are taken as they are. */
+void weir_http_response_not_plain(struct weir_http_response *response);
+/** The answer, which says why, is one of 405: the path is there for the methods of `allow`, "GET, HEAD". */
+void weir_http_response_not_allowed(struct weir_http_response *response, const char *allow);
 /** 204. */
 void weir_http_response_empty(struct weir_http_response *response);
 /** 303 to a location of ours. */

@@ -262,6 +262,17 @@ const char *weir_http_request_header(const struct weir_http_request *request, co
     return pair_find(&exchange_of(request)->headers, name, true);
 }
 
+weir_status weir_http_request_check_plain(const struct weir_http_request *request,
+                                          struct weir_error *err)
+{
+    const char *encoding = weir_http_request_header(request, "Content-Encoding");
+    return encoding == NULL || *encoding == '\0' || strcasecmp(encoding, "identity") == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_UNSUPPORTED,
+                                "Content-Encoding %.20s is not supported: send the body as it is",
+                                encoding);
+}
+
 const char *weir_http_request_cookie(const struct weir_http_request *request, const char *name)
 {
     size_t name_len = strlen(name), value_len = 0;

@@ -239,6 +239,18 @@ void weir_http_response_errorf(struct weir_http_response *response, weir_status 
     weir_http_response_error(response, &error);
 }
 
+void weir_http_response_not_plain(struct weir_http_response *response)
+{
+    response->http_status = 415;
+    weir_http_response_header(response, "Accept-Encoding", "identity");
+}
+
+void weir_http_response_not_allowed(struct weir_http_response *response, const char *allow)
+{
+    response->http_status = 405;
+    weir_http_response_header(response, "Allow", allow);
+}
+
 void weir_http_response_empty(struct weir_http_response *response)
 {
     set_bytes(response, 204, NULL, "", 0, MHD_RESPMEM_PERSISTENT);

@@ -95,6 +95,22 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
     return NULL;
 }
 
+const char *weir_mlflow_allowed(const struct weir_http_request *request, struct weir_arena *arena)
+{
+    size_t first, i_id, i_rest;
+    const char *allow = "";
+    (void)find_prefix(request, &first);
+    for (size_t i = 0; i < mlflow_n_operations; i++) {
+        const char *method = mlflow_operations[i].method;
+        if (path_fits(mlflow_operations[i].path, request, first, &i_id, &i_rest) &&
+            strstr(allow, method) == NULL) {
+            allow = weir_arena_printf(arena, "%s%s%s%s", allow, *allow != '\0' ? ", " : "", method,
+                                      strcmp(method, "GET") == 0 ? ", HEAD" : "");
+        }
+    }
+    return allow;
+}
+
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
 /* Python writes NaN, Infinity and -Infinity bare: the text with quotes around those outside of strings. */

@@ -124,6 +124,9 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
                                                      struct weir_arena *arena,
                                                      struct weir_mlflow_place *out);
 
+/** The methods for which the path is there, "GET, HEAD, POST"; "": it is not. In the arena. */
+const char *weir_mlflow_allowed(const struct weir_http_request *request, struct weir_arena *arena);
+
 /** Parse the body of a request: a JSON object, {} if it is empty. "NaN" and "Infinity" may stand bare.
  *  @return INVALID, LIMIT. */
 weir_status weir_mlflow_parse(const struct weir_http_request *request, struct weir_arena *arena,

@@ -291,16 +291,6 @@ static bool is_allowed(const struct host *host, const struct weir_http_request *
             is_equal(given + 7, host->config.secret));
 }
 
-static weir_status check_encoding(const struct weir_http_request *http, struct weir_error *err)
-{
-    const char *encoding = weir_http_request_header(http, "Content-Encoding");
-    return encoding == NULL || strcasecmp(encoding, "identity") == 0
-               ? WEIR_OK
-               : weir_error_set(err, WEIR_ERR_INVALID,
-                                "Content-Encoding %.20s is not supported: send the body as it is",
-                                encoding);
-}
-
 static struct protocol_request request_of(struct weir_http_request *http)
 {
     const char *top = weir_http_request_query(http, "top");
@@ -338,11 +328,12 @@ static void handle(void *context, struct weir_http_request *http,
     request = request_of(http);
     weir_status status = protocol_find(http->method, http->segments, http->n_segments, &request,
                                        &protocol, &route, &err);
-    if (status == WEIR_OK) {
-        status = check_encoding(http, &err);
-    }
-    if (status != WEIR_OK) {
+    bool is_plain = weir_http_request_check_plain(http, status == WEIR_OK ? &err : NULL) == WEIR_OK;
+    if (status != WEIR_OK || !is_plain) {
         respond_error(response, protocol, &err);
+        if (status == WEIR_OK) {
+            weir_http_response_not_plain(response);
+        }
     } else if (route->read == NULL) {
         answer_question(host, &request, protocol, route, response);
     } else {

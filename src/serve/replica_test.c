@@ -412,7 +412,7 @@ START_TEST(wrong_requests_get_a_sentence_and_the_replica_stays)
     }
     ck_assert_int_eq(test_replica_call(&t, "/v2/models/relu/infer", "application/json",
                                        "Content-Encoding: gzip", "x", 1),
-                     400);
+                     415);
     ck_assert_int_eq(test_replica_get(&t, "/v2/health/ready"), 200);
 }
 

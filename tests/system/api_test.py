@@ -147,7 +147,7 @@ class Api(unittest.TestCase):
         self.assertIn("line 1", self.refused(400, "POST", "/api/v1/projects", b"{nonsense"))
         self.assertIn("object", self.refused(400, "POST", "/api/v1/projects", b"[1]"))
         self.assertIn("openapi", self.refused(404, "GET", "/api/v1/nothing"))
-        self.refused(501, "PATCH", "/api/v1/projects", {})
+        self.refused(405, "PATCH", "/api/v1/projects", {})
         self.assertIn("limit", self.refused(400, "GET", "/api/v1/jobs?limit=many"))
         self.refused(413, "POST", "/api/v1/projects", b"x" * (2 << 20))
         deep = b'{"name":' + b"[" * 5000 + b"]" * 5000 + b"}"
