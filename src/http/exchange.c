@@ -102,6 +102,16 @@ void watch_send(struct http_exchange *x, size_t n_bytes)
     }
 }
 
+/* libmicrohttpd (0.9.75) reads the query next and keeps each argument in the connection's memory; if that is
+ * used up it closes without an answer. The query is request.c's to read: make one argument of it. The text is
+ * in memory of the connection that libmicrohttpd writes to itself, and nothing else of it is looked at. */
+static void join_arguments(const char *uri)
+{
+    for (char *mark = strchr((char *)uri, '&'); mark != NULL; mark = strchr(mark, '&')) {
+        *mark = '-';
+    }
+}
+
 /* The request line is there: make the exchange. libmicrohttpd keeps the pointer for us. */
 void *exchange_begin(void *context, const char *uri, struct MHD_Connection *connection)
 {
@@ -115,6 +125,7 @@ void *exchange_begin(void *context, const char *uri, struct MHD_Connection *conn
     response_init(&x->response);
     x->upload_fd = -1;
     x->target = weir_arena_strdup(&x->arena, uri);
+    join_arguments(uri);
     x->request.arena = &x->arena;
     x->request.body = "";
     const union MHD_ConnectionInfo *info =

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/test_seed.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -60,6 +61,14 @@ static void handle(void *context, struct weir_http_request *request,
         sem_post(&fixture->entered);
         sem_wait(&fixture->leave);
         weir_http_response_text(response, 200, "text/plain", "unblocked");
+    } else if (strcmp(what, "query") == 0) {
+        size_t n = 0;
+        while (weir_http_request_query_at(request, "a", n) != NULL) {
+            n++;
+        }
+        weir_http_response_text(response, 200, "text/plain",
+                                weir_arena_printf(request->arena, "%zu arguments, and %s", n,
+                                                  weir_http_request_query(request, "last")));
     } else if (strcmp(what, "length") == 0) {
         char text[32];
         (void)snprintf(text, sizeof text, "%zu bytes", request->body_len);
@@ -226,6 +235,46 @@ START_TEST(headers_over_the_limit_answer_431)
     expect_status(431);
     free(request);
     ck_assert_int_eq(f.n_called, 0);
+}
+
+END_TEST
+
+/* Random numbers of arguments, cookies and headers, each short: whoever asks gets an answer, and the arguments
+ * are those that were sent, a mark among them, too. */
+START_TEST(many_small_parts_are_answered)
+{
+    static char request[1 << 17];
+    struct weir_rng rng;
+    int n_served = 0;
+    (void)test_seed(&rng);
+    for (int round = 0; round < 60; round++) {
+        size_t n_most = 1 + weir_rng_below(&rng, round % 2 == 0 ? 6000 : 600), at = 0;
+        size_t n_arguments = weir_rng_below(&rng, n_most), n_cookies = weir_rng_below(&rng, 250);
+        size_t n_headers = weir_rng_below(&rng, 200);
+        at += (size_t)snprintf(request + at, sizeof request - at, "GET /query?last=x?y");
+        for (size_t i = 0; i < n_arguments; i++) {
+            at += (size_t)snprintf(request + at, sizeof request - at, "&a=%zu", i % 10);
+        }
+        at += (size_t)snprintf(request + at, sizeof request - at,
+                               " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: c=1");
+        for (size_t i = 0; i < n_cookies; i++) {
+            at += (size_t)snprintf(request + at, sizeof request - at, "; c%zu=1", i);
+        }
+        for (size_t i = 0; i < n_headers; i++) {
+            at += (size_t)snprintf(request + at, sizeof request - at, "\r\nX%zu: 1", i);
+        }
+        (void)snprintf(request + at, sizeof request - at, "\r\n\r\n");
+        exchange_text(f.server, request, f.answer, sizeof f.answer);
+        bool is_served = strncmp(f.answer, "HTTP/1.1 200", 12) == 0;
+        char wanted[64];
+        (void)snprintf(wanted, sizeof wanted, "%zu arguments, and x?y", n_arguments);
+        ck_assert_msg(is_served ? strstr(f.answer, wanted) != NULL
+                                : strncmp(f.answer, "HTTP/1.1 4", 10) == 0,
+                      "%zu arguments, %zu cookies, %zu headers: \"%.200s\"", n_arguments, n_cookies,
+                      n_headers, f.answer);
+        n_served += is_served;
+    }
+    ck_assert_int_gt(n_served, 10);
 }
 
 END_TEST
@@ -709,6 +758,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_malformed_request_never_reaches_the_handler_and_the_server_lives,
                         0, WEIR_ARRAY_LEN(malformed));
     tcase_add_test(tcase, headers_over_the_limit_answer_431);
+    tcase_add_test(tcase, many_small_parts_are_answered);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
     tcase_add_test(tcase, a_body_at_its_limit_is_taken);
     tcase_add_test(tcase, a_body_over_its_limit_answers_413);

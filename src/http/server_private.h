@@ -34,7 +34,9 @@
 #define WAIT_MAX_MS             ((int64_t)10 * 60 * 1000)
 #define SLOW_BODY_BYTES_S       4096
 #define ADMIT_FREE_BYTES        ((uint64_t)16 << 10) /* a body that is taken before anybody asks */
-#define CONNECTION_MEMORY_BYTES 32768 /* libmicrohttpd's per connection: bounds the headers */
+/* libmicrohttpd's per connection: bounds the headers. A header or a cookie takes some 70 bytes beside its
+ * text; several hundred cookies that use it up leave no room for an answer. */
+#define CONNECTION_MEMORY_BYTES 65536
 
 enum exchange_phase {
     PHASE_HEADERS,
