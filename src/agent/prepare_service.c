@@ -3,6 +3,7 @@
 #include "agent/prepare.h"
 
 #include "base/file.h"
+#include "base/secret.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,7 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     const char *path = json_string_value(json_object_get(service, "path"));
     int64_t port = json_integer_value(json_object_get(service, "port"));
     struct door *door = &prepare->task->door;
-    char host[MEETING_ADDRESS_BYTES], text[TASK_PATH_BYTES];
+    char host[MEETING_ADDRESS_BYTES], text[TASK_PATH_BYTES], visits[65];
     if (service == NULL) {
         return WEIR_OK;
     }
@@ -72,6 +73,8 @@ weir_status prepare_service(struct prepare *prepare, struct weir_error *err)
     WEIR_TRY(door_listen(door, host, err));
     door->secret = weir_arena_strdup(prepare->arena, secret);
     WEIR_TRY(make_folder(prepare, err));
+    weir_secret_of_visits(secret, visits);
+    prepare_env(prepare, "WEIR_SERVICE_SECRET", weir_arena_strdup(prepare->arena, visits));
     prepare_env(prepare, "WEIR_PORT", weir_arena_printf(prepare->arena, "%d", door->port));
     fill_arguments(prepare, prepare_get_env(prepare, "WEIR_PORT"), path);
     return weir_file_write_atomic(task_path(text, prepare->dir, "door"), door->address,

@@ -249,16 +249,32 @@ static void check_accelerators(struct doctor *doctor)
          has_nvidia ? "this version computes on the CPU; GPUs are not supported yet" : NULL);
 }
 
+/* Over a network, and in the clear? */
+static bool is_in_the_clear(const char *url)
+{
+    static const char *const fine[] = {"https://", "http://127.", "http://[::1]",
+                                       "http://localhost"};
+    bool is_fine = false;
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(fine); i++) {
+        is_fine = is_fine || strncmp(url, fine[i], strlen(fine[i])) == 0;
+    }
+    return !is_fine;
+}
+
 static void check_server(struct doctor *doctor)
 {
     struct weir_error err;
     json_t *answer;
     if (cli_rest(doctor->call, "GET", "/api/v1/session", NULL, &answer, &err) == WEIR_OK) {
-        find(doctor, FINE, "server",
-             weir_arena_printf(doctor->call->arena, "%s, version %s",
-                               weir_client_server(doctor->call->client),
+        const char *url = weir_client_server(doctor->call->client);
+        bool is_clear = is_in_the_clear(url);
+        find(doctor, is_clear ? NOTE : FINE, "server",
+             weir_arena_printf(doctor->call->arena, "%s, version %s", url,
                                cli_text(doctor->call, answer, "version")),
-             NULL);
+             is_clear
+                 ? "passwords, tokens and frames cross the network unencrypted: give the server "
+                   "--tls-cert and --tls-key"
+                 : NULL);
         json_decref(answer);
     } else {
         find(doctor, NOTE, "server", err.message, NULL); /* the message says what to do */

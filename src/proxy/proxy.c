@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
+#include "base/secret.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,7 @@ static char *connection_names(const struct visit *visit)
 
 static void add_own_headers(struct exchange *x, const struct visit *visit)
 {
+    char secret[65];
     add(x, "Host", visit->place.host);
     add(x, "X-Forwarded-Host", visit->place.host);
     add(x, "X-Forwarded-Proto", visit->place.is_tls ? "https" : "http");
@@ -115,6 +117,8 @@ static void add_own_headers(struct exchange *x, const struct visit *visit)
         add(x, "X-Forwarded-Prefix", prefix);
     }
     add(x, "X-Weir-User", x->service.user);
+    weir_secret_of_visits(x->service.secret, secret);
+    add(x, "X-Weir-Secret", weir_arena_strdup(&x->arena, secret));
     if (x->service.credential != NULL) {
         add(x, "Authorization", x->service.credential);
     }

@@ -32,7 +32,11 @@
  *                                               button, which no browser asked for, in any
  *   slow or endless clients and programs        bounded pipes, both sides cut (http/stream.h, relay.h)
  *   one service takes all connections           bounds by service, by project, and of all
- *   strangers reach the program on its node     the door shows nobody in without the service's secret
+ *   strangers reach the program on its node     the door shows nobody in without the service's secret;
+ *                                               but whoever runs on the node reaches the program's port
+ *                                               beside the door, with an X-Weir-User of their choice: a
+ *                                               program that believes it checks X-Weir-Secret, which
+ *                                               is WEIR_SERVICE_SECRET of its environment
  *
  * What the path form cannot do: to a browser, two services of one listener are one origin. A page of one
  * can act as the person who opened both in the other, if it learns that one's id. Who runs programs of

@@ -350,7 +350,7 @@ START_TEST(a_request_reaches_the_program_without_weirs_secrets)
 {
     const char *got = ask("GET " BASE "a?b=c",
                           COOKIE "Cookie: weir_session=console; weir-svc-" ID "-sid=1\r\n"
-                                 "X-Forwarded-For: 6.6.6.6\r\nX-Weir-User: root\r\nX-Own: 1\r\n"
+                                 "X-Forwarded-For: 6.6.6.6\r\nX-Weir-User: root\r\nX-Own: 1\r\nX-Weir-Secret: mine\r\n"
                                  "Connection: x-hop\r\nX-Hop: 1\r\n");
     expect(got, "HTTP/1.1 200");
     expect(got, "GET /a?b=c HTTP/1.1\r\n");
@@ -359,6 +359,8 @@ START_TEST(a_request_reaches_the_program_without_weirs_secrets)
     expect(got, "\r\nX-Forwarded-For: 127.0.0.1\r\n");
     expect(got, "\r\nX-Forwarded-Prefix: /services/" ID "\r\n");
     expect(got, "\r\nX-Weir-User: eve\r\n");
+    expect(got, "\r\nX-Weir-Secret: ");
+    expect_not(got, "X-Weir-Secret: mine");
     expect(got, "\r\nAuthorization: token jupyter\r\n");
     expect(got, "\r\nX-Own: 1\r\n");
     expect_not(got, LOGIN);

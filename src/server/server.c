@@ -238,6 +238,16 @@ static weir_status open_state(struct server *server, struct weir_error *err)
                      server->task_key, err);
 }
 
+/* Loud where others than this machine can connect. */
+static void warn_of_network(const char *listen, const char *effect)
+{
+    if (strncmp(listen, "127.", 4) != 0 && strncmp(listen, "[::1]", 5) != 0 &&
+        strncmp(listen, "localhost:", 10) != 0) {
+        weir_log(WEIR_LOG_WARN, "listening_without_tls", WEIR_KV_STR("listen", listen),
+                 WEIR_KV_STR("effect", effect));
+    }
+}
+
 static weir_status listen_http(struct server *server, struct weir_error *err)
 {
     struct weir_api_config api = {.store = server->store,
@@ -274,11 +284,10 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                : weir_arena_printf(&server->arena, "%s://%.*s:%d", scheme, host_len,
                                    server->config->listen, weir_http_server_port(server->http));
     weir_api_attach(server->api, server->http, server->url);
-    if (is_any && server->config->tls_cert == NULL) {
-        weir_log(WEIR_LOG_WARN, "listening_without_tls",
-                 WEIR_KV_STR("listen", server->config->listen),
-                 WEIR_KV_STR("effect", "tokens and frames cross the network unencrypted: give "
-                                       "--tls-cert and --tls-key, or listen on 127.0.0.1"));
+    if (server->config->tls_cert == NULL) {
+        warn_of_network(server->config->listen,
+                        "passwords, tokens and frames cross the network unencrypted: give "
+                        "--tls-cert and --tls-key, or listen on 127.0.0.1");
     }
     return WEIR_OK;
 }
@@ -293,12 +302,9 @@ static weir_status listen_grpc(struct server *server, struct weir_error *err)
     WEIR_TRY(weir_gateway_grpc_start(server->gateway, listen, &port, err));
     server->grpc = weir_arena_printf(&server->arena, "%.*s:%d",
                                      (int)(strrchr(listen, ':') - listen), listen, port);
-    if (strncmp(listen, "127.", 4) != 0 && strncmp(listen, "[::1]", 5) != 0 &&
-        strncmp(listen, "localhost:", 10) != 0) {
-        weir_log(WEIR_LOG_WARN, "listening_without_tls", WEIR_KV_STR("listen", server->grpc),
-                 WEIR_KV_STR("effect", "tokens and tensors cross the network unencrypted: put a "
-                                       "proxy that ends TLS in front, or listen on 127.0.0.1"));
-    }
+    warn_of_network(server->grpc,
+                    "tokens and tensors cross the network unencrypted: put a proxy that "
+                    "ends TLS in front, or listen on 127.0.0.1");
     return WEIR_OK;
 }
 

@@ -4,6 +4,8 @@
 Each test plays an attack against the server that it started itself, and asks afterwards: is the
 attack refused or bounded, does /health answer at once, and how much memory does the server hold?
 """
+import contextlib
+import json
 import os
 import pathlib
 import pty
@@ -21,7 +23,7 @@ PGM = b"P5\n2 2\n255\nabcd"
 
 class AttackTest(unittest.TestCase):
     def setUp(self):
-        self.server = Server("--no-agent").start()
+        self.server = Server("--no-agent", "--grpc-listen", "127.0.0.1:0").start()
         self.addCleanup(self.server.stop)
 
     def rss(self, field="VmRSS"):
@@ -161,6 +163,99 @@ class StrangerTest(AttackTest):
             while chunk := connection.recv(4096):
                 answer += chunk
             self.assertTrue(answer.startswith(b"HTTP/1.1 400"), answer[:200])
+
+
+class PasswordTest(AttackTest):
+    """Guesses at a password: slowed, told of, and in nobody's way."""
+
+    def log_in(self, user, password, address):
+        """The status of a login from this address of the machine, and its Retry-After."""
+        host, port = self.server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30, source_address=(address, 0)) as connection:
+            body = json.dumps({"user": user, "password": password}).encode()
+            connection.sendall(b"POST /api/v1/password-login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                               b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            answer = b""
+            while chunk := connection.recv(4096):
+                answer += chunk
+        return int(answer[9:12]), b"Retry-After:" in answer
+
+    def test_guesses_are_slowed_and_told_and_keep_nobody_out(self):
+        for name in ("ann", "ben"):
+            self.server.post("/users", {"name": name, "kind": "person", "role": "viewer"})
+            self.server.request("PUT", f"/api/v1/users/{name}/password", {"password": f"the right one of {name}"})
+        self.assertEqual(self.log_in("ben", "the right one of ben", "127.0.0.9")[0], 200)
+        codes = [self.log_in("ann", "wrong", "127.0.0.2")[0] for _ in range(8)]
+        self.assertEqual(codes[:5], [401] * 5)
+        self.assertIn(503, codes[5:])
+        self.assertEqual(self.log_in("ann", "the right one of ann", "127.0.0.2"), (503, True))
+        self.assertEqual(self.log_in("ann", "the right one of ann", "127.0.0.3")[0], 200)
+        self.assertEqual(self.log_in("ben", "the right one of ben", "127.0.0.9")[0], 200)
+        rows = [e for e in self.server.get("/audit?limit=100")["items"] if e["kind"] == "login_refused"]
+        self.assertIn("user/ann", {row["subject"] for row in rows})
+        self.assert_well(300 * MIB)
+
+
+class DeputyTest(AttackTest):
+    """What acts for somebody does no more than they may."""
+
+    def test_a_rule_does_what_its_maker_may(self):
+        self.server.post("/roles", {"name": "ruler", "rights": ["change alert rules", "read alerts"]})
+        self.server.post("/users", {"name": "eve", "kind": "person", "role": "member"})
+        self.server.request("PUT", "/api/v1/projects/default/members/user/eve", {"role": "ruler"})
+        eve = self.server.post("/tokens", {"user": "eve", "name": "t", "role": "member"})["secret"]
+        rule = {"receivers": [], "project": "default", "actions": [{"kind": "pause"}]}
+
+        def put(rule):
+            return self.server.request("PUT", "/api/v1/alert-rules/evil", rule, token=eve)
+
+        message = self.assert_refused(403, lambda: put(rule))
+        self.assertIn("pause ions", message)
+        self.assertEqual(put({**rule, "actions": []})["set_by"], "eve")
+
+
+class GrpcTest(AttackTest):
+    """Messages of strangers over gRPC."""
+
+    def frame(self, kind, flags, stream, payload):
+        return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+    def headers(self, path):
+        """Literal fields without indexing and without Huffman."""
+        def text(value):
+            return bytes((len(value),)) + value.encode()
+        return b"".join(b"\0" + text(name) + text(value) for name, value in (
+            (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "x"),
+            ("content-type", "application/grpc"), ("te", "trailers"), ("authorization", "Bearer weir_nobody")))
+
+    def has_headers(self, connection):
+        """Does an answer come, in a frame of headers?"""
+        with connection.makefile("rb") as stream:
+            while head := stream.read(9):
+                stream.read(int.from_bytes(head[:3], "big"))
+                if head[3] == 1:
+                    return True
+        return False
+
+    def test_messages_of_strangers_are_not_held(self):
+        address = json.loads((self.server.state / "server.json").read_text())["grpc"]
+        host, port = address.rsplit(":", 1)
+        before = self.rss("VmHWM")
+        answered = 0
+        for _ in range(5):
+            connection = socket.create_connection((host, int(port)), timeout=20)
+            self.addCleanup(connection.close)
+            call = self.frame(1, 4, 1, self.headers("/inference.GRPCInferenceService/ModelInfer"))
+            # With the largest window that a server gives, and more: what it does not ask for it may drop or refuse.
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(4, 0, 0, b"") + call)
+            with contextlib.suppress(OSError):
+                connection.sendall(self.frame(0, 0, 1, b"\0\x03\xa0\0\0" + bytes(16000)) +
+                                   b"".join(self.frame(0, 0, 1, bytes(16384)) for _ in range(3500)))
+            with contextlib.suppress(OSError):
+                answered += self.has_headers(connection)
+        self.assertGreater(answered, 0)
+        self.assertLess(self.rss("VmHWM") - before, 30 * MIB)
+        self.assert_well(200 * MIB)
 
 
 class DatasetTest(AttackTest):

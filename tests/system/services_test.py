@@ -160,6 +160,7 @@ class ServicesTest(unittest.TestCase):
             f"{n}={v}" for n, v in browser.cookies.items()), X_Forwarded_For="6.6.6.6").text)
         self.assertEqual(seen["path"], "/a/b?c=d")
         self.assertEqual(seen["headers"]["X-Weir-User"], "admin")
+        self.assertEqual(seen["headers"]["X-Weir-Secret"], seen["env"]["WEIR_SERVICE_SECRET"])
         self.assertEqual(seen["headers"]["X-Forwarded-For"], "127.0.0.1")
         self.assertNotIn("Cookie", seen["headers"])
         self.assertNotIn("Authorization", seen["headers"])
