@@ -215,7 +215,7 @@ weir_status guard_check(struct api_call *call, const char *user, const char *pas
         return make_wait(call, wait_ms, err);
     }
     weir_status status = weir_password_check(
-        password, hash, guess.is_known ? WEIR_PASSWORD_KNOWN : WEIR_PASSWORD_STRANGER, err);
+        password, hash, guess.is_known ? WEIR_PASSWORD_KNOWN : WEIR_PASSWORD_UNKNOWN, err);
     pthread_mutex_lock(&guard->lock);
     if (status == WEIR_OK) {
         call->claimed = NULL; /* it is them */

@@ -161,7 +161,8 @@ static weir_status put_flags(struct cli_call *call, json_t *rule, struct weir_er
 static weir_status rule_as_it_is(struct cli_call *call, const char *name, json_t **out,
                                  struct weir_error *err)
 {
-    static const char *const shown[] = {"created_by", "created_ms", "updated_ms", "n_fired"};
+    static const char *const shown[] = {"created_by", "set_by", "created_ms", "updated_ms",
+                                        "n_fired"};
     json_t *rule;
     weir_status status =
         cli_rest(call, "GET", cli_path1(call, "/api/v1/alert-rules/{}", name), NULL, &rule, err);

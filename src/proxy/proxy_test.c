@@ -348,10 +348,11 @@ static void expect_not(const char *text, const char *unwanted)
 
 START_TEST(a_request_reaches_the_program_without_weirs_secrets)
 {
-    const char *got = ask("GET " BASE "a?b=c",
-                          COOKIE "Cookie: weir_session=console; weir-svc-" ID "-sid=1\r\n"
-                                 "X-Forwarded-For: 6.6.6.6\r\nX-Weir-User: root\r\nX-Own: 1\r\nX-Weir-Secret: mine\r\n"
-                                 "Connection: x-hop\r\nX-Hop: 1\r\n");
+    const char *got =
+        ask("GET " BASE "a?b=c", COOKIE
+            "Cookie: weir_session=console; weir-svc-" ID "-sid=1\r\n"
+            "X-Forwarded-For: 6.6.6.6\r\nX-Weir-User: root\r\nX-Own: 1\r\nX-Weir-Secret: mine\r\n"
+            "Connection: x-hop\r\nX-Hop: 1\r\n");
     expect(got, "HTTP/1.1 200");
     expect(got, "GET /a?b=c HTTP/1.1\r\n");
     expect(got, "\r\nHost: weir.example:8441\r\n");

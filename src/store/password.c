@@ -11,7 +11,7 @@ static struct {
     int most;
 } lanes[] = {
     [WEIR_PASSWORD_KNOWN] = {PTHREAD_MUTEX_INITIALIZER, 0, 1 + WEIR_PASSWORDS_WAITING},
-    [WEIR_PASSWORD_STRANGER] = {PTHREAD_MUTEX_INITIALIZER, 0, 1 + WEIR_PASSWORDS_STRANGERS},
+    [WEIR_PASSWORD_UNKNOWN] = {PTHREAD_MUTEX_INITIALIZER, 0, 1 + WEIR_PASSWORDS_STRANGERS},
 };
 
 /* Of a password that nobody has: made once, so that a name that is unknown costs the same. */

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-enum weir_password_lane { WEIR_PASSWORD_KNOWN, WEIR_PASSWORD_STRANGER };
+enum weir_password_lane { WEIR_PASSWORD_KNOWN, WEIR_PASSWORD_UNKNOWN };
 
 /** That wait, in the lane of the known and in that of strangers. */
 #define WEIR_PASSWORDS_WAITING   3

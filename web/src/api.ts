@@ -106,6 +106,7 @@ export interface AlertRule {
     name: string // Name
     project: string | null // Whose alerts it looks at; null: all, of the platform too
     receivers: unknown // Receivers that are told
+    set_by: string | null // Who set it last; its actions are done only while this person may
     severities: unknown // info, warning, critical; null: any
     subjects: unknown // Patterns of subjects, as in ion/door*; null: any
     tells_end: boolean // They are told when it is over, too
