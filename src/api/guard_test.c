@@ -64,7 +64,7 @@ static bool is_slowed(void)
     const char *when = said_header("Retry-After");
     const struct weir_http_response *response = &callers.x->response;
     return (when != NULL && strtol(when, NULL, 10) >= 1 && response->http_status == 503) ||
-           (response->body != NULL && strstr(response->body, "try again in") != NULL);
+           memmem(response->body, response->body_len, "try again in", 12) != NULL;
 }
 
 /* Five wrong ones are for nothing on any way, and more are not looked at on any. */
@@ -73,11 +73,11 @@ static void check_way(try_fn way)
     callers.fixture.remote = "10.0.0.1";
     for (int i = 0; i < 5; i++) {
         int status = ways[i % 3]("amy", "wrong-password");
-        ck_assert_msg(status == 401, "%d on way %d: %s", status, i % 3, callers.x->response.body);
+        ck_assert_msg(status == 401, "%d on way %d", status, i % 3);
         ck_assert(!is_slowed());
     }
     int status = way("amy", "wrong-password");
-    ck_assert_msg(is_slowed(), "%d: %s", status, callers.x->response.body);
+    ck_assert_msg(is_slowed(), "%d", status);
     (void)way("amy", "right-password"); /* nor is the right one, from there */
     ck_assert(is_slowed());
     callers.fixture.remote = "10.0.0.2";
