@@ -46,9 +46,10 @@ static void wake(void *context)
 }
 
 /* Write what is due by time: counts of the audit. */
-static void tick(void *context, int64_t now_ms)
+static void tick(void *context, int64_t now_ms, int64_t since_ms)
 {
     struct weir_api *api = context;
+    api->since_ms = since_ms;
     audit_flush(api->audit, now_ms);
     guard_tick(api->guard, now_ms);
     api_freeze_left(api);
@@ -120,6 +121,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
+    api->since_ms = api->started_ms;
     api->watch = -1;
     api_forget_resume(api);
     *out = api;

@@ -45,8 +45,9 @@ struct weir_api {
     uint64_t artifact_max_bytes;
     atomic_int n_joins;         /**< Artifacts that are being joined from their parts. */
     atomic_flag makes_snapshot; /**< One is being made. */
-    int64_t started_ms; /**< By the wall clock: nodes have the full time to report since then. */
-    int watch;          /**< Of the store; -1 before attach. */
+    int64_t started_ms;
+    _Atomic int64_t since_ms; /**< Since when nodes could be heard (job/node_watch.h). */
+    int watch;                /**< Of the store; -1 before attach. */
 };
 
 /** One request on its way through a route. */

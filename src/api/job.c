@@ -437,7 +437,7 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
     size_t n_devices, n_freed;
     WEIR_TRY(api_node_read_devices(call, &node, &devices, &n_devices, err));
     WEIR_TRY(bind_token(call, txn, node.name, err));
-    WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->started_ms, &is_news, err));
+    WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->since_ms, &is_news, err));
     WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
     WEIR_TRY(weir_node_note_images(txn, node.name, inventory, call->arena, err));
     if (devices != NULL) {

@@ -104,7 +104,7 @@ static weir_status collect_nodes(struct api_call *call, struct weir_txn *txn,
     WEIR_TRY(weir_txn_list(txn, &weir_node_resource, &query, call->arena, &items, &n, NULL, err));
     const struct weir_node *nodes = items;
     for (size_t i = 0; i < n; i++) {
-        const char *state = weir_node_state(&nodes[i], call->now_ms, call->api->started_ms);
+        const char *state = weir_node_state(&nodes[i], call->now_ms, call->api->since_ms);
         for (size_t s = 0; s < WEIR_ARRAY_LEN(states); s++) {
             exposition_sample(out, metric->labels, (const char *[]){nodes[i].name, states[s]},
                               strcmp(state, states[s]) == 0);

@@ -27,7 +27,7 @@ json_t *api_node_view(const struct api_call *call, const struct weir_node *node)
 {
     json_t *view = weir_record_to_json(&weir_node_resource, node);
     json_object_set_new(view, "state",
-                        json_string(weir_node_state(node, call->now_ms, call->api->started_ms)));
+                        json_string(weir_node_state(node, call->now_ms, call->api->since_ms)));
     return view;
 }
 

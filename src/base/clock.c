@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,11 +18,58 @@ int64_t weir_clock_now_ms(const struct weir_clock *clock)
     return clock->now_ms(clock);
 }
 
-int64_t weir_time_ms(void)
+static _Atomic int64_t steady_offset_ms; /* 0: the clock is not steadied */
+
+static int64_t read_ms(clockid_t id)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)clock_gettime(id, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t weir_time_ms(void)
+{
+    int64_t offset_ms = atomic_load(&steady_offset_ms);
+    return offset_ms != 0 ? weir_boot_ms() + offset_ms : read_ms(CLOCK_REALTIME);
+}
+
+int64_t weir_boot_ms(void)
+{
+    return read_ms(CLOCK_BOOTTIME);
+}
+
+void weir_boot_id(char out[WEIR_BOOT_ID_BYTES])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    out[0] = '\0';
+    if (file != NULL) {
+        if (fgets(out, WEIR_BOOT_ID_BYTES, file) == NULL) {
+            out[0] = '\0';
+        }
+        (void)fclose(file);
+    }
+    out[strcspn(out, "\n")] = '\0';
+}
+
+void weir_clock_steady(int64_t offset_ms)
+{
+    int64_t from_wall_ms = read_ms(CLOCK_REALTIME) - weir_boot_ms();
+    atomic_store(&steady_offset_ms, offset_ms != 0 ? offset_ms : from_wall_ms);
+}
+
+int64_t weir_clock_offset_ms(void)
+{
+    return atomic_load(&steady_offset_ms);
+}
+
+int64_t weir_clock_set_by_ms(void)
+{
+    return atomic_load(&steady_offset_ms) != 0 ? read_ms(CLOCK_REALTIME) - weir_time_ms() : 0;
+}
+
+void weir_clock_follow(int64_t by_ms)
+{
+    atomic_fetch_add(&steady_offset_ms, by_ms);
 }
 
 uint64_t weir_mono_ns(void)

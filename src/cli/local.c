@@ -17,7 +17,7 @@ struct server_options {
     char *listen, *grpc_listen, *services_listen, *services_domain, *public_url, *tls_cert,
         *tls_key, *node, *log_level, *shares, *onnxruntime;
     char *artifact_max;
-    int64_t cpu_slots, task_users;
+    int64_t cpu_slots, task_users, node_timeout_s;
     bool has_agent, is_json_log, is_background;
 };
 
@@ -59,6 +59,10 @@ static const struct weir_option server_options[] = {
              "pushed models and this machine's agent (else the system's)"),
     WEIR_OPT(server_options, task_users, "task-users", 0, INT, "70000", 1000, 4000000000, "N",
              "First of the 4096 user numbers that this machine's jobs are given"),
+    WEIR_OPT(
+        server_options, node_timeout_s, "node-timeout", 0, INT, "15", 10, 3600, "SECONDS",
+        "A node that has not been heard of for so long is lost: its tasks are started elsewhere. "
+        "Agents report every 5 s"),
     WEIR_OPT(server_options, artifact_max, "artifact-max", 0, TEXT, "64GiB", 0, 0, "SIZE",
              "Size that one file of a run may have"),
     WEIR_OPT(server_options, is_background, "background", 0, BOOL, NULL, 0, 0, NULL,
@@ -117,6 +121,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .node = options->node,
                                         .shares = options->shares,
                                         .onnxruntime = options->onnxruntime,
+                                        .node_timeout_s = options->node_timeout_s,
                                         .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
     WEIR_TRY(read_artifact_max(options->artifact_max, &config.artifact_max_bytes, err));

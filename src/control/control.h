@@ -37,8 +37,8 @@ struct control_listener {
     void (*publish)(void *context, const char *topic, const json_t *record);
     /** Something changed that is no commit. */
     void (*wake)(void *context);
-    /** A round of the engine begins. */
-    void (*tick)(void *context, int64_t now_ms);
+    /** A round of the engine begins. since_ms: since when nodes could be heard (job/node_watch.h). */
+    void (*tick)(void *context, int64_t now_ms, int64_t since_ms);
     void *context;
 };
 

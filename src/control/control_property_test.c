@@ -6,6 +6,7 @@
 #include "control/control_fixture.h"
 
 #include "base/rng.h"
+#include "store/set_clock.h"
 
 #define N_HISTORIES WEIR_TEST_TIMES(40, 6)
 #define N_STEPS     60
@@ -205,6 +206,112 @@ START_TEST(the_nouns_agree_with_each_other)
 
 END_TEST
 
+/* ---- a clock that is set --------------------------------------------------------------------- */
+
+static weir_status set_clock(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_set_clock(txn, *(const int64_t *)context, err);
+}
+
+static weir_status limit_jobs(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_exec(txn, "UPDATE jobs SET time_limit_ms = :limit WHERE time_limit_ms = 0",
+                         WEIR_BINDS(WEIR_BIND_INT("limit", *(const int64_t *)context)), NULL, err);
+}
+
+struct loading {
+    const char *job;
+    struct weir_job_state *out;
+};
+
+static weir_status load_job(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct loading *loading = context;
+    return weir_job_load(txn, loading->job, &fixture.store.arena, loading->out, err);
+}
+
+/* What has become of everything, and when what waits is due, as seen from now. */
+static void tell_all(struct weir_buf *out)
+{
+    void *items;
+    size_t n = list_records(&fixture, &weir_event_resource, &items);
+    for (size_t i = 0; i < n; i++) {
+        (void)weir_buf_printf(out, "%s: %s\n", ((const struct weir_event *)items)[i].kind,
+                              ((const struct weir_event *)items)[i].message);
+    }
+    n = list_records(&fixture, &weir_job_resource, &items);
+    for (size_t i = 0; i < n; i++) {
+        const struct weir_job *job = (const struct weir_job *)items + i;
+        struct weir_job_state state;
+        fixture_read(&fixture.store, load_job, &(struct loading){job->id, &state});
+        int64_t tick_ms = weir_job_next_tick_ms(&state, fixture.now_ms);
+        (void)weir_buf_printf(out, "%s %s %lld, due %lld\n", job->name, job->state,
+                              (long long)job->attempt,
+                              tick_ms < INT64_MAX ? (long long)(tick_ms - fixture.now_ms) : -1);
+    }
+}
+
+static void tick_jobs(void)
+{
+    void *items;
+    size_t n = list_records(&fixture, &weir_job_resource, &items);
+    const struct weir_job_event tick = {.type = WEIR_JOB_EVENT_TICK};
+    for (size_t i = 0; i < n; i++) {
+        (void)try_job_event(&fixture, ((const struct weir_job *)items)[i].id, tick);
+    }
+}
+
+/* One history by its seed; the clock is set now and then by dice of its own, or never. */
+static void play_clock(int seed, bool is_set, struct weir_buf *out)
+{
+    struct weir_rng jumps;
+    weir_rng_init(&rng, (uint64_t)seed, 0);
+    weir_rng_init(&jumps, (uint64_t)seed, 1);
+    fixture.now_ms = 1800000000000;
+    apply(&fixture, "manual", 1);
+    for (step_number = 0; step_number < N_STEPS; step_number++) {
+        int64_t limit_ms = 60000;
+        fixture.now_ms += (int64_t)weir_rng_below(&rng, 20000);
+        if (is_set && weir_rng_below(&jumps, 4) == 0) {
+            int64_t by_ms = (int64_t)weir_rng_below(&jumps, 172800000) - 86400000;
+            fixture.now_ms += by_ms;
+            fixture_write(&fixture.store, set_clock, &by_ms);
+        }
+        char *job = any_open_job();
+        if (job == NULL || weir_rng_below(&rng, 6) == 0) {
+            (void)make_job(&fixture, "c", "command", "{\"argv\":[\"true\"]}");
+            fixture_write(&fixture.store, limit_jobs, &limit_ms);
+        } else {
+            an_agent_reports(job);
+        }
+        tick_jobs();
+    }
+    tell_all(out);
+}
+
+START_TEST(a_clock_that_is_set_changes_nothing)
+{
+    struct weir_buf even, set;
+    weir_buf_init(&even, 1 << 20);
+    weir_buf_init(&set, 1 << 20);
+    play_clock(_i, false, &even);
+    control_fixture_fini(&fixture);
+    control_fixture_make(&fixture);
+    play_clock(_i, true, &set);
+    ck_assert_uint_gt(even.len, 100);
+    size_t at = 0;
+    while (even.data[at] == set.data[at] && even.data[at] != '\0') {
+        at++;
+    }
+    ck_assert_msg(strcmp(even.data, set.data) == 0,
+                  "seed %d: %.300s\nand with a clock that is set: %.300s", _i, even.data + at,
+                  set.data + at);
+    weir_buf_fini(&even);
+    weir_buf_fini(&set);
+}
+
+END_TEST
+
 static void set_up(void)
 {
     control_fixture_make(&fixture);
@@ -222,6 +329,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, the_nouns_agree_with_each_other, 0, N_HISTORIES);
+    tcase_add_loop_test(tcase, a_clock_that_is_set_changes_nothing, 0, WEIR_TEST_TIMES(20, 3));
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }

@@ -149,16 +149,15 @@ weir_status control_deploy_task_changed(struct control *control, struct weir_txn
 }
 
 weir_status control_deploy_is_due(struct weir_txn *txn, const char *name,
-                                  const struct weir_deploy_load *load, int64_t now_ms,
+                                  const struct weir_deploy_event *tick, int64_t now_ms,
                                   struct weir_arena *arena, bool *out_is_due,
                                   struct weir_error *err)
 {
     struct weir_deploy_state state;
     struct weir_deploy_actions *actions = WEIR_ARENA_NEW(arena, struct weir_deploy_actions);
-    const struct weir_deploy_event tick = {.type = WEIR_DEPLOY_EVENT_TICK, .load = load};
     actions->n = 0;
     WEIR_TRY(weir_deploy_load(txn, name, arena, &state, err));
-    WEIR_TRY(weir_deploy_step(&state, &tick, now_ms, arena, actions, err));
+    WEIR_TRY(weir_deploy_step(&state, tick, now_ms, arena, actions, err));
     *out_is_due = state.is_changed;
     return WEIR_OK;
 }

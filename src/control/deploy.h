@@ -60,9 +60,9 @@ weir_status control_deploy_job_ended(struct control *control, struct weir_txn *t
 weir_status control_deploy_execute(struct control *control, struct weir_txn *txn, const char *kind,
                                    const json_t *payload, struct weir_error *err) WEIR_MUST_CHECK;
 
-/** Would a tick with this load change anything? In a read transaction. */
+/** Would this tick change anything? In a read transaction. */
 weir_status control_deploy_is_due(struct weir_txn *txn, const char *name,
-                                  const struct weir_deploy_load *load, int64_t now_ms,
+                                  const struct weir_deploy_event *tick, int64_t now_ms,
                                   struct weir_arena *arena, bool *out_is_due,
                                   struct weir_error *err) WEIR_MUST_CHECK;
 

@@ -56,24 +56,27 @@ static int64_t run_round(struct engine *engine)
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     const struct control_listener *listener = &engine->config.listener;
-    if (listener->tick != NULL) {
-        listener->tick(listener->context, weir_clock_now_ms(engine->config.clock));
-    }
     struct work work = {.engine = engine,
                         .control = {.arena = &arena,
-                                    .now_ms = weir_clock_now_ms(engine->config.clock),
                                     .actor = "system",
                                     .state_dir = engine->state_dir,
                                     .server_url = engine->server_url,
                                     .figures = &engine->config.figures,
                                     .publish = json_array()}};
-    if (weir_node_watch_look(&engine->watch, work.control.now_ms, weir_mono_ms())) {
-        weir_log(WEIR_LOG_WARN, "wall_clock_was_set",
-                 WEIR_KV_STR("effect", "every node has the full time to report"));
+    engine_keep_time(&work);
+    if (listener->tick != NULL) {
+        listener->tick(listener->context, work.control.now_ms, engine->watch.since_ms);
     }
     engine->work = &work;
     vitals_round(engine->config.vitals);
-    watcher_look(&engine->watcher, work.control.now_ms, engine->watch.since_ms, weir_mono_ms());
+    const struct weir_watch_seen about = {
+        .now_ms = work.control.now_ms,
+        .since_ms = engine->watch.since_ms,
+        .n_silent = engine->watch.cut_ms != 0 ? engine->watch.n_silent : 0,
+        .n_heard = engine->watch.n_heard,
+        .away_ms = engine->away_ms,
+        .back_ms = engine->back_ms};
+    watcher_look(&engine->watcher, &about, weir_mono_ms());
     alerter_look(&engine->alerter);
     int64_t due = engine_run_ions(&work);
     if (preparer_look(&engine->preparer, work.control.now_ms)) {
@@ -139,6 +142,17 @@ static void *engine_main(void *argument)
     return NULL;
 }
 
+void engine_make_scheduler(struct engine *engine)
+{
+    const struct scheduler_config config = {.store = engine->config.store,
+                                            .listener = engine->config.listener,
+                                            .state_dir = engine->state_dir,
+                                            .server_url = engine->server_url,
+                                            .wrote = engine_note_bind,
+                                            .context = engine};
+    engine->scheduler = scheduler_create(&config);
+}
+
 weir_status engine_start(const struct engine_config *config, struct engine **out,
                          struct weir_error *err)
 {
@@ -164,23 +178,18 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
                                          .freezer = config->freezer,
                                          .state_dir = engine->state_dir};
     engine->sweeper = (struct sweeper){.store = config->store, .listener = config->listener};
-    weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock), weir_mono_ms());
-    const struct scheduler_config scheduler = {.store = config->store,
-                                               .listener = config->listener,
-                                               .state_dir = engine->state_dir,
-                                               .server_url = engine->server_url,
-                                               .wrote = engine_note_bind,
-                                               .context = engine};
-    engine->scheduler = scheduler_create(&scheduler);
+    weir_node_watch_start(&engine->watch, weir_clock_now_ms(engine->config.clock));
+    engine_make_scheduler(engine);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->woken, NULL);
-    int reason = pthread_create(&engine->thread, NULL, engine_main, engine);
+    weir_status status = pulse_start(&engine->pulse, err);
+    int reason = status == WEIR_OK ? pthread_create(&engine->thread, NULL, engine_main, engine) : 0;
     if (reason != 0) {
-        scheduler_destroy(engine->scheduler);
-        free(engine->state_dir);
-        free(engine->server_url);
-        free(engine);
-        return weir_error_set_errno(err, reason, "cannot start the engine's thread");
+        status = weir_error_set_errno(err, reason, "cannot start the engine's thread");
+    }
+    if (status != WEIR_OK) {
+        engine_destroy(engine);
+        return status;
     }
     *out = engine;
     return WEIR_OK;
@@ -208,6 +217,8 @@ void engine_stop(struct engine *engine)
     pthread_cond_signal(&engine->woken);
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->thread, NULL);
+    pulse_stop(engine->pulse);
+    engine->pulse = NULL;
 }
 
 void engine_destroy(struct engine *engine)
@@ -215,6 +226,7 @@ void engine_destroy(struct engine *engine)
     if (engine == NULL) {
         return;
     }
+    pulse_stop(engine->pulse);
     aside_fini(&engine->aside);
     aside_fini(&engine->sweeper.aside);
     scheduler_destroy(engine->scheduler);

@@ -10,16 +10,24 @@ static weir_status list_deployments(struct work *work, struct weir_txn *txn, str
                                 work->control.arena, &work->ids, &work->n_ids, err);
 }
 
+static struct weir_deploy_event tick_of(const struct work *work)
+{
+    return (struct weir_deploy_event){.type = WEIR_DEPLOY_EVENT_TICK,
+                                      .actor = "system",
+                                      .load = work->load,
+                                      .since_ms = work->engine->watch.since_ms};
+}
+
 static weir_status peek_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
-    return control_deploy_is_due(txn, work->deployment, work->load, work->control.now_ms,
+    const struct weir_deploy_event tick = tick_of(work);
+    return control_deploy_is_due(txn, work->deployment, &tick, work->control.now_ms,
                                  work->control.arena, &work->is_due, err);
 }
 
 static weir_status tick_deployment(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
-    const struct weir_deploy_event tick = {
-        .type = WEIR_DEPLOY_EVENT_TICK, .actor = "system", .load = work->load};
+    const struct weir_deploy_event tick = tick_of(work);
     return control_deploy_event(&work->control, txn, work->deployment, &tick, err);
 }
 

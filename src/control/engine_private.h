@@ -11,6 +11,7 @@
 #include "control/engine.h"
 #include "control/idle.h"
 #include "control/preparer.h"
+#include "control/pulse.h"
 #include "control/scheduler.h"
 #include "control/sweeper.h"
 #include "control/watcher.h"
@@ -28,6 +29,9 @@ struct engine {
     pthread_cond_t woken;
     bool is_notified, is_stopping;
     struct weir_node_watch watch;
+    struct pulse *pulse;
+    int64_t next_nodes_mono_ms;
+    int64_t away_ms, back_ms; /**< The last time that the server did not run (weir_watch_seen). */
     int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,
         next_sample_mono_ms;
     struct watcher watcher;
@@ -53,9 +57,10 @@ struct work {
     const char *ion;                     /**< For ION work. */
     const char *deployment;              /**< For deployments' work. */
     const struct weir_deploy_load *load; /**< Of that; NULL: not known. */
-    bool is_due;                         /**< Out: a deployment's tick; an ION's shift, again. */
-    bool observes;                       /**< In this round triggers look at the store. */
-    const struct weir_outbox *action;    /**< For outbox work. */
+    bool is_due;                      /**< Out: a deployment's tick; an ION's shift, again; how the
+                                              server hears has changed. */
+    bool observes;                    /**< In this round triggers look at the store. */
+    const struct weir_outbox *action; /**< For outbox work. */
     struct weir_outbox *actions;
     size_t n_actions;
     char **ids;
@@ -63,6 +68,7 @@ struct work {
     struct control_idle_job *idle;
     size_t n_idle;
     const struct control_idle_job *idle_service;
+    int64_t set_by_ms;   /**< So much the wall clock was set. */
     int64_t next_ms;     /**< Out: when to look again. */
     char subject[128];   /**< Of the unit: "job/ID", "ion/NAME".  */
     const char *problem; /**< Why it cannot be loaded. */
@@ -83,6 +89,15 @@ weir_status work_run_unit(struct work *work, work_fn fn, bool is_write);
 
 /** How a step of the unit that was taken went: one that cannot be loaded is set aside, and one that can again is not. */
 void work_note_outcome(struct work *work, weir_status status, const struct weir_error *err);
+
+/**
+ * Before anything is decided: follow a wall clock that was set, and know whether silence is the server's own.
+ * Sets the round's time.
+ */
+void engine_keep_time(struct work *work);
+
+/** Make the scheduler, which reads everything anew. */
+void engine_make_scheduler(struct engine *engine);
 
 /* The parts of a round. Those that return a time say when the next round is due for them, by the wall clock. */
 

@@ -283,7 +283,7 @@ START_TEST(a_node_that_was_lost_since_the_plan_gets_nothing)
     heartbeat(&fixture, "a", 4);
     char *job = gang(&fixture, 2, 1);
     plan(&fixture);
-    fixture.now_ms += WEIR_NODE_SILENT_MS;
+    fixture.now_ms += weir_node_silent_ms();
     heartbeat(&fixture, "b", 4);
     ck_assert_int_eq(commit(&fixture), 0);
     ck_assert_int_eq(fixture.next_ms, fixture.now_ms); /* It is planned anew at once, */
@@ -412,7 +412,7 @@ START_TEST(gangs_of_equal_tasks_start_exactly_when_they_fit)
         char *name = weir_arena_printf(&fixture.store.arena, "n%zu", i);
         int64_t slots = (int64_t)weir_rng_below(&rng, 9);
         bool takes = weir_rng_below(&rng, 4) != 0;
-        fixture.now_ms = takes ? 1000000 : 1000000 - WEIR_NODE_SILENT_MS;
+        fixture.now_ms = takes ? 1000000 : 1000000 - weir_node_silent_ms();
         heartbeat(&fixture, name, slots);
         room += takes ? slots / size : 0;
     }

@@ -109,7 +109,8 @@ static void see_node(void *context, const struct weir_node *node)
         .facts = *node,
         .is_closed = node->unhealthy != NULL,
         .takes_tasks = weir_node_takes_tasks(node, reading->now_ms, reading->since_ms),
-        .is_lost = weir_node_is_lost(node, reading->now_ms, reading->since_ms, WEIR_NODE_LOST_MS)};
+        .is_lost =
+            weir_node_is_lost(node, reading->now_ms, reading->since_ms, weir_node_lost_ms())};
     seen.facts.unhealthy = seen.facts.labels = seen.facts.taints = NULL; /* of this call alone */
     seen.facts.accelerators = NULL;
     if (!is_known) {

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "control/enrolled.h"
-#include "watch/watch.h"
 
 #include <sys/statvfs.h>
 
@@ -134,7 +133,7 @@ void watcher_fini(struct watcher *watcher)
     refusals_fini(&watcher->refusals);
 }
 
-void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int64_t mono_ms)
+void watcher_look(struct watcher *watcher, const struct weir_watch_seen *about, int64_t mono_ms)
 {
     struct weir_arena arena;
     struct weir_error err = {0};
@@ -150,7 +149,7 @@ void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int
     struct look look = {.watcher = watcher,
                         .arena = &arena,
                         .mono_ms = mono_ms,
-                        .seen = {.now_ms = now_ms, .since_ms = since_ms}};
+                        .seen = *about};
     weir_status status = look_once(&look, with_members, &err);
     vitals_note(watcher->vitals, VITALS_LOOK, status, &err);
     if (status != WEIR_OK) {

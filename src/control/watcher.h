@@ -10,6 +10,7 @@
 #include "control/refusals.h"
 #include "control/vitals.h"
 #include "store/store.h"
+#include "watch/watch.h"
 
 #include <stdint.h>
 
@@ -28,11 +29,7 @@ struct watcher {
 /** Its own memory. */
 void watcher_fini(struct watcher *watcher);
 
-/**
- * Look, if it is time again.
- *
- * @param since_ms  Since when nodes and replicas could report (weir_node_watch).
- */
-void watcher_look(struct watcher *watcher, int64_t now_ms, int64_t since_ms, int64_t mono_ms);
+/** Look, if it is time again. @param about  The time, and how well the server hears: its first members. */
+void watcher_look(struct watcher *watcher, const struct weir_watch_seen *about, int64_t mono_ms);
 
 #endif

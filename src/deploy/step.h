@@ -12,7 +12,8 @@
  *   it are on their way.
  * - A replica whose process is gone is not routed to; its job starts another, as a service's does. One
  *   whose job ended is replaced: at once, then after 1 s, 2 s … up to 60 s. One that is
- *   silent is not routed to; after WEIR_DEPLOY_RESTART_MS it is replaced too.
+ *   silent is not routed to; after WEIR_DEPLOY_RESTART_MS it is replaced too. Time in which the server could not
+ *   hear it does not count.
  * - The number of replicas follows the load: requests under way and held, for each replica twice its
  *   batch. More come when the load has asked for them for 5 s; the first one at once, when a request
  *   is held. Fewer, when they have sufficed for idle_after_ms; down to replicas_min. While shares wait
@@ -80,7 +81,7 @@ struct weir_deploy_load {
 enum weir_deploy_event_type {
     WEIR_DEPLOY_EVENT_APPLIED, /**< wanted, actor. */
     WEIR_DEPLOY_EVENT_DELETED, /**< actor. */
-    WEIR_DEPLOY_EVENT_TICK,    /**< load (NULL: not known): time has passed. */
+    WEIR_DEPLOY_EVENT_TICK,    /**< load (NULL: not known), since_ms: time has passed. */
     WEIR_DEPLOY_EVENT_REPORT,  /**< replica, url, revision, versions (JSON), n_running, stats. */
     WEIR_DEPLOY_EVENT_STARTED, /**< replica, job. */
     WEIR_DEPLOY_EVENT_REFUSED, /**< replica, note: it cannot be made into a job. */
@@ -97,6 +98,7 @@ struct weir_deploy_event {
     const char *replica; /**< Identifier. */
     const char *job, *url, *versions, *stats;
     int64_t revision, n_running;
+    int64_t since_ms; /**< Since when replicas could be heard (job/node_watch.h). */
 };
 
 enum weir_deploy_action_type {

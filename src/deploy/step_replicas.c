@@ -94,7 +94,8 @@ void deploy_notice_silent(struct step *step)
 {
     for (size_t i = 0; i < step->state->n_replicas; i++) {
         struct weir_deploy_replica *replica = &step->state->replicas[i];
-        int64_t quiet_ms = step->now_ms - replica->row.time_ms;
+        int64_t heard_ms = WEIR_MAX(replica->row.time_ms, step->event->since_ms);
+        int64_t quiet_ms = step->now_ms - heard_ms;
         if (deploy_is_alive(replica) && is(replica->row.state, WEIR_DEPLOYED_READY) &&
             quiet_ms >= WEIR_DEPLOY_SILENT_MS) {
             deploy_set_state(step, replica, WEIR_DEPLOYED_SILENT);

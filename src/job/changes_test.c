@@ -135,7 +135,7 @@ static weir_status is_news(struct weir_txn *txn, void *context, struct weir_erro
         {{.name = "b", .cpu_slots = 4}, 1600, 0, false},
         {{.name = "b", .cpu_slots = 5}, 1600, 0, true},
         {{.name = "b", .cpu_slots = 4, .memory_bytes = 1}, 1600, 0, true},
-        {{.name = "b", .cpu_slots = 4}, 1500 + WEIR_NODE_SILENT_MS, 0, true},
+        {{.name = "b", .cpu_slots = 4}, 1500 + weir_node_silent_ms(), 0, true},
         {{.name = "b", .cpu_slots = 4}, 1600, 1501, true},
     };
 

@@ -146,23 +146,6 @@ static const char sql_abandon_tasks[] =
 static const char sql_wake[] =
     "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name = :name";
 
-void weir_node_watch_start(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms)
-{
-    *watch = (struct weir_node_watch){.since_ms = now_ms, .wall_ms = now_ms, .mono_ms = mono_ms};
-}
-
-bool weir_node_watch_look(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms)
-{
-    int64_t jump_ms = (now_ms - watch->wall_ms) - (mono_ms - watch->mono_ms);
-    watch->wall_ms = now_ms;
-    watch->mono_ms = mono_ms;
-    if (jump_ms > -CLOCK_JUMP_MS && jump_ms < CLOCK_JUMP_MS) {
-        return false;
-    }
-    watch->since_ms = now_ms;
-    return true;
-}
-
 bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms)
 {
@@ -175,11 +158,11 @@ const char *weir_node_state(const struct weir_node *node, int64_t now_ms, int64_
     if (node->left_ms > 0) {
         return WEIR_NODE_LEFT;
     }
-    if (weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_LOST_MS)) {
+    if (weir_node_is_lost(node, now_ms, since_ms, weir_node_lost_ms())) {
         return WEIR_NODE_LOST;
     }
-    return weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS) ? WEIR_NODE_SILENT
-                                                                          : WEIR_NODE_READY;
+    return weir_node_is_lost(node, now_ms, since_ms, weir_node_silent_ms()) ? WEIR_NODE_SILENT
+                                                                            : WEIR_NODE_READY;
 }
 
 /* Since the server started, or the wall clock was set: else its heartbeat says nothing of now. */
@@ -192,7 +175,7 @@ bool weir_node_takes_tasks(const struct weir_node *node, int64_t now_ms, int64_t
 {
     return node->left_ms == 0 && !node->is_draining && node->unhealthy == NULL &&
            was_heard_of(node, now_ms, since_ms) &&
-           !weir_node_is_lost(node, now_ms, since_ms, WEIR_NODE_SILENT_MS);
+           !weir_node_is_lost(node, now_ms, since_ms, weir_node_silent_ms());
 }
 
 static const char sql_labels[] = "SELECT labels FROM nodes WHERE name = :name";

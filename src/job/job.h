@@ -21,6 +21,7 @@
 #include "base/arena.h"
 #include "base/record.h"
 #include "job/job_step.h"
+#include "job/node_watch.h"
 #include "store/store.h"
 
 /** Where secrets lie in a job's specification, and in the parameters of its run (base/secret.h). */
@@ -54,31 +55,11 @@ struct weir_node {
 };
 
 /**
- * Since when nodes could report: since the server started, or since the wall clock was last set.
- * Heartbeats bear the wall clock's time, so they say nothing about how long ago they were once it
- * has jumped, back or forward; every node then gets the full time anew. Owned by one thread.
- */
-struct weir_node_watch {
-    int64_t since_ms; /**< By the wall clock. */
-    int64_t wall_ms;  /**< When it last looked, by the wall clock and by the monotonic one. */
-    int64_t mono_ms;
-};
-
-void weir_node_watch_start(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms);
-
-/** Look at both clocks, before asking weir_node_is_lost. @return The wall clock was set. */
-bool weir_node_watch_look(struct weir_node_watch *watch, int64_t now_ms, int64_t mono_ms);
-
-/**
- * Is a node lost: no heartbeat for timeout_ms? Every node has the full time from since_ms on (see
- * weir_node_watch). A heartbeat in the future, of before the clock was set back, does not count.
+ * Is a node lost: no heartbeat for timeout_ms? Every node has the full time from since_ms on (job/node_watch.h). A
+ * heartbeat in the future, of before the clock was set back, does not count.
  */
 bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms);
-
-/** Agents report every 5 s: after two that did not come a node is silent, then lost. */
-#define WEIR_NODE_SILENT_MS 10000
-#define WEIR_NODE_LOST_MS   15000
 
 #define WEIR_NODE_READY  "ready"
 #define WEIR_NODE_SILENT "silent"

@@ -20,10 +20,12 @@
 #include "gateway/gateway.h"
 #include "http/http.h"
 #include "ion/policy_drift.h"
+#include "job/node_watch.h"
 #include "notify/sender.h"
 #include "proxy/proxy.h"
 #include "retain/retain.h"
 #include "store/pulse.h"
+#include "store/set_clock.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -193,6 +195,16 @@ static weir_status find_onnxruntime(struct server *server, struct weir_error *er
     return WEIR_OK;
 }
 
+/* From here on the server's time goes on evenly, where the server before left it if the machine runs since. */
+static weir_status keep_clock_in(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    int64_t offset_ms;
+    (void)context;
+    WEIR_TRY(weir_clock_kept(txn, &offset_ms, err));
+    weir_clock_steady(offset_ms);
+    return weir_clock_keep(txn, weir_clock_offset_ms(), weir_time_ms(), err);
+}
+
 static weir_status open_state(struct server *server, struct weir_error *err)
 {
     WEIR_TRY(find_onnxruntime(server, err));
@@ -219,6 +231,7 @@ static weir_status open_state(struct server *server, struct weir_error *err)
     WEIR_TRY(privacy_start(server->state, &server->privacy, err));
     struct weir_store_config store = {.path = path_in(server, "weir.db")};
     WEIR_TRY(weir_store_open(&store, &server->store, err));
+    WEIR_TRY(weir_store_write(server->store, keep_clock_in, NULL, err));
     vitals_init(&server->vitals, server->store, server->state);
     WEIR_TRY(weir_blobs_open(path_in(server, "blobs"), &server->blobs, err));
     /* Whoever was sending when the server was killed sends again: half an upload is of no use. */
@@ -405,6 +418,9 @@ static void bound_heap(void)
 static weir_status start_all(struct server *server, struct weir_error *err)
 {
     bound_heap();
+    if (server->config->node_timeout_s > 0) {
+        weir_node_set_timeout_ms(server->config->node_timeout_s * 1000);
+    }
     WEIR_TRY(open_state(server, err));
     const struct weir_sender_config sender = {.store = server->store};
     WEIR_TRY(open_gateway(server, err));

@@ -34,6 +34,7 @@ struct weir_server_config {
         *onnxruntime; /**< Library or its folder: for looking at models, and for that agent's tasks;
                            NULL: the system's. */
     uint64_t artifact_max_bytes; /**< Of one file of a run; 0: 64 GiB. */
+    int64_t node_timeout_s;      /**< A node that is silent for so long is lost; 0: 15 s. */
     int64_t task_users;          /**< First of its users for jobs; 0 = its default. */
     /** Called once, in the thread of weir_server_run, when requests are answered; NULL: nobody is told. */
     void (*on_ready)(void *context);

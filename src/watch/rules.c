@@ -511,12 +511,45 @@ static void look_at_disk_of(const struct look *look, const struct weir_node *nod
                 node->name)});
 }
 
+/* Silence that is the server's own. */
+static void look_at_hearing(const struct look *look)
+{
+    const struct weir_watch_seen *seen = look->seen;
+    if (seen->n_silent > 0) {
+        weir_watch_add(look->findings, look->arena,
+                       (struct weir_watch_finding){
+                           .key = "server_cut_off:network",
+                           .kind = "server_cut_off",
+                           .subject = "server/network",
+                           .message =
+                               "Most nodes fell silent at once, so it is taken to be the server's "
+                               "network and not the nodes: none of them counts as lost, and their "
+                               "tasks are not started elsewhere. Look at the network between the "
+                               "server and its nodes."});
+    }
+    if (seen->away_ms > 0 && seen->now_ms - seen->back_ms < WEIR_WATCH_AWAY_MS) {
+        weir_watch_add(
+            look->findings, look->arena,
+            (struct weir_watch_finding){
+                .key = "server_away:process",
+                .kind = "server_away",
+                .subject = "server/process",
+                .message = weir_arena_printf(
+                    look->arena,
+                    "The server did not run for %" PRId64 " s until %s: it, or its machine, was "
+                    "stopped, suspended or starved. Every node has the full time to report since "
+                    "then.",
+                    seen->away_ms / 1000, time_text(look, seen->back_ms))});
+    }
+}
+
 void weir_watch_find(const struct weir_watch_seen *seen, struct weir_arena *arena,
                      struct weir_watch_findings *out)
 {
     *out = (struct weir_watch_findings){0};
     const struct look look = {seen, arena, out};
     look_at_disk(&look);
+    look_at_hearing(&look);
     for (size_t i = 0; i < seen->n_nodes; i++) {
         if (seen->nodes[i].left_ms > 0) {
             continue;

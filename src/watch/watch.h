@@ -35,6 +35,7 @@
 #define WEIR_WATCH_DISK_LOW_PCT   10
 #define WEIR_WATCH_DISK_LOW_BYTES ((int64_t)2 << 30)
 #define WEIR_WATCH_DISK_LAST_PCT  3
+#define WEIR_WATCH_AWAY_MS        600000 /**< So long it is told that the server was away. */
 #define WEIR_WATCH_JOB_FAILED_MS  ((int64_t)7 * 24 * 3600 * 1000)
 
 struct weir_deploy_state;
@@ -42,7 +43,10 @@ struct weir_deploy_state;
 /** What the rules look at. */
 struct weir_watch_seen {
     int64_t now_ms;
-    int64_t since_ms; /**< Nodes and replicas could report since then (weir_node_watch). */
+    int64_t since_ms;         /**< Nodes and replicas could report since then (job/node_watch.h). */
+    size_t n_silent, n_heard; /**< While the server counts as cut off: so many nodes of so many are
+                                   silent; 0: it does not. */
+    int64_t away_ms, back_ms; /**< How long the server did not run, and until when; 0: it did. */
     const struct weir_node *nodes;
     size_t n_nodes;
     const struct weir_device *devices; /**< That are not ok. */

@@ -377,30 +377,35 @@ time_t time(time_t *out)
 """
 
 
+def shift_clock(test, folder):
+    """What the test starts from now on has a wall clock that is off by the seconds in the file that is returned."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        test.skipTest("no C compiler: the clock cannot be shifted")
+    shim, shift = folder / "clock.so", folder / "shift"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, "-x", "c", "-", "-ldl"], input=CLOCK_SHIM, text=True,
+                   check=True)
+    shift.write_text("0")
+    saved = dict(os.environ)
+    test.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
+    os.environ.update({"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(shift), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    return shift
+
+
 class ClockSetBack(unittest.TestCase):
     """The wall clock of server, agent and tasks jumps back by an hour; the monotonic clock goes on."""
 
     def setUp(self):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None:
-            self.skipTest("no C compiler: the clock cannot be shifted")
         self.server = Server()
-        shim, self.shift = self.server.root / "clock.so", self.server.root / "shift"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, "-x", "c", "-", "-ldl"], input=CLOCK_SHIM, text=True,
-                       check=True)
-        self.shift.write_text("0")
-        saved = dict(os.environ)
-        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(saved)))
-        os.environ.update({"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(self.shift),
-                           "ASAN_OPTIONS": "verify_asan_link_order=0"})
+        self.shift = shift_clock(self, self.server.root)
         self.server.start()
 
     def tearDown(self):
         self.server.stop()
 
-    def submit(self, script, **more):
+    def submit(self, script, **spec):
         return self.server.post("/jobs", {"name": "t", "kind": "command", "max_restarts": 1,
-                                          "spec": {"argv": ["sh", "-c", script]}, **more})["id"]
+                                          "spec": {"argv": ["sh", "-c", script], **spec}})["id"]
 
     def wait_state(self, job, *states):
         return wait_until(lambda: (lambda j: j if j["state"] in states else None)(self.server.get("/jobs/" + job)), 30,
@@ -426,12 +431,12 @@ class ClockSetBack(unittest.TestCase):
         events = server.get("/events?after=0&limit=1000")["items"]
         self.assertEqual([e["seq"] for e in events], sorted(e["seq"] for e in events))
 
-    def test_a_clock_set_forward_loses_no_node(self):
+    def test_a_clock_set_forward_loses_no_node_and_ends_no_time_limit(self):
         server = self.server
         wait_until(lambda: server.get("/nodes")["items"], 20, "the agent")
         before = server.get("/nodes")["items"][0]["last_seen_ms"]
         gate = server.root / "gate"
-        running = self.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done")
+        running = self.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", time_limit="30m")
         self.wait_state(running, "RUNNING")
         self.shift.write_text("3600")
         wait_until(lambda: server.get("/nodes")["items"][0]["last_seen_ms"][:13] > before[:13], 30,
