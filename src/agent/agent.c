@@ -299,6 +299,7 @@ static weir_status open_agent(struct agent *agent, struct weir_error *err)
     }
     WEIR_TRY(find_onnxruntime(agent, err));
     WEIR_TRY(open_folder(agent, err));
+    WEIR_TRY(contact_open(agent->dir, &agent->contact, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->client, err));
     WEIR_TRY(connect_open(agent, config->server, &agent->desired_client, err));
     agent->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -344,6 +345,7 @@ weir_status weir_agent_run(const struct weir_agent_config *config, struct weir_e
         weir_log_event(WEIR_LOG_INFO, "agent_stopped");
     }
     weir_finder_destroy(agent.finder);
+    contact_close(agent.contact);
     health_close(&agent);
     attempts_free(&agent);
     json_decref(agent.desired.document);

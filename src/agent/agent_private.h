@@ -3,6 +3,7 @@
 #define WEIR_AGENT_AGENT_PRIVATE_H
 
 #include "agent/agent.h"
+#include "agent/contact.h"
 #include "agent/given.h"
 #include "agent/plan.h"
 #include "agent/task.h"
@@ -89,6 +90,7 @@ struct agent {
     int wake_fd;            /* ends the stop thread */
     atomic_bool is_stopping;
 
+    struct contact *contact;    /* for supervisors */
     struct weir_finder *finder; /* main thread; NULL: devices are not looked at */
     char *find_argv[6];
     struct health_command health;

@@ -16,6 +16,8 @@
 #define TICK_MS             1000
 #define RECORD_PATIENCE_MS  60000 /* full disk */
 #define STOPPED_PATIENCE_MS 60000 /* a person who cancels a job wants what it made */
+#define KILL_TICK_MS        50
+#define MEMBERS_MAX         4096
 #define LEAVING_PATIENCE_MS 10000 /* the machine, or the agent, goes down */
 
 weir_status ending_write(const char *dir, const struct task_exit *record)
@@ -120,4 +122,38 @@ weir_status ending_resume(const char *dir, int signal_fd)
                                : ending_write(dir, &record);
     weir_arena_fini(&arena);
     return status;
+}
+
+weir_status ending_lost(const char *dir)
+{
+    struct task_run run;
+    struct task_exit record = {.is_lost = true, .exit_code = -1, .time_ms = weir_time_ms()};
+    char boot_id[PROCESS_BOOT_ID_BYTES];
+    const char *why = "its record cannot be read";
+    if (task_run_read(dir, &run, NULL) == WEIR_OK) {
+        record.pid = run.process.pid;
+        process_boot_id(boot_id);
+        why = "its supervisor ended before it; what was left of it was killed";
+        if (strcmp(boot_id, run.boot_id) != 0) {
+            why = "the machine was restarted";
+        } else {
+            static struct process_id ids[MEMBERS_MAX];
+            char mark[TASK_MARK_BYTES], marker[TASK_MARK_BYTES + 16];
+            (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s", task_mark(mark, dir));
+            pid_t member;
+            (void)process_signal(&run.process, SIGKILL);
+            weir_group_kill(&run.group);
+            size_t n = process_with_environment(marker, ids, MEMBERS_MAX);
+            for (size_t i = 0; i < n; i++) {
+                (void)process_signal(&ids[i], SIGKILL);
+            }
+            for (int i = 0; i < 20 && weir_group_members(&run.group, &member, 1) > 0; i++) {
+                weir_group_kill(&run.group);
+                (void)poll(NULL, 0, KILL_TICK_MS);
+            }
+            weir_group_remove(&run.group);
+        }
+    }
+    (void)snprintf(record.message, sizeof record.message, "lost: %s", why);
+    return ending_write(dir, &record);
 }

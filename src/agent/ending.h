@@ -19,4 +19,8 @@ weir_status ending_finish(const char *dir, const json_t *document, const struct 
 /** An earlier supervisor was killed while it did. @return NOT_FOUND if ended.json cannot be read. */
 weir_status ending_resume(const char *dir, int signal_fd);
 
+/** An earlier supervisor began the attempt in `dir` and did not live to see its end: kill what is left of it, and write that
+ *  it is lost. */
+weir_status ending_lost(const char *dir) WEIR_MUST_CHECK;
+
 #endif

@@ -112,7 +112,11 @@ weir_status report_heartbeat(struct agent *agent)
     add_attempts(agent, body);
     json_object_set_new(body, "time_ms", json_integer(weir_time_ms()));
     char *path = weir_client_path(&arena, "/api/v1/nodes/{}", &agent->config->node, 1);
+    int64_t sent_ms = weir_boot_ms();
     weir_status status = weir_client_call(agent->client, "PUT", path, body, NULL, &err);
+    if (status == WEIR_OK) {
+        contact_note(agent->contact, sent_ms);
+    }
     json_decref(body);
     weir_arena_fini(&arena);
     report_note(agent, status, &err);

@@ -1,6 +1,7 @@
 /* The supervisor: parent of one task attempt; see agent.h for what it promises. */
 #include "agent/agent.h"
 
+#include "agent/contact.h"
 #include "agent/disk_quota.h"
 #include "agent/disk_watch.h"
 #include "agent/ending.h"
@@ -34,6 +35,7 @@
 #define DRAIN_PATIENCE_MS    500
 #define MEMBERS_MAX          DISK_WATCH_MEMBERS_MAX
 #define SHELL_SIGNAL         128
+#define FENCED               "stopped itself: its node does not reach the server, and it is fenced"
 
 struct supervisor {
     const char *dir;
@@ -50,6 +52,7 @@ struct supervisor {
     bool is_stopping, is_killing;
     int64_t grace_ms, kill_at_ms;
     const char *stop_reason;
+    struct contact *contact; /* of a fenced task; NULL: the server was never reached */
     struct disk_watch disk;
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
@@ -183,6 +186,18 @@ static void look_at_disk(struct supervisor *s)
     }
 }
 
+/* Also without the agent, which may be stopped or dead: soon the task may be started elsewhere. */
+static void look_at_fence(struct supervisor *s)
+{
+    int64_t fence_ms = s->task.fence_ms, grace_ms = contact_grace_ms(fence_ms);
+    if (fence_ms > 0 && contact_left_ms(s->contact, fence_ms) == 0) {
+        s->is_interrupted = s->is_interrupted || !s->is_stopping;
+        begin_stop(s, grace_ms, FENCED);
+        s->kill_at_ms =
+            WEIR_MIN(s->kill_at_ms, weir_mono_ms() + grace_ms); /* so is a longer grace */
+    }
+}
+
 static void look_for_stop(struct supervisor *s)
 {
     char events[4096];
@@ -221,10 +236,13 @@ static void watch(struct supervisor *s)
                 left_ms = KILL_TICK_MS;
             }
             timeout_ms = WEIR_MIN(timeout_ms, left_ms);
+        } else if (s->task.fence_ms > 0) {
+            timeout_ms = WEIR_MIN(timeout_ms, contact_left_ms(s->contact, s->task.fence_ms));
         }
         wait_event(s, timeout_ms);
         take_signals(s);
         look_for_stop(s);
+        look_at_fence(s);
         (void)read_log(s);
         reap(s);
         look_at_disk(s);
@@ -332,46 +350,11 @@ static void fill_exit(const struct supervisor *s, size_t n_left, struct task_exi
 static weir_status write_not_started(const struct supervisor *s, int exit_code, int signal_number,
                                      const char *message)
 {
-    struct task_exit record = {.is_lost = task_is_interrupted(s->dir),
+    struct task_exit record = {.is_lost = s->is_interrupted || task_is_interrupted(s->dir),
                                .exit_code = exit_code,
                                .signal = signal_number,
                                .time_ms = weir_time_ms()};
     (void)snprintf(record.message, sizeof record.message, "%s", message);
-    return ending_write(s->dir, &record);
-}
-
-/* An earlier supervisor began this attempt and did not live to see its end. */
-static weir_status settle_lost(struct supervisor *s)
-{
-    struct task_run run;
-    struct task_exit record = {.is_lost = true, .exit_code = -1, .time_ms = weir_time_ms()};
-    char boot_id[PROCESS_BOOT_ID_BYTES];
-    const char *why = "its record cannot be read";
-    if (task_run_read(s->dir, &run, NULL) == WEIR_OK) {
-        record.pid = run.process.pid;
-        process_boot_id(boot_id);
-        why = "its supervisor ended before it; what was left of it was killed";
-        if (strcmp(boot_id, run.boot_id) != 0) {
-            why = "the machine was restarted";
-        } else {
-            static struct process_id ids[MEMBERS_MAX];
-            char mark[TASK_MARK_BYTES], marker[TASK_MARK_BYTES + 16];
-            (void)snprintf(marker, sizeof marker, "WEIR_TASK_KEY=%s", task_mark(mark, s->dir));
-            pid_t member;
-            (void)process_signal(&run.process, SIGKILL);
-            weir_group_kill(&run.group);
-            size_t n = process_with_environment(marker, ids, MEMBERS_MAX);
-            for (size_t i = 0; i < n; i++) {
-                (void)process_signal(&ids[i], SIGKILL);
-            }
-            for (int i = 0; i < 20 && weir_group_members(&run.group, &member, 1) > 0; i++) {
-                weir_group_kill(&run.group);
-                (void)poll(NULL, 0, KILL_TICK_MS);
-            }
-            weir_group_remove(&run.group);
-        }
-    }
-    (void)snprintf(record.message, sizeof record.message, "lost: %s", why);
     return ending_write(s->dir, &record);
 }
 
@@ -461,6 +444,18 @@ static void watch_cache(struct supervisor *s)
     }
 }
 
+/* Nor does one begin that would have to stop. */
+static weir_status check_fence(struct supervisor *s, struct weir_error *err)
+{
+    char path[TASK_PATH_BYTES];
+    if (s->task.fence_ms == 0) {
+        return WEIR_OK;
+    }
+    s->contact = contact_follow(task_path(path, s->dir, "../.."));
+    s->is_interrupted = contact_left_ms(s->contact, s->task.fence_ms) == 0;
+    return s->is_interrupted ? weir_error_set(err, WEIR_ERR_PEER, FENCED) : WEIR_OK;
+}
+
 static weir_status start(struct supervisor *s, const json_t *document, struct launch *launch,
                          struct weir_error *err)
 {
@@ -487,7 +482,10 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
     s->task.limits.io_path = s->dir;
     weir_group_create(&isolation, task_mark(mark, s->dir), &s->task.limits, &s->group);
     WEIR_TRY(log_sink_open(&s->log, task_path(path, s->dir, "log"), s->task.log_max_bytes, err));
-    weir_status status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);
+    weir_status status = check_fence(s, err);
+    if (status == WEIR_OK) {
+        status = launch_fork(s->dir, &s->task, &s->ns, &s->arena, launch, err);
+    }
     if (status == WEIR_OK) {
         s->pid = launch->pid;
         s->log_fd = launch->log_fd;
@@ -553,7 +551,7 @@ static weir_status settle(struct supervisor *s)
         return WEIR_OK;
     }
     if (task_has(s->dir, "run.json")) {
-        return settle_lost(s);
+        return ending_lost(s->dir);
     }
     if (task_stop_read(s->dir, &grace_ms)) {
         return write_not_started(s, -1, SIGTERM, "stopped before it was started");
@@ -593,6 +591,7 @@ int weir_agent_supervise(const char *task_dir)
     }
     weir_arena_init(&s.arena, 0);
     status = settle(&s);
+    contact_close(s.contact);
     weir_arena_fini(&s.arena);
     close(lock_fd);
     return status == WEIR_OK ? 0 : 1;

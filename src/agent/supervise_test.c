@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include "agent/contact.h"
 #include "agent/task.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -325,6 +326,51 @@ START_TEST(stop_kills_grandchildren_that_ignore_it_after_the_grace)
 
 END_TEST
 
+/* The agent that wrote the contact is dead, as far as the supervisor can tell. */
+START_TEST(a_fenced_task_ends_on_a_node_that_does_not_reach_the_server)
+{
+    struct contact *contact;
+    struct weir_error err;
+    ck_assert_int_eq(contact_open(root, &contact, &err), WEIR_OK);
+    contact_note(contact, weir_boot_ms() + 3600000); /* it does, for the time being */
+    write_script("trap '' TERM; echo > ../ready; while :; do sleep 10; done",
+                 json_pack("{s:i}", "fence_ms", 300));
+    pid_t supervisor = supervise();
+    await_file("ready");
+    int64_t reached_ms = weir_boot_ms();
+    contact_note(contact, reached_ms);
+    struct task_exit end = end_of(supervisor);
+    ck_assert_int_ge(weir_boot_ms() - reached_ms, 200);
+    ck_assert(end.is_lost);
+    ck_assert_int_eq(end.signal, SIGKILL);
+    ck_assert_ptr_nonnull(
+        strstr(end.message, "stopped itself: its node does not reach the server"));
+    ck_assert_uint_eq(count_processes(), 0);
+    contact_close(contact);
+}
+
+END_TEST
+
+/* Nor where it has never been reached, or when the machine was started since. */
+START_TEST(a_fenced_task_does_not_begin_on_a_node_that_does_not_reach_the_server)
+{
+    struct contact *contact = NULL;
+    struct weir_error err;
+    if (_i > 0) {
+        ck_assert_int_eq(contact_open(root, &contact, &err), WEIR_OK);
+        contact_note(contact, _i == 1 ? WEIR_MAX((int64_t)1, weir_boot_ms() - 200) : 0);
+    }
+    write_script("echo > ../ready", json_pack("{s:i}", "fence_ms", 300));
+    struct task_exit end = end_of(supervise());
+    ck_assert(end.is_lost);
+    ck_assert_int_eq(end.pid, 0);
+    ck_assert_ptr_nonnull(
+        strstr(end.message, "stopped itself: its node does not reach the server"));
+    contact_close(contact);
+}
+
+END_TEST
+
 START_TEST(what_a_task_leaves_behind_ends_with_it)
 {
     write_script("(setsid sleep 1000 &) ; sleep 1000 & exit 0", with_isolation(_i));
@@ -511,6 +557,9 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tcase, agents_of_one_host_may_have_attempts_of_the_same_name, 0, 2);
     tcase_add_test(tcase, a_task_of_another_boot_is_lost_and_no_process_is_touched);
     tcase_add_loop_test(tcase, stop_asks_first, 0, 2);
+    tcase_add_test(tcase, a_fenced_task_ends_on_a_node_that_does_not_reach_the_server);
+    tcase_add_loop_test(
+        tcase, a_fenced_task_does_not_begin_on_a_node_that_does_not_reach_the_server, 0, 3);
     tcase_add_loop_test(tcase, stop_kills_grandchildren_that_ignore_it_after_the_grace, 0, 2);
     tcase_add_loop_test(tcase, what_a_task_leaves_behind_ends_with_it, 0, 2);
     tcase_add_test(tcase, a_task_stopped_before_its_start_never_runs);

@@ -37,8 +37,10 @@ struct task {
     struct weir_limits limits;
     int64_t stop_grace_ms, log_max_bytes;
     int64_t disk_max_bytes, files_max; /**< Of its folder; 0: no bound. */
-    bool is_wanted;                    /**< "desired" is "running". */
-    bool is_isolated;                  /**< "isolation" is not "none". */
+    /** It is over by then on a node that does not reach the server (contact.h); 0: it runs on. */
+    int64_t fence_ms;
+    bool is_wanted;   /**< "desired" is "running". */
+    bool is_isolated; /**< "isolation" is not "none". */
     bool is_offline; /**< "network" is "none": only its own job's tasks on this node are reached. */
     const char *image;      /**< NULL: the node's own root. */
     const char *images_dir; /**< The node's folder of images, as the agent says; NULL: none. */

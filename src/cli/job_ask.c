@@ -116,6 +116,9 @@ weir_status job_ask_add(const struct job_ask *ask, json_t *spec, struct weir_err
     if (!ask->is_preemptible) {
         json_object_set_new(spec, "preemptible", json_false());
     }
+    if (ask->is_fenced) {
+        json_object_set_new(spec, "fenced", json_true());
+    }
     set_text(spec, "time_limit", ask->time_limit);
     if (ask->topology != NULL) {
         set_text(member(spec, "topology", json_object()), "required", ask->topology);

@@ -10,7 +10,7 @@ struct job_ask {
     char *gpus, *gpu_memory, *mig, *time_limit, *node_selector, *toleration, *topology;
     double gpu_share;
     int64_t priority;
-    bool is_preemptible;
+    bool is_preemptible, is_fenced;
 };
 
 /** Rows of a table of options; `ask` is a member of the struct. */
@@ -27,6 +27,8 @@ struct job_ask {
                  "In its queue the higher goes first (else 50)"),                                  \
         WEIR_OPT(strct, ask.is_preemptible, "preemptible", 0, BOOL, "true", 0, 0, NULL,            \
                  "May be stopped for others, and goes on later (--no-preemptible: never)"),        \
+        WEIR_OPT(strct, ask.is_fenced, "fenced", 0, BOOL, NULL, 0, 0, NULL,                        \
+                 "Never runs twice at a time: stops itself on a node that is cut off"),            \
         WEIR_OPT(strct, ask.time_limit, "time-limit", 0, TEXT, NULL, 0, 0, "TIME",                 \
                  "Longest run, from its placement on: 90m, 12h"),                                  \
         WEIR_OPT(strct, ask.node_selector, "node-selector", 0, LIST, NULL, 0, 0, "KEY=VALUE",      \

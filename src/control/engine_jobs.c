@@ -34,6 +34,16 @@ static bool was_told(const struct snapshot_job *job, size_t task)
     return false;
 }
 
+/* Is a node lost, for this job? One whose tasks stop themselves is waited for until they have. */
+static bool is_lost_for(const struct work *work, const struct snapshot_node *node,
+                        const struct weir_job *job)
+{
+    return node->is_lost &&
+           (job->fence_ms == 0 ||
+            weir_node_is_lost(&node->facts, work->control.now_ms, work->engine->watch.since_ms,
+                              WEIR_MAX(job->fence_ms, weir_node_lost_ms())));
+}
+
 /* Tasks on a node that went silent are lost. @return Whether there were any. */
 static bool lose_nodes(struct work *work, const struct snapshot_job *job)
 {
@@ -42,7 +52,8 @@ static bool lose_nodes(struct work *work, const struct snapshot_job *job)
     for (size_t i = 0; i < job->state.n_tasks; i++) {
         const struct snapshot_node *node =
             job->nodes[i] >= 0 ? &snapshot->nodes[job->nodes[i]] : NULL;
-        if (node != NULL && node->is_lost && snapshot_is_on_node(job, i) && !was_told(job, i)) {
+        if (node != NULL && is_lost_for(work, node, &job->state.job) &&
+            snapshot_is_on_node(job, i) && !was_told(job, i)) {
             struct weir_job_event event = {.type = WEIR_JOB_EVENT_NODE_LOST,
                                            .node = node->facts.name};
             tell_job(work, job->state.job.id, &event);

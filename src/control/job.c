@@ -274,7 +274,8 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                                          .shared_dir = control->state_dir,
                                          .server_url = control->server_url,
                                          .secret = secret,
-                                         .max_restarts = wanted->max_restarts};
+                                         .max_restarts = wanted->max_restarts,
+                                         .node_timeout_ms = weir_node_lost_ms()};
     struct weir_launch *launches;
     struct weir_job_request request;
     size_t n;
@@ -299,6 +300,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
     job->priority = request.priority;
     job->is_preemptible = request.is_preemptible;
     job->time_limit_ms = request.time_limit_ms;
+    job->fence_ms = request.is_fenced ? weir_node_lost_ms() : 0;
     job->min_tasks = request.min_tasks;
     job->is_array = request.is_array;
     job->parallel = request.parallel;

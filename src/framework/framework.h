@@ -67,12 +67,13 @@ struct weir_launch_job {
                                  looked up; NULL: none. */
     const json_t
         *outputs; /**< {"name": "path"} of datasets whose files its tasks write; NULL: none. */
-    const json_t *pinned;   /**< Members that each task's specification has beside: what names in
+    const json_t *pinned;    /**< Members that each task's specification has beside: what names in
                                  spec were found to be; NULL: none. */
-    const char *shared_dir; /**< The state folder, where rendezvous and checkpoints are. */
-    const char *server_url; /**< NULL: tasks report to nobody. */
-    const char *secret;     /**< Of the rendezvous, 64 hexadecimal digits. */
-    int64_t max_restarts;   /**< Of the gang. */
+    const char *shared_dir;  /**< The state folder, where rendezvous and checkpoints are. */
+    const char *server_url;  /**< NULL: tasks report to nobody. */
+    const char *secret;      /**< Of the rendezvous, 64 hexadecimal digits. */
+    int64_t max_restarts;    /**< Of the gang. */
+    int64_t node_timeout_ms; /**< A node that is silent for so long is lost: fences go by it. */
 };
 
 struct job_plan;

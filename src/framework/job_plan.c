@@ -40,6 +40,9 @@ void job_plan_add(struct job_plan *plan, const char *role, int64_t rank, int64_t
     if (computes && request->memory_bytes > 0) {
         json_object_set_new(definition, "memory_max_bytes", json_integer(request->memory_bytes));
     }
+    if (request->is_fenced) {
+        json_object_set_new(definition, "fence_ms", json_integer(plan->job->node_timeout_ms));
+    }
     plan->launches[plan->n++] = (struct weir_launch){
         .role = role,
         .rank = rank,

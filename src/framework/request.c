@@ -13,7 +13,7 @@
 struct common {
     const json_t *resources, *time_limit, *node_selector, *tolerations, *topology;
     int64_t priority;
-    bool is_preemptible;
+    bool is_preemptible, is_fenced;
 };
 
 const struct weir_option weir_job_common_options[] = {
@@ -26,6 +26,11 @@ const struct weir_option weir_job_common_options[] = {
                   "It may be stopped for others, and goes on later"),
     WEIR_OPT_JSON(common, time_limit, "time-limit", JSON, 0, NULL, 0, 0,
                   "Longest run, from its placement on: seconds, or a text as 90m, 12h, 2d"),
+    WEIR_OPT_JSON(
+        common, is_fenced, "fenced", BOOL, 0, "false", 0, 0,
+        "It never runs twice at a time: its tasks stop themselves when their node has not "
+        "reached the server for two thirds of the node time-out, and only after the whole of it "
+        "are they started elsewhere"),
     WEIR_OPT_JSON(common, node_selector, "node-selector", MAP, 0, NULL, 0, 0,
                   "Labels that its nodes must have: {KEY: VALUE}"),
     WEIR_OPT_JSON(common, tolerations, "tolerations", JSON, 0, NULL, 0, 0,
@@ -346,6 +351,7 @@ weir_status weir_job_request_read(const json_t *spec, bool is_service, struct we
     }
     request.priority = common.priority;
     request.is_preemptible = common.is_preemptible;
+    request.is_fenced = common.is_fenced;
     WEIR_TRY(read_limit(common.time_limit, is_service, &request.time_limit_ms, err));
     WEIR_TRY(read_resources(spec, common.resources, arena, &request, err));
     WEIR_TRY(read_placement(&common, spec, arena, &request, err));

@@ -8,6 +8,7 @@
  *     priority: 80
  *     preemptible: false
  *     time_limit: 12h
+ *     fenced: true
  *     node_selector: {zone: a}
  *     tolerations: [{key: team, value: vision}]
  *     topology: {required: zone, preferred: rack}
@@ -47,6 +48,7 @@ struct weir_job_request {
     int64_t memory_bytes; /**< Of each task; 0: as its kind says. */
     int64_t priority;
     bool is_preemptible;
+    bool is_fenced;        /**< It never runs twice at a time. */
     int64_t time_limit_ms; /**< 0: none. */
     int64_t min_tasks;     /**< 0: all. */
     bool is_array;         /**< Its tasks are independent of each other. */
@@ -55,7 +57,7 @@ struct weir_job_request {
 };
 
 /** Options of every kind of job, and of its "resources". */
-#define WEIR_JOB_N_COMMON_OPTIONS 7
+#define WEIR_JOB_N_COMMON_OPTIONS 8
 #define WEIR_JOB_N_RESOURCES      7
 extern const struct weir_option weir_job_common_options[WEIR_JOB_N_COMMON_OPTIONS];
 extern const struct weir_option weir_resource_options[WEIR_JOB_N_RESOURCES];

@@ -10,7 +10,7 @@
     " j.n_restarts, j.created_by, j.created_ms, j.started_ms, j.revision, j.is_service,"           \
     " j.ion, j.pipeline, j.finished_ms, j.priority, j.is_preemptible, j.time_limit_ms,"            \
     " j.min_tasks, j.placement, j.is_held, j.eviction, j.n_evictions, j.queued_ms,"                \
-    " j.is_array, j.parallel, j.max_restarts"
+    " j.is_array, j.parallel, j.max_restarts, j.fence_ms"
 #define TASK_COLUMNS                                                                               \
     "t.id, t.rank, t.cpu_slots, t.memory_bytes, t.definition_bytes, t.node, t.state, t.exit_code," \
     " t.signal, t.n_restarts, t.due_ms, t.started_ms, t.attempt, t.n_accelerators,"                \
@@ -68,6 +68,7 @@ enum {
     JOB_IS_ARRAY,
     JOB_PARALLEL,
     JOB_MAX_RESTARTS,
+    JOB_FENCE,
     TASK_ID,
     TASK_RANK,
     TASK_CPU_SLOTS,
@@ -144,6 +145,7 @@ static void begin_job(struct reading *reading, const struct weir_stmt *row)
                 .is_array = weir_stmt_int(row, JOB_IS_ARRAY) != 0,
                 .parallel = weir_stmt_int(row, JOB_PARALLEL),
                 .max_restarts = weir_stmt_int(row, JOB_MAX_RESTARTS),
+                .fence_ms = weir_stmt_int(row, JOB_FENCE),
                 .is_service = weir_stmt_int(row, JOB_IS_SERVICE) != 0}};
 }
 

@@ -106,6 +106,8 @@ struct weir_job {
     int64_t priority;          /**< Within its queue: the higher goes first. */
     bool is_preemptible;       /**< It may be stopped for others, and goes on later. */
     int64_t time_limit_ms;     /**< Longest run of a gang, from its placement on; 0: none. */
+    int64_t fence_ms;          /**< Its tasks stop themselves within so long on a node that does not
+                                    reach the server; 0: they do not. */
     int64_t min_tasks;         /**< A gang begins, and goes on, with so many; 0: with all. */
     bool is_array;             /**< Its tasks are independent of each other (job/array.h). */
     int64_t parallel;          /**< Of an array: so many tasks at once; 0: all. */

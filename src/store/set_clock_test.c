@@ -48,6 +48,7 @@ static const char *const stay[] = {
     "idle_after_ms",
     "time_limit_ms",
     "min_run_ms",
+    "fence_ms",
     "span_ms",
     "min_ms",
     "max_ms",

@@ -72,6 +72,7 @@ class Silence(unittest.TestCase):
             self.start_agent(node)
         self.deploy()
         limited = self.job("limited", time_limit="30m")
+        fenced = self.job("fenced", fenced=True)
         replicas = self.replicas()
         with self.subTest("the server stands still"):
             self.stand_still([self.server.process], 3 * TIMEOUT_S)
@@ -99,6 +100,22 @@ class Silence(unittest.TestCase):
             wait_until(lambda: self.nodes()[node] == "lost", 3 * TIMEOUT_S, "the node to be lost")
             wait_until(lambda: self.get(limited)["attempt"] == 2, 20, "the second attempt")
             self.agents[node].send_signal(signal.SIGCONT)
+            wait_until(lambda: set(self.nodes().values()) == {"ready"}, 20, "the nodes")
+        with self.subTest("a fenced job on it"):
+            beats = self.server.root / "beats"
+            self.gate.touch()
+            for job in (limited, fenced):
+                wait_until(lambda: self.get(job)["state"] == "SUCCEEDED", 20, "its end")
+            fenced = self.server.post("/jobs", {"name": "beats", "kind": "command", "spec": {"fenced": True, "argv": [
+                "sh", "-c", f"while :; do echo $WEIR_ATTEMPT >> {beats}; sleep 0.1; done"]}})["id"]
+            wait_until(lambda: self.get(fenced)["state"] == "RUNNING", 20, "it to run")
+            node = self.server.get(f"/jobs/{fenced}/tasks")["items"][0]["node"]
+            self.agents[node].send_signal(signal.SIGSTOP)  # its supervisor is not
+            wait_until(lambda: "2" in beats.read_text().split(), 4 * TIMEOUT_S, "the second attempt")
+            self.agents[node].send_signal(signal.SIGCONT)
+            wait_until(lambda: set(self.nodes().values()) == {"ready"}, 20, "the nodes")
+            ran = beats.read_text().split()
+            self.assertEqual(ran, sorted(ran), "one after the other")
 
     def clock(self):
         """The time that the server stamps its heartbeats with."""
