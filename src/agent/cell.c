@@ -85,9 +85,11 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
         return weir_error_set(err, WEIR_ERR_INVALID, "task $.service.id: expected an identifier");
     }
     if (cell.user != 0 && !json_is_array(json_object_get(task, "paths"))) {
-        return weir_error_set(err, WEIR_ERR_INVALID,
-                              "task $.paths is missing: the server that made this job did not say "
-                              "which folders it needs; start it anew (weir job restart)");
+        return weir_error_set(
+            err, WEIR_ERR_INVALID,
+            "task $.paths is missing: the server that made this job did not say "
+            "which folders it needs: a server of this version makes it anew when it starts "
+            "(docs/howto/upgrade.md)");
     }
     WEIR_TRY(read_paths(json_object_get(task, "paths"), "paths", arena, &cell.paths, &cell.n_paths,
                         err));

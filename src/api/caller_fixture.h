@@ -222,8 +222,7 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
                            .run = (char *)placed->run,
                            .created_by = "ann",
                            .created_ms = 1,
-                           .started_ms = 1,
-                           .since_ms = 1};
+                           .started_ms = 1};
     struct weir_task task = {.id = (char *)placed->task,
                              .job = job.id,
                              .role = "worker",
@@ -234,8 +233,7 @@ static inline weir_status place_in(struct weir_txn *txn, void *context, struct w
                              .state = "STARTING",
                              .desired = "running",
                              .exit_code = -1,
-                             .started_ms = 1,
-                             .since_ms = 1};
+                             .started_ms = 1};
     const struct weir_job_state state = {.job = job, .tasks = &task, .n_tasks = 1};
     WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &job, err));
     WEIR_TRY(weir_txn_insert(txn, &weir_task_resource, &task, err));

@@ -6,6 +6,7 @@
 #include "api/functions.h"
 #include "api/node.h"
 #include "control/control.h"
+#include "control/remake.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
 #include "job/device.h"
@@ -446,6 +447,10 @@ weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct wei
     }
     WEIR_TRY(weir_usage_roll_node(txn, node.name, call->now_ms, err));
     WEIR_TRY(settle_attempts(call, txn, node.name, &n_freed, err));
+    if (json_object_get(call->body, "attempts") != NULL) { /* no agent of before says them */
+        struct control control = api_control(call);
+        WEIR_TRY(control_remake_replica(&control, txn, node.name, err));
+    }
     call->is_routine = !is_news && !has_device_news && n_freed == 0;
     weir_http_response_empty(call->response);
     return WEIR_OK;

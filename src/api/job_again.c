@@ -40,9 +40,16 @@ static weir_status check_old(const struct again *again, const struct weir_job *j
 {
     int phase = weir_job_phase_from_text(job->state);
     if (job->ion != NULL) {
-        return weir_error_set(
-            err, WEIR_ERR_CONFLICT, "job %s belongs to ION %s: `weir trigger %s %s` trains again",
-            job->name, job->ion, job->ion, job->pipeline != NULL ? job->pipeline : "PIPELINE");
+        const char *pipeline = job->pipeline != NULL ? job->pipeline : "PIPELINE";
+        return job->is_service
+                   ? weir_error_set(
+                         err, WEIR_ERR_CONFLICT,
+                         "job %s belongs to ION %s: `weir ion pause %s %s`, then `weir ion "
+                         "resume %s %s` begins it anew",
+                         job->name, job->ion, job->ion, pipeline, job->ion, pipeline)
+                   : weir_error_set(err, WEIR_ERR_CONFLICT,
+                                    "job %s belongs to ION %s: `weir trigger %s %s` runs it again",
+                                    job->name, job->ion, job->ion, pipeline);
     }
     if (phase < 0 || !weir_job_phase_is_final((enum weir_job_phase)phase)) {
         return weir_error_set(err, WEIR_ERR_CONFLICT,

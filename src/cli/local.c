@@ -3,12 +3,17 @@
 #include "cli/command.h"
 
 #include "agent/agent.h"
+#include "agent/lock.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define AGENT_PATIENCE_MS 10000 /* of one that is told to end */
 
 /* ---- server ---------------------------------------------------------------------------------- */
 
@@ -104,6 +109,33 @@ static void tell_ready(void *fd)
     cli_background_ready(*(int *)fd);
 }
 
+/* An upgrade leaves the agent of before running. It outlives servers so that tasks are looked after, not so that it
+ * stays old. */
+static void renew_agent(const char *dir)
+{
+    char lock[4096], exe[64];
+    struct stat own, its;
+    struct process_id holder;
+    struct weir_error err;
+    enum weir_lock_end how;
+    int fd;
+    const char *path = lock;
+    (void)snprintf(lock, sizeof lock, "%s/lock", dir);
+    weir_lock_holders(&path, 1, &holder);
+    (void)snprintf(exe, sizeof exe, "/proc/%d/exe", (int)holder.pid);
+    if (holder.pid == 0 || stat("/proc/self/exe", &own) != 0 || stat(exe, &its) != 0 ||
+        (own.st_dev == its.st_dev && own.st_ino == its.st_ino)) {
+        return;
+    }
+    weir_log(WEIR_LOG_INFO, "agent_renewed", WEIR_KV_INT("pid", (int64_t)holder.pid),
+             WEIR_KV_STR("why", "it is of another version than the server; its tasks go on"));
+    if (weir_lock_take_over(lock, AGENT_PATIENCE_MS, &fd, &how, &err) != WEIR_OK) {
+        weir_log(WEIR_LOG_WARN, "agent_not_renewed", WEIR_KV_STR("error", err.message));
+        return;
+    }
+    (void)close(fd);
+}
+
 static weir_status run_server(struct cli_call *call, struct weir_error *err)
 {
     const struct server_options *options = call->options;
@@ -122,6 +154,7 @@ static weir_status run_server(struct cli_call *call, struct weir_error *err)
                                         .shares = options->shares,
                                         .onnxruntime = options->onnxruntime,
                                         .node_timeout_s = options->node_timeout_s,
+                                        .renew_agent = renew_agent,
                                         .task_users = options->task_users};
     WEIR_TRY(set_log(options->log_level, options->is_json_log, err));
     WEIR_TRY(read_artifact_max(options->artifact_max, &config.artifact_max_bytes, err));

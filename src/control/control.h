@@ -130,6 +130,9 @@ struct control_job {
     const json_t *service; /**< That the job runs for (framework/program.h); NULL: for none. */
 };
 
+/** A new secret of a job's tasks, in hexadecimal digits, in the arena. */
+char *control_job_secret(struct weir_arena *arena);
+
 /**
  * Create a job, its tasks, and (for training) its run.
  * @param out  The job's record; its text lies in the control's arena.

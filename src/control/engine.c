@@ -2,6 +2,7 @@
 
 #include "base/deadline.h"
 #include "base/log.h"
+#include "control/remake.h"
 #include "job/usage.h"
 #include "store/identity.h"
 
@@ -126,15 +127,25 @@ static weir_status release_outbox(struct work *work, struct weir_txn *txn, struc
     return weir_outbox_release(txn, work->control.now_ms, err);
 }
 
+static weir_status remake_jobs(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return control_remake(&work->control, txn, err);
+}
+
 static void *engine_main(void *argument)
 {
     struct engine *engine = argument;
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
-    struct work work = {
-        .engine = engine,
-        .control = {.arena = &arena, .now_ms = engine->watch.since_ms, .publish = json_array()}};
+    struct work work = {.engine = engine,
+                        .control = {.arena = &arena,
+                                    .now_ms = engine->watch.since_ms,
+                                    .actor = "system",
+                                    .state_dir = engine->state_dir,
+                                    .server_url = engine->server_url,
+                                    .publish = json_array()}};
     (void)work_write(&work, release_outbox);
+    (void)work_write(&work, remake_jobs);
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
     while (wait_for_work(engine, run_round(engine))) {

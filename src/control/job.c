@@ -22,7 +22,7 @@
 #define SECRET_BYTES         32
 #define COMMAND_DATASETS_MAX 64
 
-static char *random_hex(struct weir_arena *arena)
+char *control_job_secret(struct weir_arena *arena)
 {
     unsigned char bytes[SECRET_BYTES];
     char *text = weir_arena_alloc(arena, 2 * SECRET_BYTES + 1);
@@ -263,7 +263,7 @@ static weir_status insert_job(struct control *control, struct weir_txn *txn,
                               const struct control_job *wanted, struct weir_job *job,
                               const json_t *spec, struct weir_error *err)
 {
-    char *secret = random_hex(control->arena);
+    char *secret = control_job_secret(control->arena);
     struct weir_launch_job launch_job = {.id = job->id,
                                          .project = job->project,
                                          .kind = job->kind,

@@ -404,6 +404,9 @@ static weir_status start_agent(struct server *server, struct weir_error *err)
                                        .shares = server->config->shares,
                                        .onnxruntime = server->onnxruntime,
                                        .task_users = server->config->task_users};
+    if (server->config->renew_agent != NULL) {
+        server->config->renew_agent(agent.dir);
+    }
     return local_agent_start(&agent, &server->agent, err);
 }
 

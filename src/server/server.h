@@ -36,6 +36,9 @@ struct weir_server_config {
     uint64_t artifact_max_bytes; /**< Of one file of a run; 0: 64 GiB. */
     int64_t node_timeout_s;      /**< A node that is silent for so long is lost; 0: 15 s. */
     int64_t task_users;          /**< First of its users for jobs; 0 = its default. */
+    /** End the agent of this folder if it is another program than this, as of before an upgrade; its tasks go on. Called
+     *  before an agent is started; NULL: it stays. */
+    void (*renew_agent)(const char *dir);
     /** Called once, in the thread of weir_server_run, when requests are answered; NULL: nobody is told. */
     void (*on_ready)(void *context);
     void *context; /**< Of on_ready. */
