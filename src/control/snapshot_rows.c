@@ -1,6 +1,7 @@
 /* The planner's rows, made of the copy. */
 #include "control/snapshot_private.h"
 
+#include "base/hash.h"
 #include "job/elastic.h"
 #include "job/task_device.h"
 
@@ -197,6 +198,20 @@ static void add_asked(struct snapshot *snapshot, const struct snapshot_job *job,
     }
 }
 
+/* Replicas are there for when one is lost: those of one pipeline, or of one deployment (whose names end in a number),
+ * are rather on different nodes. */
+static int32_t spread_of(const struct weir_job *job)
+{
+    bool is_pipeline = job->ion != NULL;
+    const char *name = is_pipeline ? job->id : job->name, *dash = strrchr(name, '-');
+    size_t len = is_pipeline || dash == NULL ? strlen(name) : (size_t)(dash - name);
+    if (!job->is_service || (!is_pipeline && strcmp(job->kind, "serve") != 0)) {
+        return 0;
+    }
+    uint64_t hash = weir_hash_bytes(weir_hash_text(WEIR_HASH_BEGIN, job->project), name, len);
+    return (int32_t)(hash % INT32_MAX) + 1;
+}
+
 static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
                          struct snapshot_job *job, size_t index)
 {
@@ -215,6 +230,7 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
                                                             : WEIR_SCHED_RUNNING,
         .node = is_there ? job->nodes[index] : WEIR_SCHED_NONE,
         .order = (int32_t)(job->state.n_tasks - index),
+        .spread = spread_of(&job->state.job),
         .demand = {.cpu_milli = task->cpu_slots * 1000,
                    .memory_bytes = WEIR_MIN(task->memory_bytes, most + 1)},
     };

@@ -218,6 +218,9 @@ struct weir_sched_task {
     const char *affinity_key, *anti_affinity_key;
     const struct weir_sched_label *affinity_labels;
     int32_t n_affinity_labels;
+    int32_t
+        spread; /**< Tasks of the same number rather lie on different nodes, where those start it
+                         as soon; 0: does not matter. */
 };
 
 /**

@@ -71,6 +71,8 @@ class Silence(unittest.TestCase):
         for node in ("a", "b"):
             self.start_agent(node)
         self.deploy()
+        homes = [self.server.get(f"/jobs/{job['id']}/tasks")["items"][0]["node"] for job in self.server.get("/jobs?kind=serve")["items"]]
+        self.assertEqual(sorted(homes), ["a", "b"], "one replica on each")
         limited = self.job("limited", time_limit="30m")
         fenced = self.job("fenced", fenced=True)
         replicas = self.replicas()

@@ -82,7 +82,7 @@ static const struct json_field job_fields[] = {
 static const struct json_field task_fields[] = {
     NEED(weir_sched_task, name, TEXT), W(weir_sched_task, state, state_words),
     F(weir_sched_task, group, I32, 0), F(weir_sched_task, order, I32, 0),
-    F(weir_sched_task, affinity_key, TEXT, 0), F(weir_sched_task, anti_affinity_key, TEXT, 0),
+    F(weir_sched_task, spread, I32, 0), F(weir_sched_task, affinity_key, TEXT, 0), F(weir_sched_task, anti_affinity_key, TEXT, 0),
     { .name = "n_devices", .type = JSON_FIELD_I32, .offset = offsetof(struct weir_sched_task, demand.n_devices) },
     { .name = "device_milli", .type = JSON_FIELD_I32, .offset = offsetof(struct weir_sched_task, demand.device_milli) },
     { .name = "device_memory_bytes", .type = JSON_FIELD_I64, .offset = offsetof(struct weir_sched_task, demand.device_memory_bytes) },

@@ -265,9 +265,11 @@ struct cluster {
     struct cluster_changes changes;
     struct undo_log undo;
     int64_t n_decisions;
-    bool has_anti_affinity; /**< Some task keeps away from others. */
-    bool has_nominations;   /**< Some placements were nominated by an earlier plan. */
-    bool is_building;       /**< Tasks are counted on devices, but these not yet on nodes. */
+    int32_t *spread, n_spread; /**< Tasks that are spread (weir_sched_task.spread). */
+    int32_t *alike;            /**< Per node, while one of them is placed: of its like there. */
+    bool has_anti_affinity;    /**< Some task keeps away from others. */
+    bool has_nominations;      /**< Some placements were nominated by an earlier plan. */
+    bool is_building;          /**< Tasks are counted on devices, but these not yet on nodes. */
 };
 
 weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,

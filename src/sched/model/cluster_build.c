@@ -356,6 +356,27 @@ static weir_status build_jobs(struct cluster *cluster)
     return WEIR_OK;
 }
 
+/** Most clusters have none, and then no list. */
+static weir_status list_spread(struct cluster *cluster)
+{
+    const struct weir_sched_snapshot *snapshot = cluster->snapshot;
+    int32_t n = 0;
+    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
+        n += snapshot->tasks[i].spread != 0;
+    }
+    if (n == 0) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(make((void **)&cluster->spread, n, sizeof *cluster->spread));
+    WEIR_TRY(make((void **)&cluster->alike, snapshot->n_nodes, sizeof *cluster->alike));
+    for (int32_t i = 0; i < snapshot->n_tasks; i++) {
+        if (snapshot->tasks[i].spread != 0) {
+            cluster->spread[cluster->n_spread++] = i;
+        }
+    }
+    return WEIR_OK;
+}
+
 weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapshot *snapshot,
                          const struct weir_sched_profile *profile)
 {
@@ -371,6 +392,7 @@ weir_status cluster_init(struct cluster *cluster, const struct weir_sched_snapsh
     WEIR_TRY(build_jobs(cluster));
     WEIR_TRY(run_time_init(cluster));
     affinity_init(cluster);
+    WEIR_TRY(list_spread(cluster));
     WEIR_TRY(shape_assign(cluster));
     WEIR_TRY(model_bind_shapes(cluster));
     WEIR_TRY(users_number(cluster));
@@ -392,6 +414,8 @@ void cluster_fini(struct cluster *cluster)
     free(cluster->numa.current);
     free(cluster->numa.planned);
     free(cluster->tasks);
+    free(cluster->spread);
+    free(cluster->alike);
     free(cluster->current_devices);
     free(cluster->planned_devices);
     free(cluster->wants);

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-/** Spots in the order of preference: sub-domain, company on the device, ready now, few NUMA zones,
- *  packing by what counts most, start now, packing, node. */
+/** Spots in the order of preference: sub-domain, company on the device, ready now, few of its like on the node, few
+ *  NUMA zones, packing by what counts most, start now, packing, node. */
 struct candidate {
     int64_t level, key;
-    int32_t rank, node, n_zones;
+    int32_t rank, node, n_alike, n_zones;
     bool is_shared, is_now, starts;
 };
 
@@ -26,6 +26,9 @@ static bool is_better(const struct candidate *l, const struct candidate *r)
     }
     if (l->is_now != r->is_now) {
         return l->is_now;
+    }
+    if (l->n_alike != r->n_alike) {
+        return l->n_alike < r->n_alike;
     }
     if (l->n_zones != r->n_zones) {
         return l->n_zones < r->n_zones;
@@ -95,6 +98,18 @@ static int32_t count_zones(const struct placer *placer, int32_t task,
     return n_zones > 0 ? n_zones : placer->cluster->numa.max_zones;
 }
 
+/** Add to each node by how many of those it has that the task is to be spread with. */
+static void count_alike(const struct cluster *cluster, int32_t task, int32_t by)
+{
+    int32_t spread = cluster->snapshot->tasks[task].spread;
+    for (int32_t i = 0; spread != 0 && i < cluster->n_spread; i++) {
+        int32_t other = cluster->spread[i], node = cluster->tasks[other].planned_node;
+        if (other != task && node >= 0 && cluster->snapshot->tasks[other].spread == spread) {
+            cluster->alike[node] += by;
+        }
+    }
+}
+
 static void note_better(struct assignment *best, const struct assignment *found)
 {
     int32_t *devices = best->devices;
@@ -110,6 +125,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
     struct assignment assignment = {.devices = placer->devices + placer->max_devices};
     struct candidate best_so_far = {0};
     int32_t n_nodes = nodes->list == NULL ? placer->cluster->snapshot->n_nodes : nodes->n;
+    count_alike(placer->cluster, task, 1);
     for (int32_t i = 0; i < n_nodes; i++) {
         assignment.node = nodes->list == NULL ? i : nodes->list[i];
         fits_find_within_shares(placer->cluster, task, &assignment);
@@ -119,6 +135,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
             .key = key,
             .rank = nodes->ranks != NULL ? nodes->ranks[assignment.node] : 0,
             .node = assignment.node,
+            .n_alike = placer->cluster->alike != NULL ? placer->cluster->alike[assignment.node] : 0,
             .n_zones = count_zones(placer, task, &assignment),
             .is_shared = assignment.is_shared && shares_are_wanted(placer, demand),
             .is_now = assignment.is_ready && !placer->future_only,
@@ -133,6 +150,7 @@ static void find_in_list(struct placer *placer, int32_t task, const struct place
             }
         }
     }
+    count_alike(placer->cluster, task, -1);
     if (best->when >= FITS_FUTURE && is_fgd(placer, demand)) {
         fgd_index_choose(placer->cluster->fgd, task, best);
     }
@@ -228,7 +246,8 @@ void placer_find(struct placer *placer, int32_t task, const struct place_nodes *
     assignment->when = FITS_NO;
     const struct weir_sched_demand *demand = cluster_demand(placer->cluster, task);
     bool zones_matter = zones_concern(placer->cluster, task) && !is_fgd(placer, demand);
-    if (nodes->list != NULL || zones_matter) { /* No index knows of zones. */
+    bool is_spread = placer->cluster->snapshot->tasks[task].spread != 0;
+    if (nodes->list != NULL || zones_matter || is_spread) { /* No index knows of these. */
         find_in_list(placer, task, nodes, assignment);
         return;
     }

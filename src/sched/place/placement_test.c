@@ -9,9 +9,10 @@
 
 #include <stdio.h>
 
-#define NODES_MAX 2
-#define TASKS_MAX 6
-#define ANY       (-1)
+#define NODES_MAX  2
+#define TASKS_MAX  6
+#define NODES_MOST 8
+#define ANY        (-1)
 
 /** A task: its node, its first device, how many, thousandths of each, CPUs. */
 #define RUNS(node, device, n, milli, cpu)                                                          \
@@ -193,7 +194,7 @@ START_TEST(a_task_goes_where_its_rule_says)
 
 END_TEST
 
-static const struct row packs = {.spreads = ""};
+static const struct row packs = {.spreads = ""}, spreads_nodes = {.spreads = "nc"};
 
 /** 350 MiB of a device are 0.18 of a large one, 0.59 of a medium and 0.88 of a small one. */
 START_TEST(work_by_memory_stays_within_its_queue_on_the_node_that_it_gets)
@@ -309,8 +310,75 @@ START_TEST(who_must_be_alone_waits_until_the_other_has_left)
 
 END_TEST
 
+/** By seed: replicas of two sorts and others on equal nodes, by each rule; some run already, where they were put
+ *  alone or all together. */
+static void build_replicas(struct test_cluster *cluster, int seed, bool is_spread)
+{
+    struct weir_rng rng;
+    weir_rng_init(&rng, (uint64_t)seed, 0);
+    int n_nodes = 2 + (int)weir_rng_below(&rng, 5), n = 1 + (int)weir_rng_below(&rng, 14);
+    bool has_devices = weir_rng_below(&rng, 2) == 0;
+    test_cluster_init(cluster, n_nodes, 1, n, n);
+    for (int i = 0; i < n_nodes; i++) {
+        test_node(cluster, 4);
+    }
+    int32_t queue = test_queue(cluster, -1, -1, 1, -1);
+    for (int i = 0; i < n; i++) {
+        test_job(cluster, queue, 50, 1, has_devices);
+        cluster->tasks[i].demand.cpu_milli = 1000;
+        cluster->tasks[i].spread = is_spread ? 1 + (int32_t)weir_rng_below(&rng, 2) : 0;
+    }
+}
+
+static int count_binds(const struct test_cluster *cluster, const struct weir_sched_plan *plan,
+                       int32_t spread, int32_t counts[])
+{
+    int n = 0;
+    memset(counts, 0, NODES_MOST * sizeof counts[0]);
+    for (int32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_sched_action *action = &plan->actions[i];
+        bool is_one = action->kind == WEIR_SCHED_BIND &&
+                      (spread < 0 || cluster->tasks[action->task].spread == spread);
+        n += is_one;
+        counts[action->node] += is_one;
+    }
+    return n;
+}
+
+/* As many start as without; and of each sort nowhere two more than elsewhere while there was room. */
+START_TEST(replicas_lie_on_different_nodes_and_none_waits_for_it)
+{
+    static const struct row *const by[] = {&packs, &spreads_nodes};
+    struct test_cluster spread, plain;
+    int32_t counts[NODES_MOST];
+    build_replicas(&spread, _i, true);
+    build_replicas(&plain, _i, false);
+    struct weir_sched_profile profile = rules(by[_i % 2]);
+    struct weir_sched_plan *with = test_plan(&spread, &profile),
+                           *without = test_plan(&plain, &profile);
+    ck_assert_int_eq(count_binds(&spread, with, -1, counts),
+                     count_binds(&plain, without, -1, counts));
+    for (int32_t sort = 1; sort <= 2; sort++) {
+        int32_t n = count_binds(&spread, with, sort, counts), most = 0;
+        for (int32_t i = 0; i < spread.snapshot.n_nodes; i++) {
+            most = WEIR_MAX(most, counts[i]);
+        }
+        int32_t even = (n + spread.snapshot.n_nodes - 1) / spread.snapshot.n_nodes;
+        bool is_full = count_binds(&spread, with, -1, counts) >= 2 * spread.snapshot.n_nodes;
+        ck_assert_msg(is_full || most <= even, "seed %d: %d of %d of sort %d on one of %d nodes",
+                      _i, most, n, sort, spread.snapshot.n_nodes);
+    }
+    weir_sched_plan_destroy(with);
+    weir_sched_plan_destroy(without);
+    test_cluster_fini(&spread);
+    test_cluster_fini(&plain);
+}
+
+END_TEST
+
 WEIR_TEST_LOOPS_MAIN("placement", {a_task_goes_where_its_rule_says, WEIR_ARRAY_LEN(rows)},
                      {work_by_memory_stays_within_its_queue_on_the_node_that_it_gets, 1},
                      {work_that_is_aligned_goes_where_it_lies_in_the_fewest_zones, 1},
                      {who_wants_company_of_its_kind_may_be_the_first, 1},
-                     {who_must_be_alone_waits_until_the_other_has_left, 1})
+                     {who_must_be_alone_waits_until_the_other_has_left, 1},
+                     {replicas_lie_on_different_nodes_and_none_waits_for_it, 100})
