@@ -7,7 +7,9 @@
 
 #include "base/log.h"
 #include "http/stream.h"
+#include "job/job.h"
 #include "job/service.h"
+#include "store/stmt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,43 @@ struct visit {
     struct api_call *call;
     const char *id, *login, *ticket, *nonce;
     struct weir_service_look look;
+    const char *cut_off; /**< Why its node is not asked; NULL: it is. */
     char secret[WEIR_SECRET_BYTES];
 };
 
 static weir_status not_there(struct weir_error *err)
 {
     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such service");
+}
+
+static const char sql_node[] = "SELECT n.name, n.last_seen_ms, n.left_ms FROM tasks t"
+                               " JOIN nodes n ON n.name = t.node WHERE t.job = :job AND t.rank = 0";
+
+/* Nobody waits for a machine of which the server has not heard either. */
+static weir_status look_at_node(struct weir_txn *txn, struct visit *visit, struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    struct api_call *call = visit->call;
+    bool has_row;
+    if (visit->look.service.job == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_stmt_open(txn, sql_node,
+                            WEIR_BINDS(WEIR_BIND_TEXT("job", visit->look.service.job)), &row, err));
+    WEIR_TRY(weir_stmt_step(row, &has_row, err));
+    const struct weir_node node = {.name = has_row ? weir_stmt_text(row, 0, call->arena) : NULL,
+                                   .last_seen_ms = has_row ? weir_stmt_int(row, 1) : 0,
+                                   .left_ms = has_row ? weir_stmt_int(row, 2) : 0};
+    if (has_row &&
+        strcmp(weir_node_state(&node, call->now_ms, call->api->since_ms), WEIR_NODE_READY) != 0) {
+        visit->cut_off =
+            weir_arena_printf(call->arena,
+                              "%s \"%s\" is on node %s, which is not heard of: its machine, or the "
+                              "network to it, may be "
+                              "gone. When the node counts as lost, it starts on another",
+                              visit->look.service.kind, visit->look.service.name, node.name);
+    }
+    return WEIR_OK;
 }
 
 static weir_status look_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -46,7 +79,7 @@ static weir_status look_in(struct weir_txn *txn, void *context, struct weir_erro
     }
     weir_status status = weir_service_look(txn, visit->id, call->arena, &visit->look, err);
     bool is_open = status == WEIR_OK && service_is_open_to(&visit->look.service, &call->identity);
-    return status == WEIR_OK && is_open                        ? WEIR_OK
+    return status == WEIR_OK && is_open                        ? look_at_node(txn, visit, err)
            : status == WEIR_OK || status == WEIR_ERR_NOT_FOUND ? not_there(err)
                                                                : status;
 }
@@ -92,15 +125,16 @@ static weir_status find(void *context, const char *id, const struct weir_proxy_s
     const struct weir_service *service = &visit.look.service;
     bool is_ended = strcmp(visit.look.state, WEIR_SERVICE_STOPPED) == 0 ||
                     strcmp(visit.look.state, WEIR_SERVICE_FAILED) == 0;
-    *out = (struct weir_proxy_service){.id = service->id,
-                                       .project = service->project,
-                                       .user = call.identity.user.name,
-                                       .address = service->address,
-                                       .secret = service->secret,
-                                       .credential = service->credential,
-                                       .keeps_path = service->keeps_path,
-                                       .is_ended = is_ended,
-                                       .message = why_absent(&visit.look, arena)};
+    *out = (struct weir_proxy_service){
+        .id = service->id,
+        .project = service->project,
+        .user = call.identity.user.name,
+        .address = visit.cut_off != NULL ? NULL : service->address,
+        .secret = service->secret,
+        .credential = service->credential,
+        .keeps_path = service->keeps_path,
+        .is_ended = is_ended,
+        .message = visit.cut_off != NULL ? visit.cut_off : why_absent(&visit.look, arena)};
     return WEIR_OK;
 }
 

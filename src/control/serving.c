@@ -72,7 +72,8 @@ static size_t list_replicas(const struct weir_deploy_state *state,
             bool has = weir_deploy_replica_has(replica, versions[k].version);
             row.ready |= has ? (uint32_t)1 << k : 0;
         }
-        if (!replica->is_gone && row.ready != 0) {
+        row.is_silent = strcmp(replica->row.state, WEIR_DEPLOYED_SILENT) == 0;
+        if (!replica->is_gone && (row.ready != 0 || row.is_silent)) {
             replicas[n++] = row;
         }
     }

@@ -244,10 +244,12 @@ static void hold(struct weir_gateway *gateway, struct gateway_call *call)
         dispatch_fail(gateway, call, WEIR_ERR_UNAVAILABLE, "no replica has the mirrored version");
         return;
     }
-    if (to->row->n_replicas == 0 && !to->row->can_start) {
-        dispatch_fail(gateway, call, WEIR_ERR_UNAVAILABLE,
-                      "the deployment \"%s\" has no replica: `weir get deployments` says why",
-                      to->name);
+    if (!weir_gateway_has_replica(to->row) && !to->row->can_start) {
+        dispatch_fail(
+            gateway, call, WEIR_ERR_UNAVAILABLE,
+            "the deployment \"%s\" has no replica that answers: `weir get deployments` says "
+            "why",
+            to->name);
         return;
     }
     call->avoid = live_replica_unref(call->avoid);

@@ -194,7 +194,7 @@ static WEIR_UNUSED void publish_replicas(size_t n)
     struct weir_gateway_replica replicas[REPLICAS_MAX];
     static const char *const ids[] = {"r-0", "r-1", "r-2", "r-3"};
     for (size_t i = 0; i < n; i++) {
-        replicas[i] = (struct weir_gateway_replica){ids[i], f.replicas[i].url, 3};
+        replicas[i] = (struct weir_gateway_replica){ids[i], f.replicas[i].url, 3, false};
     }
     publish(&(struct weir_gateway_deployment){.replicas = replicas, .n_replicas = n});
 }

@@ -184,7 +184,7 @@ START_TEST(requests_are_held_until_a_replica_is_there)
     ck_assert(weir_gateway_load(f.gateway, "cats", &load));
     ck_assert_int_eq(load.n_held, 50);
     publish(&(struct weir_gateway_deployment){
-        .replicas = &(struct weir_gateway_replica){"r-0", f.replicas[0].url, 0},
+        .replicas = &(struct weir_gateway_replica){"r-0", f.replicas[0].url, 0, false},
         .n_replicas = 1,
         .can_start = true});
     UNTIL(figures_now().n_held == 50); /* it has loaded nothing yet */
@@ -216,7 +216,7 @@ END_TEST
 
 START_TEST(over_its_bound_a_deployment_refuses)
 {
-    struct weir_gateway_replica replica = {"r-0", f.replicas[0].url, 3};
+    struct weir_gateway_replica replica = {"r-0", f.replicas[0].url, 3, false};
     publish(
         &(struct weir_gateway_deployment){.replicas = &replica, .n_replicas = 1, .n_calls_max = 5});
     f.replicas[0].wait_ms = 100000;
@@ -254,8 +254,9 @@ START_TEST(a_replica_that_is_not_there_or_full_costs_no_request)
 {
     char dead[64];
     dead_url(dead);
-    const struct weir_gateway_replica replicas[] = {
-        {"dead", dead, 3}, {"full", f.replicas[0].url, 3}, {"good", f.replicas[1].url, 3}};
+    const struct weir_gateway_replica replicas[] = {{"dead", dead, 3, false},
+                                                    {"full", f.replicas[0].url, 3, false},
+                                                    {"good", f.replicas[1].url, 3, false}};
     publish(&(struct weir_gateway_deployment){.replicas = replicas, .n_replicas = 3});
     f.replicas[0].http_status = 503;
     for (int i = 0; i < 60; i++) {
@@ -281,7 +282,7 @@ static int raw_replica(void)
     ck_assert_int_eq(listen(fd, 16), 0);
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
-    struct weir_gateway_replica replica = {"raw", url, 3};
+    struct weir_gateway_replica replica = {"raw", url, 3, false};
     publish(&(struct weir_gateway_deployment){.replicas = &replica, .n_replicas = 1});
     return fd;
 }
@@ -318,6 +319,29 @@ START_TEST(a_silent_replica_ends_with_the_deadline_and_is_told)
     int fd = accept_request(listen_fd);
     expect_text(answer_of(client), "HTTP/1.1 504");
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* its end of the connection is closed */
+    close(fd);
+    close(listen_fd);
+}
+
+END_TEST
+
+/* Its machine is cut off: nobody closes the connection. */
+START_TEST(a_request_ends_when_its_replica_is_known_to_be_silent)
+{
+    char url[64];
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    int listen_fd = raw_replica();
+    int client = ask_with(INFER, AS_VISION, "");
+    int fd = accept_request(listen_fd);
+    ck_assert_int_eq(getsockname(listen_fd, (struct sockaddr *)&address, &len), 0);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    struct weir_gateway_replica silent = {"raw", url, 0, true};
+    publish(&(struct weir_gateway_deployment){.replicas = &silent, .n_replicas = 1});
+    const char *answer = answer_of(client);
+    expect_text(answer, "HTTP/1.1 502");
+    expect_text(answer, "was not heard of any more");
+    expect_text(ask(INFER, AS_VISION, ""), "has no replica that answers");
     close(fd);
     close(listen_fd);
 }
@@ -364,7 +388,7 @@ static void count_differed(void *context, const struct weir_gateway_differed *on
 
 START_TEST(a_mirror_is_compared_and_never_answers)
 {
-    struct weir_gateway_replica replica = {"r-0", f.replicas[0].url, 3};
+    struct weir_gateway_replica replica = {"r-0", f.replicas[0].url, 3, false};
     const struct weir_gateway_version all_first[] = {{1, 1000000}, {2, 0}};
     const struct weir_gateway_deployment d = {
         .replicas = &replica, .n_replicas = 1, .versions = all_first, .n_versions = 2, .mirror = 2};
@@ -424,7 +448,7 @@ START_TEST(tables_change_under_load_and_nothing_fails)
             replicas[j] = (struct weir_gateway_replica){j == 0   ? "a"
                                                         : j == 1 ? "b"
                                                                  : "c",
-                                                        f.replicas[(i + j) % 4].url, 3};
+                                                        f.replicas[(i + j) % 4].url, 3, false};
         }
         publish(&(struct weir_gateway_deployment){.versions = versions,
                                                   .n_versions = 2,
@@ -488,7 +512,8 @@ WEIR_TEST_MAIN_WITH(
     only_who_may_gets_an_answer_and_a_revocation_holds_at_once, shares_and_keys_choose_the_version,
     requests_are_held_until_a_replica_is_there, nobody_is_held_for_ever_or_for_nothing,
     over_its_bound_a_deployment_refuses, a_replica_that_is_not_there_or_full_costs_no_request,
-    what_was_begun_is_not_begun_again, a_silent_replica_ends_with_the_deadline_and_is_told,
-    a_client_that_leaves_cancels_its_request, garbage_from_a_replica_is_no_answer,
-    a_mirror_is_compared_and_never_answers, tables_change_under_load_and_nothing_fails,
-    who_is_under_way_when_it_stops_is_told, large_bodies_come_through_whole)
+    a_request_ends_when_its_replica_is_known_to_be_silent, what_was_begun_is_not_begun_again,
+    a_silent_replica_ends_with_the_deadline_and_is_told, a_client_that_leaves_cancels_its_request,
+    garbage_from_a_replica_is_no_answer, a_mirror_is_compared_and_never_answers,
+    tables_change_under_load_and_nothing_fails, who_is_under_way_when_it_stops_is_told,
+    large_bodies_come_through_whole)

@@ -93,7 +93,7 @@ weir_status front_find(const struct weir_gateway_table *table, const struct call
 
 bool front_is_ready(const struct weir_gateway_deployment *deployment, int64_t version)
 {
-    if (deployment->n_replicas == 0) {
+    if (!weir_gateway_has_replica(deployment)) {
         return deployment->can_start;
     }
     for (size_t i = 0; i < deployment->n_versions; i++) {

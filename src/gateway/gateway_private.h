@@ -45,7 +45,8 @@ struct live_replica {
     struct upstream *idle; /* the last used first */
     int n_idle;
     int64_t backoff_until_ms, backoff_ms;
-    bool is_gone; /* no table has it: connections close when they are done */
+    bool is_gone;   /* no table has it: connections close when they are done */
+    bool is_silent; /* what is under way there is ended */
 };
 
 struct live_version {

@@ -157,6 +157,7 @@ static void follow_replicas(struct weir_gateway *gateway, struct live_deployment
     struct live_replica **now = weir_xalloc((n + 1) * sizeof(struct live_replica *));
     for (size_t i = 0; i < n; i++) {
         now[i] = find_replica(live->replicas, n_before, row->replicas[i].id, &addresses[i]);
+        now[i]->is_silent = row->replicas[i].is_silent;
         if (now[i]->n_outstanding == 0 && live->row != NULL) {
             now[i]->backoff_until_ms = 0; /* there is news: look again */
         }

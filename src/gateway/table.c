@@ -176,6 +176,15 @@ static struct weir_gateway_deployment copy(struct weir_arena *arena,
     return to;
 }
 
+bool weir_gateway_has_replica(const struct weir_gateway_deployment *deployment)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < deployment->n_replicas; i++) {
+        n += !deployment->replicas[i].is_silent;
+    }
+    return n > 0;
+}
+
 weir_status weir_gateway_table_add(struct weir_gateway_table *table,
                                    const struct weir_gateway_deployment *deployment,
                                    struct weir_error *err)

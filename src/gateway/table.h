@@ -38,6 +38,9 @@ struct weir_gateway_replica {
         *url;       /**< "http://HOST:PORT"; NULL or "": not known yet. HOST is an address or a name
                           that the resolver answers at once. */
     uint32_t ready; /**< Bit i: it has versions[i] READY. */
+    bool
+        is_silent; /**< The server hears nothing of it: requests under way there are ended. None is sent there if
+                         `ready` is 0 too. */
 };
 
 /** Everything is copied by weir_gateway_table_add. */
@@ -55,6 +58,9 @@ struct weir_gateway_deployment {
     int64_t timeout_ms;  /**< Of a request that says none; 0: 60 s. */
     int32_t n_calls_max; /**< In flight and held at a time; 0: 1024. */
 };
+
+/** Has it a replica that is not silent? */
+bool weir_gateway_has_replica(const struct weir_gateway_deployment *deployment);
 
 struct weir_gateway_table;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct weir_gateway_version two[] = {{3, 900000}, {4, 100000}};
-static const struct weir_gateway_replica one[] = {{"r-0", "http://127.0.0.1:8001", 3}};
+static const struct weir_gateway_replica one[] = {{"r-0", "http://127.0.0.1:8001", 3, false}};
 
 static struct weir_gateway_deployment example(const char *name)
 {
@@ -62,7 +62,7 @@ START_TEST(what_makes_no_sense_is_refused_and_changes_nothing)
     ck_assert_int_eq(weir_gateway_table_add(table, &d, &err), WEIR_ERR_INVALID);
     d.versions = over;
     ck_assert_int_eq(weir_gateway_table_add(table, &d, &err), WEIR_ERR_INVALID);
-    const struct weir_gateway_replica bad[] = {{"r-0", "https://x:1", 0}};
+    const struct weir_gateway_replica bad[] = {{"r-0", "https://x:1", 0, false}};
     d = example("b");
     d.replicas = bad;
     ck_assert_int_eq(weir_gateway_table_add(table, &d, &err), WEIR_ERR_INVALID);

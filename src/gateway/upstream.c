@@ -19,6 +19,12 @@
 
 #define HEAD_MAX_BYTES 16384
 #define PIECES_AT_ONCE 64
+/* A machine that is cut off acknowledges nothing; one that only computes for long does. */
+#define UNREACHED_MS  10000
+#define PROBE_AFTER_S 5
+#define PROBE_EVERY_S 2
+#define PROBES        3
+#define LOST          "was not heard of any more: its machine, or the network to it, may be gone"
 
 enum upstream_phase { UP_CONNECTING, UP_SENDING, UP_READING, UP_IDLE, UP_CLOSED };
 
@@ -279,7 +285,8 @@ static void on_end(struct weir_gateway *gateway, struct upstream *up, int errno_
         give_back(gateway, up, errno_value);
     } else {
         back_off(gateway, up->replica);
-        fail(gateway, up, WEIR_ERR_PEER, "ended the connection before it had answered");
+        fail(gateway, up, WEIR_ERR_PEER,
+             errno_value == ETIMEDOUT ? LOST : "ended the connection before it had answered");
     }
 }
 
@@ -355,6 +362,16 @@ void upstream_on_event(struct weir_gateway *gateway, struct upstream *up, uint32
     }
 }
 
+/* Let the kernel end it when the other machine is not reached any more. */
+static void watch_peer(int fd)
+{
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){PROBE_AFTER_S}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &(int){PROBE_EVERY_S}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &(int){PROBES}, sizeof(int));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &(int){UNREACHED_MS}, sizeof(int));
+}
+
 /* A new connection, not yet made. NULL, errno says why: no descriptor is left. */
 static struct upstream *open_up(struct weir_gateway *gateway, struct live_replica *replica)
 {
@@ -363,6 +380,7 @@ static struct upstream *open_up(struct weir_gateway *gateway, struct live_replic
         return NULL;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    watch_peer(fd);
     struct upstream *up = weir_xalloc(sizeof *up);
     memset(up, 0, sizeof *up);
     up->fd = fd;
@@ -426,5 +444,7 @@ void upstream_check(struct weir_gateway *gateway, struct gateway_call *call)
     struct upstream *up = call->upstream;
     if (up->phase == UP_CONNECTING && gateway->now_ms - up->since_ms >= CONNECT_MAX_MS) {
         give_back(gateway, up, ETIMEDOUT);
+    } else if (up->replica->is_silent && up->phase != UP_CONNECTING) {
+        fail(gateway, up, WEIR_ERR_PEER, LOST);
     }
 }

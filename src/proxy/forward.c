@@ -251,8 +251,10 @@ static void end_by_result(struct forwarder *f, struct transfer *t, CURLcode resu
     weir_log(WEIR_LOG_DEBUG, "service_call_failed", WEIR_KV_STR("service", t->x->service.id),
              WEIR_KV_STR("because", t->why[0] != '\0' ? t->why : curl_easy_strerror(result)));
     end(f, t, is_away ? WEIR_ERR_UNAVAILABLE : WEIR_ERR_PEER,
-        is_away ? "the service does not answer: its program may still be starting (see its log)"
-                : "the service broke off, or answered with what is no HTTP");
+        result == CURLE_OPERATION_TIMEDOUT
+            ? "the service's machine does not answer: it, or the network to it, may be gone"
+        : is_away ? "the service does not answer: its program may still be starting (see its log)"
+                  : "the service broke off, or answered with what is no HTTP");
 }
 
 /* ---- the thread ----------------------------------------------------------------------------------- */

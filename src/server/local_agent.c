@@ -13,8 +13,8 @@
 #define LOOK_MS      1000
 #define BACKOFF_MS   1000
 #define BACKOFF_MAX  30000
-#define STARTING_MS  2000  /* from being started until it must hold its lock */
-#define IS_STABLE_MS 60000 /* an agent that lived so long is no crash loop */
+#define STARTING_MS  2000 /* from being started until it must hold its lock */
+#define IS_STABLE_MS 5000 /* an agent that lived so long is no crash loop, and doors wait for it */
 
 /* How agents get to this machine. */
 static const struct weir_cluster_driver *driver(void)
@@ -40,7 +40,10 @@ void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms)
 bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms)
 {
     if (is_running) {
-        pace->n_starts = now_ms - pace->started_ms >= IS_STABLE_MS ? 0 : pace->n_starts;
+        if (now_ms - pace->started_ms >= IS_STABLE_MS) {
+            pace->n_starts = 0;
+            pace->next_start_ms = WEIR_MIN(pace->next_start_ms, now_ms);
+        }
         return false;
     }
     if (now_ms < pace->next_start_ms) {

@@ -1,6 +1,6 @@
 /**
  * The agent of the server's own machine, kept alive: one that has died is started again, at once
- * the first time, then with a back-off of 2 s up to 30 s that ends when one has lived for a minute.
+ * the first time, then with a back-off of 2 s up to 30 s that ends when one has lived for 5 s.
  *
  * What is looked at is the agent's lock: an agent that outlived an earlier server is this one's
  * too. A stopped agent (SIGSTOP) holds its lock and is left alone.
