@@ -1,14 +1,18 @@
 /** What IONs and deployments ask for in the outbox: jobs are made and stopped here. */
 #include "control/control.h"
 
+#include "base/file.h"
 #include "control/alerter.h"
 #include "control/deploy.h"
 #include "control/evaluation.h"
 #include "control/rollout.h"
 #include "control/sweep.h"
+#include "store/stmt.h"
 #include "store/table.h"
 
 #include <string.h>
+
+#define LEFT_MAX 8 /* as predict/spec.h has it */
 
 struct ion_action {
     const char *ion, *pipeline, *job, *cause;
@@ -266,6 +270,36 @@ static void add_folder(struct control *control, struct weir_txn *txn, const char
     }
 }
 
+static const char sql_before[] =
+    "SELECT id FROM jobs WHERE ion = :ion AND pipeline = :pipeline AND kind = 'predict'"
+    " AND state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY finished_ms DESC, id DESC LIMIT "
+    "64";
+
+/* Folders of replicas of the same pipeline before, which may have decisions that never arrived. The newest first. */
+static weir_status find_left(struct control *control, struct weir_txn *txn,
+                             const struct ion_action *action, json_t **out, struct weir_error *err)
+{
+    char **ids;
+    size_t n;
+    json_t *left = json_array();
+    *out = json_pack("{s:o}", "left", left);
+    WEIR_TRY(weir_txn_query_texts(txn, sql_before,
+                                  WEIR_BINDS(WEIR_BIND_TEXT("ion", action->ion),
+                                             WEIR_BIND_TEXT("pipeline", action->pipeline)),
+                                  control->arena, &ids, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        for (int rank = 0; rank < LEFT_MAX && json_array_size(left) < LEFT_MAX; rank++) {
+            char *dir = weir_arena_printf(control->arena, "%s/replicas/%s-%d", control->state_dir,
+                                          ids[i], rank);
+            if (!weir_path_is_dir(dir)) {
+                break;
+            }
+            json_array_append_new(left, json_string(dir));
+        }
+    }
+    return WEIR_OK;
+}
+
 static weir_status start_prediction(struct control *control, struct weir_txn *txn,
                                     const struct weir_ion_state *state,
                                     const struct ion_action *action, struct weir_error *err)
@@ -302,7 +336,13 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
         .pipeline = action->pipeline,
     };
     struct weir_job job;
-    weir_status status = control_job_create(control, txn, &wanted, &job, err);
+    json_t *left;
+    weir_status status = find_left(control, txn, action, &left, err);
+    wanted.pinned = left;
+    if (status == WEIR_OK) {
+        status = control_job_create(control, txn, &wanted, &job, err);
+    }
+    json_decref(left);
     json_decref(spec);
     json_decref(folders);
     WEIR_TRY(status);

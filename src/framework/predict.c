@@ -100,6 +100,10 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 static weir_status visit_paths(const json_t *spec, const char *where, weir_option_path_fn fn,
                                void *context)
 {
+    const json_t *left = json_object_get(spec, "left");
+    for (size_t i = 0; i < json_array_size(left); i++) { /* of the server's own; people name none */
+        WEIR_TRY(fn(context, where, json_string_value(json_array_get(left, i)), true));
+    }
     return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
                                 where, fn, context);
 }

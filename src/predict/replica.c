@@ -7,6 +7,7 @@
 #include "predict/deployment.h"
 #include "predict/engine.h"
 #include "predict/heartbeat.h"
+#include "predict/left.h"
 #include "predict/predict.h"
 #include "predict/shipper.h"
 #include "predict/sink.h"
@@ -34,6 +35,7 @@ struct replica {
     struct heartbeat *heartbeat; /**< NULL: there is no server. */
     struct deployer *deployer;
     struct shipper *shipper;
+    struct left *left; /**< NULL: there is no server. */
     struct sink *sinks[WEIR_ENDPOINT_SINKS_MAX];
     const struct source_ops *source_ops;
     struct source *source;
@@ -77,6 +79,7 @@ static weir_status start_readers(struct replica *replica, struct weir_error *err
         replica->refused = refused_open(spec->dir);
         WEIR_TRY(shipper_start(spec, replica->outbox, replica->pictures, replica->refused,
                                &replica->shipper, err));
+        replica->left = left_start(spec);
     }
     for (size_t i = 0; i < spec->n_sinks; i++) {
         const struct sink_ops *ops = sink_ops_of(spec->sinks[i].kind);
@@ -171,6 +174,7 @@ void replica_stop(struct replica *replica)
         sink_ops_of(replica->spec->sinks[i].kind)->stop(replica->sinks[i]);
     }
     shipper_stop(replica->shipper, SHIP_GRACE_MS);
+    left_stop(replica->left, 0);
     outbox_close(replica->outbox);
     if (replica->source != NULL) {
         replica->source_ops->stop(replica->source);

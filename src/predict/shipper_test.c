@@ -2,6 +2,7 @@
 #include "predict/shipper.h"
 
 #include "base/clock.h"
+#include "predict/left.h"
 #include "predict/test_support.h"
 
 #include <inttypes.h>
@@ -88,6 +89,41 @@ START_TEST(a_batch_that_is_too_large_arrives_in_parts)
 
 END_TEST
 
+/* The replica before it has ended with the server away. */
+START_TEST(what_a_replica_has_left_behind_is_brought_by_the_next_once)
+{
+    char url[64], token[128], own[128], before[128], nowhere[128], ion[] = "door",
+                                                                   pipeline[] = "prediction";
+    size_t n_again;
+    set_up();
+    put_frames(1, 150);
+    outbox_close(outbox);
+    outbox = NULL;
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", test_server_port(server));
+    (void)snprintf(token, sizeof token, "%s", test_path(&dir, "token"));
+    (void)snprintf(own, sizeof own, "%s", test_path(&dir, "next"));
+    (void)snprintf(before, sizeof before, "%s", test_path(&dir, "replica"));
+    (void)snprintf(nowhere, sizeof nowhere, "%s", test_path(&dir, "nowhere"));
+    test_write_file(token, "weir_test\n", 10);
+    const struct predict_spec spec = {.ion = ion,
+                                      .pipeline = pipeline,
+                                      .server = url,
+                                      .token_file = token,
+                                      .dir = own,
+                                      .left = {nowhere, before, before}, /* held by itself: once */
+                                      .n_left = 3};
+    for (int i = 0; i < 2; i++) {
+        struct left *left = left_start(&spec);
+        test_wait_for_decisions(server, 150);
+        left_stop(left, 20000);
+        ck_assert_uint_eq(test_server_n_decisions(server, &n_again), 150);
+        ck_assert_uint_eq(n_again, 0);
+    }
+    tear_down();
+}
+
+END_TEST
+
 /* A line of refused.jsonl, new reference. */
 static json_t *only_refused(void)
 {
@@ -165,5 +201,6 @@ START_TEST(what_is_set_aside_has_a_bound)
 END_TEST
 
 WEIR_TEST_MAIN("shipper", a_batch_that_is_too_large_arrives_in_parts,
+               what_a_replica_has_left_behind_is_brought_by_the_next_once,
                one_decision_that_is_too_large_is_set_aside_and_the_rest_goes_on,
                what_was_set_aside_is_counted_until_it_is_taken_away, what_is_set_aside_has_a_bound)

@@ -49,6 +49,17 @@ static int64_t rank_of(const char *replica)
     return *end == '\0' && end != dash + 1 && rank >= 0 ? rank : 0;
 }
 
+static void read_left(const json_t *root, struct weir_arena *arena, struct predict_spec *out)
+{
+    const json_t *left = json_object_get(root, "left");
+    for (size_t i = 0; i < json_array_size(left) && out->n_left < PREDICT_LEFT_MAX; i++) {
+        const char *dir = json_string_value(json_array_get(left, i));
+        if (dir != NULL) {
+            out->left[out->n_left++] = weir_arena_strdup(arena, dir);
+        }
+    }
+}
+
 static weir_status read_spec(const json_t *root, struct weir_arena *arena, struct predict_spec *out,
                              struct weir_error *err)
 {
@@ -62,6 +73,7 @@ static weir_status read_spec(const json_t *root, struct weir_arena *arena, struc
     WEIR_TRY(read_text(root, "$", "ca_file", false, arena, &out->ca_file, err));
     WEIR_TRY(read_text(root, "$", "job", false, arena, &out->job, err));
     WEIR_TRY(read_text(root, "$", "sandbox_dir", false, arena, &out->sandbox_dir, err));
+    read_left(root, arena, out);
     WEIR_TRY(read_int(root, "$", "replicas", 1, 1, 1024, &out->n_replicas, err));
     WEIR_TRY(read_int(health, "$.health", "window", 200, 20, 100000, &out->health_window, err));
     WEIR_TRY(read_int(health, "$.health", "interval_ms", 1000, 0, 86400000,

@@ -25,12 +25,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PREDICT_LEFT_MAX 8
+
 struct predict_spec {
     char *ion, *pipeline, *replica, *dir, *server, *token_file, *ca_file, *job;
     struct executor_options executor; /**< Not of the file: of flags, or the environment. */
     /** The ION is tried: this folder is its own, and what frames and ports belong to is left alone.
      *  NULL: it is in production. */
     char *sandbox_dir;
+    /** Folders of replicas before it, whose decisions may not all have been handed in (left.h). */
+    char *left[PREDICT_LEFT_MAX];
+    size_t n_left;
     int64_t n_replicas, rank; /**< Rank: the number behind the last "-" of `replica`. */
     struct weir_configured source;
     struct weir_configured sinks[WEIR_ENDPOINT_SINKS_MAX];

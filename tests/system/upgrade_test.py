@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -125,6 +126,29 @@ class Upgrade(unittest.TestCase):
         self.train(2)
         server.post("/ions/doors/approve", {"version": 2})
         self.decide(1, 60)
+        self.leave_decisions(door)
+
+    def leave_decisions(self, door):
+        """A replica's last decisions did not arrive, and its job is over: the next one of the pipeline hands them in."""
+        server = self.server
+        wait_until(lambda: self.arrived() == list(range(self.n_frames)), 30, "all so far")
+        server.kill(signal.SIGTERM)
+        self.decide(3, 20)
+        for pid in server.pids():
+            os.kill(pid, signal.SIGKILL)
+        replicas = server.state / "replicas"
+        (replicas / f"{door}-0").rename(replicas / "left-0")
+        with sqlite3.connect(server.state / "weir.db") as database:
+            database.row_factory = sqlite3.Row
+            job = dict(database.execute("SELECT * FROM jobs WHERE id = ?", (door,)).fetchone())
+            job.update(id="left", state="CANCELLED", finished_ms=job["created_ms"])
+            database.execute(f"INSERT INTO jobs ({', '.join(job)}) VALUES ({', '.join('?' * len(job))})", list(job.values()))
+        database.close()
+        server.start()
+        server.weir("ion", "pause", "doors", "door")
+        wait_until(lambda: server.get(f"/jobs/{door}")["state"] == "CANCELLED", 60, "the door to end")
+        server.weir("ion", "resume", "doors", "door")
+        wait_until(lambda: self.arrived() == list(range(self.n_frames)), 60, "what was left")
 
 
 if __name__ == "__main__":
