@@ -64,6 +64,22 @@ static const char *copy_text(const json_t *object, const char *key, struct weir_
     return weir_arena_strdup(arena, json_string_value(json_object_get(object, key)));
 }
 
+/* Names of folders, "JOB-RANK", and nothing that leads elsewhere. */
+static weir_status read_left(const json_t *list, struct weir_arena *arena, struct cell *cell,
+                             struct weir_error *err)
+{
+    cell->left = WEIR_ARENA_ARRAY(arena, json_array_size(list) + 1, const char *);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (name == NULL || name[0] == '\0' ||
+            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name)) {
+            return weir_error_set(err, WEIR_ERR_INVALID, "task $.left: expected names of folders");
+        }
+        cell->left[cell->n_left++] = weir_arena_strdup(arena, name);
+    }
+    return WEIR_OK;
+}
+
 weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct cell *out,
                            struct weir_error *err)
 {
@@ -101,6 +117,7 @@ weir_status cell_from_json(const json_t *task, struct weir_arena *arena, struct 
         return weir_error_set(err, WEIR_ERR_INVALID,
                               "task $.cell: agent_dir, job_dir and shm_dir are missing");
     }
+    WEIR_TRY(read_left(json_object_get(task, "left"), arena, &cell, err));
     *out = cell;
     return WEIR_OK;
 }

@@ -76,6 +76,9 @@ struct cell {
     const char **folders; /**< "datasets/NAME": what of the state folder it may see that is not its
                                job's own, as the server says. */
     size_t n_folders;
+    const char **
+        left; /**< Folders in the state folder's replicas/, of jobs that are over: it takes them over. */
+    size_t n_left;
 };
 
 /** Read a task's "cell" (written by the agent), "state" and "paths" (by the server). A task

@@ -108,6 +108,16 @@ START_TEST(a_cell_is_read_and_a_broken_one_is_refused)
     json_object_del(task, "folders");
     ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_OK);
     ck_assert_uint_eq(cell.n_folders, 0);
+    ck_assert_uint_eq(cell.n_left, 0);
+    json_object_set_new(task, "left", json_pack("[s,s]", "01a2-0", "01a3-11"));
+    ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_OK);
+    ck_assert_str_eq(cell.left[1], "01a3-11");
+    static const char *const wrong[] = {"", "..", "../agent", "a/b", "/etc", "A"};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(wrong); i++) {
+        json_object_set_new(task, "left", json_pack("[s]", wrong[i]));
+        ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_ERR_INVALID);
+    }
+    json_object_del(task, "left");
     json_object_del(json_object_get(task, "cell"), "job_dir");
     ck_assert_int_eq(cell_from_json(task, &arena, &cell, &err), WEIR_ERR_INVALID);
     json_object_del(task, "cell");

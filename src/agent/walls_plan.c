@@ -372,6 +372,12 @@ static weir_status plan_paths(struct walls *w)
             return reach_refuse_place(path->path, w->err);
         }
     }
+    for (size_t i = 0; i < cell->n_left; i++) {
+        char *folder = weir_arena_printf(w->arena, "replicas/%s", cell->left[i]);
+        if (weir_path_is_dir(weir_arena_printf(w->arena, "%s/%s", w->state_dir, folder))) {
+            WEIR_TRY(plan_state(w, folder, true, true));
+        }
+    }
     return WEIR_OK;
 }
 

@@ -127,13 +127,56 @@ static weir_status own_report(struct api_call *call, struct weir_error *err)
                : refuse(call, "reports of its own replica ($.ion, $.pipeline, $.replica)", err);
 }
 
+struct left_by {
+    const struct api_call *call;
+    const char *replica;
+    bool is_over;
+};
+
+/* "JOB-RANK" of a job of the same pipeline that is over: what it left is brought by the next (predict/left.h). */
+static weir_status find_over(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct left_by *by = context;
+    const struct weir_attempt *attempt = by->call->attempt;
+    const char *dash = strrchr(by->replica, '-');
+    struct weir_job job;
+    char *id = weir_arena_printf(by->call->arena, "%.*s",
+                                 (int)(dash != NULL ? dash - by->replica : 0), by->replica);
+    weir_status status = weir_txn_get(txn, &weir_job_resource, id, by->call->arena, &job, err);
+    by->is_over = status == WEIR_OK && is_same(job.kind, attempt->kind) &&
+                  is_same(job.ion, attempt->ion) && is_same(job.pipeline, attempt->pipeline) &&
+                  weir_job_phase_is_final((enum weir_job_phase)weir_job_phase_from_text(job.state));
+    return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
+}
+
+/* Its own, or what a replica before it has left. They come in rows of one replica. */
+static weir_status may_bring(const struct api_call *call, const json_t *decision,
+                             struct left_by *by, struct weir_error *err)
+{
+    const char *replica = named_replica(decision);
+    if (is_own_replica(call->attempt, replica) ||
+        (by->replica != NULL && strcmp(by->replica, replica) == 0)) {
+        return WEIR_OK;
+    }
+    by->replica = replica;
+    by->is_over = false;
+    return weir_store_read(call->api->store, find_over, by, err);
+}
+
 static weir_status own_decisions(struct api_call *call, struct weir_error *err)
 {
     size_t i;
     json_t *item;
+    struct left_by by = {.call = call};
     json_array_foreach(json_object_get(call->body, "decisions"), i, item)
     {
-        if (!names_own_pipeline(call, item)) {
+        bool is_own =
+            is_own_pipeline(call->attempt, json_string_value(json_object_get(item, "ion")),
+                            json_string_value(json_object_get(item, "pipeline")));
+        if (is_own) {
+            WEIR_TRY(may_bring(call, item, &by, err));
+        }
+        if (!is_own || !(is_own_replica(call->attempt, named_replica(item)) || by.is_over)) {
             return refuse(
                 call, "decisions of its own replica ($.decisions[].ion, pipeline, replica)", err);
         }

@@ -54,7 +54,8 @@ struct weir_launch {
     char *definition; /**< JSON:
                           {"argv","env","files","cpu_weight","memory_max_bytes","disk_max_bytes","files_max",
                            "network","stop_grace_ms",
-                          "state","paths"} (framework/paths.h). */
+                          "state","paths"} (framework/paths.h); of a replica of a pipeline "left",
+                          too: names of folders in replicas/ that it empties. */
 };
 
 /** What a job is made of; text is borrowed. */

@@ -1,6 +1,8 @@
 #include "endpoint/endpoint.h"
 #include "framework/job_plan.h"
 
+#include <string.h>
+
 /* Of each sink of an ION that is tried. */
 #define SANDBOX_FILE_MB    16
 #define SANDBOX_FILES_KEPT 3
@@ -74,6 +76,18 @@ static void put_sandbox(const struct job_plan *plan, const struct job_predict *p
     json_object_set_new(spec, "sandbox_dir", json_string(dir));
 }
 
+/* Folders of replicas before it, which the server has found (control/start.c), by their names: its agent lets it in there. */
+static json_t *name_left(const json_t *spec)
+{
+    const json_t *dirs = json_object_get(spec, "left");
+    json_t *names = json_array();
+    for (size_t i = 0; i < json_array_size(dirs); i++) {
+        const char *dir = json_string_value(json_array_get(dirs, i)), *slash = strrchr(dir, '/');
+        json_array_append_new(names, json_string(slash != NULL ? slash + 1 : dir));
+    }
+    return names;
+}
+
 static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 {
     struct weir_configured read;
@@ -91,8 +105,9 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
         if (predict->sandbox) {
             put_sandbox(plan, predict, rank, spec);
         }
-        job_plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA,
-                     job_plan_worker(plan, "predict", spec));
+        json_t *left = name_left(spec), *definition = job_plan_worker(plan, "predict", spec);
+        json_object_set_new(definition, "left", left);
+        job_plan_add(plan, "replica", rank, 0, WEIGHT_REPLICA, definition);
     }
     return WEIR_OK;
 }
@@ -100,10 +115,6 @@ static weir_status plan_predict(struct job_plan *plan, struct weir_error *err)
 static weir_status visit_paths(const json_t *spec, const char *where, weir_option_path_fn fn,
                                void *context)
 {
-    const json_t *left = json_object_get(spec, "left");
-    for (size_t i = 0; i < json_array_size(left); i++) { /* of the server's own; people name none */
-        WEIR_TRY(fn(context, where, json_string_value(json_array_get(left, i)), true));
-    }
     return weir_endpoints_paths(json_object_get(spec, "source"), json_object_get(spec, "sinks"),
                                 where, fn, context);
 }
