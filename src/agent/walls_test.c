@@ -379,7 +379,7 @@ START_TEST(a_task_whose_server_named_no_folders_is_not_started_without_them)
 {
     struct task_exit end = run("a", "true", json_pack("{s:n}", "paths"));
     ck_assert_int_eq(end.exit_code, 126);
-    ck_assert_msg(strstr(end.message, "weir job restart") != NULL, "%s", end.message);
+    ck_assert_msg(strstr(end.message, "makes it anew when it starts") != NULL, "%s", end.message);
 }
 
 END_TEST

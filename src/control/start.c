@@ -338,7 +338,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     struct weir_job job;
     json_t *left;
     weir_status status = find_left(control, txn, action, &left, err);
-    wanted.pinned = left;
+    wanted.pinned = json_array_size(json_object_get(left, "left")) > 0 ? left : NULL;
     if (status == WEIR_OK) {
         status = control_job_create(control, txn, &wanted, &job, err);
     }

@@ -25,7 +25,8 @@ def old_programs(test):
     """Where they are: WEIR_OLD_BIN, or built beside this build."""
     if "WEIR_OLD_BIN" in os.environ:
         return pathlib.Path(os.environ["WEIR_OLD_BIN"])
-    if subprocess.run(["git", "-C", harness.ROOT, "cat-file", "-e", OLD + "^{commit}"], capture_output=True).returncode != 0:
+    known = ["git", "-C", harness.ROOT, "cat-file", "-e", OLD + "^{commit}"]
+    if shutil.which("git") is None or subprocess.run(known, capture_output=True).returncode != 0:
         test.skipTest(f"this clone has no commit {OLD[:8]}, from which the upgrade begins")
     folder = harness.BIN.parent / f"upgrade-from-{OLD[:8]}"
     built = folder / "build/dev/programs"
