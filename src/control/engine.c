@@ -193,7 +193,7 @@ weir_status engine_start(const struct engine_config *config, struct engine **out
     engine_make_scheduler(engine);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->woken, NULL);
-    weir_status status = pulse_start(&engine->pulse, err);
+    weir_status status = presence_start(&engine->presence, err);
     int reason = status == WEIR_OK ? pthread_create(&engine->thread, NULL, engine_main, engine) : 0;
     if (reason != 0) {
         status = weir_error_set_errno(err, reason, "cannot start the engine's thread");
@@ -228,8 +228,8 @@ void engine_stop(struct engine *engine)
     pthread_cond_signal(&engine->woken);
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->thread, NULL);
-    pulse_stop(engine->pulse);
-    engine->pulse = NULL;
+    presence_stop(engine->presence);
+    engine->presence = NULL;
 }
 
 void engine_destroy(struct engine *engine)
@@ -237,7 +237,7 @@ void engine_destroy(struct engine *engine)
     if (engine == NULL) {
         return;
     }
-    pulse_stop(engine->pulse);
+    presence_stop(engine->presence);
     aside_fini(&engine->aside);
     aside_fini(&engine->sweeper.aside);
     scheduler_destroy(engine->scheduler);

@@ -11,7 +11,7 @@
 #include "control/engine.h"
 #include "control/idle.h"
 #include "control/preparer.h"
-#include "control/pulse.h"
+#include "control/presence.h"
 #include "control/scheduler.h"
 #include "control/sweeper.h"
 #include "control/watcher.h"
@@ -29,7 +29,7 @@ struct engine {
     pthread_cond_t woken;
     bool is_notified, is_stopping;
     struct weir_node_watch watch;
-    struct pulse *pulse;
+    struct presence *presence;
     int64_t next_nodes_mono_ms;
     int64_t away_ms, back_ms; /**< The last time that the server did not run (weir_watch_seen). */
     int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,

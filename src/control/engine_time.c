@@ -68,7 +68,7 @@ void engine_keep_time(struct work *work)
     work->control.now_ms = weir_clock_now_ms(engine->config.clock);
     follow_clock(work);
     work->control.now_ms = weir_clock_now_ms(engine->config.clock);
-    int64_t gap_ms = pulse_take_gap_ms(engine->pulse);
+    int64_t gap_ms = presence_take_gap_ms(engine->presence);
     if (gap_ms > 0) {
         engine->away_ms = gap_ms;
         engine->back_ms = work->control.now_ms;
