@@ -12,11 +12,13 @@
 #include <string.h>
 
 #define SETTING "definitions" /* how new the definitions of all tasks are */
-#define NEWEST  "1"
+#define NEWEST  "2"           /* 1: with paths; 2: with folders */
 
 static const char sql_old[] = "SELECT DISTINCT t.job FROM tasks t JOIN jobs j ON j.id = t.job"
                               " WHERE j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
-                              " AND json_type(t.definition, '$.paths') IS NULL ORDER BY t.job";
+                              " AND (json_type(t.definition, '$.paths') IS NULL"
+                              " OR json_type(t.definition, '$.folders') IS NULL)"
+                              " ORDER BY t.job";
 static const char sql_remake[] =
     "UPDATE tasks SET definition = :definition, definition_bytes = :bytes, old_attempt = attempt"
     " WHERE id = :id";

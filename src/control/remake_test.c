@@ -13,7 +13,8 @@ static weir_status make_old(struct weir_txn *txn, void *context, struct weir_err
 {
     (void)context;
     return weir_txn_exec(
-        txn, "UPDATE tasks SET definition = json_remove(definition, '$.paths', '$.state')",
+        txn,
+        "UPDATE tasks SET definition = json_remove(definition, '$.paths', '$.state', '$.folders')",
         WEIR_NO_BINDS, NULL, err);
 }
 

@@ -146,10 +146,7 @@ void watcher_look(struct watcher *watcher, const struct weir_watch_seen *about, 
         watcher->next_enrolled_mono_ms = mono_ms + ENROLLED_EVERY_MS;
     }
     weir_arena_init(&arena, 0);
-    struct look look = {.watcher = watcher,
-                        .arena = &arena,
-                        .mono_ms = mono_ms,
-                        .seen = *about};
+    struct look look = {.watcher = watcher, .arena = &arena, .mono_ms = mono_ms, .seen = *about};
     weir_status status = look_once(&look, with_members, &err);
     vitals_note(watcher->vitals, VITALS_LOOK, status, &err);
     if (status != WEIR_OK) {
