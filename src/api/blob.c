@@ -274,9 +274,13 @@ weir_status api_blob_get(struct api_call *call, struct weir_txn *txn, struct wei
     }
     WEIR_TRY(call->attempt != NULL ? check_task(call, &is_there, err)
                                    : blob_is_callers(call, call->params[0], &is_there, err));
-    if (!is_there || weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL,
-                                    NULL) != WEIR_OK) {
+    if (!is_there) {
         return not_there(call, err);
+    }
+    weir_status status =
+        weir_blob_path(call->api->blobs, call->params[0], call->arena, &path, NULL, err);
+    if (status != WEIR_OK) { /* that there is none is told as to who may not see it */
+        return status == WEIR_ERR_NOT_FOUND ? not_there(call, err) : status;
     }
     weir_http_response_file(call->response, 200, "application/octet-stream", path);
     weir_http_response_header(call->response, "Cache-Control",
