@@ -123,7 +123,8 @@ weir_status fast_make(struct fast_plan *plan, int32_t value, enum weir_dtype dty
 weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
                            const dnnl_memory_desc_t *md, struct fast_form *form,
                            struct weir_error *err) WEIR_MUST_CHECK;
-/** May a new value take a form's memory? */
+/** May a new value take a form's memory? Only if nobody reads the value but one step of the chain that
+ *  is being prepared: another step of that chain would read what the first has written over it. */
 bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fast_form *form);
 
 /** A value that is only made when somebody needs it: from bytes in the region, of x's shape. */

@@ -176,9 +176,32 @@ weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtyp
     return place(plan, value, dtype, md, form->block, err);
 }
 
+static bool reads(const struct onnx_step *step, int32_t value)
+{
+    for (size_t k = 0; k < step->node->n_in; k++) {
+        if (step->in[k] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Steps of the chain that read the value, from the one that is being prepared on. */
+static size_t count_readers(const struct fast_plan *plan, int32_t value)
+{
+    const struct fast_chain *chain = &plan->fast->chains.chains[plan->i_chain];
+    size_t n = 0;
+    for (size_t i = 0; i < chain->n; i++) {
+        n += chain->steps[i] >= plan->i_step &&
+             reads(&plan->fast->onnx->steps[chain->steps[i]], value);
+    }
+    return n;
+}
+
 bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fast_form *form)
 {
-    return form->block != NULL && form->block->n_references == 1 && fast_is_dying(plan, value);
+    return form->block != NULL && form->block->n_references == 1 && fast_is_dying(plan, value) &&
+           count_readers(plan, value) <= 1;
 }
 
 weir_status fast_add_form(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
