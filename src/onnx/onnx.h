@@ -19,7 +19,8 @@
  *
  * Shapes are those of each run's inputs, so that a free dimension, as the batch, may be another in
  * each run. Elements have the types that the standard says; sums of floats are made in f32 or wider,
- * integers of each type are computed exactly, modulo their range. NaN may become 0 in an activation.
+ * integers of each type are computed exactly, modulo their range. NaN and the infinities go through
+ * as the standard's operators let them.
  *
  * Memory of a run is bounded (struct weir_onnx_limits). A hostile file ends in an error, never in
  * the process's end.

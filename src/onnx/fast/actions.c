@@ -1,6 +1,7 @@
 /* What a plan consists of: primitives, kernels, interpreted steps, and drops of values. */
 #include "plan.h"
 
+#include "alarm.h"
 #include "onednn.h"
 #include "plan_private.h"
 
@@ -19,12 +20,22 @@ weir_status fast_action_run(struct fast_plan *plan, struct fast_action *action,
                             struct weir_error *err)
 {
     uint64_t begin = plan->fast->profiles ? weir_mono_ns() : 0;
+    bool listens = action->hides_nan && !plan->rings;
+    if (listens) {
+        alarm_silence_here();
+    }
     WEIR_TRY(action->run(plan, action, err));
+    plan->rings = plan->rings || (listens && alarm_rings(plan->fast->n_threads));
     if (plan->fast->profiles) {
         action->sum_ns += weir_mono_ns() - begin;
         action->n_runs++;
     }
     return WEIR_OK;
+}
+
+void fast_hide_nan(struct fast_plan *plan)
+{
+    plan->hides_next = true;
 }
 
 static weir_status add(struct fast_plan *plan, struct fast_action *action, struct weir_error *err)
@@ -34,6 +45,8 @@ static weir_status add(struct fast_plan *plan, struct fast_action *action, struc
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a model's plan");
     }
     action->i_step = plan->i_step;
+    action->hides_nan = plan->hides_next;
+    plan->hides_next = false;
     plan->actions[plan->n_actions++] = action;
     return fast_action_run(plan, action, err);
 }

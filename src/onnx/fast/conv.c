@@ -130,5 +130,8 @@ weir_status fast_prepare_conv(struct fast_plan *plan, const struct fast_link *li
         dnnl_primitive_desc_destroy(desc);
         return status;
     }
+    if (conv.tail.n_acts > 0) {
+        fast_hide_nan(plan);
+    }
     return fast_add_primitive(plan, desc, args, args[3].data != NULL ? 4 : 3, err);
 }

@@ -3,6 +3,8 @@
 
 #include "wino.h"
 
+#include <math.h>
+
 static bool is_blocked(const dnnl_memory_desc_t *md)
 {
     dnnl_memory_desc_t blocked;
@@ -25,10 +27,11 @@ static bool is_small(const struct window *w)
 static bool read_acts(const struct tail *tail, struct wino *wino)
 {
     wino->slope = 1;
-    wino->low = -FLT_MAX;
-    wino->high = FLT_MAX;
+    wino->low = -INFINITY;
+    wino->high = INFINITY;
     if (tail->n_acts == 1 && tail->acts[0].alg == dnnl_eltwise_relu) {
-        wino->slope = tail->acts[0].alpha;
+        wino->slope = tail->acts[0].alpha != 0 ? tail->acts[0].alpha : 1;
+        wino->low = tail->acts[0].alpha != 0 ? -INFINITY : 0; /* 0 times -infinity were NaN */
         return true;
     }
     if (tail->n_acts == 1 && tail->acts[0].alg == dnnl_eltwise_clip) {

@@ -41,6 +41,7 @@ weir_status fast_prepare_eltwise(struct fast_plan *plan, const struct fast_link 
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &x->md, x),
                                     fast_arg_at(DNNL_ARG_DST, &x->md, takes ? x->data : y)};
     *out_taken = 1;
+    fast_hide_nan(plan);
     return fast_add_primitive(plan, desc, args, 2, err);
 }
 
@@ -172,6 +173,9 @@ weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *
         fast_arg_of(DNNL_ARG_SRC_1, &pair.md[1], form[1]),
         fast_arg_at(DNNL_ARG_DST, &pair.md[0], takes ? form[0]->data : y)};
     *out_taken = 1 + n_joined;
+    if (n_acts > 0) {
+        fast_hide_nan(plan);
+    }
     return fast_add_primitive(plan, desc, args, 3, err);
 }
 
@@ -226,7 +230,8 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
     if (!read_norm(plan, step, p, &epsilon)) {
         return WEIR_OK;
     }
-    bool has_relu = link->n > 1 && strcmp(fast_step(plan, link, 1)->node->type, "Relu") == 0;
+    bool has_relu = !plan->keeps_nan && link->n > 1 &&
+                    strcmp(fast_step(plan, link, 1)->node->type, "Relu") == 0;
     unsigned flags =
         dnnl_use_global_stats | dnnl_use_scaleshift | (has_relu ? dnnl_fuse_norm_relu : 0);
     int64_t n = fast_tensor(plan, step->in[0])->dims[1];
@@ -255,5 +260,8 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
                                     fast_arg_at(DNNL_ARG_MEAN, &one, (void *)(uintptr_t)p[2]),
                                     fast_arg_at(DNNL_ARG_VARIANCE, &one, (void *)(uintptr_t)p[3])};
     *out_taken = has_relu ? 2 : 1;
+    if (has_relu) {
+        fast_hide_nan(plan);
+    }
     return fast_add_primitive(plan, desc, args, 5, err);
 }

@@ -90,6 +90,7 @@ void fast_destroy(struct fast *fast)
     for (size_t i = 0; i < FAST_PLANS_MAX; i++) {
         fast_plan_free(fast->places[i].plans[0]);
         fast_plan_free(fast->places[i].plans[1]);
+        fast_plan_free(fast->places[i].with_nan);
     }
     for (struct fast_pack *pack = fast->packs, *next; pack != NULL; pack = next) {
         next = pack->next;
@@ -179,7 +180,8 @@ static void drop_results(struct fast *fast)
     }
 }
 
-static weir_status make_plan(struct fast *fast, struct fast_plan **plan, struct weir_error *err)
+static weir_status make_plan(struct fast *fast, bool keeps_nan, struct fast_plan **plan,
+                             struct weir_error *err)
 {
     struct fast_plan *old = *plan;
     *plan = NULL;
@@ -191,7 +193,7 @@ static weir_status make_plan(struct fast *fast, struct fast_plan **plan, struct 
         WEIR_TRY(region_open(&fast->region, fast->onnx->limits.run_bytes, err));
     }
     fast_plan_free(old);
-    return fast_plan_make(fast, plan, err);
+    return fast_plan_make(fast, keeps_nan, plan, err);
 }
 
 /* A place for another shape. */
@@ -203,6 +205,7 @@ static void clear_place(struct fast *fast, struct fast_twins *place)
     fast->last = NULL;
     fast_plan_free(place->plans[0]);
     fast_plan_free(place->plans[1]);
+    fast_plan_free(place->with_nan);
     *place = (struct fast_twins){.plans = {NULL}};
 }
 
@@ -233,30 +236,44 @@ static weir_status take_outputs(const struct fast_plan *plan, struct weir_tensor
     return WEIR_OK;
 }
 
+/* Runs a plan of the inputs' shape, or makes it. *out_held: it was there. */
+static weir_status run_plan(struct fast *fast, bool keeps_nan, int32_t n_threads,
+                            struct fast_plan **plan, bool *out_held, struct weir_error *err)
+{
+    fast->n_threads = n_threads;
+    threads_set(n_threads);
+    drop_results(fast); /* of an earlier piece, or of a run that does not count */
+    *out_held = *plan != NULL;
+    if (*out_held) {
+        WEIR_TRY(fast_plan_run(*plan, out_held, err));
+    }
+    if (!*out_held) {
+        WEIR_TRY(make_plan(fast, keeps_nan, plan, err));
+    }
+    fast->last = *plan;
+    return WEIR_OK;
+}
+
 weir_status fast_run_plan(struct fast *fast, double *out_ns, struct weir_error *err)
 {
-    bool has, holds;
+    bool has, held;
     struct fast_twins *place = &fast->places[find_place(fast, &has)];
     if (!has) {
         clear_place(fast, place);
     }
     size_t which = choose_plan(fast, place);
-    struct fast_plan **plan = &place->plans[which];
-    fast->n_threads = which == 0 ? 1 : fast->most_threads;
-    threads_set(fast->n_threads);
-    drop_results(fast); /* of an earlier piece */
-    holds = *plan != NULL;
     uint64_t begin = weir_mono_ns();
-    if (holds) {
-        WEIR_TRY(fast_plan_run(*plan, &holds, err));
-    }
-    if (holds) {
+    WEIR_TRY(run_plan(fast, false, which == 0 ? 1 : fast->most_threads, &place->plans[which], &held,
+                      err));
+    if (held) {
         note_time(place, which, (double)(weir_mono_ns() - begin));
-    } else {
-        WEIR_TRY(make_plan(fast, plan, err));
     }
     place->last_run = ++fast->n_runs;
-    fast->last = *plan;
+    if (fast->last->rings) {
+        bool keeps_apart = fast->last->keeps_apart;
+        WEIR_TRY(run_plan(fast, true, fast->most_threads, &place->with_nan, &held, err));
+        fast->last->keeps_apart = keeps_apart; /* it does so as the other does */
+    }
     if (out_ns != NULL) {
         bool has_both = place->ns[0] > 0 && place->ns[1] > 0;
         *out_ns = has_both ? WEIR_MIN(place->ns[0], place->ns[1]) : place->ns[0];

@@ -7,7 +7,8 @@
  * there and either prepares actions or leaves the step to the interpreter. Further runs of that
  * shape repeat the actions. Plans of FAST_PLANS_MAX shapes are kept, the one used longest ago goes.
  *
- * Sums are made in f32, in another order than the interpreter's. NaN becomes 0 in a ReLU.
+ * Sums are made in f32, in another order than the interpreter's. NaN stays NaN: a run that met one
+ * is done again by a plan that leaves to the interpreter what would make a number of it (alarm.h).
  */
 #ifndef WEIR_ONNX_FAST_FAST_H
 #define WEIR_ONNX_FAST_FAST_H

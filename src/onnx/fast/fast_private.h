@@ -38,6 +38,8 @@ struct batch {
 struct fast_twins {
     struct fast_plan *plans[2]; /**< By one thread; by all. */
     double ns[2];               /**< Of a run, lately; 0: not known. */
+    struct fast_plan
+        *with_nan; /**< For runs that met a NaN (alarm.h), by all; NULL: there was none. */
     uint64_t last_run;
     uint64_t n_since; /**< Runs since the slower one was tried. */
 };
@@ -58,7 +60,8 @@ struct fast {
     bool profiles;
 };
 
-/** Runs the plan for the inputs, and makes it where there is none. fast->last is that plan then.
+/** Runs the plan for the inputs, and makes it where there is none; where that met a NaN, one that keeps
+ *  NaN. fast->last is the plan that counts.
  *  @return *out_ns: how long a run of this shape takes, as far as is known; else 0. NULL: not wanted. */
 weir_status fast_run_plan(struct fast *fast, double *out_ns,
                           struct weir_error *err) WEIR_MUST_CHECK;

@@ -95,6 +95,9 @@ static weir_status prepare_constant(struct fast_plan *plan, const struct fast_li
         return status;
     }
     *out_taken = gemm->tail.n_taken;
+    if (gemm->tail.n_acts > 0) {
+        fast_hide_nan(plan);
+    }
     return fast_add_primitive(plan, desc, args, args[3].data != NULL ? 4 : 3, err);
 }
 

@@ -256,5 +256,6 @@ weir_status fast_prepare_softmax(struct fast_plan *plan, const struct fast_link 
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &md, x),
                                     fast_arg_at(DNNL_ARG_DST, &md, y)};
     *out_taken = 1;
+    fast_hide_nan(plan);
     return fast_add_primitive(plan, desc, args, 2, err);
 }

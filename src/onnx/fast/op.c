@@ -5,47 +5,48 @@
 static const struct {
     const char *type;
     fast_prepare_fn prepare;
+    bool keeps_nan; /* Always, or where the plan is to (tail.c, conv_wino.c). */
 } ops[] = {
-    {"Conv", fast_prepare_conv},
-    {"Gemm", fast_prepare_gemm},
-    {"MatMul", fast_prepare_matmul},
-    {"MaxPool", fast_prepare_pool},
-    {"AveragePool", fast_prepare_pool},
-    {"GlobalAveragePool", fast_prepare_global_pool},
-    {"GlobalMaxPool", fast_prepare_global_pool},
-    {"ReduceMean", fast_prepare_mean},
-    {"Relu", fast_prepare_eltwise},
-    {"LeakyRelu", fast_prepare_eltwise},
-    {"Clip", fast_prepare_eltwise},
-    {"Sigmoid", fast_prepare_eltwise},
-    {"Tanh", fast_prepare_eltwise},
-    {"Elu", fast_prepare_eltwise},
-    {"HardSwish", fast_prepare_eltwise},
-    {"HardSigmoid", fast_prepare_eltwise},
-    {"Abs", fast_prepare_eltwise},
-    {"Sqrt", fast_prepare_eltwise},
-    {"Exp", fast_prepare_eltwise},
-    {"Add", fast_prepare_binary},
-    {"Sum", fast_prepare_binary},
-    {"Sub", fast_prepare_binary},
-    {"Mul", fast_prepare_binary},
-    {"Div", fast_prepare_binary},
-    {"Concat", fast_prepare_concat},
-    {"Softmax", fast_prepare_softmax},
-    {"LRN", fast_prepare_lrn},
-    {"BatchNormalization", fast_prepare_batch_norm},
-    {"Transpose", fast_prepare_transpose},
-    {"QuantizeLinear", fast_prepare_quantize},
-    {"DequantizeLinear", fast_prepare_dequantize},
-    {"QLinearConv", fast_prepare_qlinear_conv},
-    {"QLinearMatMul", fast_prepare_qlinear_matmul},
+    {"Conv", fast_prepare_conv, true},
+    {"Gemm", fast_prepare_gemm, true},
+    {"MatMul", fast_prepare_matmul, true},
+    {"MaxPool", fast_prepare_pool, false},
+    {"AveragePool", fast_prepare_pool, true},
+    {"GlobalAveragePool", fast_prepare_global_pool, true},
+    {"GlobalMaxPool", fast_prepare_global_pool, false},
+    {"ReduceMean", fast_prepare_mean, true},
+    {"Relu", fast_prepare_eltwise, false},
+    {"LeakyRelu", fast_prepare_eltwise, false},
+    {"Clip", fast_prepare_eltwise, false},
+    {"Sigmoid", fast_prepare_eltwise, false},
+    {"Tanh", fast_prepare_eltwise, false},
+    {"Elu", fast_prepare_eltwise, false},
+    {"HardSwish", fast_prepare_eltwise, false},
+    {"HardSigmoid", fast_prepare_eltwise, false},
+    {"Abs", fast_prepare_eltwise, false},
+    {"Sqrt", fast_prepare_eltwise, false},
+    {"Exp", fast_prepare_eltwise, false},
+    {"Add", fast_prepare_binary, true},
+    {"Sum", fast_prepare_binary, true},
+    {"Sub", fast_prepare_binary, true},
+    {"Mul", fast_prepare_binary, true},
+    {"Div", fast_prepare_binary, true},
+    {"Concat", fast_prepare_concat, true},
+    {"Softmax", fast_prepare_softmax, false},
+    {"LRN", fast_prepare_lrn, false},
+    {"BatchNormalization", fast_prepare_batch_norm, true},
+    {"Transpose", fast_prepare_transpose, true},
+    {"QuantizeLinear", fast_prepare_quantize, false},
+    {"DequantizeLinear", fast_prepare_dequantize, false},
+    {"QLinearConv", fast_prepare_qlinear_conv, false},
+    {"QLinearMatMul", fast_prepare_qlinear_matmul, false},
 };
 
-fast_prepare_fn fast_op_find(const char *type)
+fast_prepare_fn fast_op_find(const char *type, bool keeps_nan)
 {
     for (size_t i = 0; i < WEIR_ARRAY_LEN(ops); i++) {
         if (strcmp(ops[i].type, type) == 0) {
-            return ops[i].prepare;
+            return ops[i].keeps_nan || !keeps_nan ? ops[i].prepare : NULL;
         }
     }
     return NULL;

@@ -19,8 +19,8 @@ struct fast_link {
 typedef weir_status (*fast_prepare_fn)(struct fast_plan *plan, const struct fast_link *link,
                                        size_t *out_taken, struct weir_error *err);
 
-/** NULL: there is none. */
-fast_prepare_fn fast_op_find(const char *type);
+/** NULL: there is none, or none that keeps NaN, if that is asked for. */
+fast_prepare_fn fast_op_find(const char *type, bool keeps_nan);
 
 static inline const struct onnx_step *fast_step(const struct fast_plan *plan,
                                                 const struct fast_link *link, size_t i)

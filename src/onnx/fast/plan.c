@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "alarm.h"
 #include "batch.h"
 #include "onednn.h"
 #include "op.h"
@@ -72,7 +73,7 @@ static weir_status make_chain(struct fast_plan *plan, const struct fast_chain *c
 {
     for (size_t i = 0; i < chain->n;) {
         const struct onnx_step *step = &plan->fast->onnx->steps[chain->steps[i]];
-        fast_prepare_fn prepare = fast_op_find(step->node->type);
+        fast_prepare_fn prepare = fast_op_find(step->node->type, plan->keeps_nan);
         const struct fast_link link = {chain->steps + i, chain->n - i};
         size_t n_taken = 0;
         plan->i_step = chain->steps[i];
@@ -101,6 +102,7 @@ static weir_status make_all(struct fast_plan *plan, struct weir_error *err)
     WEIR_TRY(weir_tensor_create(WEIR_DTYPE_UINT8, 1, &none, &plan->anchor, err));
     region_begin(&plan->fast->region);
     place_givens(plan);
+    alarm_silence(plan->fast->n_threads);
     plan->n_images = batch_count(onnx);
     plan->keeps_apart = plan->n_images > 0;
     for (plan->i_chain = 0; plan->i_chain < chains->n; plan->i_chain++) {
@@ -117,13 +119,15 @@ static weir_status make_all(struct fast_plan *plan, struct weir_error *err)
     return WEIR_OK;
 }
 
-weir_status fast_plan_make(struct fast *fast, struct fast_plan **out, struct weir_error *err)
+weir_status fast_plan_make(struct fast *fast, bool keeps_nan, struct fast_plan **out,
+                           struct weir_error *err)
 {
     struct fast_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a model's plan");
     }
     plan->fast = fast;
+    plan->keeps_nan = keeps_nan;
     weir_arena_init(&plan->arena, 0);
     plan->values = WEIR_ARENA_ARRAY(&plan->arena, fast->onnx->n_values + 1, struct fast_value);
     plan->inputs = WEIR_ARENA_ARRAY(&plan->arena, fast->onnx->n_inputs + 1, struct fast_shape);
@@ -139,6 +143,8 @@ weir_status fast_plan_make(struct fast *fast, struct fast_plan **out, struct wei
 weir_status fast_plan_run(struct fast_plan *plan, bool *out_holds, struct weir_error *err)
 {
     *out_holds = true;
+    plan->rings = false;
+    alarm_silence(plan->fast->n_threads);
     for (size_t i = 0; i < plan->n_actions; i++) {
         WEIR_TRY(fast_action_run(plan, plan->actions[i], err));
         if (plan->actions[i]->has_moved) {

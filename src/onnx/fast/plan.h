@@ -5,6 +5,9 @@
  * A value of the model is in one of these places. RUNTIME: an input, or what the interpreter makes
  * in each run. CONSTANT: of the model, or of every run of this shape. REGION: in the region, in one
  * or several layouts (forms).
+ *
+ * An action may make a number of a NaN. If one has met a NaN (alarm.h), the run is done again by a plan that
+ * keeps NaN, whose activations and largest of windows the interpreter computes.
  */
 #ifndef WEIR_ONNX_FAST_PLAN_H
 #define WEIR_ONNX_FAST_PLAN_H
@@ -69,6 +72,7 @@ struct fast_action {
     int32_t drops;             /**< A value that is not needed any more. */
     struct fast_shape *shapes; /**< Of the outputs that the interpreter made. */
     bool has_moved;            /**< The shapes were others: the plan does not hold. */
+    bool hides_nan;            /**< It may make a number of a NaN (alarm.h). */
     uint64_t sum_ns, n_runs;
 };
 
@@ -82,13 +86,16 @@ struct fast_plan {
     size_t i_chain, i_step; /**< While it is made: what is prepared. */
     uint64_t last_run;
     size_t n_interpreted;
-    int64_t n_images;           /**< The inputs' first dimension, if it is free; else 0. */
-    bool keeps_apart;           /**< No step mixes images (batch.h). */
+    int64_t n_images; /**< The inputs' first dimension, if it is free; else 0. */
+    bool keeps_apart; /**< No step mixes images (batch.h). */
+    bool keeps_nan;   /**< No action makes a number of a NaN: slower. */
+    bool hides_next;  /**< The action that is added next may. */
+    bool rings;       /**< In its last run one may have done so: the run does not count. */
     struct weir_tensor *anchor; /**< Owner of the tensors in the region. */
 };
 
 /** Makes the plan and, by that, runs it. */
-weir_status fast_plan_make(struct fast *fast, struct fast_plan **out,
+weir_status fast_plan_make(struct fast *fast, bool keeps_nan, struct fast_plan **out,
                            struct weir_error *err) WEIR_MUST_CHECK;
 /** Repeats it. *out_holds false: a tensor had another shape than planned; nothing was returned. */
 weir_status fast_plan_run(struct fast_plan *plan, bool *out_holds,
@@ -150,6 +157,9 @@ weir_status fast_add_primitive(struct fast_plan *plan, dnnl_primitive_desc_t des
 weir_status fast_add_kernel(struct fast_plan *plan, const char *name, fast_kernel_fn kernel,
                             const void *detail, const struct fast_arg *args, int32_t n_args,
                             struct weir_error *err) WEIR_MUST_CHECK;
+
+/** The action that is added next may make a number of a NaN. */
+void fast_hide_nan(struct fast_plan *plan);
 
 /** Memory for the action that is added next only. */
 weir_status fast_scratch(struct fast_plan *plan, size_t n_bytes, struct region_block **out,

@@ -1,4 +1,5 @@
 /* Pools, and the norm over neighbouring channels. */
+#include "alarm.h"
 #include "onednn.h"
 #include "op.h"
 #include "quant.h"
@@ -6,6 +7,32 @@
 #include "../ops/window.h"
 
 #include <string.h>
+
+struct floats {
+    size_t n;
+};
+
+static weir_status run_lowest(const void *detail, void *const *at, int32_t n_threads)
+{
+    (void)n_threads;
+    alarm_ring_at_lowest(at[0], ((const struct floats *)detail)->n);
+    return WEIR_OK;
+}
+
+/* The largest of a window: oneDNN begins with the lowest number, and passes by NaN. */
+static weir_status add_largest(struct fast_plan *plan, const struct onnx_step *step,
+                               dnnl_primitive_desc_t desc, const struct fast_arg args[2],
+                               struct weir_error *err)
+{
+    struct floats *floats = WEIR_ARENA_NEW(&plan->arena, struct floats);
+    floats->n = dnnl_memory_desc_get_size(args[1].md) / sizeof(float);
+    fast_hide_nan(plan);
+    WEIR_TRY(fast_add_primitive(plan, desc, args, 2, err));
+    const struct fast_arg made =
+        fast_arg_at(0, &plan->values[step->out[0]].forms->md, args[1].data);
+    fast_hide_nan(plan);
+    return fast_add_kernel(plan, "look at the largest", run_lowest, floats, &made, 1, err);
+}
 
 /* One input and one output of a primitive that takes the layout which is there. */
 static weir_status add_simple(struct fast_plan *plan, const struct onnx_step *step,
@@ -24,6 +51,12 @@ static weir_status add_simple(struct fast_plan *plan, const struct onnx_step *st
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &x->md, x),
                                     fast_arg_at(DNNL_ARG_DST, &y_md, y)};
     *out_taken = 1;
+    if (strstr(step->node->type, "MaxPool") != NULL) {
+        return add_largest(plan, step, desc, args, err);
+    }
+    if (strcmp(step->node->type, "LRN") == 0) {
+        fast_hide_nan(plan);
+    }
     return fast_add_primitive(plan, desc, args, 2, err);
 }
 

@@ -5,6 +5,7 @@
 #include "tail.h"
 #include "threads.h"
 
+#include <math.h>
 #include <string.h>
 
 dnnl_memory_desc_t quant_layout(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
@@ -64,13 +65,13 @@ void quant_tail_read(const struct fast_plan *plan, const struct fast_link *link,
 {
     struct onednn_act acts[TAIL_ACTS_MAX];
     size_t i = 1;
-    *tail = (struct quant_tail){.n_taken = 1, .low = -FLT_MAX, .high = FLT_MAX};
+    *tail = (struct quant_tail){.n_taken = 1, .low = -INFINITY, .high = INFINITY};
     if (i < link->n && fast_step(plan, link, i)->in[0] == fast_step(plan, link, 0)->out[0] &&
         tail_activation(plan, fast_step(plan, link, i), acts) == 1) {
         bool is_relu = acts[0].alg == dnnl_eltwise_relu && acts[0].alpha == 0;
         if (is_relu || acts[0].alg == dnnl_eltwise_clip) {
             tail->low = is_relu ? 0 : acts[0].alpha;
-            tail->high = is_relu ? FLT_MAX : acts[0].beta;
+            tail->high = is_relu ? INFINITY : acts[0].beta;
             tail->n_taken = ++i;
         }
     }
@@ -178,6 +179,7 @@ weir_status fast_prepare_quantize(struct fast_plan *plan, const struct fast_link
     *detail = (struct elements){.y = bytes_of(&scale), .n = tensor->n_elems};
     WEIR_TRY(fast_make(plan, step->out[0], scale.dtype, &y_md, &y, err));
     const struct fast_arg args[] = {fast_arg_of(0, &x->md, x), fast_arg_at(1, &y_md, y)};
+    fast_hide_nan(plan);
     return fast_add_kernel(plan, "quantize", run_quantize, detail, args, 2, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "tensor/convert.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,7 @@ static weir_status add(struct fast_plan *plan, const struct spec *spec, struct w
     WEIR_TRY(fast_scratch(plan, qproduct_scratch_bytes(&spec->form), &scratch, &memory, err));
     const struct fast_arg args[] = {fast_arg_of(0, &y_md, spec->x), fast_arg_at(1, &y_md, y),
                                     fast_arg_at(2, &y_md, memory)};
+    fast_hide_nan(plan); /* of its factors and summands */
     weir_status status = fast_add_kernel(plan, "product of bytes", run_product, job, args, 3, err);
     region_give(&plan->fast->region, scratch);
     return status;
@@ -352,8 +354,8 @@ static bool read_qlinear(const struct fast_plan *plan, const struct onnx_step *s
     spec->x_dtype = x.dtype;
     spec->x_scale = x.scale;
     spec->x_zero = x.zero;
-    spec->tail.low = -FLT_MAX;
-    spec->tail.high = FLT_MAX;
+    spec->tail.low = -INFINITY;
+    spec->tail.high = INFINITY;
     spec->tail.is_quantised = true;
     spec->tail.out = step->out[0];
     return true;

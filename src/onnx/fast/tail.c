@@ -31,7 +31,7 @@ static size_t read_clip(const struct fast_plan *plan, const struct onnx_step *st
 {
     struct weir_tensor *in[1];
     const struct onnx_call call = fast_call(plan, step, in, 1);
-    float low = -FLT_MAX, high = FLT_MAX;
+    float low = -INFINITY, high = INFINITY;
     bool is = read_bound(plan, &call, step, 1, &low) && read_bound(plan, &call, step, 2, &high);
     *act = (struct onednn_act){dnnl_eltwise_clip, low, high};
     return is && low <= high ? 1 : 0;
@@ -82,7 +82,8 @@ size_t tail_activation(const struct fast_plan *plan, const struct onnx_step *ste
 size_t tail_activations(const struct fast_plan *plan, const struct fast_link *link, size_t i,
                         struct onednn_act acts[TAIL_ACTS_MAX], size_t *out_n)
 {
-    const struct onnx_step *step = i < link->n ? fast_step(plan, link, i) : NULL;
+    const struct onnx_step *step =
+        i < link->n && !plan->keeps_nan ? fast_step(plan, link, i) : NULL;
     *out_n = 0;
     if (step != NULL && is_type(step, "Sigmoid") && i + 1 < link->n) {
         const struct onnx_step *next = fast_step(plan, link, i + 1);

@@ -31,7 +31,7 @@ void tail_read(struct fast_plan *plan, const struct fast_link *link, int32_t ran
 size_t tail_activation(const struct fast_plan *plan, const struct onnx_step *step,
                        struct onednn_act acts[TAIL_ACTS_MAX]);
 
-/** The activation that steps from i on make together: a Sigmoid whose product with its own input follows
+/** The activation that steps from i on make together, none where the plan keeps NaN: a Sigmoid whose product with its own input follows
  *  is one with it. @param out_n  Functions. @return Steps that join: 0 to 2. */
 size_t tail_activations(const struct fast_plan *plan, const struct fast_link *link, size_t i,
                         struct onednn_act acts[TAIL_ACTS_MAX], size_t *out_n);
