@@ -59,3 +59,12 @@ void alarm_ring_at_lowest(const float *values, size_t n)
         alarm_ring();
     }
 }
+
+bool alarm_are_within(const float *values, size_t n, float most)
+{
+    int are = 1;
+    for (size_t i = 0; i < n; i++) {
+        are &= values[i] >= -most && values[i] <= most; /* no NaN is */
+    }
+    return are != 0;
+}

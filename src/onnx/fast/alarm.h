@@ -31,4 +31,7 @@ void alarm_ring(void);
  *  hold nothing but -infinity comes out as. */
 void alarm_ring_at_lowest(const float *values, size_t n);
 
+/** Are n numbers all finite, and none larger than `most`? */
+bool alarm_are_within(const float *values, size_t n, float most);
+
 #endif

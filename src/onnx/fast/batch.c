@@ -105,15 +105,25 @@ static int32_t rank_of(const struct fast_plan *plan, const struct onnx_step *ste
     return rank;
 }
 
+/* Does one tensor repeat itself in the other where it has fewer dimensions? Its first dimension is then not
+ * that of the images. */
+static bool is_broadcast(const struct onnx_step *step)
+{
+    static const char *const types[] = {"Add", "Sum", "Sub", "Mul", "Div", "MatMul"};
+    return is_one_of(step->node->type, types, WEIR_ARRAY_LEN(types));
+}
+
 /* A constant may be another for each channel, not for each image. Constants of the plan alone are fit
  * for nothing but to say what a view is. */
 static bool is_harmless(const struct fast_plan *plan, const struct onnx_step *step, size_t i)
 {
     const struct weir_tensor *tensor = fast_tensor(plan, step->in[i]);
     bool is_product = is_type(step, "MatMul");
+    int32_t rank = rank_of(plan, step);
     if (!fast_is_constant(plan, step->in[i])) {
         return tensor != NULL && tensor->rank > (is_product && i == 1 ? 2 : 1) &&
-               tensor->dims[0] == plan->n_images;
+               tensor->dims[0] == plan->n_images &&
+               (!is_broadcast(step) || tensor->rank == rank || rank > WEIR_TENSOR_RANK_MAX);
     }
     bool is_view = i > 0 && !is_product && !is_type(step, "Concat") &&
                    is_one_of(step->node->type, perhaps, WEIR_ARRAY_LEN(perhaps));
@@ -123,7 +133,7 @@ static bool is_harmless(const struct fast_plan *plan, const struct onnx_step *st
     bool is_weight = i > 0 && (is_type(step, "Conv") || is_type(step, "Gemm") ||
                                (is_product && tensor->rank <= 2) || step->node->type[0] == 'Q');
     return is_weight || is_view || tensor->n_elems == 1 || tensor->dims[0] == 1 ||
-           tensor->rank < rank_of(plan, step);
+           tensor->rank < rank;
 }
 
 bool batch_keeps_apart(const struct fast_plan *plan, const struct onnx_step *step)

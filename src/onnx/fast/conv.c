@@ -1,6 +1,7 @@
 /* Convolutions in f32. */
 #include "conv.h"
 
+#include "alarm.h"
 #include "quant.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static bool read_conv(struct fast_plan *plan, const struct fast_link *link, stru
     const struct onnx_call call = fast_call(plan, step, in, 3);
     bool has = fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) &&
                fast_has_input(plan, step, 1, WEIR_DTYPE_FLOAT) &&
-               fast_is_constant(plan, step->in[1]) && step->node->n_out == 1;
+               fast_is_given(plan, step->in[1]) && step->node->n_out == 1;
     if (!has) {
         return false;
     }
@@ -34,6 +35,9 @@ static bool read_conv(struct fast_plan *plan, const struct fast_link *link, stru
     bool has_bias = step->node->n_in > 2 && step->in[2] >= 0;
     conv->bias = has_bias ? fast_floats(plan, step->in[2], conv->n_channels) : NULL;
     window_out_dims(&conv->window, conv->x->dims[0], conv->w->dims[0], conv->y_dims);
+    if (!alarm_are_within(conv->w->data, conv->w->n_elems, FLT_MAX)) {
+        return false; /* padding times infinity is no number, where there should be no product */
+    }
     return !has_bias || (conv->bias != NULL && in[2]->n_elems == conv->n_channels);
 }
 

@@ -59,9 +59,11 @@ static weir_status find_points(struct fast_plan *plan, size_t step, const struct
     const dnnl_memory_desc_t md =
         onednn_plain(WEIR_DTYPE_FLOAT, conv->w_rank, conv->w_dims); /* which weights, not how */
     int64_t c = conv->x->dims[1], k = (int64_t)conv->n_channels;
-    float *points = fast_pack_find(plan->fast, step, PRODUCT_POINTS, &md);
+    float *points =
+        fast_pack_find(plan->fast, step, product_slot(PRODUCT_POINTS, &conv->tail), &md);
     if (points == NULL) {
-        points = fast_pack_add(plan->fast, step, PRODUCT_POINTS, &md, wino_points_bytes(c, k));
+        points = fast_pack_add(plan->fast, step, product_slot(PRODUCT_POINTS, &conv->tail), &md,
+                               wino_points_bytes(c, k));
         if (points == NULL) {
             return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for weights");
         }

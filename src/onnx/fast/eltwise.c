@@ -3,6 +3,7 @@
 #include "product.h"
 #include "quant.h"
 
+#include <math.h>
 #include <string.h>
 
 weir_status fast_prepare_eltwise(struct fast_plan *plan, const struct fast_link *link,
@@ -51,7 +52,8 @@ struct pair {
     int32_t value[2];
     const struct weir_tensor *tensor[2];
     dnnl_alg_kind_t alg;
-    dnnl_memory_desc_t md[2];
+    dnnl_memory_desc_t md[2]; /* What they are to oneDNN. */
+    dnnl_memory_desc_t made;  /* The result's layout. */
 };
 
 static bool is_commutative(dnnl_alg_kind_t alg)
@@ -77,7 +79,8 @@ static bool read_pair(const struct fast_plan *plan, const struct onnx_step *step
                       int64_t dims[WEIR_TENSOR_RANK_MAX])
 {
     const char *type = step->node->type;
-    if (step->node->n_in != 2 || !fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) ||
+    if (step->node->n_in != 2 || !fast_broadcasts_from_last(plan, step) ||
+        !fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) ||
         !fast_has_input(plan, step, 1, WEIR_DTYPE_FLOAT)) {
         return false;
     }
@@ -116,7 +119,13 @@ static weir_status choose_forms(struct fast_plan *plan, struct pair *pair,
         WEIR_TRY(fast_form_any(plan, pair->value[1], &other, err));
         WEIR_TRY(fast_form_as(plan, pair->value[0], &other->md, &form[0], err));
     }
-    pair->md[0] = form[0]->md;
+    pair->md[0] = pair->made = form[0]->md;
+    if (is_same && !onednn_is_padded(&pair->made)) {
+        /* In a row: oneDNN 2.6 does activations behind sums of small blocks wrongly. */
+        const int64_t n = (int64_t)large->n_elems;
+        pair->md[0] = pair->md[1] = onednn_plain(WEIR_DTYPE_FLOAT, 1, &n);
+        return fast_form_as(plan, pair->value[1], &pair->made, &form[1], err);
+    }
     if (is_same) {
         pair->md[1] = form[0]->md;
         return fast_form_as(plan, pair->value[1], &pair->md[1], &form[1], err);
@@ -155,15 +164,18 @@ weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *
     }
     WEIR_TRY(choose_forms(plan, &pair, dims, form, err));
     size_t n_acts, n_joined = tail_activations(plan, link, 1, acts, &n_acts);
+    if (onednn_is_padded(&pair.made)) {
+        n_acts = n_joined = 0;
+    }
     WEIR_TRY(describe_pair(plan, &pair, acts, n_acts, &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
     int32_t out = fast_step(plan, link, n_joined)->out[0];
     bool takes = fast_may_take(plan, pair.value[0], form[0]);
-    weir_status status =
-        takes ? fast_make_over(plan, out, WEIR_DTYPE_FLOAT, &pair.md[0], form[0], err)
-              : fast_make(plan, out, WEIR_DTYPE_FLOAT, &pair.md[0], &y, err);
+    weir_status status = takes
+                             ? fast_make_over(plan, out, WEIR_DTYPE_FLOAT, &pair.made, form[0], err)
+                             : fast_make(plan, out, WEIR_DTYPE_FLOAT, &pair.made, &y, err);
     if (status != WEIR_OK) {
         dnnl_primitive_desc_destroy(desc);
         return status;
@@ -212,7 +224,12 @@ static bool read_norm(struct fast_plan *plan, const struct onnx_step *step, cons
     *epsilon = onnx_float(&call, "epsilon", 1e-5F);
     for (size_t i = 0; is && i < 4; i++) {
         p[i] = fast_floats(plan, step->in[i + 1], (size_t)in[0]->dims[1]);
-        is = p[i] != NULL;
+        is = p[i] != NULL &&
+             in[i + 1]->n_elems ==
+                 (size_t)in[0]->dims[1]; /* else the interpreter says what is wrong */
+        for (int64_t k = 0; is && k < in[0]->dims[1]; k++) {
+            is = isfinite(p[i][k]); /* oneDNN multiplies in another order */
+        }
     }
     return is;
 }

@@ -109,7 +109,7 @@ static bool read_gemm(struct fast_plan *plan, const struct onnx_step *step, stru
     const struct onnx_call call = fast_call(plan, step, in, 3);
     bool has = fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT) &&
                fast_has_input(plan, step, 1, WEIR_DTYPE_FLOAT) &&
-               fast_is_constant(plan, step->in[1]) && in[0]->rank == 2 && in[1]->rank == 2 &&
+               fast_is_given(plan, step->in[1]) && in[0]->rank == 2 && in[1]->rank == 2 &&
                onnx_float(&call, "alpha", 1) == 1 && onnx_int(&call, "transA", 0) == 0;
     if (!has) {
         return false;
@@ -207,7 +207,7 @@ weir_status fast_prepare_matmul(struct fast_plan *plan, const struct fast_link *
     if (x->rank < 2 || w->rank < 2) {
         return WEIR_OK;
     }
-    if (w->rank > 2 || !fast_is_constant(plan, step->in[1])) {
+    if (w->rank > 2 || !fast_is_given(plan, step->in[1])) {
         return prepare_both(plan, step, out_taken, err);
     }
     struct gemm gemm = {.w = w,

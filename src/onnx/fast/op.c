@@ -80,6 +80,12 @@ bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, 
            tensor->n_elems < ELEMENTS_MAX;
 }
 
+bool fast_broadcasts_from_last(const struct fast_plan *plan, const struct onnx_step *step)
+{
+    const struct onnx_call call = {.node = step->node};
+    return plan->fast->onnx->opset >= 7 || onnx_attribute(&call, "axis") == NULL;
+}
+
 #define WINDOW_MAX 4096
 #define PIXELS_MAX ((int64_t)1 << 24)
 
@@ -98,7 +104,7 @@ bool fast_is_usual(const struct window *window)
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n)
 {
     const struct weir_tensor *tensor = fast_tensor(plan, value);
-    bool is = tensor != NULL && fast_is_constant(plan, value) &&
-              tensor->dtype == WEIR_DTYPE_FLOAT && tensor->n_elems >= n;
+    bool is = tensor != NULL && fast_is_given(plan, value) && tensor->dtype == WEIR_DTYPE_FLOAT &&
+              tensor->n_elems >= n;
     return is ? tensor->data : NULL;
 }

@@ -36,10 +36,14 @@ struct onnx_call fast_call(const struct fast_plan *plan, const struct onnx_step 
 bool fast_has_input(const struct fast_plan *plan, const struct onnx_step *step, size_t i,
                     enum weir_dtype dtype);
 
+/** Are the step's tensors broadcast from their last dimensions on, as all are since opset 7? Before, an
+ *  attribute may say at which axis the second stands. */
+bool fast_broadcasts_from_last(const struct fast_plan *plan, const struct onnx_step *step);
+
 /** Is a window of a size that others compute with in 32 bits without thinking? */
 bool fast_is_usual(const struct window *window);
 
-/** Floats of a constant, at least n; NULL if it is none. */
+/** Floats of a constant of all plans, at least n; NULL if it is none. */
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n);
 
 fast_prepare_fn fast_activation_find(const char *type);

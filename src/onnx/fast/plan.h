@@ -109,6 +109,9 @@ void fast_plan_free(struct fast_plan *plan);
 struct weir_tensor *fast_tensor(const struct fast_plan *plan, int32_t value);
 /** Do the data never change in runs of this plan? */
 bool fast_is_constant(const struct fast_plan *plan, int32_t value);
+/** Are they the same in all plans? Only then may they be packed (fast_pack_find): a plan's own constants
+ *  come from the shape of its inputs. */
+bool fast_is_given(const struct fast_plan *plan, int32_t value);
 /** Does nobody read the value behind the chain that is being prepared? */
 bool fast_is_dying(const struct fast_plan *plan, int32_t value);
 

@@ -47,13 +47,13 @@ weir_status product_weights(struct fast_plan *plan, size_t step,
                             const struct tail *tail, void **out, struct weir_error *err)
 {
     size_t n = weights->values->n_elems;
-    *out = fast_pack_find(plan->fast, step, PRODUCT_WEIGHTS, md);
+    *out = fast_pack_find(plan->fast, step, product_slot(PRODUCT_WEIGHTS, tail), md);
     if (*out != NULL) {
         return WEIR_OK;
     }
     float *scaled = malloc(n * sizeof *scaled);
-    void *data =
-        fast_pack_add(plan->fast, step, PRODUCT_WEIGHTS, md, dnnl_memory_desc_get_size(md));
+    void *data = fast_pack_add(plan->fast, step, product_slot(PRODUCT_WEIGHTS, tail), md,
+                               dnnl_memory_desc_get_size(md));
     if (scaled == NULL || data == NULL) {
         free(scaled);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for weights");
@@ -78,11 +78,12 @@ weir_status product_bias(struct fast_plan *plan, size_t step, const float *bias,
     if (bias == NULL && tail->shift == NULL) {
         return WEIR_OK;
     }
-    *out = fast_pack_find(plan->fast, step, PRODUCT_BIAS, &md);
+    *out = fast_pack_find(plan->fast, step, product_slot(PRODUCT_BIAS, tail), &md);
     if (*out != NULL) {
         return WEIR_OK;
     }
-    float *data = fast_pack_add(plan->fast, step, PRODUCT_BIAS, &md, n_channels * sizeof *data);
+    float *data = fast_pack_add(plan->fast, step, product_slot(PRODUCT_BIAS, tail), &md,
+                                n_channels * sizeof *data);
     if (data == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for a bias");
     }

@@ -5,8 +5,13 @@
 
 #include "tail.h"
 
-/** Slots of packed constants. */
-enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS };
+/** Slots of packed constants. What was folded into them may be less in a plan of another rank. */
+enum { PRODUCT_WEIGHTS, PRODUCT_BIAS, PRODUCT_POINTS, PRODUCT_SLOTS = 16 };
+
+static inline int product_slot(int slot, const struct tail *tail)
+{
+    return slot + tail->n_folded * PRODUCT_SLOTS;
+}
 
 /** Weights as the model has them. */
 struct product_matrix {

@@ -30,7 +30,8 @@ bool quant_read(const struct fast_plan *plan, const struct onnx_step *step, size
 {
     const float *scale =
         i_scale < step->node->n_in ? fast_floats(plan, step->in[i_scale], 1) : NULL;
-    if (scale == NULL || fast_tensor(plan, step->in[i_scale])->n_elems != 1 || !(scale[0] > 0)) {
+    if (scale == NULL || fast_tensor(plan, step->in[i_scale])->n_elems != 1 || !(scale[0] > 0) ||
+        isinf(scale[0])) {
         return false;
     }
     *out = (struct quant_scale){WEIR_DTYPE_UINT8, scale[0], 0};

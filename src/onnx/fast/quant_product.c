@@ -163,7 +163,7 @@ static bool fits(const struct spec *spec)
 static const struct weir_tensor *constant(const struct fast_plan *plan,
                                           const struct onnx_step *step, size_t i)
 {
-    bool is = i < step->node->n_in && step->in[i] >= 0 && fast_is_constant(plan, step->in[i]);
+    bool is = i < step->node->n_in && step->in[i] >= 0 && fast_is_given(plan, step->in[i]);
     return is ? fast_tensor(plan, step->in[i]) : NULL;
 }
 
@@ -179,7 +179,7 @@ static bool read_weights(const struct fast_plan *plan, int32_t value, int32_t ax
     int32_t i_step = plan->fast->chains.producer[value];
     const struct onnx_step *step = i_step >= 0 ? &plan->fast->onnx->steps[i_step] : NULL;
     if (step == NULL || strcmp(step->node->type, "DequantizeLinear") != 0 ||
-        !fast_is_constant(plan, value)) {
+        !fast_is_given(plan, value)) {
         return false;
     }
     struct weir_tensor *in[1];

@@ -99,6 +99,9 @@ size_t tail_activations(const struct fast_plan *plan, const struct fast_link *li
 
 /* ---- by channel ------------------------------------------------------------------------------- */
 
+#define FACTOR_LEAST 1e-12
+#define FACTOR_MOST  1e12
+
 struct reader {
     struct fast_plan *plan;
     struct tail *tail;
@@ -108,6 +111,7 @@ struct reader {
 
 static void need_channels(struct reader *r)
 {
+    r->tail->n_folded++;
     size_t n = (size_t)r->dims[r->channels];
     if (r->tail->scale == NULL) {
         r->tail->scale = WEIR_ARENA_ARRAY(&r->plan->arena, n, float);
@@ -116,6 +120,14 @@ static void need_channels(struct reader *r)
             r->tail->scale[i] = 1;
         }
     }
+}
+
+/* May the weights be multiplied by a factor of channel i instead of the sum? An infinite factor makes NaN of
+ * weights that are zero, and of sums of both signs; a large or small one leaves f32's range. */
+static bool scales_weights(const struct reader *r, size_t i, double factor)
+{
+    double whole = fabs(factor * (r->tail->scale != NULL ? r->tail->scale[i] : 1));
+    return factor == 0 || (whole >= FACTOR_LEAST && whole <= FACTOR_MOST);
 }
 
 static bool read_batch_norm(struct reader *r, const struct onnx_step *step)
@@ -128,13 +140,17 @@ static bool read_batch_norm(struct reader *r, const struct onnx_step *step)
               onnx_int(&call, "training_mode", 0) == 0 && onnx_int(&call, "spatial", 1) == 1;
     for (size_t i = 0; is && i < 4; i++) {
         p[i] = fast_floats(r->plan, step->in[i + 1], n);
-        is = p[i] != NULL;
+        is = p[i] != NULL && in[i + 1]->n_elems == n;
+    }
+    const double epsilon = onnx_float(&call, "epsilon", 1e-5F);
+    for (size_t i = 0; is && i < n; i++) {
+        double factor = p[0][i] / sqrt((double)p[3][i] + epsilon);
+        is = scales_weights(r, i, factor) && isfinite(p[1][i]) && isfinite(p[2][i]);
     }
     if (!is) {
         return false;
     }
     need_channels(r);
-    const double epsilon = onnx_float(&call, "epsilon", 1e-5F);
     for (size_t i = 0; i < n; i++) {
         double factor = p[0][i] / sqrt((double)p[3][i] + epsilon);
         r->tail->scale[i] = (float)(r->tail->scale[i] * factor);
@@ -168,9 +184,16 @@ static bool read_constant(struct reader *r, const struct onnx_step *step, int32_
         r->tail->n_acts > 0 || (is_div && !is_first)) {
         return false;
     }
-    need_channels(r);
+    size_t n = (size_t)r->dims[r->channels];
     bool is_single = fast_tensor(r->plan, other)->n_elems == 1;
-    for (size_t i = 0; i < (size_t)r->dims[r->channels]; i++) {
+    for (size_t i = 0; i < n && (op == 'M' || is_div); i++) {
+        float value = values[is_single ? 0 : i];
+        if (!scales_weights(r, i, is_div ? 1 / value : value)) {
+            return false;
+        }
+    }
+    need_channels(r);
+    for (size_t i = 0; i < n; i++) {
         float value = values[is_single ? 0 : i];
         float *scale = &r->tail->scale[i], *shift = &r->tail->shift[i];
         float factor = op == 'M' ? value : is_div ? 1 / value : is_sub && !is_first ? -1 : 1;
@@ -212,7 +235,8 @@ static size_t read_step(struct reader *r, const struct fast_link *link, size_t i
     if (is_type(step, "BatchNormalization")) {
         return step->in[0] == result && read_batch_norm(r, step) ? 1 : 0;
     }
-    bool is_pair = step->node->n_in == 2 && step->in[0] >= 0 && step->in[1] >= 0;
+    bool is_pair = step->node->n_in == 2 && step->in[0] >= 0 && step->in[1] >= 0 &&
+                   fast_broadcasts_from_last(r->plan, step);
     if (is_type(step, "Add") || is_type(step, "Sub") || is_type(step, "Mul") ||
         is_type(step, "Div") || is_type(step, "Sum")) {
         return is_pair && (read_constant(r, step, result) || read_added(r, step, result)) ? 1 : 0;

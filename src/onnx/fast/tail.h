@@ -11,7 +11,8 @@
 #define TAIL_ACTS_MAX 2
 
 struct tail {
-    size_t n_taken;       /**< Steps with the head. */
+    size_t n_taken; /**< Steps with the head. */
+    int n_folded;   /**< Of these, steps whose factors and summands came to those of channels. */
     float *scale, *shift; /**< By channel; NULL: none. In the plan's arena. */
     int32_t added;        /**< A value of the result's shape; -1: none. */
     struct onednn_act acts[TAIL_ACTS_MAX];

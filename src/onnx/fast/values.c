@@ -21,6 +21,11 @@ bool fast_is_constant(const struct fast_plan *plan, int32_t value)
     return value >= 0 && plan->values[value].place == FAST_CONSTANT;
 }
 
+bool fast_is_given(const struct fast_plan *plan, int32_t value)
+{
+    return value >= 0 && plan->fast->onnx->is_constant[value];
+}
+
 bool fast_is_dying(const struct fast_plan *plan, int32_t value)
 {
     return plan->fast->chains.last[value] == plan->i_chain;
