@@ -34,4 +34,8 @@ void alarm_ring_at_lowest(const float *values, size_t n);
 /** Are n numbers all finite, and none larger than `most`? */
 bool alarm_are_within(const float *values, size_t n, float most);
 
+/** Raises it if one of n numbers is none, or infinite, or 2^12 times as large as the others (as the geometric
+ *  mean of those that are not zero). */
+void alarm_ring_at_outlier(const float *values, size_t n);
+
 #endif

@@ -1,6 +1,7 @@
 /* Convolutions by Winograd's filtering. */
 #include "conv.h"
 
+#include "alarm.h"
 #include "wino.h"
 
 #include <math.h>
@@ -53,6 +54,29 @@ static weir_status run_wino(const void *detail, void *const *at, int32_t n_threa
     return WEIR_OK;
 }
 
+struct outliers {
+    size_t n;
+};
+
+static weir_status run_outliers(const void *detail, void *const *at, int32_t n_threads)
+{
+    (void)n_threads;
+    alarm_ring_at_outlier(at[0], ((const struct outliers *)detail)->n);
+    return WEIR_OK;
+}
+
+/* A NaN goes to all results of its patch, and so does what rounding makes of an outlier: a plan that keeps NaN
+ * computes them one by one. */
+static weir_status look_for_outliers(struct fast_plan *plan, const dnnl_memory_desc_t *md,
+                                     const struct fast_form *x, struct weir_error *err)
+{
+    struct outliers *outliers = WEIR_ARENA_NEW(&plan->arena, struct outliers);
+    const struct fast_arg of = fast_arg_of(0, md, x);
+    outliers->n = dnnl_memory_desc_get_size(md) / sizeof(float);
+    fast_hide_nan(plan);
+    return fast_add_kernel(plan, "look for outliers", run_outliers, outliers, &of, 1, err);
+}
+
 static weir_status find_points(struct fast_plan *plan, size_t step, const struct conv *conv,
                                const float **out, struct weir_error *err)
 {
@@ -82,6 +106,7 @@ static weir_status add(struct fast_plan *plan, const struct fast_link *link,
     void *y, *memory;
     float *bias;
     WEIR_TRY(fast_form_as(plan, fast_step(plan, link, 0)->in[0], md[0], &x, err));
+    WEIR_TRY(look_for_outliers(plan, md[0], x, err));
     WEIR_TRY(find_points(plan, link->steps[0], conv, &wino->points, err));
     WEIR_TRY(
         product_bias(plan, link->steps[0], conv->bias, &conv->tail, conv->n_channels, &bias, err));
@@ -115,7 +140,8 @@ weir_status conv_add_wino(struct fast_plan *plan, const struct fast_link *link, 
                                        onednn_query(desc, dnnl_query_dst_md)};
     const struct window *w = &conv->window;
     *out_has = false;
-    if (conv->groups != 1 || !is_small(w) || !is_blocked(md[0]) || !is_blocked(md[1])) {
+    if (plan->keeps_nan || conv->groups != 1 || !is_small(w) || !is_blocked(md[0]) ||
+        !is_blocked(md[1])) {
         return WEIR_OK;
     }
     struct wino *wino = WEIR_ARENA_NEW(&plan->arena, struct wino);

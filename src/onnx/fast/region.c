@@ -10,6 +10,7 @@
 #define ALIGN       ((size_t)64)
 #define HUGE_PAGE   ((size_t)2 << 20)
 #define LEAST_BYTES ((size_t)1 << 20)
+#define FRONT_BYTES ALIGN /* Before the first block: oneDNN's pools of bytes read a few in front. */
 
 weir_status region_open(struct region *region, size_t most_bytes, struct weir_error *err)
 {
@@ -48,7 +49,7 @@ void region_begin(struct region *region)
 /* The first gap that is large enough, and the index at which a block there is to stand. */
 static size_t find_gap(const struct region *region, size_t n_bytes, size_t *out_i)
 {
-    size_t at = 0, i = 0;
+    size_t at = FRONT_BYTES, i = 0;
     for (; i < region->n_live; i++) {
         const struct region_block *block = region->live[i];
         if (block->offset - at >= n_bytes) {
