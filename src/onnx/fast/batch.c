@@ -249,8 +249,11 @@ static weir_status find_out(struct fast *fast, struct weir_tensor *const *all,
     bool is = fast->last->keeps_apart && weir_onnx_rows(fast->onnx, why) == WEIR_ONNX_ROWS_APART;
     if (is) {
         WEIR_TRY(give_piece(fast, all, 0, 1, err));
-        WEIR_TRY(fast_run_plan(fast, NULL, err));
-        is = fast->last->keeps_apart;
+        weir_status status = fast_run_plan(fast, NULL, err);
+        if (status == WEIR_ERR_NOMEM) {
+            return status;
+        }
+        is = status == WEIR_OK && fast->last->keeps_apart; /* a shape may be made for n images */
     }
     fast->batch.state = is ? BATCH_IS_SPLIT : BATCH_IS_WHOLE;
     return WEIR_OK;

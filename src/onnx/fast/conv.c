@@ -119,7 +119,10 @@ weir_status fast_prepare_conv(struct fast_plan *plan, const struct fast_link *li
     const int64_t n_channels = (int64_t)conv.n_channels;
     conv.bias_md = onednn_plain(WEIR_DTYPE_FLOAT, 1, &n_channels);
     shape_weights(&conv);
-    tail_read(plan, link, conv.x->rank, conv.y_dims, 1, &conv.tail);
+    /* oneDNN 2.6 loses what is to be added where a window has nothing but padding. */
+    const struct fast_link alone = {link->steps, 1};
+    tail_read(plan, fast_has_bare_window(&conv.window) ? &alone : link, conv.x->rank, conv.y_dims,
+              1, &conv.tail);
     WEIR_TRY(describe(plan, &conv, &desc, err));
     if (desc == NULL) {
         return WEIR_OK;

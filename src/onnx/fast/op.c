@@ -101,6 +101,18 @@ bool fast_is_usual(const struct window *window)
     return is;
 }
 
+bool fast_has_bare_window(const struct window *window)
+{
+    for (int32_t i = 0; i < window->rank; i++) {
+        int64_t reach = (window->kernel[i] - 1) * window->dilation[i] + 1;
+        int64_t last = (window->out[i] - 1) * window->stride[i] - window->before[i];
+        if (window->before[i] >= reach || last >= window->in[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n)
 {
     const struct weir_tensor *tensor = fast_tensor(plan, value);

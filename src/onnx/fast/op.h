@@ -43,6 +43,9 @@ bool fast_broadcasts_from_last(const struct fast_plan *plan, const struct onnx_s
 /** Is a window of a size that others compute with in 32 bits without thinking? */
 bool fast_is_usual(const struct window *window);
 
+/** Does a window lie in the padding only? */
+bool fast_has_bare_window(const struct window *window);
+
 /** Floats of a constant of all plans, at least n; NULL if it is none. */
 const float *fast_floats(const struct fast_plan *plan, int32_t value, size_t n);
 

@@ -97,12 +97,11 @@ static bool is_odd(const struct window *w, bool counts_padding)
     for (int32_t i = 0; i < w->rank; i++) {
         int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
         int64_t last = (w->out[i] - 1) * w->stride[i] - w->before[i];
-        if (w->out[i] < 1 || w->before[i] >= reach || last >= w->in[i] ||
-            (counts_padding && last + reach > w->in[i] + w->after[i])) {
+        if (w->out[i] < 1 || (counts_padding && last + reach > w->in[i] + w->after[i])) {
             return true;
         }
     }
-    return false;
+    return fast_has_bare_window(w);
 }
 
 /* The largest of bytes is the byte of the largest: the result is as lazy as what it comes from. */

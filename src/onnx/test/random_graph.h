@@ -51,6 +51,7 @@ struct random_value {
     bool is_fixed;   /**< Its numbers were chosen: no noise comes to them. */
     bool is_special; /**< May it have NaN or infinities? */
     bool is_nonzero; /**< Is none of its elements zero, or minus zero? */
+    bool is_sum;     /**< Of products, and what arithmetic makes of it. */
     double bound;    /**< Of the elements, as far as they are finite. */
     int grid;        /**< An exact value's elements are multiples of 2^grid. */
     int n_readers;

@@ -52,7 +52,16 @@ static inline int64_t graph_dim(const struct random_graph *g, int value, int i)
     return g->values[value].now->dims[i];
 }
 
+/** Product of dimensions. */
+double graph_count(const int64_t *dims, int n);
+/** Strides, pads and dilations of a window; the kernel where it is an attribute. */
+void graph_set_window(struct random_graph *g, int n, const int64_t *kernel, bool has_kernel,
+                      bool is_small);
+
 /** Groups of operators. */
+void random_bytes(struct random_graph *g);
+void random_byte_operator(struct random_graph *g);
+void random_dynamic(struct random_graph *g);
 void random_moves_add(struct random_graph *g);
 void random_products_add(struct random_graph *g);
 
