@@ -16,9 +16,7 @@ static const char sql_named[] =
     "     AND deleted_ms = 0)"
     " OR EXISTS (SELECT 1 FROM dataset_versions WHERE blob = :blob)"
     " OR EXISTS (SELECT 1 FROM code_manifests WHERE sha256 = :blob)"
-    " OR EXISTS (SELECT 1 FROM run_artifacts WHERE blob = :blob)"
-    " OR EXISTS (SELECT 1 FROM jobs WHERE instr(spec, :blob) > 0"
-    "     AND json_extract(spec, '$.code.patch') = :blob)";
+    " OR EXISTS (SELECT 1 FROM run_artifacts WHERE blob = :blob)";
 
 /* Lists of files, the newest first. */
 static const char sql_manifests[] =

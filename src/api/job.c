@@ -9,6 +9,7 @@
 #include "control/remake.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
+#include "job/code.h"
 #include "job/device.h"
 #include "job/secret.h"
 #include "job/service.h"
@@ -35,6 +36,28 @@
 #define WAIT_MAX_S         60
 #define RESTARTS_MAX       1000
 #define DESIRED_MAX_BYTES  ((size_t)64 << 20)
+
+/* An image that was sent is the project's: its own already, or by this job, of somebody who sees all. */
+static weir_status take_image(const struct api_call *call, struct weir_txn *txn,
+                              const char *project, const char *image, struct weir_error *err)
+{
+    static const char prefix[] = "sha256:";
+    bool is_sent = true;
+    if (image == NULL || strncmp(image, prefix, sizeof prefix - 1) != 0) {
+        return WEIR_OK;
+    }
+    const char *sha256 = image + sizeof prefix - 1;
+    WEIR_TRY(weir_code_has_sent(txn, project, &sha256, 1, &is_sent, err));
+    if (is_sent) {
+        return WEIR_OK;
+    }
+    return call->rows.is_all
+               ? weir_code_sent(txn, project, sha256, call->now_ms, err)
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.image: project %.63s has not sent \"%.80s\": `weir job run "
+                                "--image FILE` sends it",
+                                project, image);
+}
 
 /* What runs in an image needs a node that starts images. */
 static weir_status check_image(const json_t *spec, struct weir_txn *txn, struct weir_error *err)
@@ -105,6 +128,8 @@ weir_status api_job_create(struct api_call *call, struct weir_txn *txn, struct w
     WEIR_TRY(check_model_name(call, wanted.project, wanted.spec, err));
     WEIR_TRY(control_job_create(&control, txn, &wanted, &job, err));
     WEIR_TRY(check_image(wanted.spec, txn, err));
+    WEIR_TRY(take_image(call, txn, wanted.project,
+                        json_string_value(json_object_get(wanted.spec, "image")), err));
     api_answer_record(call, &weir_job_resource, &job);
     return WEIR_OK;
 }

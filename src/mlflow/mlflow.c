@@ -74,6 +74,12 @@ static bool method_fits(const char *method, const char *given)
     return strcmp(method, given) == 0 || (strcmp(given, "HEAD") == 0 && strcmp(method, "GET") == 0);
 }
 
+/* The API of traces, of which there are none. */
+static bool is_newer(const struct weir_http_request *request, size_t first)
+{
+    return first > 0 && is_part(request, first - 1, "3.0");
+}
+
 const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_request *request,
                                                      struct weir_arena *arena,
                                                      struct weir_mlflow_place *out)
@@ -82,8 +88,7 @@ const struct weir_mlflow_operation *weir_mlflow_find(const struct weir_http_requ
     (void)find_prefix(request, &first);
     bool has_project = is_part(request, 0, "p") && request->n_segments > 2;
     *out = (struct weir_mlflow_place){.project = has_project ? request->segments[1] : NULL};
-    bool is_newer = first > 0 && is_part(request, first - 1, "3.0"); /* traces: there are none */
-    for (size_t i = 0; i < mlflow_n_operations && !is_newer; i++) {
+    for (size_t i = 0; i < mlflow_n_operations && !is_newer(request, first); i++) {
         const struct weir_mlflow_operation *operation = &mlflow_operations[i];
         if (method_fits(operation->method, request->method) &&
             path_fits(operation->path, request, first, &i_id, &i_rest)) {
@@ -100,7 +105,7 @@ const char *weir_mlflow_allowed(const struct weir_http_request *request, struct 
     size_t first, i_id, i_rest;
     const char *allow = "";
     (void)find_prefix(request, &first);
-    for (size_t i = 0; i < mlflow_n_operations; i++) {
+    for (size_t i = 0; i < mlflow_n_operations && !is_newer(request, first); i++) {
         const char *method = mlflow_operations[i].method;
         if (path_fits(mlflow_operations[i].path, request, first, &i_id, &i_rest) &&
             strstr(allow, method) == NULL) {

@@ -103,10 +103,10 @@ class DescribeTest(WithPage):
         page.go("models/clothes/v1")
         page.has_text(".version-words .facts", "Archived")
 
-    def test_who_may_not_name_models_reads_plain_text(self):
+    def test_who_may_not_label_models_reads_plain_text(self):
         page = self.page
         with self.state.lock:
-            self.state.rights.remove("name models")
+            self.state.rights.remove("label models")
             self.state.model_descriptions["clothes"] = "Ten kinds"
         page.driver.refresh()
         page.go("models/clothes/v2")

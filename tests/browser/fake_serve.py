@@ -9,7 +9,7 @@ import fake_data as made
 
 MODEL = "clothes"
 RIGHTS = {"read deployments": ["viewer", "data-scientist"], "predict with deployments": ["data-scientist", "ml-engineer"],
-          "change deployments": ["data-scientist", "ml-engineer"], "register models": ["data-scientist", "ml-engineer"], "name models": ["data-scientist", "ml-engineer"]}
+          "change deployments": ["data-scientist", "ml-engineer"], "register models": ["data-scientist", "ml-engineer"], "name models": ["data-scientist", "ml-engineer"], "label models": ["data-scientist", "ml-engineer"]}
 REFUSED = "the file is neither a model that Weir trained nor ONNX"
 TOO_LONG = "$.description: 1001 bytes; at most 1000 are allowed"
 FAILED = "v3: the operator Loop of opset 18 is not supported, and onnxruntime was not found"

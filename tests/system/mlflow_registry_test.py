@@ -506,7 +506,7 @@ class Registry(unittest.TestCase):
         self.assertEqual(came(), [1])
         self.call("POST", "registered-models/alias", {"name": name, "alias": "ready", "version": "3"})
         self.assertEqual(came(), [1, 3])
-        self.server.request("DELETE", "/api/v1/deployments/aliased")
+        self.server.request("DELETE", "/api/v1/deployments/aliased?force=1")
         self.refused("INVALID_PARAMETER_VALUE", "ION aliased", "POST", "registered-models/rename", {"name": name, "new_name": "x"})
 
     def test_another_project_is_not_there(self):
