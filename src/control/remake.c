@@ -14,7 +14,8 @@
 #define SETTING "definitions" /* how new the definitions of all tasks are */
 #define NEWEST  "2"           /* 1: with paths; 2: with folders */
 
-static const char sql_old[] = "SELECT DISTINCT t.job FROM tasks t JOIN jobs j ON j.id = t.job"
+/* The open jobs first, which are few: no past is looked through. */
+static const char sql_old[] = "SELECT DISTINCT t.job FROM jobs j CROSS JOIN tasks t ON t.job = j.id"
                               " WHERE j.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')"
                               " AND (json_type(t.definition, '$.paths') IS NULL"
                               " OR json_type(t.definition, '$.folders') IS NULL)"

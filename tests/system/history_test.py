@@ -42,7 +42,7 @@ WALKS = [
     (r"(FROM|UPDATE) (feedback|outcomes) .*= :person", FORGETTING),
     (r"SELECT decision FROM feedback WHERE truth = :person", FORGETTING),
     (r"^SELECT count\(\*\) FROM \w+$", USAGE),
-    (r"^UPDATE ion_candidates SET evaluation = json_set.*:by", "once, when somebody sets the wall clock"),
+    (r"^UPDATE \w+ SET .*:by\b", "once, when somebody sets the wall clock"),
     (r"^SELECT count\(\*\) FROM main\.runs r$", "a search without a filter says how many there are"),
     (r"FROM ion_replicas( WHERE .*| ORDER BY 1, 2, 3)$", "one row of each replica that reported lately"),
     (r"SELECT (r\.job|v\.run) FROM", NEEDED),

@@ -136,7 +136,7 @@ class Door:
         if self.pipeline("learn")["job"]:
             server.post(f"/jobs/{self.pipeline('learn')['job']}/cancel")
         server.post("/ions/door/trigger", {"pipeline": "learn"})
-        run = wait_until(lambda: server.get("/runs?ion=door&status=RUNNING")["items"], 10, "a run")[0]["id"]
+        run = wait_until(lambda: server.get("/runs?ion=door&status=SCHEDULED")["items"], 10, "a run")[0]["id"]
         blob = hashlib.sha256(model).hexdigest()
         server.request("PUT", "/api/v1/blobs/" + blob, model)
         made = server.post("/models/door.learn/versions", {"id": str(uuid.uuid4()), "run": run, "blob": blob,
