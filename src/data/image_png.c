@@ -129,6 +129,16 @@ static void check_surplus(struct codec *codec)
     }
 }
 
+/** Runs under the caller's setjmp: it takes memory. */
+static void bound(png_structp png)
+{
+    // libpng's own limit would call a large picture damaged: ours answers first.
+    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, passed_over,
+                                (int)(sizeof passed_over / 5));
+    png_set_chunk_malloc_max(png, MAX_CHUNK_BYTES);
+}
+
 /** Runs under the caller's setjmp. */
 static void read_picture(struct codec *codec)
 {
@@ -161,6 +171,7 @@ static void read_picture(struct codec *codec)
 static void run_decoder(struct codec *codec)
 {
     if (setjmp(png_jmpbuf(codec->png)) == 0) {
+        bound(codec->png);
         read_picture(codec);
     }
 }
@@ -178,11 +189,6 @@ weir_status image_png_decode(const uint8_t *data, size_t size,
         png_destroy_read_struct(&codec.png, NULL, NULL);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for the PNG decoder");
     }
-    // libpng's own limit would call a large picture damaged: ours answers first.
-    png_set_user_limits(codec.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_keep_unknown_chunks(codec.png, PNG_HANDLE_CHUNK_NEVER, passed_over,
-                                (int)(sizeof passed_over / 5));
-    png_set_chunk_malloc_max(codec.png, MAX_CHUNK_BYTES);
     png_set_read_fn(codec.png, &codec, read_bytes);
     run_decoder(&codec);
     png_destroy_read_struct(&codec.png, &codec.info, NULL);
