@@ -931,6 +931,8 @@ export interface Job {
     due_ms: Time | null // When it restarts (ms)
     eviction: string | null // While it waits again: for whom it was stopped
     expected_start_ms: Time | null // While it waits: when it may start, if jobs end as expected (ms)
+    /** Its tasks stop themselves on a node that does not reach the server, and are started elsewhere no earlier than after this; 0: they do not (ms) */
+    fence_ms: number
     finished_ms: Time | null // When it was over (ms)
     has_known_exits: boolean // Some of its exit statuses say that a second try ends the same way
     id: string // Identifier
@@ -942,7 +944,8 @@ export interface Job {
     kind: string // Kind of job: `weir explain job-kinds`
     /** Role of the token that it was submitted with: its tasks may no more; absent: what who submitted it may */
     limited_to: string | null
-    max_restarts: number // How often a failed gang starts again; after a loss of its node 3 times at least
+    /** How often a failed gang starts again; after a loss of its node 3 times at least, and a node that is only cut off may still run the attempt before: fenced, in its specification, prevents that */
+    max_restarts: number
     min_tasks: number // It begins, and goes on, with so many tasks; 0: with all
     n_evictions: number // How often it was stopped for others; no restarts
     n_restarts: number // How often it has
