@@ -11,6 +11,7 @@
 #include "control/forget.h"
 #include "control/freeze.h"
 #include "control/inspector.h"
+#include "job/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ const char weir_api_content_security_policy[] =
 void api_wake(struct weir_api *api)
 {
     if (api->http != NULL) {
-        weir_http_wake(api->http, WEIR_HTTP_ALL_TOPICS);
+        weir_http_wake(api->http, WEIR_TOPIC_GENERAL);
     }
 }
 
@@ -162,10 +163,12 @@ void weir_api_destroy(struct weir_api *api)
     free(api);
 }
 
-static void on_commit(void *context, uint64_t change)
+/* Agents wait for their node's topic alone: most commits are none of their business. */
+static void on_commit(void *context, uint64_t change, uint64_t marks)
 {
+    struct weir_api *api = context;
     (void)change;
-    api_wake(context);
+    weir_http_wake(api->http, WEIR_TOPIC_GENERAL | marks);
 }
 
 void weir_api_attach(struct weir_api *api, struct weir_http_server *http, const char *url)

@@ -590,7 +590,7 @@ weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
     if (node.desired_revision <= after && wait_s > 0 && !call->request->is_expired) {
-        weir_http_response_wait(call->response, WEIR_HTTP_ALL_TOPICS, wait_s * 1000);
+        weir_http_response_wait(call->response, weir_node_topic(node.name), wait_s * 1000);
         return WEIR_OK;
     }
     struct weir_task *tasks;

@@ -5,6 +5,7 @@
 #include "job/task_device.h"
 #include "job/usage.h"
 
+#include "base/hash.h"
 #include "store/event.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -138,9 +139,8 @@ static const char sql_abandon_job[] =
     "UPDATE jobs SET state = 'CANCELLED', outcome = NULL, reason = :reason, finished_ms = :now"
     ", revision = :revision"
     " WHERE id = :id AND state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')";
-static const char sql_abandon_wake[] =
-    "UPDATE nodes SET desired_revision = desired_revision + 1 WHERE name IN"
-    " (SELECT node FROM tasks WHERE job = :id)";
+static const char sql_nodes_of[] =
+    "SELECT DISTINCT node FROM tasks WHERE job = :id AND node IS NOT NULL ORDER BY node";
 static const char sql_abandon_tasks[] =
     "UPDATE tasks SET state = 'LOST', desired = 'stopped', message = :reason, finished_ms = :now"
     " WHERE job = :id AND state NOT IN ('EXITED', 'LOST')";
@@ -241,6 +241,33 @@ weir_status weir_node_heartbeat(struct weir_txn *txn, const struct weir_node *no
     seen.desired_revision = 1;
     seen.created_ms = now_ms;
     return weir_txn_insert(txn, &weir_node_resource, &seen, err);
+}
+
+uint64_t weir_node_topic(const char *name)
+{
+    return WEIR_TOPIC_GENERAL << (1 + weir_hash_text(WEIR_HASH_BEGIN, name) % 63);
+}
+
+/* The one place that counts the revision up: whoever waits for it is woken by the mark. */
+static weir_status wake_node(struct weir_txn *txn, const char *name, struct weir_error *err)
+{
+    weir_txn_mark(txn, weir_node_topic(name));
+    return weir_txn_exec(txn, sql_wake, WEIR_BINDS(WEIR_BIND_TEXT("name", name)), NULL, err);
+}
+
+static weir_status wake_nodes_of(struct weir_txn *txn, const char *job, struct weir_error *err)
+{
+    struct weir_arena arena;
+    char **nodes;
+    size_t n = 0;
+    weir_arena_init(&arena, 0);
+    weir_status status = weir_txn_query_texts(
+        txn, sql_nodes_of, WEIR_BINDS(WEIR_BIND_TEXT("id", job)), &arena, &nodes, &n, err);
+    for (size_t i = 0; i < n && status == WEIR_OK; i++) {
+        status = wake_node(txn, nodes[i], err);
+    }
+    weir_arena_fini(&arena);
+    return status;
 }
 
 static weir_status append_event(struct weir_txn *txn, const struct weir_job *job, const char *actor,
@@ -389,8 +416,7 @@ weir_status weir_job_save(struct weir_txn *txn, struct weir_job_state *state,
     for (size_t i = 0; i < actions->n; i++) {
         const struct weir_job_action *action = &actions->items[i];
         if (action->type == WEIR_JOB_ACTION_WAKE_NODE) {
-            WEIR_TRY(weir_txn_exec(txn, sql_wake, WEIR_BINDS(WEIR_BIND_TEXT("name", action->node)),
-                                   NULL, err));
+            WEIR_TRY(wake_node(txn, action->node, err));
         } else if (action->type == WEIR_JOB_ACTION_EVENT) {
             WEIR_TRY(
                 append_event(txn, &state->job, actor, action->kind, action->message, now_ms, err));
@@ -415,7 +441,7 @@ weir_status weir_job_abandon(struct weir_txn *txn, const char *id, const char *r
                    ? weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no job \"%s\"", id)
                    : weir_error_set(err, WEIR_ERR_CONFLICT, "job \"%s\" is over already", id);
     }
-    WEIR_TRY(weir_txn_exec(txn, sql_abandon_wake, binds, 1, NULL, err));
+    WEIR_TRY(wake_nodes_of(txn, id, err));
     WEIR_TRY(weir_txn_exec(txn, sql_abandon_tasks, binds, 3, NULL, err));
     WEIR_TRY(weir_board_clear(txn, id, err));
     WEIR_TRY(weir_usage_end(txn, id, now_ms, err));

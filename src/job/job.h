@@ -112,6 +112,15 @@ weir_status weir_job_create(struct weir_txn *txn, const struct weir_job *job,
                             const struct weir_task *tasks, size_t n_tasks, int64_t now_ms,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Whoever waits for any change, and not for one of these, waits for this topic. */
+#define WEIR_TOPIC_GENERAL ((uint64_t)1)
+
+/**
+ * The topic of a node: one of 63 bits beside the general one, so that a few nodes share it. A transaction that
+ * counts up a node's desired_revision marks it (weir_txn_mark), and nothing else does.
+ */
+uint64_t weir_node_topic(const char *name);
+
 /**
  * Load a job and its tasks, by rank. The tasks' definitions stay NULL: they are for their nodes
  * (weir_task_list_on_node), and a job may have megabytes of them.

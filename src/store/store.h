@@ -80,6 +80,13 @@ weir_status weir_store_look(const char *path,
 typedef weir_status (*weir_txn_fn)(struct weir_txn *txn, void *context, struct weir_error *err);
 
 /**
+ * Say what a transaction changes, for those who watch for that alone: bits whose meaning is the callers'.
+ * They are told to the watches together with the commit; those of a transaction that is undone, or of a
+ * run that is made again, are not. In a transaction function.
+ */
+void weir_txn_mark(struct weir_txn *txn, uint64_t marks);
+
+/**
  * Run `fn` as a write transaction; return when it is durable, or undone.
  * @return What fn returned; UNAVAILABLE if the queue is full; NOSPACE, IO, CORRUPT from the
  * database (the transaction is undone and the store goes on working). Cost: one fsync, shared with
@@ -116,8 +123,9 @@ uint64_t weir_store_wait(struct weir_store *store, uint64_t after, int64_t timeo
 /** Let every weir_store_wait that waits now return at once: for shutting down. */
 void weir_store_wake(struct weir_store *store);
 
-/** Called on the writer thread after a commit, under no lock; must be quick and must not write. */
-typedef void (*weir_store_watch_fn)(void *context, uint64_t change);
+/** Called on the writer thread after a commit, under no lock; must be quick and must not write. `marks`: all
+ *  that weir_txn_mark was given by the transactions of this commit. */
+typedef void (*weir_store_watch_fn)(void *context, uint64_t change, uint64_t marks);
 
 /** At most this many watches at a time. */
 #define WEIR_STORE_WATCHES_MAX 16

@@ -44,7 +44,8 @@ struct weir_txn {
     struct connection *connection;
     /** The failure after which SQLite may have undone the whole transaction; it stays. */
     struct weir_error broken;
-    size_t n_open; /**< Statements opened and not closed. */
+    size_t n_open;  /**< Statements opened and not closed. */
+    uint64_t marks; /**< What it says that it changes. */
 };
 
 /** Open a connection and set it up. `is_reader`: refuses writes. */

@@ -222,8 +222,9 @@ static void *wait_for_change(void *context)
     return NULL;
 }
 
-static void note_change(void *context, uint64_t change)
+static void note_change(void *context, uint64_t change, uint64_t marks)
 {
+    (void)marks;
     *(uint64_t *)context = change;
 }
 

@@ -28,6 +28,11 @@ bool txn_is_running(void)
     return is_in_transaction;
 }
 
+void weir_txn_mark(struct weir_txn *txn, uint64_t marks)
+{
+    txn->marks |= marks;
+}
+
 int64_t txn_changes(const struct weir_txn *txn)
 {
     return sqlite3_changes64(txn->connection->db);

@@ -20,6 +20,7 @@ struct request {
     bool is_trial;
     struct weir_error *err;
     weir_status status;
+    uint64_t marks; /**< Of its last run. */
     bool is_done;
     pthread_cond_t done;
     struct request *next;
@@ -89,6 +90,7 @@ static bool run_one(struct connection *connection, struct request *request)
         return false;
     }
     request->status = txn_run(&txn, request->fn, request->context, request->err);
+    request->marks = txn.marks;
     if (sqlite3_get_autocommit(connection->db) != 0) {
         return false;
     }
@@ -154,7 +156,7 @@ static void run_all(struct connection *connection, struct request **group, size_
 }
 
 /** Call the watches, under no lock. Enters and leaves with the mutex held. */
-static void notify(struct writer *writer)
+static void notify(struct writer *writer, uint64_t marks)
 {
     struct watch watches[WEIR_STORE_WATCHES_MAX];
     uint64_t change = writer->change;
@@ -163,7 +165,7 @@ static void notify(struct writer *writer)
     pthread_mutex_unlock(&writer->mutex);
     for (size_t i = 0; i < WEIR_STORE_WATCHES_MAX; i++) {
         if (watches[i].fn != NULL) {
-            watches[i].fn(watches[i].context, change);
+            watches[i].fn(watches[i].context, change, marks);
         }
     }
     pthread_mutex_lock(&writer->mutex);
@@ -203,8 +205,11 @@ static void *writer_main(void *context)
         int64_t n_before = sqlite3_total_changes64(writer->connection.db);
         run_all(&writer->connection, group, n);
         bool has_committed = false;
+        uint64_t marks = 0;
         for (size_t i = 0; i < n; i++) {
-            has_committed = has_committed || (group[i]->status == WEIR_OK && !group[i]->is_trial);
+            bool is_committed = group[i]->status == WEIR_OK && !group[i]->is_trial;
+            has_committed = has_committed || is_committed;
+            marks |= is_committed ? group[i]->marks : 0;
         }
         /* Rows that were written and undone count too: a watch may look and find nothing new. */
         bool has_changed =
@@ -224,7 +229,7 @@ static void *writer_main(void *context)
             pthread_cond_signal(&group[i]->done);
         }
         if (has_changed) {
-            notify(writer);
+            notify(writer, marks);
         }
     }
     pthread_mutex_unlock(&writer->mutex);
