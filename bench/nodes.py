@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """What many nodes cost the server, at rest and when work comes.
 
-    bench/nodes.py [--nodes 500] [--jobs 4000] [--rest 20] [--clients 4] [-o json]
+    bench/nodes.py [--nodes 500] [--jobs 4000] [--rest 20] [--clients 4] [--steady]
 
-Each node is scripted: it registers with eight devices, says every four seconds that it is there, as an agent does, and waits
-for what it should run on a second connection (a long poll). What it is told to run it reports as running, and what it is
-told to end as ended. No process is started.
+Each node is scripted: it has a token of its own, registers with eight devices, says every four seconds (agents: five) that it is
+there, and waits for what it should run on a second connection (a long poll). What it is told to run it reports as running, and
+what it is told to end as ended. No process is started. What a heartbeat says of its disk's room and of its devices'
+temperature, power, use and memory is another each time, as it is in life; with --steady it is always the same.
 
 At rest: so many seconds of nothing but that, with a task running on each of the nodes' CPU slots. CPU of the server
 in per cent of a core and bytes written a second (/proc). Work: clients submit jobs of one task as fast as they are answered;
@@ -17,6 +18,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import random
 import statistics
 import sys
 import time
@@ -56,15 +58,19 @@ class Connection:
 
 
 class Node:
-    def __init__(self, name, url, token):
-        self.name, self.running, self.n_refused = name, {}, 0
+    def __init__(self, name, url, token, is_steady):
+        self.name, self.running, self.n_refused, self.is_steady = name, {}, 0, is_steady
         self.beats, self.waits = Connection(url, token), Connection(url, token)
 
     def report(self):
+        def reading(low, high):
+            return low if self.is_steady else random.randint(low, high)
+
         devices = [{"id": f"{self.name}-gpu{i}", "kind": "gpu", "idx": i, "model": "H100", "memory_bytes": 80 << 30,
-                    "state": "ok"} for i in range(SLOTS)]
+                    "state": "ok", "temperature_c": reading(40, 80), "power_w": reading(100, 700), "utilisation_pct": reading(50, 99),
+                    "memory_used_bytes": reading(1, 80) << 30, "ecc_errors": 0} for i in range(SLOTS)]
         return {"cpu_slots": SLOTS, "memory_bytes": 64 << 30, "devices": devices, "inventory": {"os": "linux", "cpus": "x" * 1000},
-                "disk_bytes": 1 << 40, "disk_free_bytes": 1 << 39, "time_ms": int(time.time() * 1000),
+                "disk_bytes": 1 << 40, "disk_free_bytes": reading(100, 500) << 30, "time_ms": int(time.time() * 1000),
                 "attempts": [{"task": task, "attempt": attempt} for task, attempt in self.running.items()]}
 
     async def beat(self, delay):
@@ -143,7 +149,10 @@ async def work(server, nodes, n_jobs, n_clients, seen):
 
 async def play(server, options):
     seen = {}
-    nodes = [Node(f"node-{i:05}", server.url, server.token) for i in range(options.nodes)]
+    nodes = []
+    for name in [f"node-{i:05}" for i in range(options.nodes)]:
+        token = server.post("/tokens", {"name": name, "role": "agent", "user": "agent", "node": name})["secret"]
+        nodes.append(Node(name, server.url, token, options.steady))
     tasks = []
     for i, node in enumerate(nodes):
         await node.beats.call("PUT", f"/nodes/{node.name}", node.report())
@@ -168,6 +177,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=4000)
     parser.add_argument("--rest", type=float, default=20)
     parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--steady", action="store_true")
     options = parser.parse_args()
     server = Server("--no-agent").start()
     try:

@@ -3,12 +3,17 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 /** How long a statement waits for another process's lock (a person with the sqlite3 shell). */
 #define BUSY_TIMEOUT_MS 5000
+
+/** What a savepoint may need to go back by lies in memory up to so much, then in a file. Without this SQLite makes a file
+ *  for most transactions, each of which has a savepoint. */
+#define SAVEPOINT_MEMORY_BYTES (8 << 20)
 
 /** "WEIR": marks our files, so that another program's database is not taken for ours. */
 #define APPLICATION_ID 0x57454952
@@ -191,10 +196,18 @@ static weir_status set_up_writer(struct connection *connection, uint64_t max_byt
     return WEIR_OK;
 }
 
+/* Before the first connection of the process: later SQLite refuses it, and files do as well. */
+static void configure_once(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
+}
+
 weir_status connection_open(const char *path, uint64_t max_bytes, bool is_reader,
                             struct connection *out, struct weir_error *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct connection connection = {.is_reader = is_reader};
+    (void)pthread_once(&once, configure_once);
     int code = sqlite3_open_v2(path, &connection.db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                    SQLITE_OPEN_EXRESCODE,
