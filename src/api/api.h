@@ -34,6 +34,14 @@ struct weir_gateway_caller;
 
 #define WEIR_API_ARTIFACT_MAX_BYTES ((uint64_t)64 << 30)
 
+/**
+ * Classes of requests (http.h), which neither refuse nor hold up each other: agents that all speak at once are as many as
+ * there are nodes, and people and models in service are to have their answers meanwhile.
+ */
+enum weir_api_class { WEIR_API_PEOPLE, WEIR_API_AGENTS, WEIR_API_TASKS, WEIR_API_INFERENCE };
+
+#define WEIR_API_CLASSES (WEIR_API_INFERENCE + 1)
+
 struct weir_api_config {
     struct weir_store *store;
     struct weir_blobs *blobs;

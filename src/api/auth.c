@@ -82,14 +82,17 @@ static weir_status check_csrf(const struct api_call *call, struct weir_error *er
     return WEIR_OK;
 }
 
-weir_status api_identify(struct api_call *call, struct weir_error *err)
+const char *api_bearer(const struct weir_http_request *request)
 {
     static const char bearer[] = "Bearer ";
-    const char *token = NULL;
-    const char *header = weir_http_request_header(call->request, "Authorization");
-    if (header != NULL && strncmp(header, bearer, strlen(bearer)) == 0) {
-        token = header + strlen(bearer);
-    }
+    const char *header = weir_http_request_header(request, "Authorization");
+    return header != NULL && strncmp(header, bearer, strlen(bearer)) == 0 ? header + strlen(bearer)
+                                                                          : NULL;
+}
+
+weir_status api_identify(struct api_call *call, struct weir_error *err)
+{
+    const char *token = api_bearer(call->request);
     return api_identify_by(call, token, weir_http_request_cookie(call->request, "weir_session"),
                            err);
 }

@@ -307,23 +307,9 @@ static weir_status check_model_head(const struct weir_http_request *request, con
                                    "the file", err);
 }
 
-void weir_api_body_rule(void *context, const struct weir_http_request *request,
-                        struct weir_http_body_rule *rule)
+static void route_body_rule(const struct weir_api *api, const struct weir_http_request *request,
+                            const struct api_route *route, struct weir_http_body_rule *rule)
 {
-    struct weir_api *api = context;
-    const char *params[API_MAX_PARAMS];
-    if (is_inference(api, request)) {
-        weir_gateway_body_rule(api->gateway, request, rule);
-        return;
-    }
-    if (weir_mlflow_takes(request)) {
-        api_mlflow_body_rule(api, request, rule);
-        return;
-    }
-    const struct api_route *route = find_route(request, params);
-    if (route == NULL) {
-        return;
-    }
     if (route->max_body_bytes != 0) {
         rule->max_bytes = route->max_body_bytes;
     } else if (route->flags & API_OPEN) {
@@ -341,6 +327,40 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         rule->check = route->fn == api_blob_put && is_model ? check_model_head : NULL;
         rule->check_bytes = WEIR_MODEL_SNIFF_BYTES;
     }
+}
+
+/* Before anybody knows whether it is true: what is not is refused at once. */
+static enum weir_api_class class_of(const struct weir_http_request *request,
+                                    const struct api_route *route)
+{
+    const char *token = api_bearer(request);
+    if (token != NULL && attempt_token_is(token)) {
+        return WEIR_API_TASKS;
+    }
+    bool is_agents = route != NULL && (route->flags & (API_OWN_NODE | API_OWN_TASK)) != 0;
+    return is_agents ? WEIR_API_AGENTS : WEIR_API_PEOPLE;
+}
+
+void weir_api_body_rule(void *context, const struct weir_http_request *request,
+                        struct weir_http_body_rule *rule)
+{
+    struct weir_api *api = context;
+    const char *params[API_MAX_PARAMS];
+    if (is_inference(api, request)) {
+        weir_gateway_body_rule(api->gateway, request, rule);
+        rule->of_class = WEIR_API_INFERENCE;
+        return;
+    }
+    const struct api_route *route = NULL;
+    if (weir_mlflow_takes(request)) {
+        api_mlflow_body_rule(api, request, rule);
+    } else {
+        route = find_route(request, params);
+    }
+    if (route != NULL) {
+        route_body_rule(api, request, route, rule);
+    }
+    rule->of_class = (int)class_of(request, route);
 }
 
 void weir_api_admit(void *context, struct weir_http_request *request,

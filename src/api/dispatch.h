@@ -23,6 +23,9 @@ weir_status api_check_right(struct api_call *call, struct weir_error *err) WEIR_
 /** Run the route as its access says, write its act, and tell whoever waits. */
 weir_status api_perform(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 
+/** The token of "Authorization: Bearer"; NULL: none is shown. */
+const char *api_bearer(const struct weir_http_request *request);
+
 /** Who calls? Identity from token or session; checks the CSRF header of a session's changes. */
 weir_status api_identify(struct api_call *call, struct weir_error *err) WEIR_MUST_CHECK;
 

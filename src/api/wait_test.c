@@ -1,6 +1,7 @@
 /* A long poll is handled anew with every wake, however many there are before its answer. */
 #include "api/request_fixture.h"
 
+#include "api/attempt_token.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/test_main.h"
@@ -71,6 +72,49 @@ START_TEST(a_commit_wakes_no_server_that_is_gone)
     uint64_t before = weir_store_change(fixture.store);
     must(weir_store_write(fixture.store, add_project, NULL, &err), &err);
     ck_assert_uint_gt(weir_store_change(fixture.store), before);
+    request_fixture_close(&fixture);
+}
+
+END_TEST
+
+/* Agents and tasks have handlers of their own (http/class_test.c). */
+START_TEST(each_request_is_of_the_class_of_who_makes_it)
+{
+    static const char task[] = "\nAuthorization: Bearer ";
+
+    const struct {
+        const char *request;
+        bool is_task;
+        enum weir_api_class is;
+    } cases[] = {{"GET /api/v1/jobs", false, WEIR_API_PEOPLE},
+                 {"GET /", false, WEIR_API_PEOPLE},
+                 {"POST /api/2.0/mlflow/runs/create", false, WEIR_API_PEOPLE},
+                 {"POST /api/2.0/mlflow/runs/create", true, WEIR_API_TASKS},
+                 {"PUT /api/v1/runs/r/metrics", true, WEIR_API_TASKS},
+                 {"PUT /api/v1/nodes/n", false, WEIR_API_AGENTS},
+                 {"GET /api/v1/nodes/n", false, WEIR_API_PEOPLE},
+                 {"GET /api/v1/nodes/n/desired", false, WEIR_API_AGENTS},
+                 {"POST /api/v1/nodes/n/use", false, WEIR_API_AGENTS},
+                 {"PUT /api/v1/tasks/t/status", false, WEIR_API_AGENTS}};
+
+    request_fixture_open(&fixture);
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(cases); i++) {
+        struct weir_arena arena;
+        weir_arena_init(&arena, 0);
+        const char *text =
+            cases[i].is_task
+                ? weir_arena_printf(&arena, "%s%s%s\n\n", cases[i].request, task,
+                                    attempt_token_make(fixture_task_key,
+                                                       "00000000-0000-4000-8000-0000000000a1", 1,
+                                                       &arena))
+                : weir_arena_printf(&arena, "%s\n\n", cases[i].request);
+        struct http_exchange *x = request_fixture_make(&fixture, text, strlen(text));
+        struct weir_http_body_rule rule = {0};
+        weir_api_body_rule(fixture.api, &x->request, &rule);
+        ck_assert_msg(rule.of_class == (int)cases[i].is, "%s: %d", cases[i].request, rule.of_class);
+        request_fixture_free(x);
+        weir_arena_fini(&arena);
+    }
     request_fixture_close(&fixture);
 }
 
@@ -195,4 +239,5 @@ END_TEST
 
 WEIR_TEST_MAIN("wait", a_wait_that_is_woken_often_keeps_no_memory,
                a_commit_wakes_no_server_that_is_gone,
-               an_agent_that_waits_for_its_node_alone_misses_nothing)
+               an_agent_that_waits_for_its_node_alone_misses_nothing,
+               each_request_is_of_the_class_of_who_makes_it)

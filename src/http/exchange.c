@@ -294,6 +294,7 @@ static enum MHD_Result on_headers(struct http_exchange *x, const char *method)
     x->rule = (struct weir_http_body_rule){.max_bytes = server->config.max_body_bytes};
     if (server->config.body_rule != NULL) {
         server->config.body_rule(server->context, &x->request, &x->rule);
+        assert(x->rule.of_class >= 0 && x->rule.of_class < server->config.n_classes);
     }
     weir_buf_init(&x->body, x->rule.to_file || x->rule.to_pipe ? 0 : (size_t)x->rule.max_bytes);
     x->phase = PHASE_BODY;

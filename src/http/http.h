@@ -21,7 +21,9 @@
  *
  * Maximums and what happens at them:
  *  - no descriptor left (EMFILE and its like): the acceptor tries again every 100 ms.
- *  - handler queue full: 503, Retry-After: 1. Waits and streams that are woken do not count.
+ *  - handler queue full: 503, Retry-After: 1. Waits and streams that are woken do not count. Each class of requests
+ *    (body_rule says of which one is) has a queue of its own, and the classes take turns at the handlers; one may have
+ *    all of these but one for each other class, so that a wave of one neither refuses nor holds up the others.
  *  - body over its limit: 413. Headers over 32 KiB: 431. Bodies in memory over max_bodies_bytes, or
  *    those of one address over half of it: 503.
  *  - connections over max_connections stay in the kernel's accept queue until one closes. While
@@ -246,7 +248,11 @@ typedef void (*weir_http_handler_fn)(void *context, struct weir_http_request *re
 typedef weir_status (*weir_http_head_fn)(const struct weir_http_request *request, const void *bytes,
                                          size_t len, uint64_t total_bytes, struct weir_error *err);
 
+/** Most classes of requests. */
+#define WEIR_HTTP_CLASSES 4
+
 struct weir_http_body_rule {
+    int of_class;            /**< Of the request: below config.n_classes. */
     uint64_t max_bytes;      /**< 0: no body allowed beyond 0 bytes. */
     bool to_file;            /**< Stream to a temporary file in config.upload_dir. */
     bool to_pipe;            /**< It comes into request->body_pipe, whatever its length (stream.h),
@@ -257,8 +263,8 @@ struct weir_http_body_rule {
 };
 
 /**
- * How to take the body of a request whose headers are known. `rule` comes with {max_body_bytes,
- * false}. Runs on an I/O thread: must not block. NULL in the config leaves the default for all.
+ * How to take the body of a request whose headers are known, and of which class it is. `rule` comes with class 0,
+ * max_body_bytes, and nothing else set. Runs on an I/O thread: must not block. NULL in the config leaves the default for all.
  */
 typedef void (*weir_http_body_rule_fn)(void *context, const struct weir_http_request *request,
                                        struct weir_http_body_rule *rule);
@@ -272,10 +278,12 @@ typedef weir_http_handler_fn weir_http_admit_fn;
 
 /** Zero means the default for every number. Strings are copied. */
 struct weir_http_config {
-    const char *listen;  /**< "127.0.0.1:0", "[::]:8440", "host:port"; port 0: any free one. */
-    int n_handlers;      /**< Default 8. */
-    int n_io_threads;    /**< Default 2. */
-    int max_queued;      /**< Requests waiting for a handler thread; default 256. */
+    const char *listen; /**< "127.0.0.1:0", "[::]:8440", "host:port"; port 0: any free one. */
+    int n_handlers;     /**< Default 8. */
+    int n_io_threads;   /**< Default 2. */
+    int max_queued;     /**< Requests of a class that wait for a handler thread; default 256. */
+    int n_classes;      /**< Default 1, at most WEIR_HTTP_CLASSES. */
+    int max_queued_of[WEIR_HTTP_CLASSES]; /**< Of this class; default max_queued. */
     int max_connections; /**< Default 4096; lowered (with a warning) to what open files allow. */
     int max_connections_per_address; /**< Default a quarter of these, at least 16. */
     int idle_timeout_s;              /**< Default 30. */

@@ -57,22 +57,28 @@ static void list_remove(struct http_list *list, struct http_exchange *x)
     list->n--;
 }
 
+static struct http_class *class_of(const struct http_exchange *x)
+{
+    return &x->server->classes[x->rule.of_class];
+}
+
 static void enqueue(struct http_exchange *x, enum exchange_job job)
 {
     x->phase = PHASE_QUEUED;
     x->job = job;
-    list_push(&x->server->queue, x);
+    list_push(&class_of(x)->queue, x);
     pthread_cond_signal(&x->server->work_ready);
 }
 
 bool pool_submit(struct http_exchange *x, enum exchange_job job)
 {
     struct weir_http_server *server = x->server;
+    int most = server->config.max_queued_of[x->rule.of_class];
     pthread_mutex_lock(&server->lock);
-    bool is_full = server->n_fresh >= (size_t)server->config.max_queued;
+    bool is_full = class_of(x)->n_fresh >= (size_t)most;
     bool is_stopping = server->is_stopping;
     if (!is_full && !is_stopping) {
-        server->n_fresh++;
+        class_of(x)->n_fresh++;
         server->n_requests += job == JOB_HANDLE;
         server->n_inflight += !x->is_accepted;
         x->is_accepted = true;
@@ -88,8 +94,7 @@ bool pool_submit(struct http_exchange *x, enum exchange_job job)
         weir_http_response_header(&x->response, "Connection", "close");
     } else if (is_full) {
         weir_http_response_errorf(&x->response, WEIR_ERR_UNAVAILABLE,
-                                  "the server is busy: %d requests are waiting; try again",
-                                  server->config.max_queued);
+                                  "the server is busy: %d requests are waiting; try again", most);
     }
     return !is_full && !is_stopping;
 }
@@ -165,7 +170,7 @@ static void enqueue_resumed(struct http_exchange *x)
 {
     x->phase = PHASE_QUEUED;
     x->job = JOB_HANDLE;
-    list_push_front(&x->server->queue, x);
+    list_push_front(&class_of(x)->queue, x);
     pthread_cond_signal(&x->server->work_ready);
 }
 
@@ -288,21 +293,48 @@ static void run_pull(struct http_exchange *x)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* Handlers that one class may have: there is one left for each other, if there are so many. */
+static size_t most_running(const struct weir_http_server *server)
+{
+    int n_handlers = server->config.n_handlers;
+    return (size_t)WEIR_MAX(n_handlers - (server->config.n_classes - 1), 1 + (n_handlers - 1) / 2);
+}
+
+/* The classes take turns. NULL: nothing waits, or what waits has all the handlers that it may have, of which each looks
+ * again when it is done. Lock held. */
+static struct http_exchange *take_next(struct weir_http_server *server)
+{
+    int n_classes = server->config.n_classes;
+    size_t most = server->is_shutdown ? SIZE_MAX : most_running(server);
+    for (int i = 0; i < n_classes; i++) {
+        int i_class = (server->i_turn + i) % n_classes;
+        struct http_class *of = &server->classes[i_class];
+        struct http_exchange *x = of->queue.head;
+        if (x != NULL && of->n_running < most) {
+            server->i_turn = (i_class + 1) % n_classes;
+            list_remove(&of->queue, x);
+            of->n_fresh -= x->is_fresh;
+            of->n_running++;
+            x->is_fresh = false;
+            return x;
+        }
+    }
+    return NULL;
+}
+
 static void *handler_main(void *context)
 {
     struct weir_http_server *server = context;
     pthread_mutex_lock(&server->lock);
     for (;;) {
-        while (server->queue.head == NULL && !server->is_shutdown) {
+        struct http_exchange *x;
+        while ((x = take_next(server)) == NULL && !server->is_shutdown) {
             pthread_cond_wait(&server->work_ready, &server->lock);
         }
-        struct http_exchange *x = server->queue.head;
         if (x == NULL) {
             break;
         }
-        list_remove(&server->queue, x);
-        server->n_fresh -= x->is_fresh;
-        x->is_fresh = false;
+        struct http_class *of = class_of(x); /* x may be gone when its handler returns */
         x->phase = PHASE_RUNNING;
         x->seen_generation = server->generation;
         bool is_late = server->is_shutdown;
@@ -313,6 +345,7 @@ static void *handler_main(void *context)
             run_handler(x, is_late);
         }
         pthread_mutex_lock(&server->lock);
+        of->n_running--;
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;

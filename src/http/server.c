@@ -29,6 +29,10 @@ static void copy_config(struct weir_http_config *to, const struct weir_http_conf
     to->n_handlers = value_or(from->n_handlers, 8);
     to->n_io_threads = value_or(from->n_io_threads, 2);
     to->max_queued = value_or(from->max_queued, 256);
+    to->n_classes = WEIR_MIN(value_or(from->n_classes, 1), WEIR_HTTP_CLASSES);
+    for (int i = 0; i < WEIR_HTTP_CLASSES; i++) {
+        to->max_queued_of[i] = value_or(from->max_queued_of[i], to->max_queued);
+    }
     to->max_connections = listen_allowed_connections(value_or(from->max_connections, 4096));
     to->idle_timeout_s = value_or(from->idle_timeout_s, 30);
     to->max_connections_per_address =
@@ -232,13 +236,17 @@ int weir_http_server_port(const struct weir_http_server *server)
 
 void weir_http_server_counts(struct weir_http_server *server, struct weir_http_counts *out)
 {
+    size_t n_queued = 0;
     pthread_mutex_lock(&server->lock);
+    for (int i = 0; i < WEIR_HTTP_CLASSES; i++) {
+        n_queued += server->classes[i].queue.n;
+    }
     *out = (struct weir_http_counts){
         .n_requests = server->n_requests,
         .n_refused_queue_full = server->n_refused,
         .n_waiting = (int64_t)server->waiting.n,
         .n_streams = (int64_t)server->n_streams,
-        .n_queued = (int64_t)server->queue.n,
+        .n_queued = (int64_t)n_queued,
         .n_connections = (int64_t)server->n_connections,
     };
     pthread_mutex_unlock(&server->lock);
@@ -271,7 +279,7 @@ void weir_http_server_stop(struct weir_http_server *server, int64_t deadline_ms)
     acceptor_stop(server);
     pool_begin_stop(server);
     drain(server, deadline_ms);
-    /* The handler threads empty the queue before they end. After that no connection is suspended,
+    /* The handler threads empty the queues before they end. After that no connection is suspended,
      * and none can be suspended again but by a stream, which sees is_stopping. */
     destroy(server);
 }

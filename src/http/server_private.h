@@ -113,7 +113,7 @@ struct http_exchange {
     bool is_resumed;           /* it came back before the handler returned; lock */
     enum exchange_phase phase; /* server->lock, or its I/O thread while that owns it */
     enum exchange_job job;
-    bool is_fresh;    /* counts against max_queued */
+    bool is_fresh;    /* counts against its class's max_queued_of */
     bool is_accepted; /* counts in n_inflight */
     uint64_t seen_generation;
     int64_t deadline_ms; /* of the wait; 0: not set yet */
@@ -150,6 +150,13 @@ struct http_list {
     size_t n;
 };
 
+/** Requests of one class; server->lock. */
+struct http_class {
+    struct http_list queue;
+    size_t n_fresh;   /* in the queue, and not woken from a wait */
+    size_t n_running; /* in handlers */
+};
+
 /** Waits for connections, as long as there is room for one. */
 struct http_acceptor {
     pthread_t thread;
@@ -176,14 +183,16 @@ struct weir_http_server {
     char *tls_cert, *tls_key;
 
     pthread_mutex_t lock;
-    pthread_cond_t work_ready;  /* the queue is not empty, or is_shutdown */
+    pthread_cond_t work_ready;  /* a queue is not empty, or is_shutdown */
     pthread_cond_t timer_ready; /* next_deadline_ms became earlier, or is_shutdown */
     pthread_cond_t idle;        /* n_inflight, n_later or n_upgraded became 0 */
-    struct http_list queue, waiting;
+    struct http_class classes[WEIR_HTTP_CLASSES];
+    int i_turn; /* the class that a handler looks at first */
+    struct http_list waiting;
     _Atomic(struct http_exchange *) ended; /* upgraded ones that are over: see exchange_completed */
     struct http_watch *watches;
     struct weir_peers peers; /* with the bytes of all bodies in memory */
-    size_t n_fresh, n_inflight, n_later, n_upgraded, n_streams, n_connections, n_busy;
+    size_t n_inflight, n_later, n_upgraded, n_streams, n_connections, n_busy;
     int64_t n_requests, n_refused;
     uint64_t generation, topic_generation[64];
     int64_t next_deadline_ms;

@@ -38,6 +38,8 @@
 #include <unistd.h>
 
 #define STOP_DEADLINE_MS     3000
+#define AGENTS_QUEUED_MAX    4096 /* as many as connections: what they say is short */
+#define TASKS_QUEUED_MAX     1024
 #define HEAP_PIECE_MAX_BYTES (256 << 10)
 
 /* Everything that is open, in the order it was opened. */
@@ -277,13 +279,17 @@ static weir_status listen_http(struct server *server, struct weir_error *err)
                                   .told = notify_sender,
                                   .told_context = server,
                                   .gateway = server->gateway};
-    struct weir_http_config http = {.listen = server->config->listen,
-                                    .body_rule = weir_api_body_rule,
-                                    .admit = weir_api_admit,
-                                    .upload_dir = path_in(server, "uploads"),
-                                    .tls_cert_file = server->config->tls_cert,
-                                    .tls_key_file = server->config->tls_key,
-                                    .content_security_policy = weir_api_content_security_policy};
+    struct weir_http_config http = {
+        .listen = server->config->listen,
+        .n_classes = WEIR_API_CLASSES,
+        .max_queued_of =
+            {[WEIR_API_AGENTS] = AGENTS_QUEUED_MAX, [WEIR_API_TASKS] = TASKS_QUEUED_MAX},
+        .body_rule = weir_api_body_rule,
+        .admit = weir_api_admit,
+        .upload_dir = path_in(server, "uploads"),
+        .tls_cert_file = server->config->tls_cert,
+        .tls_key_file = server->config->tls_key,
+        .content_security_policy = weir_api_content_security_policy};
     WEIR_TRY(weir_api_create(&api, &server->api, err));
     WEIR_TRY(weir_http_server_start(&http, weir_api_handle, server->api, &server->http, err));
     const char *colon = strrchr(server->config->listen, ':');
