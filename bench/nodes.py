@@ -70,7 +70,7 @@ class Node:
                     "state": "ok", "temperature_c": reading(40, 80), "power_w": reading(100, 700), "utilisation_pct": reading(50, 99),
                     "memory_used_bytes": reading(1, 80) << 30, "ecc_errors": 0} for i in range(SLOTS)]
         return {"cpu_slots": SLOTS, "memory_bytes": 64 << 30, "devices": devices, "inventory": {"os": "linux", "cpus": "x" * 1000},
-                "disk_bytes": 1 << 40, "disk_free_bytes": reading(100, 500) << 30, "time_ms": int(time.time() * 1000),
+                "disk_bytes": 1 << 40, "disk_free_bytes": reading(300, 500) << 30, "time_ms": int(time.time() * 1000),
                 "attempts": [{"task": task, "attempt": attempt} for task, attempt in self.running.items()]}
 
     async def beat(self, delay):
@@ -167,6 +167,8 @@ async def play(server, options):
         result["full"] = await rest(server.process.pid, options.rest)
     result["refused"] = sum(node.n_refused for node in nodes)
     for task in tasks:
+        if task.done():
+            task.result()  # a node has stopped speaking: why?
         task.cancel()
     return result
 

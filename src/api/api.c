@@ -3,6 +3,7 @@
 #include "api/audit.h"
 #include "api/basic.h"
 #include "api/blob_files.h"
+#include "api/beats.h"
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/guard.h"
@@ -120,6 +121,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->guard = guard_create(config->store);
     api->basic = basic_create();
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
+    api->beats = beats_create();
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
@@ -156,6 +158,7 @@ void weir_api_destroy(struct weir_api *api)
     basic_destroy(api->basic);
     blob_files_destroy(api->blob_files);
     guard_destroy(api->guard);
+    beats_destroy(api->beats);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);

@@ -6,7 +6,6 @@
 #include "api/functions.h"
 #include "api/node.h"
 #include "control/control.h"
-#include "control/remake.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
 #include "job/code.h"
@@ -360,126 +359,6 @@ weir_status api_task_log_get(struct api_call *call, struct weir_txn *txn, struct
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
-
-/* More than any machine has: what an agent says of itself decides what is placed on it. */
-#define NODE_SLOTS_MAX        ((int64_t)4096)
-#define NODE_MEMORY_MAX       ((int64_t)1 << 50)
-#define NODE_DISK_MAX         ((int64_t)1 << 60)
-#define NODE_ACCELERATORS_MAX ((int64_t)1024)
-#define NODE_ATTEMPTS_MAX     4096
-#define NODE_VERSION_MAX      ((size_t)64)
-
-static weir_status body_int_within(const struct api_call *call, const char *name, int64_t fallback,
-                                   int64_t lo, int64_t hi, int64_t *out, struct weir_error *err)
-{
-    int64_t value;
-    WEIR_TRY(api_body_int(call, name, fallback, &value, err));
-    if (value < lo || value > hi) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.%s: expected %lld to %lld, got %lld", name,
-                              (long long)lo, (long long)hi, (long long)value);
-    }
-    *out = value;
-    return WEIR_OK;
-}
-
-/* A token of before is bound to the first node that its agent registers. */
-static weir_status bind_token(struct api_call *call, struct weir_txn *txn, const char *node,
-                              struct weir_error *err)
-{
-    if (call->identity.role != WEIR_ROLE_AGENT || call->identity.node != NULL) {
-        return WEIR_OK;
-    }
-    WEIR_TRY(weir_token_bind(txn, call->identity.token, node, err));
-    return audit_act(
-        call, txn, "token_bound", weir_arena_printf(call->arena, "token/%s", call->identity.token),
-        weir_arena_printf(call->arena, "An agent's token was bound to node %s", node), err);
-}
-
-/* What has not ended there; an agent that does not say it has nothing settled. */
-static weir_status settle_attempts(struct api_call *call, struct weir_txn *txn, const char *node,
-                                   size_t *out_n_freed, struct weir_error *err)
-{
-    const json_t *items = json_object_get(call->body, "attempts"), *item;
-    size_t n = json_array_size(items), i;
-    *out_n_freed = 0;
-    if (items == NULL) {
-        return WEIR_OK;
-    }
-    if (!json_is_array(items) || n > NODE_ATTEMPTS_MAX) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.attempts: expected a list of at most %d",
-                              NODE_ATTEMPTS_MAX);
-    }
-    struct weir_attempt_name *alive =
-        WEIR_ARENA_ARRAY(call->arena, n + 1, struct weir_attempt_name);
-    json_array_foreach(items, i, item)
-    {
-        alive[i].task = json_string_value(json_object_get(item, "task"));
-        alive[i].attempt = json_integer_value(json_object_get(item, "attempt"));
-        if (alive[i].task == NULL) {
-            return weir_error_set(err, WEIR_ERR_INVALID,
-                                  "$.attempts[%zu]: expected {task, attempt}", i);
-        }
-    }
-    return weir_task_devices_settle(txn, node, alive, n, out_n_freed, err);
-}
-
-weir_status api_node_put(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
-{
-    struct weir_node node = {0};
-    const char *version, *disk_id;
-    const json_t *inventory = json_object_get(call->body, "inventory");
-    WEIR_TRY(body_int_within(call, "cpu_slots", 1, 1, NODE_SLOTS_MAX, &node.cpu_slots, err));
-    WEIR_TRY(body_int_within(call, "memory_bytes", 0, 0, NODE_MEMORY_MAX, &node.memory_bytes, err));
-    WEIR_TRY(body_int_within(call, "n_accelerators", 0, 0, NODE_ACCELERATORS_MAX,
-                             &node.n_accelerators, err));
-    WEIR_TRY(body_int_within(call, "disk_bytes", 0, 0, NODE_DISK_MAX, &node.disk_bytes, err));
-    WEIR_TRY(body_int_within(call, "disk_free_bytes", 0, 0, node.disk_bytes, &node.disk_free_bytes,
-                             err));
-    WEIR_TRY(api_body_text(call, "disk_id", &disk_id, err));
-    if (disk_id != NULL && strlen(disk_id) >= WEIR_DISK_ID_BYTES) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.disk_id: longer than %d bytes",
-                              WEIR_DISK_ID_BYTES - 1);
-    }
-    WEIR_TRY(api_body_text(call, "agent_version", &version, err));
-    if (version != NULL && strlen(version) > NODE_VERSION_MAX) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "$.agent_version: longer than %zu bytes",
-                              NODE_VERSION_MAX);
-    }
-    node.name = weir_arena_strdup(call->arena, call->params[0]);
-    if (!weir_name_is_valid(node.name)) {
-        return weir_error_set(err, WEIR_ERR_INVALID, "node \"%.60s\": not a name (a-z 0-9 . _ -)",
-                              node.name);
-    }
-    node.disk_id = weir_arena_strdup(call->arena, disk_id);
-    node.agent_version = weir_arena_strdup(call->arena, version);
-    node.inventory = inventory != NULL ? weir_json_text(inventory, call->arena) : NULL;
-    const struct weir_field *field = weir_resource_field(&weir_node_resource, "inventory");
-    if (node.inventory != NULL && strlen(node.inventory) > weir_field_max_bytes(field)) {
-        return weir_error_set(err, WEIR_ERR_LIMIT, "$.inventory: at most %zu bytes are allowed",
-                              weir_field_max_bytes(field));
-    }
-    bool is_news, has_device_news = false;
-    struct weir_device_report *devices;
-    size_t n_devices, n_freed;
-    WEIR_TRY(api_node_read_devices(call, &node, &devices, &n_devices, err));
-    WEIR_TRY(bind_token(call, txn, node.name, err));
-    WEIR_TRY(weir_node_is_news(txn, &node, call->now_ms, call->api->since_ms, &is_news, err));
-    WEIR_TRY(weir_node_heartbeat(txn, &node, call->now_ms, err));
-    WEIR_TRY(weir_node_note_images(txn, node.name, inventory, call->arena, err));
-    if (devices != NULL) {
-        WEIR_TRY(weir_devices_report(txn, node.name, devices, n_devices, call->now_ms, call->arena,
-                                     &has_device_news, err));
-    }
-    WEIR_TRY(weir_usage_roll_node(txn, node.name, call->now_ms, err));
-    WEIR_TRY(settle_attempts(call, txn, node.name, &n_freed, err));
-    if (json_object_get(call->body, "attempts") != NULL) { /* no agent of before says them */
-        struct control control = api_control(call);
-        WEIR_TRY(control_remake_replica(&control, txn, node.name, err));
-    }
-    call->is_routine = !is_news && !has_device_news && n_freed == 0;
-    weir_http_response_empty(call->response);
-    return WEIR_OK;
-}
 
 static json_t *given_device(const struct weir_given_device *device)
 {

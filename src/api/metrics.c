@@ -7,6 +7,7 @@
 #include "gateway/figures.h"
 #include "http/http.h"
 #include "job/job.h"
+#include "store/live.h"
 #include "store/space.h"
 #include "store/stmt.h"
 #include "store/table.h"
@@ -186,7 +187,7 @@ const struct api_metric api_metrics[] = {
     {"weir_node_unhealthy", "gauge", "1 if the node takes no new tasks because a health check fails", "node",
      "SELECT name, unhealthy IS NOT NULL FROM nodes ORDER BY name", NULL},
     {"weir_node_last_seen_timestamp_seconds", "gauge", "The node's last heartbeat, since 1970", "node",
-     "SELECT name, last_seen_ms / 1000.0 FROM nodes ORDER BY name", NULL},
+     "SELECT name, " WEIR_LIVE_NODE("last_seen_ms") " / 1000.0 FROM nodes ORDER BY name", NULL},
     {"weir_node_cpu_slots", "gauge", "CPU slots of the node", "node",
      "SELECT name, cpu_slots FROM nodes ORDER BY name", NULL},
     {"weir_node_cpu_slots_used", "gauge", "CPU slots of the tasks on the node", "node",
@@ -198,21 +199,21 @@ const struct api_metric api_metrics[] = {
     {"weir_node_disk_bytes", "gauge", "Size of the disk that holds the agent's folder", "node",
      "SELECT name, disk_bytes FROM nodes WHERE disk_bytes > 0 ORDER BY name", NULL},
     {"weir_node_disk_free_bytes", "gauge", "Free space of that disk", "node",
-     "SELECT name, disk_free_bytes FROM nodes WHERE disk_bytes > 0 ORDER BY name", NULL},
+     "SELECT name, " WEIR_LIVE_NODE("disk_free_bytes") " FROM nodes WHERE disk_bytes > 0 ORDER BY name", NULL},
     {"weir_devices", "gauge", "Devices by kind, model and state", "node kind model state",
      "SELECT node, kind, model, state, count(*) FROM devices GROUP BY node, kind, model, state", NULL},
     {"weir_device_memory_bytes", "gauge", "Memory of the device; of a disk its size", "node device kind model",
      "SELECT node, idx, kind, model, memory_bytes FROM devices WHERE memory_bytes > 0 ORDER BY node, idx", NULL},
     {"weir_device_memory_used_bytes", "gauge", "Used memory of the device", "node device kind model",
-     "SELECT node, idx, kind, model, memory_used_bytes FROM devices WHERE memory_used_bytes >= 0 ORDER BY node, idx", NULL},
+     "SELECT node, idx, kind, model, value FROM (SELECT node, idx, kind, model, " WEIR_LIVE_DEVICE("devices", "memory_used_bytes") " AS value FROM devices) WHERE value >= 0 ORDER BY node, idx", NULL},
     {"weir_device_utilisation_ratio", "gauge", "How busy the device is, 0 to 1", "node device kind model",
-     "SELECT node, idx, kind, model, utilisation_pct / 100.0 FROM devices WHERE utilisation_pct IS NOT NULL ORDER BY node, idx", NULL},
+     "SELECT node, idx, kind, model, value / 100.0 FROM (SELECT node, idx, kind, model, " WEIR_LIVE_DEVICE("devices", "utilisation_pct") " AS value FROM devices) WHERE value IS NOT NULL ORDER BY node, idx", NULL},
     {"weir_device_temperature_celsius", "gauge", "Temperature of the device", "node device kind model",
-     "SELECT node, idx, kind, model, temperature_c FROM devices WHERE temperature_c IS NOT NULL ORDER BY node, idx", NULL},
+     "SELECT node, idx, kind, model, value FROM (SELECT node, idx, kind, model, " WEIR_LIVE_DEVICE("devices", "temperature_c") " AS value FROM devices) WHERE value IS NOT NULL ORDER BY node, idx", NULL},
     {"weir_device_power_watts", "gauge", "Power that the device draws", "node device kind model",
-     "SELECT node, idx, kind, model, power_w FROM devices WHERE power_w IS NOT NULL ORDER BY node, idx", NULL},
+     "SELECT node, idx, kind, model, value FROM (SELECT node, idx, kind, model, " WEIR_LIVE_DEVICE("devices", "power_w") " AS value FROM devices) WHERE value IS NOT NULL ORDER BY node, idx", NULL},
     {"weir_device_ecc_errors", "gauge", "Memory errors that could not be corrected since the driver started", "node device kind model",
-     "SELECT node, idx, kind, model, ecc_errors FROM devices WHERE ecc_errors >= 0 ORDER BY node, idx", NULL},
+     "SELECT node, idx, kind, model, value FROM (SELECT node, idx, kind, model, " WEIR_LIVE_DEVICE("devices", "ecc_errors") " AS value FROM devices) WHERE value >= 0 ORDER BY node, idx", NULL},
     {"weir_jobs", "gauge", "Jobs that the store holds", "project kind state",
      "SELECT project, kind, state, n FROM job_totals ORDER BY project, kind, state", NULL},
     {"weir_usage_device_seconds_total", "counter", "Device seconds that tasks had", "project model",

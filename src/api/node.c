@@ -4,6 +4,7 @@
 
 #include "api/answer.h"
 #include "api/args.h"
+#include "api/beats.h"
 #include "api/functions.h"
 #include "control/control.h"
 #include "job/device.h"
@@ -400,6 +401,7 @@ weir_status api_node_update(struct api_call *call, struct weir_txn *txn, struct 
     const struct weir_node before = node;
     WEIR_TRY(api_body_bool(call, "is_draining", node.is_draining, &node.is_draining, err));
     WEIR_TRY(set_marks(call, &node, err));
+    beats_forget(call->api->beats, node.name); /* it says a label too */
     WEIR_TRY(weir_txn_update(txn, &weir_node_resource, &node,
                              WEIR_FIELDS("is_draining", "labels", "taints"), err));
     if (evicts && !node.is_draining) {

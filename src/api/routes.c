@@ -188,7 +188,7 @@ const struct api_route api_routes[] = {
      API_WRITE, API_OPEN, NULL, NULL, NULL, 0, api_node_join},
     {"GET", API "/health/summary", "Does the platform work, and if not, why?", R(HEALTH_READ),
      API_NONE, 0, NULL, NULL, NULL, 0, api_health_summary},
-    {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", R(NODES_SPEAK), API_WRITE,
+    {"PUT", API "/nodes/{name}", "Register a node; its heartbeat", R(NODES_SPEAK), API_NONE,
      API_NOTIFY | API_OWN_NODE, NULL, NULL, NULL, 0, api_node_put},
     {"POST", API "/nodes/{name}/use",
      "Tell what the tasks of a node use, for the charts of their runs", R(NODES_SPEAK), API_WRITE,

@@ -3,6 +3,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "control/remake.h"
+#include "job/heard.h"
 #include "job/usage.h"
 #include "store/identity.h"
 
@@ -12,7 +13,7 @@
 #define EXPIRE_EVERY_MS    600000
 #define IDLE_LOOK_EVERY_MS 10000 /* for jobs that use nothing of what they have */
 #define FREEZE_LOOK_MS     100   /* while a preparation's dataset is frozen */
-#define COUNT_EVERY_MS     2000  /* what tasks that wait ask for */
+#define COUNT_EVERY_MS     2000  /* what tasks have, and what those that wait ask for */
 
 static weir_status expire_identities(struct work *work, struct weir_txn *txn,
                                      struct weir_error *err)
@@ -26,6 +27,23 @@ static weir_status count_waiting(struct work *work, struct weir_txn *txn, struct
     return weir_usage_roll_waiting(txn, work->control.now_ms, &n, err);
 }
 
+static weir_status count_running(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    int64_t n;
+    return weir_usage_roll_running(txn, work->control.now_ms, &n, err);
+}
+
+static weir_status keep_heard(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    return weir_heard_keep(txn, work->engine->config.store, err);
+}
+
+static weir_status restore_heard(struct work *work, struct weir_txn *txn, struct weir_error *err)
+{
+    (void)work;
+    return weir_heard_restore(txn, err);
+}
+
 static weir_status add_samples(struct work *work, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_queue_sample *samples;
@@ -35,15 +53,21 @@ static weir_status add_samples(struct work *work, struct weir_txn *txn, struct w
     return weir_queue_history_add(txn, samples, n, work->control.now_ms, err);
 }
 
-/* The account (job/usage.h) of what no heartbeat counts. */
+/* The account (job/usage.h), and who was heard of. */
 static void keep_account(struct work *work)
 {
     struct engine *engine = work->engine;
     int64_t now_ms = weir_mono_ms();
-    if (now_ms >= engine->next_count_mono_ms &&
-        scheduler_snapshot(engine->scheduler)->n_pending > 0) {
-        (void)work_write(work, count_waiting);
+    if (now_ms >= engine->next_count_mono_ms) {
+        if (scheduler_snapshot(engine->scheduler)->n_pending > 0) {
+            (void)work_write(work, count_waiting);
+        }
+        (void)work_write(work, count_running);
         engine->next_count_mono_ms = now_ms + COUNT_EVERY_MS;
+    }
+    if (now_ms >= engine->next_heard_mono_ms) {
+        (void)work_write(work, keep_heard);
+        engine->next_heard_mono_ms = now_ms + WEIR_HEARD_EVERY_MS;
     }
     if (now_ms >= engine->next_sample_mono_ms) {
         (void)work_write(work, add_samples);
@@ -132,9 +156,9 @@ static weir_status remake_jobs(struct work *work, struct weir_txn *txn, struct w
     return control_remake(&work->control, txn, err);
 }
 
-static void *engine_main(void *argument)
+/* Before the first round, or after the last one. */
+static void run_outside(struct engine *engine, work_fn fn)
 {
-    struct engine *engine = argument;
     struct weir_arena arena;
     weir_arena_init(&arena, 0);
     struct work work = {.engine = engine,
@@ -144,12 +168,20 @@ static void *engine_main(void *argument)
                                     .state_dir = engine->state_dir,
                                     .server_url = engine->server_url,
                                     .publish = json_array()}};
-    (void)work_write(&work, release_outbox);
-    (void)work_write(&work, remake_jobs);
+    (void)work_write(&work, fn);
     json_decref(work.control.publish);
     weir_arena_fini(&arena);
+}
+
+static void *engine_main(void *argument)
+{
+    struct engine *engine = argument;
+    run_outside(engine, release_outbox);
+    run_outside(engine, restore_heard);
+    run_outside(engine, remake_jobs);
     while (wait_for_work(engine, run_round(engine))) {
     }
+    run_outside(engine, keep_heard);
     return NULL;
 }
 

@@ -33,7 +33,7 @@ struct engine {
     int64_t next_nodes_mono_ms;
     int64_t away_ms, back_ms; /**< The last time that the server did not run (weir_watch_seen). */
     int64_t next_expire_mono_ms, next_idle_mono_ms, next_observe_mono_ms, next_count_mono_ms,
-        next_sample_mono_ms;
+        next_sample_mono_ms, next_heard_mono_ms;
     struct watcher watcher;
     struct alerter alerter;
     struct preparer preparer;

@@ -2,6 +2,7 @@
 #include "control/engine_private.h"
 
 #include "base/log.h"
+#include "store/live.h"
 #include "store/set_clock.h"
 
 #define CLOCK_SET_MS   2000 /* A wall clock that is off by less was not set. */
@@ -30,6 +31,7 @@ static void follow_clock(struct work *work)
         work_write(work, note_clock) != WEIR_OK) {
         return;
     }
+    weir_live_move(engine->config.store, work->set_by_ms);
     weir_clock_follow(work->set_by_ms);
     weir_node_watch_move(&engine->watch, work->set_by_ms);
     engine->back_ms += engine->back_ms > 0 ? work->set_by_ms : 0;

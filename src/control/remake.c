@@ -159,6 +159,14 @@ weir_status control_remake(struct control *control, struct weir_txn *txn, struct
     return weir_setting_put(txn, SETTING, NEWEST, control->now_ms, err);
 }
 
+weir_status control_remake_is_due(struct weir_txn *txn, const char *node, bool *out,
+                                  struct weir_error *err)
+{
+    WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
+    WEIR_TRY(weir_stmt_open(txn, sql_replica, WEIR_BINDS(WEIR_BIND_TEXT("node", node)), &row, err));
+    return weir_stmt_step(row, out, err);
+}
+
 weir_status control_remake_replica(struct control *control, struct weir_txn *txn, const char *node,
                                    struct weir_error *err)
 {

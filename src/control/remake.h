@@ -16,6 +16,10 @@
 weir_status control_remake(struct control *control, struct weir_txn *txn,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
+/** Has the node a replica that control_remake_replica would begin anew? */
+weir_status control_remake_is_due(struct weir_txn *txn, const char *node, bool *out,
+                                  struct weir_error *err) WEIR_MUST_CHECK;
+
 /** The agent of the node is of this version: begin one of its replicas of before anew. The next of them has its turn
  *  with the next heartbeat. */
 weir_status control_remake_replica(struct control *control, struct weir_txn *txn, const char *node,

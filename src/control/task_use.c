@@ -1,5 +1,6 @@
 #include "control/task_use.h"
 
+#include "store/live.h"
 #include "store/stmt.h"
 #include "track/track.h"
 
@@ -18,9 +19,11 @@ static const char sql_run[] =
 
 /* A node tells -1 or null of what it does not know. */
 static const char sql_devices[] =
-    "SELECT d.utilisation_pct, d.memory_used_bytes FROM task_devices x"
-    " JOIN devices d ON d.node = x.node AND d.idx = x.idx"
-    " WHERE x.task = :task AND x.attempt = :attempt AND x.milli = :whole ORDER BY x.idx";
+    "SELECT " WEIR_LIVE_DEVICE("d", "utilisation_pct") ", " WEIR_LIVE_DEVICE(
+        "d", "memory_used_bytes") " FROM task_devices x"
+                                  " JOIN devices d ON d.node = x.node AND d.idx = x.idx"
+                                  " WHERE x.task = :task AND x.attempt = :attempt AND x.milli = "
+                                  ":whole ORDER BY x.idx";
 
 /** The metrics of one task that are being made. */
 struct task_metrics {

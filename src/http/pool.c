@@ -346,6 +346,9 @@ static void *handler_main(void *context)
         }
         pthread_mutex_lock(&server->lock);
         of->n_running--;
+        if (of->queue.head != NULL) { /* this thread may take another class's, and others sleep */
+            pthread_cond_signal(&server->work_ready);
+        }
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;

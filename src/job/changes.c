@@ -1,5 +1,6 @@
 #include "job/changes.h"
 
+#include "store/live.h"
 #include "store/stmt.h"
 
 #include <string.h>
@@ -32,8 +33,8 @@ static const char sql_newest[] = "SELECT max(revision) FROM jobs";
 static const char sql_note_wait[] = "UPDATE jobs SET reason = :reason, expected_start_ms = :start"
                                     " WHERE id = :id AND revision = :revision";
 #define NODE_COLUMNS                                                                               \
-    "name, cpu_slots, memory_bytes, is_draining, last_seen_ms, unhealthy, labels, taints,"         \
-    " accelerators, left_ms"
+    "name, cpu_slots, memory_bytes, is_draining, " WEIR_LIVE_NODE(                                 \
+        "last_seen_ms") ", unhealthy, labels, taints, accelerators, left_ms"
 static const char sql_nodes[] = "SELECT " NODE_COLUMNS " FROM nodes ORDER BY name";
 static const char sql_node[] = "SELECT " NODE_COLUMNS " FROM nodes WHERE name = :name";
 

@@ -56,7 +56,7 @@ struct weir_node {
 
 /**
  * Is a node lost: no heartbeat for timeout_ms? Every node has the full time from since_ms on (job/node_watch.h). A
- * heartbeat in the future, of before the clock was set back, does not count.
+ * heartbeat of more than 5 s ahead, of before the clock was set back, does not count.
  */
 bool weir_node_is_lost(const struct weir_node *node, int64_t now_ms, int64_t since_ms,
                        int64_t timeout_ms);

@@ -154,6 +154,18 @@ START_TEST(a_job_that_cannot_be_loaded_can_be_given_up)
 
 END_TEST
 
+/* Its heartbeats come while whoever looks has looked at the clock already. */
+START_TEST(a_node_that_was_heard_of_since_is_not_lost)
+{
+    for (int64_t since_ms = 0; since_ms <= 5000; since_ms += 250) {
+        const struct weir_node node = {.name = "a", .last_seen_ms = 900000 + since_ms};
+        ck_assert(!weir_node_is_lost(&node, 900000, 1, 15000));
+        ck_assert(weir_node_takes_tasks(&node, 900000, 1));
+    }
+}
+
+END_TEST
+
 START_TEST(only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks)
 {
     struct weir_node node = {.name = "a", .last_seen_ms = 50000};
@@ -208,4 +220,4 @@ END_TEST
 WEIR_TEST_MAIN_WITH("job", set_up, tear_down, a_job_is_stored_placed_seen_by_agents_and_ended,
                     a_job_that_cannot_be_loaded_can_be_given_up,
                     only_a_node_that_was_heard_of_lately_and_does_not_drain_takes_tasks,
-                    images_need_a_node_that_starts_them)
+                    a_node_that_was_heard_of_since_is_not_lost, images_need_a_node_that_starts_them)

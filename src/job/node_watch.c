@@ -2,6 +2,8 @@
 
 #include "base/grow.h"
 #include "base/macros.h"
+#include "job/heard.h"
+#include "store/live.h"
 #include "store/stmt.h"
 
 #define REPORT_MS 5000 /* Agents report so often. */
@@ -48,14 +50,15 @@ static int64_t until_ms(const struct weir_node_watch *watch, int64_t heard_ms)
     return heard_ms >= watch->alive_ms ? WEIR_MAX(heard_ms, watch->since_ms) : heard_ms;
 }
 
-/* Those that were heard just before the server started were there; the others had been lost already. */
+/* Those that were heard just before the server started were there, as far as it was kept when (job/heard.h); the others
+ * had been lost already. */
 static void note_alive(struct weir_node_watch *watch, const int64_t *heard_ms, size_t n)
 {
     int64_t last_ms = 0;
     for (size_t i = 0; i < n; i++) {
         last_ms = WEIR_MAX(last_ms, WEIR_MIN(heard_ms[i], watch->since_ms));
     }
-    watch->alive_ms = last_ms - lost_ms - REPORT_MS;
+    watch->alive_ms = last_ms - lost_ms - REPORT_MS - WEIR_HEARD_EVERY_MS;
 }
 
 /* Does the node count: was it not lost before? */
@@ -127,7 +130,7 @@ bool weir_node_watch_look(struct weir_node_watch *watch, const int64_t *heard_ms
     return is_changed;
 }
 
-static const char sql_heard[] = "SELECT last_seen_ms FROM nodes WHERE left_ms = 0";
+static const char sql_heard[] = "SELECT " WEIR_LIVE_NODE("last_seen_ms") " FROM nodes WHERE left_ms = 0";
 
 weir_status weir_node_watch_read(struct weir_node_watch *watch, struct weir_txn *txn,
                                  int64_t now_ms, struct weir_arena *arena, bool *out,

@@ -1,6 +1,7 @@
 #include "job/usage.h"
 
 #include "job/device.h"
+#include "store/live.h"
 #include "store/stmt.h"
 
 #include <string.h>
@@ -40,17 +41,24 @@ static const char sql_counted[] = "UPDATE usage_meters SET counted_ms = :now WHE
     " (SELECT rank FROM tasks WHERE id = m.task)"                                                  \
     " FROM usage_meters m LEFT JOIN queue_history q ON q.time_ms = 0 AND q.project = m.project"
 static const char sql_of_job[] = METER " WHERE m.job = :job";
-static const char sql_on_node[] =
-    METER " WHERE m.node = :node AND m.attempt > 0 AND m.counted_ms <= :before";
+static const char sql_n_running[] = "SELECT count(*) FROM usage_meters WHERE attempt > 0";
+static const char sql_running[] = METER " WHERE m.attempt > 0 AND m.counted_ms <= :before LIMIT :n";
 static const char sql_waiting[] =
     METER " WHERE m.attempt = 0 AND m.counted_ms <= :before ORDER BY m.counted_ms LIMIT :n";
 static const char sql_measured[] =
-    "SELECT coalesce(sum(CASE WHEN v.utilisation_pct IS NULL THEN 0 ELSE d.milli END), 0),"
-    " coalesce(sum(d.milli * v.utilisation_pct / 100.0), 0),"
-    " coalesce(sum(CASE WHEN v.utilisation_pct < :idle THEN d.milli ELSE 0 END), 0)"
-    " FROM task_devices d JOIN devices v ON v.node = d.node AND v.idx = d.idx"
-    " WHERE d.task = :task AND d.attempt = :attempt AND coalesce(v.model, '') ||"
-    " CASE WHEN v.profile IS NOT NULL THEN ' ' || v.profile ELSE '' END = :model";
+    "SELECT coalesce(sum(CASE WHEN pct IS NULL THEN 0 ELSE milli END), 0),"
+    " coalesce(sum(milli * pct / 100.0), 0),"
+    " coalesce(sum(CASE WHEN pct < :idle THEN milli ELSE 0 END), 0)"
+    " FROM (SELECT d.milli AS milli, " WEIR_LIVE_DEVICE(
+        "v", "utilisation_pct") " AS pct"
+                                " FROM task_devices d JOIN devices v ON v.node = d.node AND v.idx "
+                                "= d.idx"
+                                " WHERE d.task = :task AND d.attempt = :attempt AND "
+                                "coalesce(v.model, '') ||"
+                                " CASE WHEN v.profile IS NOT NULL THEN ' ' || v.profile ELSE '' "
+                                "END = :model"
+                                " AND (SELECT " WEIR_LIVE_NODE(
+                                    "last_seen_ms") " FROM nodes WHERE name = d.node) >= :heard)";
 
 static const char sql_add[] =
     "INSERT INTO usage VALUES (:hour, 3600000, :project, :user, :job, :model, :waited, :given, "
@@ -131,8 +139,9 @@ static weir_status read_meters(struct weir_txn *txn, const char *sql, const stru
     return WEIR_OK;
 }
 
-/* What the devices said with the last heartbeat. */
-static weir_status measure(struct weir_txn *txn, struct meter *meter, struct weir_error *err)
+/* What the devices said with the last heartbeat, if that was not long before. */
+static weir_status measure(struct weir_txn *txn, struct meter *meter, int64_t until_ms,
+                           struct weir_error *err)
 {
     WEIR_AUTO(weir_stmt_auto_close) struct weir_stmt *row = NULL;
     bool has_row;
@@ -143,6 +152,7 @@ static weir_status measure(struct weir_txn *txn, struct meter *meter, struct wei
                             WEIR_BINDS(WEIR_BIND_TEXT("task", meter->task),
                                        WEIR_BIND_INT("attempt", meter->attempt),
                                        WEIR_BIND_TEXT("model", meter->model),
+                                       WEIR_BIND_INT("heard", until_ms - WEIR_USAGE_FRESH_MS),
                                        WEIR_BIND_INT("idle", WEIR_DEVICE_IDLE_PCT)),
                             &row, err));
     WEIR_TRY(weir_stmt_step(row, &has_row, err));
@@ -184,12 +194,13 @@ static weir_status add_span(struct weir_txn *txn, const struct meter *meter, int
     return weir_txn_exec(txn, sql_add_total, totals, WEIR_ARRAY_LEN(totals), NULL, err);
 }
 
-/* From where it was counted until then, hour by hour. */
+/* From where it was counted until then, hour by hour. Of a longer time than `most_ms` what devices say now tells
+ * nothing. */
 static weir_status count(struct weir_txn *txn, struct meter *meter, int64_t until_ms,
-                         struct weir_error *err)
+                         int64_t most_ms, struct weir_error *err)
 {
-    bool is_fresh = until_ms - meter->counted_ms <= WEIR_USAGE_FRESH_MS;
-    WEIR_TRY(measure(txn, meter, err));
+    bool is_fresh = until_ms - meter->counted_ms <= most_ms;
+    WEIR_TRY(measure(txn, meter, until_ms, err));
     for (int64_t from_ms = meter->counted_ms; from_ms < until_ms;) {
         int64_t hour_ms = from_ms - from_ms % WEIR_USAGE_HOUR_MS;
         int64_t to_ms = WEIR_MIN(until_ms, hour_ms + WEIR_USAGE_HOUR_MS);
@@ -199,10 +210,10 @@ static weir_status count(struct weir_txn *txn, struct meter *meter, int64_t unti
     return WEIR_OK;
 }
 
-static weir_status roll(struct weir_txn *txn, struct meter *meter, int64_t now_ms,
+static weir_status roll(struct weir_txn *txn, struct meter *meter, int64_t now_ms, int64_t most_ms,
                         struct weir_error *err)
 {
-    WEIR_TRY(count(txn, meter, now_ms, err));
+    WEIR_TRY(count(txn, meter, now_ms, most_ms, err));
     return weir_txn_exec(
         txn, sql_counted,
         WEIR_BINDS(WEIR_BIND_INT("now", now_ms), WEIR_BIND_TEXT("task", meter->task),
@@ -213,7 +224,7 @@ static weir_status roll(struct weir_txn *txn, struct meter *meter, int64_t now_m
 static weir_status end(struct weir_txn *txn, struct meter *meter, int64_t until_ms,
                        struct weir_error *err)
 {
-    WEIR_TRY(count(txn, meter, until_ms, err));
+    WEIR_TRY(count(txn, meter, until_ms, WEIR_USAGE_ROLL_MAX_MS + WEIR_USAGE_FRESH_MS, err));
     return weir_txn_exec(txn, sql_end,
                          WEIR_BINDS(WEIR_BIND_TEXT("task", meter->task),
                                     WEIR_BIND_INT("attempt", meter->attempt),
@@ -221,38 +232,44 @@ static weir_status end(struct weir_txn *txn, struct meter *meter, int64_t until_
                          NULL, err);
 }
 
-static weir_status roll_all(struct weir_txn *txn, const char *sql, const struct weir_bind *binds,
-                            size_t n_binds, int64_t now_ms, int64_t *out_n, struct weir_error *err)
+static weir_status roll_all(struct weir_txn *txn, const char *sql, int64_t now_ms, int64_t every_ms,
+                            int64_t n_most, int64_t *out_n, struct weir_error *err)
 {
     struct weir_arena arena;
     struct meters meters = {0};
     weir_arena_init(&arena, 0);
-    weir_status status = read_meters(txn, sql, binds, n_binds, &arena, &meters, err);
+    weir_status status = read_meters(
+        txn, sql,
+        WEIR_BINDS(WEIR_BIND_INT("before", now_ms - every_ms), WEIR_BIND_INT("n", n_most)), &arena,
+        &meters, err);
     for (size_t i = 0; i < meters.n && status == WEIR_OK; i++) {
-        status = roll(txn, &meters.items[i], now_ms, err);
+        status = roll(txn, &meters.items[i], now_ms, every_ms + WEIR_USAGE_FRESH_MS, err);
     }
     *out_n = (int64_t)meters.n;
     weir_arena_fini(&arena);
     return status;
 }
 
-weir_status weir_usage_roll_node(struct weir_txn *txn, const char *node, int64_t now_ms,
-                                 struct weir_error *err)
+int64_t weir_usage_every_ms(int64_t n_running)
+{
+    return WEIR_MAX((int64_t)WEIR_USAGE_ROLL_MS,
+                    WEIR_MIN(n_running * WEIR_USAGE_EACH_MS, (int64_t)WEIR_USAGE_ROLL_MAX_MS));
+}
+
+weir_status weir_usage_roll_running(struct weir_txn *txn, int64_t now_ms, int64_t *out_n,
+                                    struct weir_error *err)
 {
     int64_t n;
-    return roll_all(txn, sql_on_node,
-                    WEIR_BINDS(WEIR_BIND_TEXT("node", node),
-                               WEIR_BIND_INT("before", now_ms - WEIR_USAGE_ROLL_MS)),
-                    now_ms, &n, err);
+    WEIR_TRY(weir_txn_query_int(txn, sql_n_running, WEIR_NO_BINDS, 0, &n, err));
+    return roll_all(txn, sql_running, now_ms, weir_usage_every_ms(n), WEIR_USAGE_RUNNING_MAX, out_n,
+                    err);
 }
 
 weir_status weir_usage_roll_waiting(struct weir_txn *txn, int64_t now_ms, int64_t *out_n,
                                     struct weir_error *err)
 {
-    return roll_all(txn, sql_waiting,
-                    WEIR_BINDS(WEIR_BIND_INT("before", now_ms - WEIR_USAGE_WAIT_MS),
-                               WEIR_BIND_INT("n", WEIR_USAGE_WAITING_MAX)),
-                    now_ms, out_n, err);
+    return roll_all(txn, sql_waiting, now_ms, WEIR_USAGE_WAIT_MS, WEIR_USAGE_WAITING_MAX, out_n,
+                    err);
 }
 
 /* ---- beginnings and ends ---------------------------------------------------------------------- */

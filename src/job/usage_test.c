@@ -229,9 +229,11 @@ static weir_status act(struct world *world, struct weir_error *err)
 
 static weir_status beat(struct world *world, struct weir_error *err)
 {
+    const struct weir_node node = {.name = "a", .cpu_slots = 64};
     int64_t n;
+    MUST(weir_node_heartbeat(world->txn, &node, world->now_ms, err));
     MUST(report(world, world->utilisation, err));
-    MUST(weir_usage_roll_node(world->txn, "a", world->now_ms, err));
+    MUST(weir_usage_roll_running(world->txn, world->now_ms, &n, err));
     MUST(weir_usage_roll_waiting(world->txn, world->now_ms, &n, err));
     world->beat_ms = world->now_ms;
     return WEIR_OK;

@@ -31,10 +31,16 @@ struct readers {
 /** Owned by whoever opened it. */
 struct weir_store {
     int lock_fd;
+    struct live *live;
     struct writer *writer;
     struct pulse *pulse; /**< Of all connections. */
     struct readers readers, scoped_readers;
 };
+
+struct live *store_live(struct weir_store *store)
+{
+    return store->live;
+}
 
 static weir_status open_lock(struct weir_store *store, const char *path, struct weir_error *err)
 {
@@ -58,15 +64,17 @@ static void readers_init(struct readers *readers)
 }
 
 static weir_status readers_open(struct readers *readers, const char *path, size_t n,
-                                bool hides_rows, struct pulse *pulse, struct weir_error *err)
+                                bool hides_rows, const struct weir_store *store,
+                                struct weir_error *err)
 {
     while (readers->n < n) {
         struct connection *connection = &readers->connections[readers->n];
         WEIR_TRY(connection_open(path, 0, true, connection, err));
-        connection->pulse = pulse;
+        connection->pulse = store->pulse;
         readers->free[readers->n_free++] = connection;
         readers->n++;
         WEIR_TRY(row_scope_prepare(connection, hides_rows, err));
+        WEIR_TRY(live_prepare(connection, store->live, err));
     }
     return WEIR_OK;
 }
@@ -90,6 +98,7 @@ static weir_status open_connections(struct weir_store *store,
     writer.pulse = store->pulse;
     weir_status status = migrate(&writer, store_migrations, store_n_migrations, err);
     status = status == WEIR_OK ? row_scope_prepare(&writer, false, err) : status;
+    status = status == WEIR_OK ? live_prepare(&writer, store->live, err) : status;
     if (status != WEIR_OK) {
         connection_close(&writer);
         (void)weir_error_prefix(err, "database %s: ", config->path);
@@ -100,8 +109,8 @@ static weir_status open_connections(struct weir_store *store,
                           &store->writer, err));
     size_t n_readers = config->n_readers != 0 ? config->n_readers : READERS_DEFAULT;
     WEIR_TRY(readers_open(&store->readers, config->path, WEIR_MIN(n_readers, (size_t)READERS_MAX),
-                          false, store->pulse, err));
-    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, store->pulse,
+                          false, store, err));
+    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, store,
                         err);
 }
 
@@ -116,8 +125,9 @@ weir_status weir_store_open(const struct weir_store_config *config, struct weir_
     readers_init(&store->readers);
     readers_init(&store->scoped_readers);
     store->pulse = pulse_create(config->path);
+    store->live = live_create();
     weir_status status =
-        store->pulse != NULL
+        store->pulse != NULL && store->live != NULL
             ? open_lock(store, config->path, err)
             : weir_error_set(err, WEIR_ERR_NOMEM, "opening the database: out of memory");
     if (status == WEIR_OK) {
@@ -142,6 +152,7 @@ void weir_store_close(struct weir_store *store)
     readers_close(&store->scoped_readers);
     writer_stop(store->writer);
     pulse_destroy(store->pulse);
+    live_destroy(store->live);
     if (store->lock_fd >= 0) {
         close(store->lock_fd);
     }

@@ -105,6 +105,19 @@ weir_status row_scope_check_insert(const struct weir_resource *resource, const v
 /** Does it know whether the table's rows belong to projects? */
 bool row_scope_knows(const char *table);
 
+/** What changes too often for the disk (store/live.h). NULL: no memory. */
+struct live;
+struct live *live_create(void);
+void live_destroy(struct live *live);
+struct live *store_live(struct weir_store *store);
+
+/** Let statements see it. */
+weir_status live_prepare(struct connection *connection, struct live *live,
+                         struct weir_error *err) WEIR_MUST_CHECK;
+
+/** Has this column live values? *out_key: SQL for the key of a row. */
+bool live_is_column(const char *table, const char *column, const char **out_key);
+
 /** A file of migrations/, embedded. */
 struct migration {
     int64_t version;

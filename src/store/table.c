@@ -63,8 +63,17 @@ static void put_columns(struct weir_buf *sql, const struct weir_resource *resour
 
 static void put_select(struct weir_buf *sql, const struct weir_resource *resource)
 {
+    const char *key;
     weir_buf_puts(sql, "SELECT ");
-    put_columns(sql, resource);
+    for (size_t i = 0; i < resource->n_fields; i++) {
+        const char *name = resource->fields[i].name, *comma = i > 0 ? ", " : "";
+        if (live_is_column(resource->plural, name, &key)) {
+            weir_buf_printf(sql, "%sweir_live('%s.%s', %s, \"%s\")", comma, resource->plural, name,
+                            key, name);
+        } else {
+            weir_buf_printf(sql, "%s\"%s\"", comma, name);
+        }
+    }
     weir_buf_printf(sql, " FROM \"%s\"", resource->plural);
 }
 
