@@ -129,11 +129,25 @@ static const struct {
 
 /* Tables of the platform: routes say by rights who reads them. */
 static const char *const platform_tables[] = {
-    "counters",          "settings",         "users",           "tokens",
-    "sessions",          "login_links",      "outbox",          "nodes",
-    "devices",           "node_joins",       "groups",          "group_members",
-    "schema_migrations", "audit_chains",     "alert_receivers", "track_keys",
-    "custom_roles",      "retention_bounds",
+    "counters",
+    "settings",
+    "users",
+    "tokens",
+    "sessions",
+    "login_links",
+    "outbox",
+    "nodes",
+    "devices",
+    "node_joins",
+    "nodes_heard",
+    "groups",
+    "group_members",
+    "schema_migrations",
+    "audit_chains",
+    "alert_receivers",
+    "track_keys",
+    "custom_roles",
+    "retention_bounds",
 };
 
 static const char sql_project_of[] = "SELECT " OF_SUBJECT " FROM (SELECT :subject AS subject)";

@@ -71,6 +71,56 @@ START_TEST(a_transaction_that_fails_leaves_nothing_and_says_why)
 
 END_TEST
 
+struct rewrite {
+    int n;
+    char letter;
+    bool fails;
+};
+
+/* Rows of a page each. */
+static weir_status write_pages(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const char sql[] =
+        "INSERT INTO settings (key, value, updated_ms) VALUES (:key, :value, 0)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    const struct rewrite *rewrite = context;
+    char value[3001];
+    memset(value, rewrite->letter, sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    for (int i = 0; i < rewrite->n; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        WEIR_TRY(weir_txn_exec(
+            txn, sql, WEIR_BINDS(WEIR_BIND_TEXT("key", key), WEIR_BIND_TEXT("value", value)), NULL,
+            err));
+    }
+    return rewrite->fails ? weir_error_set(err, WEIR_ERR_CONFLICT, "changed my mind") : WEIR_OK;
+}
+
+static weir_status count_old(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    return weir_txn_query_int(txn, "SELECT count(*) FROM settings WHERE value LIKE 'a%a'",
+                              WEIR_NO_BINDS, -1, context, err);
+}
+
+START_TEST(a_transaction_is_undone_however_much_it_has_changed)
+{
+    static const int sizes[] = {1, 20, 31, 32, 33, 200, 4000};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(sizes); i++) {
+        struct rewrite rewrite = {.n = sizes[i], .letter = 'a'};
+        int64_t n;
+        fixture_write(&fixture, write_pages, &rewrite);
+        rewrite = (struct rewrite){.n = sizes[i], .letter = 'b', .fails = true};
+        ck_assert_int_eq(weir_store_write(fixture.store, write_pages, &rewrite, &fixture.err),
+                         WEIR_ERR_CONFLICT);
+        ck_assert_str_eq(fixture.err.message, "changed my mind");
+        fixture_read(&fixture, count_old, &n);
+        ck_assert_int_eq(n, sizes[i]);
+    }
+}
+
+END_TEST
+
 START_TEST(what_is_tried_is_undone_and_nobody_is_told)
 {
     ck_assert_int_eq(weir_store_try(fixture.store, put, &(struct put){.key = "a"}, &fixture.err),
@@ -363,6 +413,7 @@ END_TEST
 WEIR_TEST_MAIN_WITH("store", set_up, tear_down, what_was_written_is_there_after_opening_again,
                     a_transaction_that_fails_leaves_nothing_and_says_why,
                     what_is_tried_is_undone_and_nobody_is_told,
+                    a_transaction_is_undone_however_much_it_has_changed,
                     threads_that_write_at_once_each_get_their_own_result,
                     transactions_that_wait_together_share_commits_and_a_full_queue_refuses,
                     a_reader_keeps_its_snapshot_while_others_write,
