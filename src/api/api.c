@@ -2,8 +2,8 @@
 
 #include "api/audit.h"
 #include "api/basic.h"
-#include "api/blob_files.h"
 #include "api/beats.h"
+#include "api/blob_files.h"
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/guard.h"

@@ -13,7 +13,6 @@
 #include "job/secret.h"
 #include "job/service.h"
 #include "job/task_device.h"
-#include "job/usage.h"
 #include "store/table.h"
 
 #include "base/buf.h"

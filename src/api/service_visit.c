@@ -39,8 +39,9 @@ static weir_status not_there(struct weir_error *err)
     return weir_error_set(err, WEIR_ERR_NOT_FOUND, "there is no such service");
 }
 
-static const char sql_node[] = "SELECT n.name, " WEIR_LIVE_NODE_OF("n", "last_seen_ms") ", n.left_ms FROM tasks t"
-                               " JOIN nodes n ON n.name = t.node WHERE t.job = :job AND t.rank = 0";
+static const char sql_node[] = "SELECT n.name, " WEIR_LIVE_NODE_OF(
+    "n", "last_seen_ms") ", n.left_ms FROM tasks t"
+                         " JOIN nodes n ON n.name = t.node WHERE t.job = :job AND t.rank = 0";
 
 /* Nobody waits for a machine of which the server has not heard either. */
 static weir_status look_at_node(struct weir_txn *txn, struct visit *visit, struct weir_error *err)

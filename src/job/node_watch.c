@@ -130,7 +130,8 @@ bool weir_node_watch_look(struct weir_node_watch *watch, const int64_t *heard_ms
     return is_changed;
 }
 
-static const char sql_heard[] = "SELECT " WEIR_LIVE_NODE("last_seen_ms") " FROM nodes WHERE left_ms = 0";
+static const char sql_heard[] =
+    "SELECT " WEIR_LIVE_NODE("last_seen_ms") " FROM nodes WHERE left_ms = 0";
 
 weir_status weir_node_watch_read(struct weir_node_watch *watch, struct weir_txn *txn,
                                  int64_t now_ms, struct weir_arena *arena, bool *out,

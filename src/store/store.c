@@ -110,8 +110,7 @@ static weir_status open_connections(struct weir_store *store,
     size_t n_readers = config->n_readers != 0 ? config->n_readers : READERS_DEFAULT;
     WEIR_TRY(readers_open(&store->readers, config->path, WEIR_MIN(n_readers, (size_t)READERS_MAX),
                           false, store, err));
-    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, store,
-                        err);
+    return readers_open(&store->scoped_readers, config->path, SCOPED_READERS, true, store, err);
 }
 
 weir_status weir_store_open(const struct weir_store_config *config, struct weir_store **out,
