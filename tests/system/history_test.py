@@ -67,7 +67,7 @@ COSTLY = [
 ]
 # Indexes of rows that are few, whatever has been: what is open, waits or is to be looked at.
 FEW = set("""alerts_open jobs_open outbox_pending alerts_by_key alerts_open_by_subject alerts_not_looked alert_deliveries_pending
-             model_versions_by_golden ion_candidates_in_use""".split())
+             model_versions_by_golden ion_candidates_in_use usage_meters_by_node""".split())
 # Of rows that may go: retention's count of them, asked for with the usage, and its oldest.
 OVER = set("jobs_over runs_finished alerts_resolved outbox_over alert_deliveries_done decisions_in_packs".split())
 
