@@ -71,9 +71,15 @@ class Mlops:
         self.close()
 
     def close(self, timeout=5.0):
-        """Send what waits. Returns how many records were lost."""
+        """Send what waits. Returns how many records were lost; error says why from then on. Once more does nothing."""
+        if self._handle is None:
+            return 0
+        self._last_error = self.error
         handle, self._handle = self._handle, None
-        return _library.weir_mlops_close(handle, int(timeout * 1000))
+        lost = _library.weir_mlops_close(handle, int(timeout * 1000))
+        if lost > 0 and not self._last_error:
+            self._last_error = f"{lost} records were not sent within {timeout} s"
+        return lost
 
     def flush(self, timeout=5.0):
         """Returns how many records still wait."""
@@ -85,6 +91,8 @@ class Mlops:
 
     @property
     def error(self):
+        if self._handle is None:
+            return self._last_error
         out = ctypes.create_string_buffer(512)
         _library.weir_mlops_error(self._handle, out, len(out))
         return out.value.decode(errors="replace")

@@ -37,7 +37,7 @@ static void name_keys(void)
         (void)snprintf(models[i].key, sizeof models[i].key, "n%.*s", 1 + i, "111111");
         for (int k = 0; k < 2; k++) {
             struct model *device = &models[N_NODES + 2 * i + k];
-            (void)snprintf(device->key, sizeof device->key, "%.7s/g%d", models[i].key, k);
+            (void)snprintf(device->key, sizeof device->key, "n%.*s/g%d", 1 + i, "111111", k);
         }
     }
 }

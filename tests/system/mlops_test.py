@@ -67,6 +67,8 @@ class Mlops(unittest.TestCase):
         self.assertEqual(mlops.flush(20), 0)
         self.assertIn("no kind of statistic", mlops.error)
         self.assertEqual(mlops.close(), 1)
+        self.assertIn("no kind of statistic", mlops.error)
+        self.assertEqual(mlops.close(), 0)
         self.assertEqual(sorted(one["value"] for one in self.statistics("some")), [i for i in range(20) if i != 7])
 
     def test_a_file_is_told_later_and_twice_changes_nothing(self):
