@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     char url[64];
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", weir_http_server_port(replica));
     const struct weir_gateway_version version = {1, WEIR_GATEWAY_PPM};
-    const struct weir_gateway_replica row = {"r", url, 1};
+    const struct weir_gateway_replica row = {"r", url, 1, false};
     const struct weir_gateway_deployment d = {.name = "cats",
                                               .project = "p",
                                               .secret = "s",

@@ -34,13 +34,13 @@ struct weir_gateway_version {
 
 struct weir_gateway_replica {
     const char *id; /**< Unique in its deployment, in all its life: figures go by it. */
-    const char
-        *url;       /**< "http://HOST:PORT"; NULL or "": not known yet. HOST is an address or a name
-                          that the resolver answers at once. */
+    /** "http://HOST:PORT"; NULL or "": not known yet. HOST is an address or a name that the resolver
+     *  answers at once. */
+    const char *url;
     uint32_t ready; /**< Bit i: it has versions[i] READY. */
-    bool
-        is_silent; /**< The server hears nothing of it: requests under way there are ended. None is sent there if
-                         `ready` is 0 too. */
+    /** The server hears nothing of it: requests under way there are ended. None is sent there if `ready`
+     *  is 0 too. */
+    bool is_silent;
 };
 
 /** Everything is copied by weir_gateway_table_add. */

@@ -366,6 +366,7 @@ static const char unswept[] =
     "'deployment_versions', 'deployment_replicas'," /* at most 32 and 64 of each deployment */
     "'snapshots', 'ion_revisions',"                 /* stay until deleted; one for each apply */
     "'ions', 'ion_pipelines', 'ion_members', 'ion_candidates'," /* of documents and versions */
+    "'nodes_heard',"                                            /* one of each node */
     "'ion_arms',"                        /* two of each comparison that runs */
     "'ion_triggers', 'trigger_firings'"; /* of documents; WEIR_FIRINGS_KEPT of each ION */
 

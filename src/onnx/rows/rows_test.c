@@ -191,7 +191,9 @@ static struct weir_tensor *make_rows(struct trial *t, size_t i_input, const int6
 static weir_status run(struct weir_onnx *onnx, struct weir_tensor **in, struct weir_tensor **out)
 {
     struct weir_error err;
-    memset(out, 0, PORTS_MAX * sizeof *out);
+    for (size_t i = 0; i < PORTS_MAX; i++) {
+        out[i] = NULL;
+    }
     weir_status status = weir_onnx_run(onnx, in, out, &err);
     for (size_t i = 0; i < onnx->n_inputs; i++) {
         weir_tensor_release(in[i]);
