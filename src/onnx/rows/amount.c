@@ -257,3 +257,13 @@ enum rows_verdict rows_broadcast(struct rows_call *call, size_t first, size_t en
     }
     return rows_settle(out);
 }
+
+enum rows_verdict rows_broadcast_pair(const struct rows_call *call, const struct rows_state *a,
+                                      const struct rows_state *b, struct rows_state *out)
+{
+    const struct rows_state *both[] = {a, b};
+    struct rows_call pair = *call;
+    pair.in = both;
+    pair.n_in = 2;
+    return rows_broadcast(&pair, 0, 2, 0, out);
+}

@@ -130,6 +130,9 @@ enum rows_verdict rows_settle(struct rows_state *state);
 /** The shape, and the rows, of inputs `first` to `end` that are broadcast to each other. */
 enum rows_verdict rows_broadcast(struct rows_call *call, size_t first, size_t end, int32_t rank,
                                  struct rows_state *out);
+/** The same of two states that need not be inputs. */
+enum rows_verdict rows_broadcast_pair(const struct rows_call *call, const struct rows_state *a,
+                                      const struct rows_state *b, struct rows_state *out);
 
 /* ---- rules -------------------------------------------------------------------------------------- */
 

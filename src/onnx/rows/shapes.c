@@ -246,11 +246,7 @@ static enum rows_verdict run_expand(struct rows_call *call)
 {
     struct rows_state shape, out;
     ROWS_TRY(read_shape(call, 1, &shape));
-    const struct rows_state *both[] = {rows_in(call, 0), &shape};
-    struct rows_call pair = *call;
-    pair.in = both;
-    pair.n_in = 2;
-    ROWS_TRY(rows_broadcast(&pair, 0, 2, 0, &out));
+    ROWS_TRY(rows_broadcast_pair(call, rows_in(call, 0), &shape, &out));
     rows_out_like(call, 0, &out);
     return ROWS_APART;
 }

@@ -166,11 +166,7 @@ static enum rows_verdict multiply(struct rows_call *call, const struct rows_stat
     struct rows_state left = *a, right = *b, out;
     left.dims[a->rank - 1] = rows_number(1);
     right.dims[b->rank - 2] = rows_number(1);
-    const struct rows_state *both[] = {&left, &right};
-    struct rows_call pair = *call;
-    pair.in = both;
-    pair.n_in = 2;
-    ROWS_TRY(rows_broadcast(&pair, 0, 2, 0, &out));
+    ROWS_TRY(rows_broadcast_pair(call, &left, &right, &out));
     rows_out_like(call, 0, &out);
     return ROWS_APART;
 }
@@ -227,11 +223,8 @@ static enum rows_verdict run_gemm(struct rows_call *call)
     }
     ROWS_TRY(multiply(call, &a, &b));
     if (c != NULL) {
-        const struct rows_state product = call->out[0], *both[] = {&product, c};
-        struct rows_call pair = *call;
-        pair.in = both;
-        pair.n_in = 2;
-        ROWS_TRY(rows_broadcast(&pair, 0, 2, 0, &sum));
+        const struct rows_state product = call->out[0];
+        ROWS_TRY(rows_broadcast_pair(call, &product, c, &sum));
         ROWS_NEED(sum.rank == 2);
         rows_out_like(call, 0, &sum);
     }
