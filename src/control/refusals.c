@@ -44,12 +44,18 @@ const char *refusals_judge(const struct weir_ion_figures *window, int64_t live_p
 }
 
 static struct refusals_base *base_of(struct refusals *refusals, const char *deployment,
-                                     int64_t version, const struct weir_ion_figures *now)
+                                     int64_t version, int64_t other,
+                                     const struct weir_ion_figures *now)
 {
     for (size_t i = 0; i < refusals->n; i++) {
-        if (refusals->items[i].version == version &&
-            strcmp(refusals->items[i].deployment, deployment) == 0) {
-            return &refusals->items[i];
+        struct refusals_base *base = &refusals->items[i];
+        if (base->version == version && strcmp(base->deployment, deployment) == 0) {
+            if (base->other != other) { /* counts of one version are no base for another's */
+                base->other = other;
+                base->before.live_requests = base->last.live_requests = now->live_requests;
+                base->before.live_unaccepted = base->last.live_unaccepted = now->live_unaccepted;
+            }
+            return base;
         }
     }
     if (weir_grow(&refusals->items, sizeof *refusals->items, refusals->n, &refusals->cap) !=
@@ -57,8 +63,11 @@ static struct refusals_base *base_of(struct refusals *refusals, const char *depl
         return NULL;
     }
     struct refusals_base *base = &refusals->items[refusals->n++];
-    *base = (struct refusals_base){
-        .deployment = weir_xstrdup(deployment), .version = version, .before = *now, .last = *now};
+    *base = (struct refusals_base){.deployment = weir_xstrdup(deployment),
+                                   .version = version,
+                                   .other = other,
+                                   .before = *now,
+                                   .last = *now};
     return base;
 }
 
@@ -108,12 +117,13 @@ static void look_at(const struct looking *look, const struct weir_deploy_state *
     struct weir_arena *arena = look->arena;
     struct weir_ion_figures now = {0};
     const char *deployment = state->deployment.name;
-    if (!look->figures->fn(look->figures->context, deployment, row->version,
-                           other_of(state, row->version), 0, 0, arena, &now)) {
+    const int64_t other = other_of(state, row->version);
+    if (!look->figures->fn(look->figures->context, deployment, row->version, other, 0, 0, arena,
+                           &now)) {
         return;
     }
     now.outputs = now.live_outputs = NULL; /* the arena's */
-    struct refusals_base *base = base_of(look->refusals, deployment, row->version, &now);
+    struct refusals_base *base = base_of(look->refusals, deployment, row->version, other, &now);
     if (base == NULL) {
         return;
     }

@@ -24,7 +24,7 @@
 /** Figures of a version when the two last windows began. */
 struct refusals_base {
     char *deployment;
-    int64_t version;
+    int64_t version, other;               /**< It is compared with `other`; 0: with none. */
     struct weir_ion_figures before, last; /**< Without texts. */
     bool is_seen;
 };

@@ -101,6 +101,16 @@ START_TEST(a_version_alone_is_told_if_it_refuses_or_fails_most)
 
 END_TEST
 
+START_TEST(requests_of_before_it_was_the_other_one_do_not_count)
+{
+    counted[2] = (struct weir_ion_figures){.n_requests = 5000};
+    (void)look(1000000);
+    counted[1] = (struct weir_ion_figures){.n_requests = 100, .n_unaccepted = 30};
+    ck_assert_str_eq(look(500000), ""); /* mistakes of callers: version 2 was not asked since */
+}
+
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("refusals");
@@ -109,6 +119,7 @@ int main(void)
     tcase_add_test(tcase, a_version_that_refuses_what_the_other_takes_is_told_while_it_does);
     tcase_add_test(tcase, mistakes_of_callers_and_few_requests_tell_nothing);
     tcase_add_test(tcase, a_version_alone_is_told_if_it_refuses_or_fails_most);
+    tcase_add_test(tcase, requests_of_before_it_was_the_other_one_do_not_count);
     suite_add_tcase(suite, tcase);
     return weir_test_run(suite);
 }
