@@ -149,6 +149,7 @@ class BuilderTest(WithPage):
                 "id": "training:deployment/clothes", "from": "training", "to": "deployment/clothes", "policy": "canary", "policies": ["canary"], "deployment_state": "SERVING", "wanted_version": 1,
                 "waiting": [{**self.state.waiting(3), "state": "CANARY", "position": 0, "policy": "canary", "why": "canary: step 1 of 3, 5 % of requests"}], "serving_version": 1,
                 "serving_model": "clothes", "pending_versions": []})
+            self.state.publish("ions", {"name": "building-security"})
         page.go(f"{ION}/graph")
         self.assertTrue(page.one('[data-deployment="clothes"]').get_attribute("href").endswith("/deployments/clothes"))
         page.has_text('[data-link="training>deployment/clothes"]', "v3 is tried")
@@ -209,6 +210,7 @@ class BuilderTest(WithPage):
                 {**blank, "name": "prepare", "type": "preparation", "state": "FREEZING", "dataset": "raw", "output": "faces", "cause": "raw version 4"},
                 {**blank, "name": "check", "type": "evaluation", "dataset": "held-out", "measured_model": "building-security.training", "measured_version": 3}]
             ion["starts"] = [{"id": "prepare:training", "from": "prepare", "to": "training", "dataset": "faces"}, {"id": "training:check", "from": "training", "to": "check", "dataset": None}]
+            self.state.publish("ions", {"name": "building-security"})
         page.go(f"{ION}/graph")
         page.has_text('[data-pipeline="prepare"]', "makes faces")
         page.has_text('[data-pipeline="prepare"]', "reezing")

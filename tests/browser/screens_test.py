@@ -268,6 +268,7 @@ class HealthTest(WithPage):
         with self.state.lock:
             for node, state in zip(self.state.nodes, ("ready", "silent", "lost")):
                 node.update(state=state, last_seen_ms=made.rfc3339(made.time.time() - 12))
+            self.state.publish("nodes", {"name": self.state.nodes[0]["name"]})
         self.page.go("nodes")
         self.page.until(lambda: self.page.texts(".node-card .state") == ["lost", "silent", "ready"], "the server's states, the worst first")
 

@@ -134,6 +134,7 @@ class DeploymentTest(WithPage):
         page = self.page
         with self.state.lock:
             self.state.deployments.append(fake_serve.deployment("zebra", "adder", [fake_serve.served(1, 100.0, n_ready=0)], state="FAILED", reason="3 replicas ended in a row", n_ready=0))
+            self.state.publish("deployments", {"name": "zebra"})
         page.go("deployments")
         page.has_text("h1", "1 of 3 deployments needs you")
         self.assertEqual([one.split()[0] for one in page.texts(".picks li b")], ["zebra", "clothes", "sums"])
