@@ -4,8 +4,8 @@
  */
 #include "net_fixture.h"
 
+#include "dnn/dnn.h"
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <string.h>
 
 enum { BATCH = 5 };

@@ -87,8 +87,8 @@ static weir_status make_memories(struct fast_plan *plan, struct fast_action *act
     for (int32_t i = 0; i < action->n_args; i++) {
         const struct fast_arg *arg = &action->args[i];
         action->memories[i].arg = arg->which;
-        WEIR_TRY(onednn_check(dnnl_memory_create(&action->memories[i].memory, arg->md,
-                                                 plan->fast->engine, address_of(plan, arg)),
+        WEIR_TRY(onednn_check(weir_dnn_memory(&action->memories[i].memory, arg->md,
+                                              plan->fast->engine, address_of(plan, arg)),
                               "creating a memory object", err));
     }
     return WEIR_OK;
@@ -97,8 +97,8 @@ static weir_status make_memories(struct fast_plan *plan, struct fast_action *act
 static weir_status finish_primitive(struct fast_plan *plan, dnnl_primitive_desc_t desc,
                                     struct fast_action *action, struct weir_error *err)
 {
-    const dnnl_memory_desc_t *scratch = onednn_query(desc, dnnl_query_scratchpad_md);
-    size_t n_bytes = dnnl_memory_desc_get_size(scratch);
+    const struct weir_dnn_layout *scratch = onednn_query(plan, desc, dnnl_query_scratchpad_md);
+    size_t n_bytes = scratch->n_bytes;
     struct region_block *block = NULL;
     if (n_bytes > 0) {
         void *data;

@@ -54,9 +54,9 @@ static weir_status describe(struct fast_plan *plan, struct conv *conv, dnnl_prim
                             struct weir_error *err)
 {
     const struct window *w = &conv->window;
-    const dnnl_memory_desc_t x_md = onednn_any(WEIR_DTYPE_FLOAT, conv->x->rank, conv->x->dims);
-    const dnnl_memory_desc_t w_md = onednn_any(WEIR_DTYPE_FLOAT, conv->w_rank, conv->w_dims);
-    const dnnl_memory_desc_t y_md = onednn_any(WEIR_DTYPE_FLOAT, conv->x->rank, conv->y_dims);
+    const struct weir_dnn_layout x_md = onednn_any(dnnl_f32, conv->x->rank, conv->x->dims);
+    const struct weir_dnn_layout w_md = onednn_any(dnnl_f32, conv->w_rank, conv->w_dims);
+    const struct weir_dnn_layout y_md = onednn_any(dnnl_f32, conv->x->rank, conv->y_dims);
     dnnl_dims_t stride, dilation, before, after;
     bool has_bias = conv->bias != NULL || conv->tail.shift != NULL;
     for (int32_t i = 0; i < w->rank; i++) {
@@ -67,16 +67,18 @@ static weir_status describe(struct fast_plan *plan, struct conv *conv, dnnl_prim
         after[i] = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 -
                    w->in[i] - w->before[i];
     }
-    dnnl_convolution_desc_t desc;
-    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
-        &desc, dnnl_forward_inference, dnnl_convolution_direct, &x_md, &w_md,
-        has_bias ? &conv->bias_md : NULL, &y_md, stride, dilation, before, after);
-    *out = NULL;
-    return status != dnnl_success
-               ? WEIR_OK
-               : onednn_desc(plan->fast, &desc,
-                             onednn_attr(conv->tail.added >= 0, conv->tail.acts, conv->tail.n_acts),
-                             out, err);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_CONV_FORWARD,
+                                   .src = &x_md,
+                                   .weights = &w_md,
+                                   .bias = has_bias ? &conv->bias_md : NULL,
+                                   .dst = &y_md,
+                                   .strides = stride,
+                                   .dilates = dilation,
+                                   .pads = before,
+                                   .end_pads = after};
+    return onednn_desc(plan->fast, &op,
+                       onednn_attr(conv->tail.added >= 0, conv->tail.acts, conv->tail.n_acts), out,
+                       err);
 }
 
 /* The arguments' memory: the input in the layout that oneDNN wants, packed weights, the result. */
@@ -84,10 +86,10 @@ static weir_status place(struct fast_plan *plan, const struct fast_link *link, s
                          const_dnnl_primitive_desc_t desc, struct fast_arg args[4],
                          struct weir_error *err)
 {
-    const dnnl_memory_desc_t *x_md = onednn_query(desc, dnnl_query_src_md);
-    const dnnl_memory_desc_t *w_md = onednn_query(desc, dnnl_query_weights_md);
-    const dnnl_memory_desc_t *y_md = onednn_query(desc, dnnl_query_dst_md);
-    const dnnl_memory_desc_t plain = onednn_plain(WEIR_DTYPE_FLOAT, conv->w_rank, conv->w_dims);
+    const struct weir_dnn_layout *x_md = onednn_query(plan, desc, dnnl_query_src_md);
+    const struct weir_dnn_layout *w_md = onednn_query(plan, desc, dnnl_query_weights_md);
+    const struct weir_dnn_layout *y_md = onednn_query(plan, desc, dnnl_query_dst_md);
+    const struct weir_dnn_layout plain = onednn_plain(WEIR_DTYPE_FLOAT, conv->w_rank, conv->w_dims);
     struct fast_form *x;
     void *w, *y;
     float *bias;

@@ -16,7 +16,7 @@ struct conv {
     int64_t y_dims[WEIR_TENSOR_RANK_MAX];
     int64_t w_dims[WEIR_TENSOR_RANK_MAX]; /**< With groups, if there are several. */
     int32_t w_rank;
-    dnnl_memory_desc_t bias_md;
+    struct weir_dnn_layout bias_md;
 };
 
 /** Prepares it by Winograd's filtering (wino.h), if the layouts that oneDNN would use are the right

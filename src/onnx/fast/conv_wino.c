@@ -6,13 +6,12 @@
 
 #include <math.h>
 
-static bool is_blocked(const dnnl_memory_desc_t *md)
+static bool is_blocked(const struct weir_dnn_layout *md)
 {
-    dnnl_memory_desc_t blocked;
+    struct weir_dnn_layout blocked;
     return md->ndims == 4 && md->data_type == dnnl_f32 &&
-           dnnl_memory_desc_init_by_tag(&blocked, 4, md->dims, dnnl_f32, dnnl_nChw8c) ==
-               dnnl_success &&
-           dnnl_memory_desc_equal(md, &blocked);
+           weir_dnn_layout_named(&blocked, 4, md->dims, dnnl_f32, dnnl_nChw8c) == dnnl_success &&
+           weir_dnn_layout_equal(md, &blocked);
 }
 
 static bool is_small(const struct window *w)
@@ -67,12 +66,12 @@ static weir_status run_outliers(const void *detail, void *const *at, int32_t n_t
 
 /* A NaN goes to all results of its patch, and so does what rounding makes of an outlier: a plan that keeps NaN
  * computes them one by one. */
-static weir_status look_for_outliers(struct fast_plan *plan, const dnnl_memory_desc_t *md,
+static weir_status look_for_outliers(struct fast_plan *plan, const struct weir_dnn_layout *md,
                                      const struct fast_form *x, struct weir_error *err)
 {
     struct outliers *outliers = WEIR_ARENA_NEW(&plan->arena, struct outliers);
     const struct fast_arg of = fast_arg_of(0, md, x);
-    outliers->n = dnnl_memory_desc_get_size(md) / sizeof(float);
+    outliers->n = md->n_bytes / sizeof(float);
     fast_hide_nan(plan);
     return fast_add_kernel(plan, "look for outliers", run_outliers, outliers, &of, 1, err);
 }
@@ -80,7 +79,7 @@ static weir_status look_for_outliers(struct fast_plan *plan, const dnnl_memory_d
 static weir_status find_points(struct fast_plan *plan, size_t step, const struct conv *conv,
                                const float **out, struct weir_error *err)
 {
-    const dnnl_memory_desc_t md =
+    const struct weir_dnn_layout md =
         onednn_plain(WEIR_DTYPE_FLOAT, conv->w_rank, conv->w_dims); /* which weights, not how */
     int64_t c = conv->x->dims[1], k = (int64_t)conv->n_channels;
     float *points =
@@ -98,8 +97,8 @@ static weir_status find_points(struct fast_plan *plan, size_t step, const struct
 }
 
 static weir_status add(struct fast_plan *plan, const struct fast_link *link,
-                       const struct conv *conv, const dnnl_memory_desc_t *md[2], struct wino *wino,
-                       struct weir_error *err)
+                       const struct conv *conv, const struct weir_dnn_layout *md[2],
+                       struct wino *wino, struct weir_error *err)
 {
     struct fast_form *x, *added = NULL;
     struct region_block *scratch;
@@ -136,8 +135,8 @@ static weir_status add(struct fast_plan *plan, const struct fast_link *link,
 weir_status conv_add_wino(struct fast_plan *plan, const struct fast_link *link, struct conv *conv,
                           const_dnnl_primitive_desc_t desc, bool *out_has, struct weir_error *err)
 {
-    const dnnl_memory_desc_t *md[2] = {onednn_query(desc, dnnl_query_src_md),
-                                       onednn_query(desc, dnnl_query_dst_md)};
+    const struct weir_dnn_layout *md[2] = {onednn_query(plan, desc, dnnl_query_src_md),
+                                           onednn_query(plan, desc, dnnl_query_dst_md)};
     const struct window *w = &conv->window;
     *out_has = false;
     if (plan->keeps_nan || conv->groups != 1 || !is_small(w) || !is_blocked(md[0]) ||

@@ -12,7 +12,6 @@ weir_status fast_prepare_eltwise(struct fast_plan *plan, const struct fast_link 
     const struct onnx_step *step = fast_step(plan, link, 0);
     struct onednn_act acts[TAIL_ACTS_MAX];
     struct fast_form *x;
-    dnnl_eltwise_desc_t op;
     dnnl_primitive_desc_t desc;
     void *y;
     if (!fast_has_input(plan, step, 0, WEIR_DTYPE_FLOAT)) {
@@ -23,10 +22,11 @@ weir_status fast_prepare_eltwise(struct fast_plan *plan, const struct fast_link 
         return WEIR_OK;
     }
     WEIR_TRY(fast_form_any(plan, step->in[0], &x, err));
-    if (dnnl_eltwise_forward_desc_init(&op, dnnl_forward_inference, acts[0].alg, &x->md,
-                                       acts[0].alpha, acts[0].beta) != dnnl_success) {
-        return WEIR_OK;
-    }
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_ELTWISE,
+                                   .alg = acts[0].alg,
+                                   .src = &x->md,
+                                   .alpha = acts[0].alpha,
+                                   .beta = acts[0].beta};
     WEIR_TRY(onednn_desc(plan->fast, &op, onednn_attr(false, acts + 1, n_acts - 1), &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
@@ -52,8 +52,8 @@ struct pair {
     int32_t value[2];
     const struct weir_tensor *tensor[2];
     dnnl_alg_kind_t alg;
-    dnnl_memory_desc_t md[2]; /* What they are to oneDNN. */
-    dnnl_memory_desc_t made;  /* The result's layout. */
+    struct weir_dnn_layout md[2]; /* What they are to oneDNN. */
+    struct weir_dnn_layout made;  /* The result's layout. */
 };
 
 static bool is_commutative(dnnl_alg_kind_t alg)
@@ -138,12 +138,12 @@ static weir_status describe_pair(struct fast_plan *plan, const struct pair *pair
                                  const struct onednn_act *acts, size_t n_acts,
                                  dnnl_primitive_desc_t *out, struct weir_error *err)
 {
-    dnnl_binary_desc_t op;
-    *out = NULL;
-    return dnnl_binary_desc_init(&op, pair->alg, &pair->md[0], &pair->md[1], &pair->md[0]) ==
-                   dnnl_success
-               ? onednn_desc(plan->fast, &op, onednn_attr(false, acts, n_acts), out, err)
-               : WEIR_OK;
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_BINARY,
+                                   .alg = pair->alg,
+                                   .src = &pair->md[0],
+                                   .weights = &pair->md[1],
+                                   .dst = &pair->md[0]};
+    return onednn_desc(plan->fast, &op, onednn_attr(false, acts, n_acts), out, err);
 }
 
 weir_status fast_prepare_binary(struct fast_plan *plan, const struct fast_link *link,
@@ -199,7 +199,7 @@ static weir_status pack_norm(struct fast_plan *plan, size_t step, const float *s
                              const float *shift, int64_t n, float **out, struct weir_error *err)
 {
     const int64_t dims[] = {2, n};
-    const dnnl_memory_desc_t md = onednn_plain(WEIR_DTYPE_FLOAT, 2, dims);
+    const struct weir_dnn_layout md = onednn_plain(WEIR_DTYPE_FLOAT, 2, dims);
     *out = fast_pack_find(plan->fast, step, SLOT_SCALE_SHIFT, &md);
     if (*out != NULL) {
         return WEIR_OK;
@@ -241,7 +241,6 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
     const float *p[4];
     float epsilon, *scale_shift;
     struct fast_form *x;
-    dnnl_batch_normalization_desc_t op;
     dnnl_primitive_desc_t desc;
     void *y;
     if (!read_norm(plan, step, p, &epsilon)) {
@@ -249,22 +248,19 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
     }
     bool has_relu = !plan->keeps_nan && link->n > 1 &&
                     strcmp(fast_step(plan, link, 1)->node->type, "Relu") == 0;
-    unsigned flags =
-        dnnl_use_global_stats | dnnl_use_scaleshift | (has_relu ? dnnl_fuse_norm_relu : 0);
     int64_t n = fast_tensor(plan, step->in[0])->dims[1];
     WEIR_TRY(fast_form_any(plan, step->in[0], &x, err));
-    if (dnnl_batch_normalization_forward_desc_init(&op, dnnl_forward_inference, &x->md, epsilon,
-                                                   flags) != dnnl_success) {
-        return WEIR_OK;
-    }
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_BATCH_NORM,
+                                   .src = &x->md,
+                                   .epsilon = epsilon,
+                                   .flags = dnnl_use_global_stats | dnnl_use_scale |
+                                            dnnl_use_shift | (has_relu ? dnnl_fuse_norm_relu : 0)};
     WEIR_TRY(pack_norm(plan, link->steps[0], p[0], p[1], n, &scale_shift, err));
     WEIR_TRY(onednn_desc(plan->fast, &op, onednn_attr(false, NULL, 0), &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
-    const int64_t two_n[] = {2, n};
-    const dnnl_memory_desc_t both = onednn_plain(WEIR_DTYPE_FLOAT, 2, two_n);
-    const dnnl_memory_desc_t one = onednn_plain(WEIR_DTYPE_FLOAT, 1, &n);
+    const struct weir_dnn_layout one = onednn_plain(WEIR_DTYPE_FLOAT, 1, &n);
     int32_t out = fast_step(plan, link, has_relu ? 1 : 0)->out[0];
     weir_status status = fast_make(plan, out, WEIR_DTYPE_FLOAT, &x->md, &y, err);
     if (status != WEIR_OK) {
@@ -273,12 +269,13 @@ weir_status fast_prepare_batch_norm(struct fast_plan *plan, const struct fast_li
     }
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_SRC, &x->md, x),
                                     fast_arg_at(DNNL_ARG_DST, &x->md, y),
-                                    fast_arg_at(DNNL_ARG_SCALE_SHIFT, &both, scale_shift),
+                                    fast_arg_at(DNNL_ARG_SCALE, &one, scale_shift),
+                                    fast_arg_at(DNNL_ARG_SHIFT, &one, scale_shift + n),
                                     fast_arg_at(DNNL_ARG_MEAN, &one, (void *)(uintptr_t)p[2]),
                                     fast_arg_at(DNNL_ARG_VARIANCE, &one, (void *)(uintptr_t)p[3])};
     *out_taken = has_relu ? 2 : 1;
     if (has_relu) {
         fast_hide_nan(plan);
     }
-    return fast_add_primitive(plan, desc, args, 5, err);
+    return fast_add_primitive(plan, desc, args, 6, err);
 }

@@ -16,17 +16,18 @@
 
 /* ---- constants in other layouts --------------------------------------------------------------- */
 
-void *fast_pack_find(const struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md)
+void *fast_pack_find(const struct fast *fast, size_t step, int slot,
+                     const struct weir_dnn_layout *md)
 {
     for (const struct fast_pack *pack = fast->packs; pack != NULL; pack = pack->next) {
-        if (pack->step == step && pack->slot == slot && dnnl_memory_desc_equal(&pack->md, md)) {
+        if (pack->step == step && pack->slot == slot && weir_dnn_layout_equal(&pack->md, md)) {
             return pack->data;
         }
     }
     return NULL;
 }
 
-void *fast_pack_add(struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md,
+void *fast_pack_add(struct fast *fast, size_t step, int slot, const struct weir_dnn_layout *md,
                     size_t n_bytes)
 {
     struct fast_pack *pack = calloc(1, sizeof *pack);

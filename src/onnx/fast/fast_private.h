@@ -7,7 +7,7 @@
 #include "chain.h"
 #include "region.h"
 
-#include <oneapi/dnnl/dnnl.h>
+#include "dnn/dnn.h"
 
 struct fast_plan;
 
@@ -15,7 +15,7 @@ struct fast_plan;
 struct fast_pack {
     size_t step, n_bytes;
     int slot; /**< Which of the step's constants. */
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     void *data;
     struct fast_pack *next;
 };
@@ -67,9 +67,10 @@ weir_status fast_run_plan(struct fast *fast, double *out_ns,
                           struct weir_error *err) WEIR_MUST_CHECK;
 
 /** The constant of a step in a layout; NULL if it has not been made. */
-void *fast_pack_find(const struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md);
+void *fast_pack_find(const struct fast *fast, size_t step, int slot,
+                     const struct weir_dnn_layout *md);
 /** Room for one, to be filled. NULL: no memory. */
-void *fast_pack_add(struct fast *fast, size_t step, int slot, const dnnl_memory_desc_t *md,
+void *fast_pack_add(struct fast *fast, size_t step, int slot, const struct weir_dnn_layout *md,
                     size_t n_bytes);
 
 #endif

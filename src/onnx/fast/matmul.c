@@ -13,20 +13,18 @@ struct gemm {
     int32_t x;
     int32_t y_rank;
     int64_t y_dims[WEIR_TENSOR_RANK_MAX];
-    dnnl_memory_desc_t bias_md;
+    struct weir_dnn_layout bias_md;
 };
 
 /* ---- by a constant matrix --------------------------------------------------------------------- */
 
-static dnnl_memory_desc_t weights_as_they_are(const struct gemm *gemm)
+static struct weir_dnn_layout weights_as_they_are(const struct gemm *gemm)
 {
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     const dnnl_dims_t dims = {gemm->n_columns, gemm->n_inner};
     const dnnl_dims_t strides = {gemm->is_transposed ? gemm->n_inner : 1,
                                  gemm->is_transposed ? 1 : gemm->n_columns};
-    if (dnnl_memory_desc_init_by_strides(&md, 2, dims, dnnl_f32, strides) != dnnl_success) {
-        memset(&md, 0, sizeof md);
-    }
+    (void)weir_dnn_layout_strided(&md, 2, dims, dnnl_f32, strides);
     return md;
 }
 
@@ -36,28 +34,27 @@ static weir_status describe(struct fast_plan *plan, struct gemm *gemm, dnnl_prim
     const int64_t x_dims[] = {gemm->n_rows, gemm->n_inner};
     const int64_t w_dims[] = {gemm->n_columns, gemm->n_inner};
     const int64_t y_dims[] = {gemm->n_rows, gemm->n_columns};
-    const dnnl_memory_desc_t x_md = onednn_plain(WEIR_DTYPE_FLOAT, 2, x_dims);
-    const dnnl_memory_desc_t w_md = onednn_any(WEIR_DTYPE_FLOAT, 2, w_dims);
-    const dnnl_memory_desc_t y_md = onednn_plain(WEIR_DTYPE_FLOAT, 2, y_dims);
+    const struct weir_dnn_layout x_md = onednn_plain(WEIR_DTYPE_FLOAT, 2, x_dims);
+    const struct weir_dnn_layout w_md = onednn_any(dnnl_f32, 2, w_dims);
+    const struct weir_dnn_layout y_md = onednn_plain(WEIR_DTYPE_FLOAT, 2, y_dims);
     bool has_bias = gemm->bias != NULL || gemm->tail.shift != NULL;
-    dnnl_inner_product_desc_t desc;
-    dnnl_status_t status = dnnl_inner_product_forward_desc_init(
-        &desc, dnnl_forward_inference, &x_md, &w_md, has_bias ? &gemm->bias_md : NULL, &y_md);
-    *out = NULL;
-    return status != dnnl_success
-               ? WEIR_OK
-               : onednn_desc(plan->fast, &desc,
-                             onednn_attr(gemm->tail.added >= 0, gemm->tail.acts, gemm->tail.n_acts),
-                             out, err);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_LINEAR_FORWARD,
+                                   .src = &x_md,
+                                   .weights = &w_md,
+                                   .bias = has_bias ? &gemm->bias_md : NULL,
+                                   .dst = &y_md};
+    return onednn_desc(plan->fast, &op,
+                       onednn_attr(gemm->tail.added >= 0, gemm->tail.acts, gemm->tail.n_acts), out,
+                       err);
 }
 
 static weir_status place(struct fast_plan *plan, size_t step, struct gemm *gemm,
                          const_dnnl_primitive_desc_t desc, struct fast_arg args[4],
                          struct weir_error *err)
 {
-    const dnnl_memory_desc_t *w_md = onednn_query(desc, dnnl_query_weights_md);
-    const dnnl_memory_desc_t plain = weights_as_they_are(gemm);
-    const dnnl_memory_desc_t y_md = onednn_plain(WEIR_DTYPE_FLOAT, gemm->y_rank, gemm->y_dims);
+    const struct weir_dnn_layout *w_md = onednn_query(plan, desc, dnnl_query_weights_md);
+    const struct weir_dnn_layout plain = weights_as_they_are(gemm);
+    const struct weir_dnn_layout y_md = onednn_plain(WEIR_DTYPE_FLOAT, gemm->y_rank, gemm->y_dims);
     struct fast_form *x;
     void *w, *y;
     float *bias;
@@ -71,9 +68,9 @@ static weir_status place(struct fast_plan *plan, size_t step, struct gemm *gemm,
         product_bias(plan, step, gemm->bias, &gemm->tail, (size_t)gemm->n_columns, &bias, err));
     const struct fast_form *reads[] = {x};
     WEIR_TRY(product_result(plan, &gemm->tail, &y_md, reads, 1, &y, err));
-    args[0] = fast_arg_of(DNNL_ARG_SRC, onednn_query(desc, dnnl_query_src_md), x);
+    args[0] = fast_arg_of(DNNL_ARG_SRC, onednn_query(plan, desc, dnnl_query_src_md), x);
     args[1] = fast_arg_at(DNNL_ARG_WEIGHTS, w_md, w);
-    args[2] = fast_arg_at(DNNL_ARG_DST, onednn_query(desc, dnnl_query_dst_md), y);
+    args[2] = fast_arg_at(DNNL_ARG_DST, onednn_query(plan, desc, dnnl_query_dst_md), y);
     args[3] = fast_arg_at(DNNL_ARG_BIAS, &gemm->bias_md, bias);
     return WEIR_OK;
 }
@@ -154,7 +151,7 @@ static weir_status prepare_both(struct fast_plan *plan, const struct onnx_step *
                                        fast_tensor(plan, step->in[1])};
     int32_t rank = WEIR_MAX(in[0]->rank, in[1]->rank);
     int64_t dims[3][WEIR_TENSOR_RANK_MAX];
-    dnnl_memory_desc_t md[3];
+    struct weir_dnn_layout md[3];
     struct fast_form *form[2];
     void *y;
     for (int k = 0; k < 2; k++) {
@@ -170,9 +167,10 @@ static weir_status prepare_both(struct fast_plan *plan, const struct onnx_step *
                                      : WEIR_MAX(dims[0][i], dims[1][i]);
     }
     md[2] = onednn_plain(WEIR_DTYPE_FLOAT, rank, dims[2]);
-    dnnl_matmul_desc_t op;
+    const struct weir_dnn_op op = {
+        .kind = WEIR_DNN_MATMUL, .src = &md[0], .weights = &md[1], .dst = &md[2]};
     dnnl_primitive_desc_t desc;
-    if (rank > 5 || dnnl_matmul_desc_init(&op, &md[0], &md[1], NULL, &md[2]) != dnnl_success) {
+    if (rank > 5) {
         return WEIR_OK;
     }
     WEIR_TRY(fast_form_plain(plan, step->in[0], &form[0], err));

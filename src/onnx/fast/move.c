@@ -16,15 +16,12 @@ static dnnl_format_tag_t blocked_tag(int32_t rank)
     return rank == 3 ? dnnl_nCw8c : rank == 4 ? dnnl_nChw8c : dnnl_nCdhw8c;
 }
 
-static dnnl_memory_desc_t blocked(const struct weir_tensor *tensor)
+static struct weir_dnn_layout blocked(const struct weir_tensor *tensor)
 {
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     dnnl_dims_t dims;
     memcpy(dims, tensor->dims, sizeof tensor->dims);
-    if (dnnl_memory_desc_init_by_tag(&md, tensor->rank, dims, dnnl_f32,
-                                     blocked_tag(tensor->rank)) != dnnl_success) {
-        memset(&md, 0, sizeof md);
-    }
+    (void)weir_dnn_layout_named(&md, tensor->rank, dims, dnnl_f32, blocked_tag(tensor->rank));
     return md;
 }
 
@@ -63,8 +60,8 @@ static weir_status prefers_blocks(struct fast_plan *plan, const struct onnx_step
     for (size_t i = 0; can && i < step->node->n_in; i++) {
         struct fast_form *form;
         WEIR_TRY(fast_form_any(plan, step->in[i], &form, err));
-        const dnnl_memory_desc_t md = blocked(fast_tensor(plan, step->in[i]));
-        has = has || dnnl_memory_desc_equal(&md, &form->md);
+        const struct weir_dnn_layout md = blocked(fast_tensor(plan, step->in[i]));
+        has = has || weir_dnn_layout_equal(&md, &form->md);
         can = can && md.dims[1] % 8 == 0;
     }
     *out_does = has && can;
@@ -110,7 +107,7 @@ static weir_status run_concat(const void *detail, void *const *at, int32_t n_thr
 
 /* In either order, what lies in front of the axis is outermost. */
 static weir_status add_concat(struct fast_plan *plan, const struct onnx_step *step, int32_t axis,
-                              const dnnl_memory_desc_t *md, struct fast_form *const *form,
+                              const struct weir_dnn_layout *md, struct fast_form *const *form,
                               size_t *out_taken, struct weir_error *err)
 {
     size_t n = step->node->n_in;
@@ -127,7 +124,7 @@ static weir_status add_concat(struct fast_plan *plan, const struct onnx_step *st
     for (size_t i = 0; i < n; i++) {
         args[i + 1] = fast_arg_of((int)i + 1, &md[i], form[i]);
         concat->offset[i] = concat->n_whole;
-        concat->n_bytes[i] = dnnl_memory_desc_get_size(&md[i]) / concat->n_outer;
+        concat->n_bytes[i] = md[i].n_bytes / concat->n_outer;
         concat->n_whole += concat->n_bytes[i];
     }
     *out_taken = 1;
@@ -146,7 +143,7 @@ weir_status fast_prepare_concat(struct fast_plan *plan, const struct fast_link *
         return WEIR_OK;
     }
     size_t n = step->node->n_in;
-    dnnl_memory_desc_t *md = WEIR_ARENA_ARRAY(&plan->arena, n + 1, dnnl_memory_desc_t);
+    struct weir_dnn_layout *md = WEIR_ARENA_ARRAY(&plan->arena, n + 1, struct weir_dnn_layout);
     WEIR_TRY(prefers_blocks(plan, step, axis, &has_blocks, err));
     result.rank = fast_tensor(plan, step->in[0])->rank;
     for (size_t i = 0; i <= n; i++) {
@@ -184,21 +181,15 @@ weir_status fast_prepare_transpose(struct fast_plan *plan, const struct fast_lin
         }
         permutation[from] = i;
     }
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     dnnl_primitive_desc_t desc;
     WEIR_TRY(fast_form_plain(plan, step->in[0], &x, err));
-    if (dnnl_memory_desc_permute_axes(&md, &x->md, permutation) != dnnl_success) {
+    if (weir_dnn_layout_permuted(&md, &x->md, permutation) != dnnl_success) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t y_md = onednn_plain(WEIR_DTYPE_FLOAT, md.ndims, md.dims);
-    dnnl_primitive_attr_t attr = onednn_attr(false, NULL, 0);
-    if (attr == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory for attributes");
-    }
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, &md, plan->fast->engine, &y_md,
-                                                              plan->fast->engine, attr);
-    dnnl_primitive_attr_destroy(attr);
-    WEIR_TRY(onednn_desc_checked(status, &desc, err));
+    const struct weir_dnn_layout y_md = onednn_plain(WEIR_DTYPE_FLOAT, md.ndims, md.dims);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_REORDER, .src = &md, .dst = &y_md};
+    WEIR_TRY(onednn_desc(plan->fast, &op, onednn_attr(false, NULL, 0), &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
@@ -222,7 +213,6 @@ weir_status fast_prepare_softmax(struct fast_plan *plan, const struct fast_link 
     struct weir_tensor *in[1];
     struct weir_error ignored;
     struct fast_form *x;
-    dnnl_softmax_desc_t op;
     dnnl_primitive_desc_t desc;
     int32_t axis;
     void *y;
@@ -238,11 +228,9 @@ weir_status fast_prepare_softmax(struct fast_plan *plan, const struct fast_link 
                             (int64_t)(is_new ? split.n : split.n * split.n_inner),
                             is_new ? (int64_t)split.n_inner : 1};
     int32_t rank = dims[2] == 1 ? 2 : 3;
-    const dnnl_memory_desc_t md = onednn_plain(WEIR_DTYPE_FLOAT, rank, dims);
-    const dnnl_memory_desc_t y_md = onednn_plain(WEIR_DTYPE_FLOAT, in[0]->rank, in[0]->dims);
-    if (dnnl_softmax_forward_desc_init(&op, dnnl_forward_inference, &md, 1) != dnnl_success) {
-        return WEIR_OK;
-    }
+    const struct weir_dnn_layout md = onednn_plain(WEIR_DTYPE_FLOAT, rank, dims);
+    const struct weir_dnn_layout y_md = onednn_plain(WEIR_DTYPE_FLOAT, in[0]->rank, in[0]->dims);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_SOFTMAX, .src = &md, .axis = 1};
     WEIR_TRY(fast_form_plain(plan, step->in[0], &x, err));
     WEIR_TRY(onednn_desc(plan->fast, &op, onednn_attr(false, NULL, 0), &desc, err));
     if (desc == NULL) {

@@ -1,4 +1,5 @@
 #include "onednn.h"
+#include "plan.h"
 
 #include <string.h>
 
@@ -25,10 +26,10 @@ dnnl_data_type_t onednn_dtype(enum weir_dtype dtype)
                                        : dnnl_s32;
 }
 
-dnnl_memory_desc_t onednn_plain(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
+struct weir_dnn_layout onednn_plain(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
 {
     const int64_t one = 1;
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     dnnl_dims_t strides;
     int64_t stride = 1;
     dims = rank > 0 ? dims : &one;
@@ -37,57 +38,50 @@ dnnl_memory_desc_t onednn_plain(enum weir_dtype dtype, int32_t rank, const int64
         strides[i] = stride;
         stride *= WEIR_MAX(dims[i], (int64_t)1);
     }
-    if (dnnl_memory_desc_init_by_strides(&md, rank, dims, onednn_dtype(dtype), strides) !=
-        dnnl_success) {
-        memset(&md, 0, sizeof md);
-    }
+    (void)weir_dnn_layout_strided(&md, rank, dims, onednn_dtype(dtype), strides);
     return md;
 }
 
-dnnl_memory_desc_t onednn_any(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
+struct weir_dnn_layout onednn_any(dnnl_data_type_t type, int32_t rank, const int64_t *dims)
 {
-    dnnl_memory_desc_t md;
-    if (dnnl_memory_desc_init_by_tag(&md, rank, dims, onednn_dtype(dtype), dnnl_format_tag_any) !=
-        dnnl_success) {
-        memset(&md, 0, sizeof md);
-    }
+    struct weir_dnn_layout md;
+    (void)weir_dnn_layout_named(&md, rank, dims, type, dnnl_format_tag_any);
     return md;
 }
 
-bool onednn_is_padded(const dnnl_memory_desc_t *md)
+bool onednn_is_padded(const struct weir_dnn_layout *md)
 {
     return memcmp(md->dims, md->padded_dims, (size_t)md->ndims * sizeof *md->dims) != 0;
 }
 
-static bool has_row_strides(const dnnl_memory_desc_t *md)
+static bool has_row_strides(const struct weir_dnn_layout *md)
 {
     int64_t stride = 1;
-    bool is = md->format_kind == dnnl_blocked && md->offset0 == 0 && md->extra.flags == 0;
+    bool is = md->is_blocked && !md->has_extra;
     for (int32_t i = md->ndims - 1; is && i >= 0; i--) {
-        is = md->dims[i] == 1 || md->format_desc.blocking.strides[i] == stride;
+        is = md->dims[i] == 1 || md->strides[i] == stride;
         stride *= md->dims[i];
     }
     return is;
 }
 
-bool onednn_is_plain(const dnnl_memory_desc_t *md)
+bool onednn_is_plain(const struct weir_dnn_layout *md)
 {
-    return md->format_desc.blocking.inner_nblks == 0 && has_row_strides(md);
+    return md->n_blocks == 0 && has_row_strides(md);
 }
 
-dnnl_memory_desc_t onednn_simple(const dnnl_memory_desc_t *md)
+struct weir_dnn_layout onednn_simple(const struct weir_dnn_layout *md)
 {
-    const dnnl_blocking_desc_t *blocking = &md->format_desc.blocking;
-    bool is_same = md->format_kind == dnnl_blocked && md->extra.flags == 0 && md->ndims >= 2 &&
-                   md->offset0 == 0 && !onednn_is_padded(md) && blocking->inner_nblks <= 1;
-    if (is_same && blocking->inner_nblks == 1) {
-        is_same = blocking->inner_idxs[0] == 1;
+    bool is_same = md->is_blocked && !md->has_extra && md->ndims >= 2 && !onednn_is_padded(md) &&
+                   md->n_blocks <= 1;
+    if (is_same && md->n_blocks == 1) {
+        is_same = md->block_indexes[0] == 1;
         for (int32_t i = 2; i < md->ndims; i++) {
             is_same = is_same && md->dims[i] == 1;
         }
-        is_same = is_same && (md->dims[1] == blocking->inner_blks[0] ||
-                              blocking->strides[1] == blocking->inner_blks[0]);
-        is_same = is_same && (md->dims[0] == 1 || blocking->strides[0] == md->dims[1]);
+        is_same =
+            is_same && (md->dims[1] == md->block_sizes[0] || md->strides[1] == md->block_sizes[0]);
+        is_same = is_same && (md->dims[0] == 1 || md->strides[0] == md->dims[1]);
     } else if (is_same) {
         is_same = has_row_strides(md);
     }
@@ -107,10 +101,10 @@ static dnnl_status_t add_tail(dnnl_primitive_attr_t attr, bool has_sum,
         return status;
     }
     if (has_sum) {
-        status = dnnl_post_ops_append_sum(ops, 1);
+        status = weir_dnn_append_sum(ops);
     }
     for (size_t i = 0; status == dnnl_success && i < n_acts; i++) {
-        status = dnnl_post_ops_append_eltwise(ops, 1, acts[i].alg, acts[i].alpha, acts[i].beta);
+        status = weir_dnn_append_eltwise(ops, acts[i].alg, acts[i].alpha, acts[i].beta);
     }
     if (status == dnnl_success) {
         status = dnnl_primitive_attr_set_post_ops(attr, ops);
@@ -133,33 +127,37 @@ dnnl_primitive_attr_t onednn_attr(bool has_sum, const struct onednn_act *acts, s
     return attr;
 }
 
-weir_status onednn_desc_checked(dnnl_status_t status, dnnl_primitive_desc_t *desc,
-                                struct weir_error *err)
+weir_status onednn_desc(const struct fast *fast, const struct weir_dnn_op *op,
+                        dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out,
+                        struct weir_error *err)
 {
     const char *name = NULL;
+    if (attr == NULL) {
+        return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory for attributes");
+    }
+    *out = NULL;
+    dnnl_status_t status = weir_dnn_describe(op, fast->engine, attr, NULL, out);
+    dnnl_primitive_attr_destroy(attr);
     if (status == dnnl_out_of_memory) {
-        *desc = NULL;
+        *out = NULL;
         return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory");
     }
     if (status != dnnl_success) {
-        *desc = NULL;
+        *out = NULL;
         return WEIR_OK;
     }
-    status = dnnl_primitive_desc_query(*desc, dnnl_query_impl_info_str, 0, &name);
+    status = dnnl_primitive_desc_query(*out, dnnl_query_impl_info_str, 0, &name);
     if (status == dnnl_success && name != NULL && strstr(name, "ref") != NULL) {
-        dnnl_primitive_desc_destroy(*desc);
-        *desc = NULL;
+        dnnl_primitive_desc_destroy(*out);
+        *out = NULL;
     }
     return WEIR_OK;
 }
 
-weir_status onednn_desc(const struct fast *fast, const void *op_desc, dnnl_primitive_attr_t attr,
-                        dnnl_primitive_desc_t *out, struct weir_error *err)
+const struct weir_dnn_layout *onednn_query(struct fast_plan *plan, const_dnnl_primitive_desc_t desc,
+                                           dnnl_query_t what)
 {
-    if (attr == NULL) {
-        return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory for attributes");
-    }
-    dnnl_status_t status = dnnl_primitive_desc_create(out, op_desc, attr, fast->engine, NULL);
-    dnnl_primitive_attr_destroy(attr);
-    return onednn_desc_checked(status, out, err);
+    struct weir_dnn_layout *layout = WEIR_ARENA_NEW(&plan->arena, struct weir_dnn_layout);
+    *layout = weir_dnn_layout_of(desc, what);
+    return layout;
 }

@@ -18,7 +18,7 @@ enum fast_place { FAST_ABSENT, FAST_RUNTIME, FAST_CONSTANT, FAST_REGION };
 
 /** A layout of a value. */
 struct fast_form {
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     void *data;
     int32_t value;              /**< Its data are where this value is in each run; -1: at data. */
     struct region_block *block; /**< NULL: not in the region. */
@@ -44,7 +44,7 @@ struct fast_value {
 /** A memory that an action reads or writes. */
 struct fast_arg {
     int which; /**< DNNL_ARG_…; of kernels any number. */
-    const dnnl_memory_desc_t *md;
+    const struct weir_dnn_layout *md;
     void *data;
     int32_t value; /**< As in a form. */
 };
@@ -116,7 +116,7 @@ bool fast_is_given(const struct fast_plan *plan, int32_t value);
 bool fast_is_dying(const struct fast_plan *plan, int32_t value);
 
 /** The value in a layout; it is reordered if it is in none such. */
-weir_status fast_form_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_form_as(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                          struct fast_form **out, struct weir_error *err) WEIR_MUST_CHECK;
 /** The value as it was made. */
 weir_status fast_form_any(struct fast_plan *plan, int32_t value, struct fast_form **out,
@@ -127,11 +127,11 @@ weir_status fast_form_plain(struct fast_plan *plan, int32_t value, struct fast_f
 
 /** Makes a value of the region. *out_data is where it lies. */
 weir_status fast_make(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
-                      const dnnl_memory_desc_t *md, void **out_data,
+                      const struct weir_dnn_layout *md, void **out_data,
                       struct weir_error *err) WEIR_MUST_CHECK;
 /** The same in the memory of a form, which must be one that nobody needs any more. */
 weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
-                           const dnnl_memory_desc_t *md, struct fast_form *form,
+                           const struct weir_dnn_layout *md, struct fast_form *form,
                            struct weir_error *err) WEIR_MUST_CHECK;
 /** May a new value take a form's memory? Only if nobody reads the value but one step of the chain that
  *  is being prepared: another step of that chain would read what the first has written over it. */
@@ -145,10 +145,10 @@ weir_status fast_make_lazy(struct fast_plan *plan, int32_t value, struct fast_fo
 weir_status fast_make_shared(struct fast_plan *plan, int32_t value, const struct fast_lazy *lazy,
                              struct weir_error *err) WEIR_MUST_CHECK;
 /** The bytes of a lazy value in a layout. */
-weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                           struct fast_form **out, struct weir_error *err) WEIR_MUST_CHECK;
 /** Memory of the region for one more layout of a value. */
-weir_status fast_add_form(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_add_form(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                           void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Adds a primitive and runs it. The descriptor is destroyed. md of the arguments are those that
@@ -168,13 +168,13 @@ void fast_hide_nan(struct fast_plan *plan);
 weir_status fast_scratch(struct fast_plan *plan, size_t n_bytes, struct region_block **out,
                          void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
 
-static inline struct fast_arg fast_arg_of(int which, const dnnl_memory_desc_t *md,
+static inline struct fast_arg fast_arg_of(int which, const struct weir_dnn_layout *md,
                                           const struct fast_form *form)
 {
     return (struct fast_arg){which, md, form->data, form->value};
 }
 
-static inline struct fast_arg fast_arg_at(int which, const dnnl_memory_desc_t *md, void *data)
+static inline struct fast_arg fast_arg_at(int which, const struct weir_dnn_layout *md, void *data)
 {
     return (struct fast_arg){which, md, data, -1};
 }

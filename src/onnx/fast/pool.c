@@ -36,7 +36,7 @@ static weir_status add_largest(struct fast_plan *plan, const struct onnx_step *s
                                struct weir_error *err)
 {
     struct floats *floats = WEIR_ARENA_NEW(&plan->arena, struct floats);
-    floats->n = dnnl_memory_desc_get_size(args[1].md) / sizeof(float);
+    floats->n = args[1].md->n_bytes / sizeof(float);
     fast_hide_nan(plan);
     WEIR_TRY(fast_add_primitive(plan, desc, args, 2, err));
     const struct fast_arg made =
@@ -48,10 +48,10 @@ static weir_status add_largest(struct fast_plan *plan, const struct onnx_step *s
 /* One input and one output of a primitive that takes the layout which is there. */
 static weir_status add_simple(struct fast_plan *plan, const struct onnx_step *step,
                               const struct fast_form *x, dnnl_primitive_desc_t desc,
-                              const dnnl_memory_desc_t *named_as, size_t *out_taken,
+                              const struct weir_dnn_layout *named_as, size_t *out_taken,
                               struct weir_error *err)
 {
-    const dnnl_memory_desc_t y_md = *onednn_query(desc, dnnl_query_dst_md);
+    const struct weir_dnn_layout y_md = *onednn_query(plan, desc, dnnl_query_dst_md);
     void *y;
     weir_status status = fast_make(plan, step->out[0], WEIR_DTYPE_FLOAT,
                                    named_as != NULL ? named_as : &y_md, &y, err);
@@ -69,13 +69,11 @@ static weir_status add_simple(struct fast_plan *plan, const struct onnx_step *st
 }
 
 static weir_status describe(const struct fast *fast, dnnl_alg_kind_t alg, const struct window *w,
-                            const dnnl_memory_desc_t *x_md, const int64_t *y_dims,
+                            const struct weir_dnn_layout *x_md, const int64_t *y_dims,
                             dnnl_primitive_desc_t *out, struct weir_error *err)
 {
-    dnnl_memory_desc_t y_md = onednn_any(WEIR_DTYPE_FLOAT, x_md->ndims, y_dims);
-    y_md.data_type = x_md->data_type;
+    const struct weir_dnn_layout y_md = onednn_any(x_md->data_type, x_md->ndims, y_dims);
     dnnl_dims_t stride, kernel, dilation, before, after;
-    dnnl_pooling_v2_desc_t op;
     for (int32_t i = 0; i < w->rank; i++) {
         stride[i] = w->stride[i];
         kernel[i] = w->kernel[i];
@@ -84,11 +82,16 @@ static weir_status describe(const struct fast *fast, dnnl_alg_kind_t alg, const 
         after[i] = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 -
                    w->in[i] - w->before[i];
     }
-    *out = NULL;
-    dnnl_status_t status = dnnl_pooling_v2_forward_desc_init(
-        &op, dnnl_forward_inference, alg, x_md, &y_md, stride, kernel, dilation, before, after);
-    return status == dnnl_success ? onednn_desc(fast, &op, onednn_attr(false, NULL, 0), out, err)
-                                  : WEIR_OK;
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_POOL,
+                                   .alg = alg,
+                                   .src = x_md,
+                                   .dst = &y_md,
+                                   .strides = stride,
+                                   .kernel = kernel,
+                                   .dilates = dilation,
+                                   .pads = before,
+                                   .end_pads = after};
+    return onednn_desc(fast, &op, onednn_attr(false, NULL, 0), out, err);
 }
 
 /* Do windows reach over the padding, or is one of them in padding only? */
@@ -111,7 +114,7 @@ static weir_status pool_bytes(struct fast_plan *plan, const struct onnx_step *st
 {
     const struct weir_tensor *x = fast_tensor(plan, step->in[0]);
     const struct fast_lazy *lazy = plan->values[step->in[0]].lazy;
-    const dnnl_memory_desc_t md = quant_layout(lazy->dtype, x->rank, x->dims);
+    const struct weir_dnn_layout md = quant_layout(lazy->dtype, x->rank, x->dims);
     struct weir_tensor shape = {.dtype = lazy->dtype, .rank = x->rank};
     struct fast_form *form, result = {.value = -1};
     dnnl_primitive_desc_t desc;
@@ -120,12 +123,11 @@ static weir_status pool_bytes(struct fast_plan *plan, const struct onnx_step *st
     if (desc == NULL) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t y_md = *onednn_query(desc, dnnl_query_dst_md);
+    const struct weir_dnn_layout y_md = *onednn_query(plan, desc, dnnl_query_dst_md);
     result.block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
     weir_status status = fast_bytes_as(plan, step->in[0], &md, &form, err);
     if (status == WEIR_OK) {
-        status =
-            region_take(&plan->fast->region, dnnl_memory_desc_get_size(&y_md), result.block, err);
+        status = region_take(&plan->fast->region, y_md.n_bytes, result.block, err);
     }
     if (status == WEIR_OK) {
         result.md = onednn_simple(&y_md);
@@ -202,8 +204,8 @@ static weir_status prepare_global(struct fast_plan *plan, const struct onnx_step
     if (desc == NULL) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t flat = onednn_plain(WEIR_DTYPE_FLOAT, 2, y_dims);
-    const dnnl_memory_desc_t y_md = onednn_simple(onednn_query(desc, dnnl_query_dst_md));
+    const struct weir_dnn_layout flat = onednn_plain(WEIR_DTYPE_FLOAT, 2, y_dims);
+    const struct weir_dnn_layout y_md = onednn_simple(onednn_query(plan, desc, dnnl_query_dst_md));
     if (!keeps_dims && !onednn_is_plain(&y_md)) {
         dnnl_primitive_desc_destroy(desc);
         return WEIR_OK;
@@ -256,7 +258,6 @@ weir_status fast_prepare_lrn(struct fast_plan *plan, const struct fast_link *lin
     const struct onnx_step *step = fast_step(plan, link, 0);
     struct weir_tensor *in[1];
     struct fast_form *x;
-    dnnl_lrn_desc_t op;
     dnnl_primitive_desc_t desc;
     const struct onnx_call call = fast_call(plan, step, in, 1);
     int64_t size = onnx_int(&call, "size", 0);
@@ -265,19 +266,19 @@ weir_status fast_prepare_lrn(struct fast_plan *plan, const struct fast_link *lin
         return WEIR_OK;
     }
     WEIR_TRY(fast_form_any(plan, step->in[0], &x, err));
-    if (dnnl_lrn_forward_desc_init(&op, dnnl_forward_inference, dnnl_lrn_across_channels, &x->md,
-                                   size, onnx_float(&call, "alpha", 0.0001F),
-                                   onnx_float(&call, "beta", 0.75F),
-                                   onnx_float(&call, "bias", 1)) != dnnl_success) {
-        return WEIR_OK;
-    }
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_LRN,
+                                   .src = &x->md,
+                                   .size = size,
+                                   .alpha = onnx_float(&call, "alpha", 0.0001F),
+                                   .beta = onnx_float(&call, "beta", 0.75F),
+                                   .k = onnx_float(&call, "bias", 1)};
     WEIR_TRY(onednn_desc(plan->fast, &op, onednn_attr(false, NULL, 0), &desc, err));
     if (desc == NULL) {
         return WEIR_OK;
     }
     WEIR_TRY(add_simple(plan, step, x, desc, NULL, out_taken, err));
     struct floats *floats = WEIR_ARENA_NEW(&plan->arena, struct floats);
-    *floats = (struct floats){dnnl_memory_desc_get_size(&x->md) / sizeof(float), LRN_MOST};
+    *floats = (struct floats){x->md.n_bytes / sizeof(float), LRN_MOST};
     const struct fast_arg of = fast_arg_of(0, &x->md, x);
     fast_hide_nan(plan);
     return fast_add_kernel(plan, "look at the sizes", run_sizes, floats, &of, 1, err);

@@ -11,18 +11,19 @@ static void scale(float *values, size_t n, const float *factors, size_t n_channe
     }
 }
 
-static weir_status relayout(const struct fast *fast, const dnnl_memory_desc_t *from, void *values,
-                            const dnnl_memory_desc_t *to, void *data, struct weir_error *err)
+static weir_status relayout(const struct fast *fast, const struct weir_dnn_layout *from,
+                            void *values, const struct weir_dnn_layout *to, void *data,
+                            struct weir_error *err)
 {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive = NULL;
     dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
-    WEIR_TRY(onednn_check(
-        dnnl_reorder_primitive_desc_create(&desc, from, fast->engine, to, fast->engine, NULL),
-        "describing a reorder of weights", err));
-    dnnl_status_t status = dnnl_memory_create(&args[0].memory, from, fast->engine, values);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_REORDER, .src = from, .dst = to};
+    WEIR_TRY(onednn_check(weir_dnn_describe(&op, fast->engine, NULL, NULL, &desc),
+                          "describing a reorder of weights", err));
+    dnnl_status_t status = weir_dnn_memory(&args[0].memory, from, fast->engine, values);
     if (status == dnnl_success) {
-        status = dnnl_memory_create(&args[1].memory, to, fast->engine, data);
+        status = weir_dnn_memory(&args[1].memory, to, fast->engine, data);
     }
     if (status == dnnl_success) {
         status = dnnl_primitive_create(&primitive, desc);
@@ -43,7 +44,7 @@ static weir_status relayout(const struct fast *fast, const dnnl_memory_desc_t *f
 }
 
 weir_status product_weights(struct fast_plan *plan, size_t step,
-                            const struct product_matrix *weights, const dnnl_memory_desc_t *md,
+                            const struct product_matrix *weights, const struct weir_dnn_layout *md,
                             const struct tail *tail, void **out, struct weir_error *err)
 {
     size_t n = weights->values->n_elems;
@@ -52,8 +53,8 @@ weir_status product_weights(struct fast_plan *plan, size_t step,
         return WEIR_OK;
     }
     float *scaled = malloc(n * sizeof *scaled);
-    void *data = fast_pack_add(plan->fast, step, product_slot(PRODUCT_WEIGHTS, tail), md,
-                               dnnl_memory_desc_get_size(md));
+    void *data =
+        fast_pack_add(plan->fast, step, product_slot(PRODUCT_WEIGHTS, tail), md, md->n_bytes);
     if (scaled == NULL || data == NULL) {
         free(scaled);
         return weir_error_set(err, WEIR_ERR_NOMEM, "no memory for weights");
@@ -73,7 +74,7 @@ weir_status product_bias(struct fast_plan *plan, size_t step, const float *bias,
                          struct weir_error *err)
 {
     const int64_t dims = (int64_t)n_channels;
-    const dnnl_memory_desc_t md = onednn_plain(WEIR_DTYPE_FLOAT, 1, &dims);
+    const struct weir_dnn_layout md = onednn_plain(WEIR_DTYPE_FLOAT, 1, &dims);
     *out = NULL;
     if (bias == NULL && tail->shift == NULL) {
         return WEIR_OK;
@@ -117,7 +118,7 @@ static bool is_read(const struct fast_form *form, const struct fast_form *const 
 }
 
 weir_status product_result(struct fast_plan *plan, const struct tail *tail,
-                           const dnnl_memory_desc_t *md, const struct fast_form *const *reads,
+                           const struct weir_dnn_layout *md, const struct fast_form *const *reads,
                            size_t n_reads, void **out_data, struct weir_error *err)
 {
     struct fast_form *form;
@@ -130,7 +131,7 @@ weir_status product_result(struct fast_plan *plan, const struct tail *tail,
         return fast_make_over(plan, tail->out, WEIR_DTYPE_FLOAT, md, form, err);
     }
     struct copy *copy = WEIR_ARENA_NEW(&plan->arena, struct copy);
-    copy->n_bytes = dnnl_memory_desc_get_size(md);
+    copy->n_bytes = md->n_bytes;
     WEIR_TRY(fast_make(plan, tail->out, WEIR_DTYPE_FLOAT, md, out_data, err));
     const struct fast_arg args[] = {fast_arg_of(0, md, form), fast_arg_at(1, md, *out_data)};
     return fast_add_kernel(plan, "copy", run_copy, copy, args, 2, err);

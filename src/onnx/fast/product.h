@@ -16,14 +16,14 @@ static inline int product_slot(int slot, const struct tail *tail)
 /** Weights as the model has them. */
 struct product_matrix {
     const struct weir_tensor *values;
-    const dnnl_memory_desc_t *plain; /**< Their layout. */
-    size_t n_channels;               /**< Outputs, each with a factor of the tail. */
-    bool is_by_column;               /**< An output is of the last dimension; else of the first. */
+    const struct weir_dnn_layout *plain; /**< Their layout. */
+    size_t n_channels;                   /**< Outputs, each with a factor of the tail. */
+    bool is_by_column; /**< An output is of the last dimension; else of the first. */
 };
 
 /** Weights with the tail's factors, packed in the layout md. The plan owns *out. */
 weir_status product_weights(struct fast_plan *plan, size_t step,
-                            const struct product_matrix *weights, const dnnl_memory_desc_t *md,
+                            const struct product_matrix *weights, const struct weir_dnn_layout *md,
                             const struct tail *tail, void **out,
                             struct weir_error *err) WEIR_MUST_CHECK;
 
@@ -37,7 +37,7 @@ weir_status product_bias(struct fast_plan *plan, size_t step, const float *bias,
  * @param reads  Blocks that the primitive reads from, which the result must not lie in.
  */
 weir_status product_result(struct fast_plan *plan, const struct tail *tail,
-                           const dnnl_memory_desc_t *md, const struct fast_form *const *reads,
+                           const struct weir_dnn_layout *md, const struct fast_form *const *reads,
                            size_t n_reads, void **out_data, struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -8,13 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-dnnl_memory_desc_t quant_layout(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
+struct weir_dnn_layout quant_layout(enum weir_dtype dtype, int32_t rank, const int64_t *dims)
 {
-    dnnl_memory_desc_t md;
+    struct weir_dnn_layout md;
     dnnl_dims_t all = {0};
     memcpy(all, dims, (size_t)rank * sizeof *dims);
     if (rank != 4 ||
-        dnnl_memory_desc_init_by_tag(&md, 4, all, onednn_dtype(dtype), dnnl_nhwc) != dnnl_success) {
+        weir_dnn_layout_named(&md, 4, all, onednn_dtype(dtype), dnnl_nhwc) != dnnl_success) {
         return onednn_plain(dtype, rank, dims);
     }
     return md;
@@ -170,12 +170,13 @@ weir_status fast_prepare_quantize(struct fast_plan *plan, const struct fast_link
     }
     WEIR_TRY(fast_form_any(plan, step->in[0], &x, err));
     if (!onednn_is_plain(&x->md)) {
-        const dnnl_memory_desc_t last = quant_layout(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
+        const struct weir_dnn_layout last =
+            quant_layout(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
         WEIR_TRY(fast_form_as(plan, step->in[0], &last, &x, err));
     }
-    const dnnl_memory_desc_t y_md = onednn_is_plain(&x->md)
-                                        ? onednn_plain(scale.dtype, tensor->rank, tensor->dims)
-                                        : quant_layout(scale.dtype, tensor->rank, tensor->dims);
+    const struct weir_dnn_layout y_md = onednn_is_plain(&x->md)
+                                            ? onednn_plain(scale.dtype, tensor->rank, tensor->dims)
+                                            : quant_layout(scale.dtype, tensor->rank, tensor->dims);
     struct elements *detail = WEIR_ARENA_NEW(&plan->arena, struct elements);
     *detail = (struct elements){.y = bytes_of(&scale), .n = tensor->n_elems};
     WEIR_TRY(fast_make(plan, step->out[0], scale.dtype, &y_md, &y, err));
@@ -214,7 +215,7 @@ weir_status fast_prepare_dequantize(struct fast_plan *plan, const struct fast_li
     if (x->block != NULL) {
         return fast_make_lazy(plan, step->out[0], x, tensor, scale.scale, scale.zero, err);
     }
-    const dnnl_memory_desc_t md = onednn_plain(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
+    const struct weir_dnn_layout md = onednn_plain(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
     WEIR_TRY(fast_make(plan, step->out[0], WEIR_DTYPE_FLOAT, &md, &y, err));
     return add_dequantize(plan, x, &scale, tensor->n_elems, y, err);
 }
@@ -224,9 +225,10 @@ weir_status fast_unlazy(struct fast_plan *plan, int32_t value, struct weir_error
     const struct fast_lazy *lazy = plan->values[value].lazy;
     const struct weir_tensor *tensor = plan->values[value].tensor;
     const struct quant_scale scale = {lazy->dtype, lazy->scale, lazy->zero};
-    const dnnl_memory_desc_t md = onednn_is_plain(&lazy->form->md)
-                                      ? onednn_plain(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims)
-                                      : quant_layout(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
+    const struct weir_dnn_layout md =
+        onednn_is_plain(&lazy->form->md)
+            ? onednn_plain(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims)
+            : quant_layout(WEIR_DTYPE_FLOAT, tensor->rank, tensor->dims);
     void *y;
     WEIR_TRY(fast_add_form(plan, value, &md, &y, err));
     return add_dequantize(plan, lazy->form, &scale, tensor->n_elems, y, err);
@@ -239,6 +241,7 @@ weir_status quant_prepare_add(struct fast_plan *plan, const struct fast_link *li
 {
     const struct onnx_step *step = fast_step(plan, link, 0);
     struct quant_tail tail;
+    struct weir_dnn_layout md;
     void *y;
     if (step->node->n_in != 2 || step->in[0] < 0 || step->in[1] < 0 || link->n < 2) {
         return WEIR_OK;
@@ -246,7 +249,8 @@ weir_status quant_prepare_add(struct fast_plan *plan, const struct fast_link *li
     const struct fast_lazy *a = plan->values[step->in[0]].lazy, *b = plan->values[step->in[1]].lazy;
     quant_tail_read(plan, link, &tail);
     if (a == NULL || b == NULL || !tail.is_quantised ||
-        !dnnl_memory_desc_equal(&a->form->md, &b->form->md) || a->dtype != b->dtype) {
+        !weir_dnn_layout_equal(&a->form->md, &b->form->md) || a->dtype != b->dtype ||
+        weir_dnn_layout_retyped(&md, &a->form->md, onednn_dtype(tail.y.dtype)) != dnnl_success) {
         return WEIR_OK;
     }
     const struct weir_tensor *tensor = plan->values[step->in[0]].tensor;
@@ -257,8 +261,6 @@ weir_status quant_prepare_add(struct fast_plan *plan, const struct fast_link *li
                                 .low = tail.low,
                                 .high = tail.high,
                                 .n = tensor->n_elems};
-    dnnl_memory_desc_t md = a->form->md;
-    md.data_type = onednn_dtype(tail.y.dtype);
     WEIR_TRY(fast_make(plan, tail.out, tail.y.dtype, &md, &y, err));
     const struct fast_arg args[] = {fast_arg_of(0, &md, a->form), fast_arg_at(1, &md, y),
                                     fast_arg_of(2, &md, b->form)};

@@ -11,7 +11,7 @@
 #include "op.h"
 
 /** Pixels with channels last, for four dimensions; else row-major order. */
-dnnl_memory_desc_t quant_layout(enum weir_dtype dtype, int32_t rank, const int64_t *dims);
+struct weir_dnn_layout quant_layout(enum weir_dtype dtype, int32_t rank, const int64_t *dims);
 
 /** Sets *out_taken where the step's input is lazy and the rest fits; else leaves it at 0. */
 weir_status quant_prepare_conv(struct fast_plan *plan, const struct fast_link *link,

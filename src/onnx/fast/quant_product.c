@@ -57,7 +57,7 @@ static weir_status find_weights(struct fast_plan *plan, const struct spec *spec,
                                 const int16_t **out, struct weir_error *err)
 {
     const int64_t n = (int64_t)spec->w->n_elems;
-    const dnnl_memory_desc_t md = onednn_plain(WEIR_DTYPE_INT8, 1, &n);
+    const struct weir_dnn_layout md = onednn_plain(WEIR_DTYPE_INT8, 1, &n);
     int16_t *packed = fast_pack_find(plan->fast, plan->i_step, SLOT_WEIGHTS, &md);
     if (packed == NULL) {
         int16_t *wide = malloc(spec->w->n_elems * sizeof *wide);
@@ -122,7 +122,7 @@ static weir_status add(struct fast_plan *plan, const struct spec *spec, struct w
     size_t n_all = ((size_t)spec->form.k + 15) / 16 * 16;
     float *factors = WEIR_ARENA_ARRAY(&plan->arena, 2 * n_all, float);
     enum weir_dtype dtype = spec->tail.is_quantised ? spec->tail.y.dtype : WEIR_DTYPE_FLOAT;
-    const dnnl_memory_desc_t y_md = quant_layout(dtype, spec->y_rank, spec->y_dims);
+    const struct weir_dnn_layout y_md = quant_layout(dtype, spec->y_rank, spec->y_dims);
     struct region_block *scratch;
     void *y, *memory;
     *job = (struct qproduct){.form = spec->form,
@@ -281,9 +281,9 @@ static weir_status place_lazy(struct fast_plan *plan, int32_t value, bool is_con
                               struct spec *spec, struct weir_error *err)
 {
     const struct weir_tensor *tensor = fast_tensor(plan, value);
-    const dnnl_memory_desc_t given = is_conv
-                                         ? quant_layout(spec->x_dtype, tensor->rank, tensor->dims)
-                                         : onednn_plain(spec->x_dtype, tensor->rank, tensor->dims);
+    const struct weir_dnn_layout given =
+        is_conv ? quant_layout(spec->x_dtype, tensor->rank, tensor->dims)
+                : onednn_plain(spec->x_dtype, tensor->rank, tensor->dims);
     return fast_bytes_as(plan, value, &given, &spec->x, err);
 }
 
@@ -370,7 +370,7 @@ weir_status fast_prepare_qlinear_conv(struct fast_plan *plan, const struct fast_
         return WEIR_OK;
     }
     const struct weir_tensor *x = fast_tensor(plan, step->in[Q_X]);
-    const dnnl_memory_desc_t md = quant_layout(spec.x_dtype, x->rank, x->dims);
+    const struct weir_dnn_layout md = quant_layout(spec.x_dtype, x->rank, x->dims);
     WEIR_TRY(fast_form_as(plan, step->in[Q_X], &md, &spec.x, err));
     *out_taken = 1;
     return add(plan, &spec, err);

@@ -34,7 +34,7 @@ bool fast_is_dying(const struct fast_plan *plan, int32_t value)
 /* ---- forms ------------------------------------------------------------------------------------ */
 
 static struct fast_form *add_form(struct fast_plan *plan, int32_t value,
-                                  const dnnl_memory_desc_t *md)
+                                  const struct weir_dnn_layout *md)
 {
     struct fast_form **at = &plan->values[value].forms;
     while (*at != NULL) {
@@ -60,7 +60,7 @@ static weir_status first_form(struct fast_plan *plan, int32_t value, struct weir
     if (at->place == FAST_ABSENT || tensor == NULL) {
         return weir_error_set(err, WEIR_ERR_INTERNAL, "value %d is not there", value);
     }
-    dnnl_memory_desc_t md = onednn_plain(tensor->dtype, tensor->rank, tensor->dims);
+    struct weir_dnn_layout md = onednn_plain(tensor->dtype, tensor->rank, tensor->dims);
     struct fast_form *form = add_form(plan, value, &md);
     form->data = tensor->data;
     form->value = at->place == FAST_RUNTIME ? value : -1;
@@ -83,8 +83,8 @@ static weir_status reorder(struct fast_plan *plan, const struct fast_form *from,
     if (attr == NULL) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "oneDNN: no memory for attributes");
     }
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, &from->md, plan->fast->engine,
-                                                              &to->md, plan->fast->engine, attr);
+    const struct weir_dnn_op op = {.kind = WEIR_DNN_REORDER, .src = &from->md, .dst = &to->md};
+    dnnl_status_t status = weir_dnn_describe(&op, plan->fast->engine, attr, NULL, &desc);
     dnnl_primitive_attr_destroy(attr);
     WEIR_TRY(onednn_check(status, "describing a reorder", err));
     const struct fast_arg args[] = {fast_arg_of(DNNL_ARG_FROM, &from->md, from),
@@ -92,13 +92,13 @@ static weir_status reorder(struct fast_plan *plan, const struct fast_form *from,
     return fast_add_primitive(plan, desc, args, 2, err);
 }
 
-weir_status fast_form_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_form_as(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                          struct fast_form **out, struct weir_error *err)
 {
-    const dnnl_memory_desc_t simple = onednn_simple(md);
+    const struct weir_dnn_layout simple = onednn_simple(md);
     WEIR_TRY(first_form(plan, value, err));
     for (struct fast_form *form = plan->values[value].forms; form != NULL; form = form->next) {
-        if (dnnl_memory_desc_equal(&form->md, &simple)) {
+        if (weir_dnn_layout_equal(&form->md, &simple)) {
             *out = form;
             return WEIR_OK;
         }
@@ -106,8 +106,7 @@ weir_status fast_form_as(struct fast_plan *plan, int32_t value, const dnnl_memor
     const struct fast_form *from = plan->values[value].forms;
     struct fast_form *form = add_form(plan, value, &simple);
     form->block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
-    WEIR_TRY(
-        region_take(&plan->fast->region, dnnl_memory_desc_get_size(&simple), form->block, err));
+    WEIR_TRY(region_take(&plan->fast->region, simple.n_bytes, form->block, err));
     form->data = region_at(&plan->fast->region, form->block);
     WEIR_TRY(reorder(plan, from, form, err));
     if (plan->values[value].place == FAST_REGION && onednn_is_plain(&simple)) {
@@ -122,7 +121,7 @@ weir_status fast_form_plain(struct fast_plan *plan, int32_t value, struct fast_f
 {
     WEIR_TRY(first_form(plan, value, err));
     const struct weir_tensor *tensor = fast_tensor(plan, value);
-    const dnnl_memory_desc_t md = onednn_plain(tensor->dtype, tensor->rank, tensor->dims);
+    const struct weir_dnn_layout md = onednn_plain(tensor->dtype, tensor->rank, tensor->dims);
     return fast_form_as(plan, value, &md, out, err);
 }
 
@@ -149,10 +148,10 @@ static weir_status describe(struct fast_plan *plan, int32_t value, enum weir_dty
 }
 
 static weir_status place(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
-                         const dnnl_memory_desc_t *md, struct region_block *block,
+                         const struct weir_dnn_layout *md, struct region_block *block,
                          struct weir_error *err)
 {
-    const dnnl_memory_desc_t simple = onednn_simple(md);
+    const struct weir_dnn_layout simple = onednn_simple(md);
     WEIR_TRY(describe(plan, value, dtype, md->ndims, md->dims, err));
     struct fast_form *form = add_form(plan, value, &simple);
     form->block = block;
@@ -164,17 +163,17 @@ static weir_status place(struct fast_plan *plan, int32_t value, enum weir_dtype 
 }
 
 weir_status fast_make(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
-                      const dnnl_memory_desc_t *md, void **out_data, struct weir_error *err)
+                      const struct weir_dnn_layout *md, void **out_data, struct weir_error *err)
 {
     struct region_block *block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
-    WEIR_TRY(region_take(&plan->fast->region, dnnl_memory_desc_get_size(md), block, err));
+    WEIR_TRY(region_take(&plan->fast->region, md->n_bytes, block, err));
     WEIR_TRY(place(plan, value, dtype, md, block, err));
     *out_data = region_at(&plan->fast->region, block);
     return WEIR_OK;
 }
 
 weir_status fast_make_over(struct fast_plan *plan, int32_t value, enum weir_dtype dtype,
-                           const dnnl_memory_desc_t *md, struct fast_form *form,
+                           const struct weir_dnn_layout *md, struct fast_form *form,
                            struct weir_error *err)
 {
     form->block->n_references++;
@@ -209,13 +208,13 @@ bool fast_may_take(const struct fast_plan *plan, int32_t value, const struct fas
            count_readers(plan, value) <= 1;
 }
 
-weir_status fast_add_form(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_add_form(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                           void **out_data, struct weir_error *err)
 {
-    const dnnl_memory_desc_t simple = onednn_simple(md);
+    const struct weir_dnn_layout simple = onednn_simple(md);
     struct fast_form *form = add_form(plan, value, &simple);
     form->block = WEIR_ARENA_NEW(&plan->arena, struct region_block);
-    WEIR_TRY(region_take(&plan->fast->region, dnnl_memory_desc_get_size(md), form->block, err));
+    WEIR_TRY(region_take(&plan->fast->region, md->n_bytes, form->block, err));
     form->data = region_at(&plan->fast->region, form->block);
     if (onednn_is_plain(&simple)) {
         plan->values[value].tensor->data = form->data;
@@ -239,13 +238,13 @@ weir_status fast_make_lazy(struct fast_plan *plan, int32_t value, struct fast_fo
     return WEIR_OK;
 }
 
-weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const dnnl_memory_desc_t *md,
+weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const struct weir_dnn_layout *md,
                           struct fast_form **out, struct weir_error *err)
 {
-    const dnnl_memory_desc_t simple = onednn_simple(md);
+    const struct weir_dnn_layout simple = onednn_simple(md);
     struct fast_form *first = plan->values[value].lazy->form, *last = first;
     for (struct fast_form *form = first; form != NULL; form = form->next) {
-        if (dnnl_memory_desc_equal(&form->md, &simple)) {
+        if (weir_dnn_layout_equal(&form->md, &simple)) {
             *out = form;
             return WEIR_OK;
         }
@@ -254,7 +253,7 @@ weir_status fast_bytes_as(struct fast_plan *plan, int32_t value, const dnnl_memo
     struct fast_form *form = WEIR_ARENA_NEW(&plan->arena, struct fast_form);
     *form = (struct fast_form){
         .md = simple, .value = -1, .block = WEIR_ARENA_NEW(&plan->arena, struct region_block)};
-    WEIR_TRY(region_take(&plan->fast->region, dnnl_memory_desc_get_size(md), form->block, err));
+    WEIR_TRY(region_take(&plan->fast->region, md->n_bytes, form->block, err));
     form->data = region_at(&plan->fast->region, form->block);
     last->next = form;
     *out = form;
@@ -273,7 +272,7 @@ weir_status fast_make_alias(struct fast_plan *plan, int32_t value, int32_t of,
 {
     struct fast_form *form;
     WEIR_TRY(fast_form_plain(plan, of, &form, err));
-    const dnnl_memory_desc_t md = onednn_plain(shape->dtype, shape->rank, shape->dims);
+    const struct weir_dnn_layout md = onednn_plain(shape->dtype, shape->rank, shape->dims);
     form->block->n_references++;
     WEIR_TRY(describe(plan, value, shape->dtype, shape->rank, shape->dims, err));
     struct fast_form *alias = add_form(plan, value, &md);

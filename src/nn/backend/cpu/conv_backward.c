@@ -5,17 +5,15 @@
 /* The copy of the weights that backward reads. It takes the place of forward's copy if it is
  * refreshed before every backward. */
 static weir_status make_backward_copy(struct conv_state *state, const struct op *op,
-                                      const dnnl_memory_desc_t *layout, struct weir_error *err)
+                                      const struct weir_dnn_layout *layout, struct weir_error *err)
 {
     const struct weight_copy *forward = &state->forward_weights;
-    size_t dense_bytes =
-        dnnl_memory_desc_get_size(&state->plain_weights) / sizeof(float) * conv_elem_bytes(op);
+    size_t dense_bytes = state->plain_weights.n_bytes / sizeof(float) * conv_elem_bytes(op);
     /* Not every copy writes what pads a layout. */
-    bool is_dense =
-        forward->n_bytes == dense_bytes && dnnl_memory_desc_get_size(layout) == dense_bytes;
+    bool is_dense = forward->n_bytes == dense_bytes && layout->n_bytes == dense_bytes;
     state->backward_weights.is_flipped = state->is_backward_flipped;
     if (!op->refreshes_backward || !forward->memory || !is_dense ||
-        dnnl_memory_desc_equal(layout, &state->plain_weights)) {
+        weir_dnn_layout_equal(layout, &state->plain_weights)) {
         return conv_make_copy(state, layout, &state->backward_weights, err);
     }
     state->is_backward_in_place = true;
@@ -25,10 +23,10 @@ static weir_status make_backward_copy(struct conv_state *state, const struct op 
 }
 
 static weir_status choose_copy(struct conv_state *state, const struct op *op,
-                               const dnnl_memory_desc_t *layout, struct weir_error *err)
+                               const struct weir_dnn_layout *layout, struct weir_error *err)
 {
     state->is_backward_shared = !state->is_backward_flipped && state->forward_weights.is_wanted &&
-                                dnnl_memory_desc_equal(layout, &state->forward_weights.layout);
+                                weir_dnn_layout_equal(layout, &state->forward_weights.layout);
     if (!state->is_backward_shared) {
         return make_backward_copy(state, op, layout, err);
     }
@@ -53,12 +51,12 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op,
     if (!t->backward.primitive) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t *layout = primitive_layout(&t->backward, dnnl_query_weights_md);
+    const struct weir_dnn_layout layout = primitive_layout(&t->backward, dnnl_query_weights_md);
     if (!state->backward_weights.is_wanted) {
-        WEIR_TRY(choose_copy(state, op, layout, err));
+        WEIR_TRY(choose_copy(state, op, &layout, err));
     }
     const struct primitive_arg args[] = {
-        {DNNL_ARG_DIFF_SRC, &s.src}, {DNNL_ARG_WEIGHTS, layout}, {DNNL_ARG_DIFF_DST, &s.dst}};
+        {DNNL_ARG_DIFF_SRC, &s.src}, {DNNL_ARG_WEIGHTS, &layout}, {DNNL_ARG_DIFF_DST, &s.dst}};
     return primitive_attach(state->context, &t->backward, args, 3, err);
 }
 
@@ -126,15 +124,15 @@ static weir_status prepare_flipped(struct conv_state *state, const struct op *op
     if (!t->backward.primitive) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t *layout = primitive_layout(&t->backward, dnnl_query_weights_md);
-    if (!conv_find_relayout(layout, true, &relayout)) {
+    const struct weir_dnn_layout layout = primitive_layout(&t->backward, dnnl_query_weights_md);
+    if (!conv_find_relayout(&layout, true, &relayout)) {
         primitive_destroy(&t->backward);
         return WEIR_OK;
     }
-    state->backward_weights.layout = *layout;
+    state->backward_weights.layout = layout;
     state->backward_weights.is_wanted = true;
     const struct primitive_arg args[] = {
-        {DNNL_ARG_DST, &s.dst}, {DNNL_ARG_WEIGHTS, layout}, {DNNL_ARG_SRC, &s.src}};
+        {DNNL_ARG_DST, &s.dst}, {DNNL_ARG_WEIGHTS, &layout}, {DNNL_ARG_SRC, &s.src}};
     return primitive_attach(state->context, &t->backward, args, 3, err);
 }
 
@@ -148,7 +146,7 @@ static weir_status try_flipped(struct conv_state *state, const struct op *op,
         is_done = state->tiles[i].backward.primitive != NULL;
     }
     if (is_done) {
-        const dnnl_memory_desc_t layout = state->backward_weights.layout;
+        const struct weir_dnn_layout layout = state->backward_weights.layout;
         state->is_backward_flipped = true;
         return choose_copy(state, op, &layout, err);
     }

@@ -1,11 +1,11 @@
 #include "conv_private.h"
 #include "linear.h"
 
-static weir_status describe(dnnl_memory_desc_t *out, int n_dims, const dnnl_dims_t dims,
+static weir_status describe(struct weir_dnn_layout *out, int n_dims, const dnnl_dims_t dims,
                             dnnl_data_type_t type, dnnl_format_tag_t tag, struct weir_error *err)
 {
-    return dnn_check(dnnl_memory_desc_init_by_tag(out, n_dims, dims, type, tag),
-                     "describing a tensor", err);
+    return dnn_check(weir_dnn_layout_named(out, n_dims, dims, type, tag), "describing a tensor",
+                     err);
 }
 
 static dnnl_data_type_t type_of(const struct op *op)
@@ -69,59 +69,23 @@ weir_status conv_make_shapes(const struct op *op, int32_t n, enum conv_direction
                     weights_type(op, direction), dnnl_format_tag_any, err);
 }
 
-/* The operation descriptors; a primitive uses one of them. */
-union op_desc {
-    dnnl_convolution_desc_t conv;
-    dnnl_inner_product_desc_t linear;
-};
-
-static dnnl_status_t init_conv(const struct conv_state *state, const struct op *op,
-                               const struct conv_shapes *s, enum conv_direction direction,
-                               dnnl_convolution_desc_t *desc)
-{
-    const dnnl_memory_desc_t *bias = conv_has_bias(op) ? &state->bias : NULL;
-    switch (direction) {
-    case CONV_FORWARD:
-        return dnnl_dilated_convolution_forward_desc_init(
-            desc, dnnl_forward_training, dnnl_convolution_direct, &s->src, &s->weights, bias,
-            &s->dst, s->strides, s->dilates, s->pads, s->end_pads);
-    case CONV_BACKWARD:
-        return dnnl_dilated_convolution_backward_data_desc_init(
-            desc, dnnl_convolution_direct, &s->src, &s->weights, &s->dst, s->strides, s->dilates,
-            s->pads, s->end_pads);
-    default:
-        return dnnl_dilated_convolution_backward_weights_desc_init(
-            desc, dnnl_convolution_direct, &s->src, &s->weights, bias, &s->dst, s->strides,
-            s->dilates, s->pads, s->end_pads);
-    }
-}
-
-static dnnl_status_t init_linear(const struct conv_state *state, const struct op *op,
-                                 const struct conv_shapes *s, enum conv_direction direction,
-                                 dnnl_inner_product_desc_t *desc)
-{
-    const dnnl_memory_desc_t *bias = conv_has_bias(op) ? &state->bias : NULL;
-    switch (direction) {
-    case CONV_FORWARD:
-        return dnnl_inner_product_forward_desc_init(desc, dnnl_forward_training, &s->src,
-                                                    &s->weights, bias, &s->dst);
-    case CONV_BACKWARD:
-        return dnnl_inner_product_backward_data_desc_init(desc, &s->src, &s->weights, &s->dst);
-    default:
-        return dnnl_inner_product_backward_weights_desc_init(desc, &s->src, &s->weights, bias,
-                                                             &s->dst);
-    }
-}
-
 weir_status conv_create(const struct conv_state *state, const struct op *op,
                         const struct conv_shapes *shapes, enum conv_direction direction,
                         const struct primitive *hint, struct primitive *p, struct weir_error *err)
 {
-    union op_desc desc;
-    dnnl_status_t status = op->kind == LAYER_CONV
-                               ? init_conv(state, op, shapes, direction, &desc.conv)
-                               : init_linear(state, op, shapes, direction, &desc.linear);
-    WEIR_TRY(dnn_check(status, "describing a convolution", err));
+    static const enum weir_dnn_kind kinds[2][3] = {
+        {WEIR_DNN_CONV_FORWARD, WEIR_DNN_CONV_BACKWARD_DATA, WEIR_DNN_CONV_BACKWARD_WEIGHTS},
+        {WEIR_DNN_LINEAR_FORWARD, WEIR_DNN_LINEAR_BACKWARD_DATA, WEIR_DNN_LINEAR_BACKWARD_WEIGHTS}};
+    const struct weir_dnn_op desc = {.kind = kinds[op->kind == LAYER_LINEAR][direction],
+                                     .is_training = true,
+                                     .src = &shapes->src,
+                                     .weights = &shapes->weights,
+                                     .bias = conv_has_bias(op) ? &state->bias : NULL,
+                                     .dst = &shapes->dst,
+                                     .strides = shapes->strides,
+                                     .dilates = shapes->dilates,
+                                     .pads = shapes->pads,
+                                     .end_pads = shapes->end_pads};
     bool is_forward = direction == CONV_FORWARD;
     const struct primitive_tail tail = {.has_sum = is_forward && op->has_residual,
                                         .has_relu = is_forward && op->has_relu};
@@ -143,15 +107,15 @@ weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy
 }
 
 /* Row-major weights into the layout a primitive asked for, if it is another. */
-weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
+weir_status conv_make_copy(const struct conv_state *state, const struct weir_dnn_layout *layout,
                            struct weight_copy *copy, struct weir_error *err)
 {
     copy->layout = *layout;
     copy->is_wanted = true;
-    if (dnnl_memory_desc_equal(layout, &state->plain_weights)) {
+    if (weir_dnn_layout_equal(layout, &state->plain_weights)) {
         return WEIR_OK;
     }
-    copy->n_bytes = dnnl_memory_desc_get_size(layout);
+    copy->n_bytes = layout->n_bytes;
     copy->memory = dnn_take(state->context, copy->n_bytes);
     if (!copy->memory) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
@@ -182,13 +146,13 @@ static weir_status prepare_tile(struct conv_state *state, const struct op *op, i
     if (!t->forward.primitive) {
         return WEIR_OK;
     }
-    const dnnl_memory_desc_t *layout = primitive_layout(&t->forward, dnnl_query_weights_md);
+    const struct weir_dnn_layout layout = primitive_layout(&t->forward, dnnl_query_weights_md);
     if (is_other || !state->forward_weights.is_wanted) {
-        WEIR_TRY(conv_make_copy(state, layout, is_other ? &t->own_weights : &state->forward_weights,
-                                err));
+        WEIR_TRY(conv_make_copy(state, &layout,
+                                is_other ? &t->own_weights : &state->forward_weights, err));
     }
     const struct primitive_arg args[] = {{DNNL_ARG_SRC, &s.src},
-                                         {DNNL_ARG_WEIGHTS, layout},
+                                         {DNNL_ARG_WEIGHTS, &layout},
                                          {DNNL_ARG_DST, &s.dst},
                                          {DNNL_ARG_BIAS, &state->bias}};
     return primitive_attach(state->context, &t->forward, args, conv_has_bias(op) ? 4 : 3, err);
@@ -266,25 +230,25 @@ static weir_status prepare_weight_gradient(struct conv_state *state, const struc
     if (status != WEIR_OK || !state->weight_gradient.primitive) {
         return status;
     }
-    const dnnl_memory_desc_t *layout =
+    const struct weir_dnn_layout layout =
         primitive_layout(&state->weight_gradient, dnnl_query_diff_weights_md);
     const struct primitive_arg args[] = {{DNNL_ARG_SRC, &s.src},
-                                         {DNNL_ARG_DIFF_WEIGHTS, layout},
+                                         {DNNL_ARG_DIFF_WEIGHTS, &layout},
                                          {DNNL_ARG_DIFF_DST, &s.dst},
                                          {DNNL_ARG_DIFF_BIAS, &state->bias}};
     WEIR_TRY(primitive_attach(state->context, &state->weight_gradient, args,
                               op->conv.has_bias ? 4 : 3, err));
-    bool is_plain = is_gemm(op) || dnnl_memory_desc_equal(layout, &state->plain_weights);
-    state->gradient_bytes = is_plain ? 0 : conv_round_up(dnnl_memory_desc_get_size(layout));
+    bool is_plain = is_gemm(op) || weir_dnn_layout_equal(&layout, &state->plain_weights);
+    state->gradient_bytes = is_plain ? 0 : conv_round_up(layout.n_bytes);
     if (!is_plain) {
-        state->gradient_relayout = conv_find_relayout_back(layout, &state->gradient_layout);
+        state->gradient_relayout = conv_find_relayout_back(&layout, &state->gradient_layout);
     }
     if (is_plain || state->gradient_relayout) {
         return WEIR_OK;
     }
-    WEIR_TRY(primitive_create_reorder(state->context, layout, &state->plain_weights,
+    WEIR_TRY(primitive_create_reorder(state->context, &layout, &state->plain_weights,
                                       &state->gradient_reorder, err));
-    const struct primitive_arg reorder_args[] = {{DNNL_ARG_FROM, layout},
+    const struct primitive_arg reorder_args[] = {{DNNL_ARG_FROM, &layout},
                                                  {DNNL_ARG_TO, &state->plain_weights}};
     return primitive_attach(state->context, &state->gradient_reorder, reorder_args, 2, err);
 }

@@ -18,7 +18,7 @@ struct weight_copy {
     struct relayout relayout_layout;
     void *memory; /* owned by the context; NULL: the row-major weights are read */
     size_t n_bytes;
-    dnnl_memory_desc_t layout;
+    struct weir_dnn_layout layout;
     bool is_wanted;
     bool is_flipped; /* of flipped kernels; then there is a relayout */
 };
@@ -34,7 +34,7 @@ struct tile_primitives {
 
 /* The descriptors of n images of an op. */
 struct conv_shapes {
-    dnnl_memory_desc_t src, weights, dst;
+    struct weir_dnn_layout src, weights, dst;
     dnnl_dims_t strides, dilates, pads, end_pads;
 };
 
@@ -68,7 +68,7 @@ struct conv_state {
     /* Not NULL: Winograd does all directions, and there are no primitives. */
     const struct winograd_kernels *winograd;
     struct slab points; /* kernels at their points, for inference; training packs them instead */
-    dnnl_memory_desc_t plain_weights, bias;
+    struct weir_dnn_layout plain_weights, bias;
 };
 
 /* Are layers behind the op done in the same pass? */
@@ -100,15 +100,15 @@ weir_status conv_create(const struct conv_state *state, const struct op *op,
                         const struct primitive *hint, struct primitive *p,
                         struct weir_error *err) WEIR_MUST_CHECK;
 /* Prepares a copy into the layout a primitive asked for, if that is not row-major. */
-weir_status conv_make_copy(const struct conv_state *state, const dnnl_memory_desc_t *layout,
+weir_status conv_make_copy(const struct conv_state *state, const struct weir_dnn_layout *layout,
                            struct weight_copy *copy, struct weir_error *err) WEIR_MUST_CHECK;
 /* The same for a copy whose memory exists already. */
 weir_status conv_make_reorder(const struct conv_state *state, struct weight_copy *copy,
                               struct weir_error *err) WEIR_MUST_CHECK;
 /* conv_layout.c: our own copy into the layout, or of gradients from it; NULL: there is none. */
-relayout_fn conv_find_relayout(const dnnl_memory_desc_t *layout, bool is_flipped,
+relayout_fn conv_find_relayout(const struct weir_dnn_layout *layout, bool is_flipped,
                                struct relayout *out);
-relayout_fn conv_find_relayout_back(const dnnl_memory_desc_t *layout, struct relayout *out);
+relayout_fn conv_find_relayout_back(const struct weir_dnn_layout *layout, struct relayout *out);
 
 /* conv_backward.c: makes the primitives of dx for all tiles, after their forward ones. */
 weir_status conv_prepare_backward(struct conv_state *state, const struct op *op,

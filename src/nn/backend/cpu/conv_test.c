@@ -10,8 +10,8 @@
 #include "base/rng.h"
 #include "base/test_main.h"
 
+#include "dnn/dnn.h"
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 
 enum { BATCH = 4 };
 

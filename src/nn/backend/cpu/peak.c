@@ -49,21 +49,22 @@ static weir_status describe(struct peak *peak, dnnl_data_type_t type, struct wei
 {
     const dnnl_dims_t image = {IMAGES, CHANNELS, SIDE, SIDE};
     const dnnl_dims_t weights = {CHANNELS, CHANNELS, KERNEL, KERNEL};
-    const dnnl_dims_t strides = {1, 1}, pads = {1, 1};
-    dnnl_memory_desc_t image_layout, weight_layout;
-    dnnl_convolution_desc_t conv;
-    WEIR_TRY(
-        dnn_check(dnnl_memory_desc_init_by_tag(&image_layout, 4, image, type, dnnl_format_tag_any),
-                  "describing a tensor", err));
-    WEIR_TRY(dnn_check(
-        dnnl_memory_desc_init_by_tag(&weight_layout, 4, weights, type, dnnl_format_tag_any),
-        "describing a tensor", err));
-    WEIR_TRY(dnn_check(dnnl_convolution_forward_desc_init(
-                           &conv, dnnl_forward_inference, dnnl_convolution_direct, &image_layout,
-                           &weight_layout, NULL, &image_layout, strides, pads, pads),
-                       "describing a convolution", err));
+    const dnnl_dims_t strides = {1, 1}, pads = {1, 1}, none = {0, 0};
+    struct weir_dnn_layout image_layout, weight_layout;
+    WEIR_TRY(dnn_check(weir_dnn_layout_named(&image_layout, 4, image, type, dnnl_format_tag_any),
+                       "describing a tensor", err));
+    WEIR_TRY(dnn_check(weir_dnn_layout_named(&weight_layout, 4, weights, type, dnnl_format_tag_any),
+                       "describing a tensor", err));
+    const struct weir_dnn_op conv = {.kind = WEIR_DNN_CONV_FORWARD,
+                                     .src = &image_layout,
+                                     .weights = &weight_layout,
+                                     .dst = &image_layout,
+                                     .strides = strides,
+                                     .dilates = none,
+                                     .pads = pads,
+                                     .end_pads = pads};
     const char *name = NULL;
-    dnnl_status_t status = dnnl_primitive_desc_create(&peak->desc, &conv, NULL, peak->engine, NULL);
+    dnnl_status_t status = weir_dnn_describe(&conv, peak->engine, NULL, NULL, &peak->desc);
     if (status == dnnl_success) {
         status = dnnl_primitive_desc_query(peak->desc, dnnl_query_impl_info_str, 0, &name);
     }
@@ -83,14 +84,13 @@ static weir_status make_probe(struct peak *peak, struct probe *probe, struct wei
     WEIR_TRY(dnn_check(dnnl_stream_create(&probe->stream, peak->engine, dnnl_stream_default_flags),
                        "creating a stream", err));
     for (int i = 0; i < 3; i++) {
-        const dnnl_memory_desc_t *layout =
-            dnnl_primitive_desc_query_md(peak->desc, arg_queries[i], 0);
+        const struct weir_dnn_layout layout = weir_dnn_layout_of(peak->desc, arg_queries[i]);
         void *data = NULL;
         WEIR_TRY(dnn_check(
-            dnnl_memory_create(&probe->memory[i], layout, peak->engine, DNNL_MEMORY_ALLOCATE),
+            weir_dnn_memory(&probe->memory[i], &layout, peak->engine, DNNL_MEMORY_ALLOCATE),
             "creating a tensor", err));
         WEIR_TRY(dnn_check(dnnl_memory_get_data_handle(probe->memory[i], &data), "a tensor", err));
-        memset(data, 0, dnnl_memory_desc_get_size(layout)); /* zeros are as fast as any number */
+        memset(data, 0, layout.n_bytes); /* zeros are as fast as any number */
     }
     return WEIR_OK;
 }

@@ -143,10 +143,10 @@ static dnnl_status_t set_tail(dnnl_primitive_attr_t attr, struct primitive_tail 
         return status;
     }
     if (tail.has_sum) {
-        status = dnnl_post_ops_append_sum(ops, 1);
+        status = weir_dnn_append_sum(ops);
     }
     if (status == dnnl_success && tail.has_relu) {
-        status = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, RELU_SLOPE, 0);
+        status = weir_dnn_append_eltwise(ops, dnnl_eltwise_relu, RELU_SLOPE, 0);
     }
     if (status == dnnl_success) {
         status = dnnl_primitive_attr_set_post_ops(attr, ops);
@@ -155,7 +155,7 @@ static dnnl_status_t set_tail(dnnl_primitive_attr_t attr, struct primitive_tail 
     return status;
 }
 
-weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
+weir_status primitive_create(const struct dnn_context *context, const struct weir_dnn_op *op,
                              const struct primitive *hint, struct primitive_tail tail,
                              struct primitive *p, struct weir_error *err)
 {
@@ -166,8 +166,7 @@ weir_status primitive_create(const struct dnn_context *context, const void *op_d
         status = set_tail(attr, tail);
     }
     if (status == dnnl_success) {
-        status = dnnl_primitive_desc_create(&p->desc, op_desc, attr, context->engine,
-                                            hint ? hint->desc : NULL);
+        status = weir_dnn_describe(op, context->engine, attr, hint ? hint->desc : NULL, &p->desc);
     }
     dnnl_primitive_attr_destroy(attr);
     if (status == dnnl_unimplemented) {
@@ -182,15 +181,16 @@ weir_status primitive_create(const struct dnn_context *context, const void *op_d
 }
 
 weir_status primitive_create_reorder(const struct dnn_context *context,
-                                     const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
-                                     struct primitive *p, struct weir_error *err)
+                                     const struct weir_dnn_layout *from,
+                                     const struct weir_dnn_layout *to, struct primitive *p,
+                                     struct weir_error *err)
 {
     dnnl_primitive_attr_t attr;
     WEIR_TRY(dnn_check(dnnl_primitive_attr_create(&attr), "creating attributes", err));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
     if (status == dnnl_success) {
-        status = dnnl_reorder_primitive_desc_create(&p->desc, from, context->engine, to,
-                                                    context->engine, attr);
+        const struct weir_dnn_op op = {.kind = WEIR_DNN_REORDER, .src = from, .dst = to};
+        status = weir_dnn_describe(&op, context->engine, attr, NULL, &p->desc);
     }
     dnnl_primitive_attr_destroy(attr);
     WEIR_TRY(dnn_check(status, "describing a reorder", err));
@@ -201,11 +201,10 @@ weir_status primitive_attach(const struct dnn_context *context, struct primitive
                              const struct primitive_arg *args, int32_t n_args,
                              struct weir_error *err)
 {
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0);
+    const struct weir_dnn_layout scratch = weir_dnn_layout_of(p->desc, dnnl_query_scratchpad_md);
     p->n_threads = context->n_threads;
     p->n_args = n_args + 1;
-    p->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    p->scratch_bytes = scratch.n_bytes;
     p->args = calloc((size_t)p->n_threads * (size_t)p->n_args, sizeof(*p->args));
     if (!p->args) {
         return weir_error_set(err, WEIR_ERR_NOMEM, "out of memory");
@@ -214,10 +213,9 @@ weir_status primitive_attach(const struct dnn_context *context, struct primitive
         for (int32_t i = 0; i < p->n_args; i++) {
             dnnl_exec_arg_t *arg = &p->args[t * p->n_args + i];
             arg->arg = i < n_args ? args[i].index : DNNL_ARG_SCRATCHPAD;
-            WEIR_TRY(
-                dnn_check(dnnl_memory_create(&arg->memory, i < n_args ? args[i].layout : scratch,
-                                             context->engine, DNNL_MEMORY_NONE),
-                          "creating a memory object", err));
+            WEIR_TRY(dnn_check(weir_dnn_memory(&arg->memory, i < n_args ? args[i].layout : &scratch,
+                                               context->engine, DNNL_MEMORY_NONE),
+                               "creating a memory object", err));
         }
     }
     return WEIR_OK;
@@ -240,9 +238,9 @@ void primitive_destroy(struct primitive *p)
     memset(p, 0, sizeof(*p));
 }
 
-const dnnl_memory_desc_t *primitive_layout(const struct primitive *p, dnnl_query_t what)
+struct weir_dnn_layout primitive_layout(const struct primitive *p, dnnl_query_t what)
 {
-    return dnnl_primitive_desc_query_md(p->desc, what, 0);
+    return weir_dnn_layout_of(p->desc, what);
 }
 
 weir_status primitive_run(const struct dnn_context *context, const struct primitive *p,

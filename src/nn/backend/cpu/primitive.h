@@ -1,5 +1,5 @@
 /**
- * Primitives: oneDNN's C API (2.x), as far as Weir needs it. This file, conv*.c and peak.c use it;
+ * Primitives: oneDNN's C API (dnn/dnn.h), as far as a net needs it. This file, conv*.c and peak.c use it;
  * nothing else does.
  *
  * A primitive runs in one thread and uses scratch memory of the caller. Any of the net's threads
@@ -13,7 +13,7 @@
 #include "nn/backend/slab.h"
 #include "nn/nn.h"
 
-#include <oneapi/dnnl/dnnl.h>
+#include "dnn/dnn.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,7 +65,7 @@ struct primitive {
 /** One argument of a primitive: its number and shape. */
 struct primitive_arg {
     int index; /**< DNNL_ARG_… */
-    const dnnl_memory_desc_t *layout;
+    const struct weir_dnn_layout *layout;
 };
 
 /** What a forward primitive does with its result before it stores it. */
@@ -75,18 +75,19 @@ struct primitive_tail {
 };
 
 /**
- * Creates a primitive from an operation descriptor. `hint` is the forward primitive of a backward
+ * Creates a primitive of an operation. `hint` is the forward primitive of a backward
  * one, or NULL. If oneDNN has only its slow reference code, p->primitive stays NULL and the status
  * is WEIR_OK: Weir's own kernel must be used. Attach arguments with primitive_attach.
  */
-weir_status primitive_create(const struct dnn_context *context, const void *op_desc,
+weir_status primitive_create(const struct dnn_context *context, const struct weir_dnn_op *op,
                              const struct primitive *hint, struct primitive_tail tail,
                              struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Creates a copy between two layouts of the same dimensions. */
 weir_status primitive_create_reorder(const struct dnn_context *context,
-                                     const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
-                                     struct primitive *p, struct weir_error *err) WEIR_MUST_CHECK;
+                                     const struct weir_dnn_layout *from,
+                                     const struct weir_dnn_layout *to, struct primitive *p,
+                                     struct weir_error *err) WEIR_MUST_CHECK;
 
 /** Makes memory objects for each thread. Addresses come with each run. */
 weir_status primitive_attach(const struct dnn_context *context, struct primitive *p,
@@ -96,7 +97,7 @@ weir_status primitive_attach(const struct dnn_context *context, struct primitive
 void primitive_destroy(struct primitive *p);
 
 /** The layout the primitive chose for an argument ("dnnl_query_weights_md" …). */
-const dnnl_memory_desc_t *primitive_layout(const struct primitive *p, dnnl_query_t what);
+struct weir_dnn_layout primitive_layout(const struct primitive *p, dnnl_query_t what);
 
 /** Runs with these addresses, in the order of primitive_attach, and with this thread's scratch. */
 weir_status primitive_run(const struct dnn_context *context, const struct primitive *p,
