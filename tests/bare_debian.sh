@@ -1,12 +1,12 @@
 #!/bin/bash
-# bare_debian.sh: does a fresh Debian 12 need nothing but what the README says?
+# bare_debian.sh: does a fresh Debian need nothing but what the README says?
 #
-# Makes a minimal Debian 12 root twice, copies the sources there, and does in each what a new user does, with
-# nothing installed but what the Makefile installs:
+# Makes a minimal root of Debian 12 and one of Debian 13, copies the sources there, and does in each what a new user
+# does, with nothing installed but what the Makefile installs:
 #
-#   root     as root: `make`; `make run` with a second ION beside it, ended by Ctrl-C in the middle; the tour
-#            of the README
-#   user     as a user with sudo: `make`, and the scenario of `make run` to its end
+#   bookworm   as root: `make`; `make run` with a second ION beside it, ended by Ctrl-C in the middle; the tour
+#              of the README
+#   trixie     as a user with sudo: `make`, and the scenario of `make run` to its end
 #
 # After each, no process, listening port, mount, shared memory, control group or file in /tmp may be left. Each
 # runs in namespaces of its own (mounts, processes, network), so that whatever it leaves ends with them.
@@ -30,11 +30,12 @@ unshare --mount --pid --fork --net true 2>/dev/null || skip "no root can be made
 
 # ---- the root ------------------------------------------------------------------------------------
 
-# Lines "URI SUITE" of this machine's sources that are Debian's own: a mirror of bookworm and its updates.
+# Lines "URI SUITE" of this machine's sources that are Debian's own: a mirror of one release and its updates. Mirrors keep
+# all releases.
 debian_sources() {
     # shellcheck disable=SC2046 # a list of files is meant
     cat $(ls /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null) /dev/null | awk '
-        function emit(  i) { for (i = 1; i <= n_suites; i++) if (suites[i] ~ /^bookworm/) print uri, suites[i] }
+        function emit(  i) { for (i = 1; i <= n_suites; i++) if (suites[i] ~ /^(bookworm|trixie)/) print uri, suites[i] }
         function end() { if (uri ~ /debian/ && has_main) emit(); uri = ""; n_suites = 0; has_main = 0 }
         /^deb / {
             end(); sub(/\[[^]]*\] */, ""); uri = $2; n_suites = 1; suites[1] = $3
@@ -45,37 +46,41 @@ debian_sources() {
         /^Suites:/ { n_suites = NF - 1; for (i = 2; i <= NF; i++) suites[i - 1] = $i }
         /^Components:/ { for (i = 2; i <= NF; i++) has_main = has_main || $i == "main" }
         /^[ \t]*$/ || /^Types:/ { end() }
-        END { end() }' | sort -u
+        END { end() }' | sed -E 's/ (bookworm|trixie)/ '"$1"'/' | sort -u
 }
 
+# make_root RELEASE: the folder of that name in $work.
 make_root() {
-    local mirror
-    mirror=$(debian_sources | awk '$2 == "bookworm" { print $1; exit }')
-    [ -n "$mirror" ] || skip "no root can be made: no source of Debian 12 in /etc/apt"
+    local mirror release=$1
+    mirror=$(debian_sources "$release" | awk -v release="$release" '$2 == release { print $1; exit }')
+    [ -n "$mirror" ] || skip "no root can be made: no source of Debian 12 or 13 in /etc/apt"
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
     [ -z "${proxy:-}" ] || export http_proxy=$proxy
     mkdir -p "$cache/debootstrap" "$cache/archives/partial" || skip "no root can be made: cannot write $cache"
     # A root as debootstrap made it is good for a week; what changed in Debian since, apt brings.
-    if [ -z "$(find "$cache/root.tar" -mtime -7 2>/dev/null)" ]; then
-        debootstrap --variant=minbase --cache-dir="$cache/debootstrap" bookworm "$work/root" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+    local kept=$cache/$release.tar
+    if [ -z "$(find "$kept" -mtime -7 2>/dev/null)" ]; then
+        debootstrap --variant=minbase --cache-dir="$cache/debootstrap" "$release" "$work/$release" "$mirror" >"$work/debootstrap.log" 2>&1 ||
             skip "no root can be made: $(tail -n 1 "$work/debootstrap.log")"
-        tar -C "$work" --numeric-owner -cf "$cache/root.tar.new" root && mv "$cache/root.tar.new" "$cache/root.tar"
+        tar -C "$work" --numeric-owner -cf "$kept.new" "$release" && mv "$kept.new" "$kept"
     else
-        tar -C "$work" --numeric-owner -xf "$cache/root.tar" || skip "no root can be made: cannot unpack $cache/root.tar"
+        tar -C "$work" --numeric-owner -xf "$kept" || skip "no root can be made: cannot unpack $kept"
     fi
+    local root=$work/$release
     # Packages come as they do here: same mirror, same proxy, same authorities.
-    debian_sources | sed 's/^/deb /; s/$/ main/' >"$work/root/etc/apt/sources.list"
+    rm -f "$root/etc/apt/sources.list.d/"*
+    debian_sources "$release" | sed 's/^/deb /; s/$/ main/' >"$root/etc/apt/sources.list"
     {
         apt-config dump Acquire | grep -E '^Acquire::(https?|Retries|Check-Valid-Until)(::| )'
         echo 'APT::Sandbox::User "root";'
         [ ! -s /etc/ssl/certs/ca-certificates.crt ] || echo 'Acquire::https::CAInfo "/etc/host-authorities.crt";'
-    } >"$work/root/etc/apt/apt.conf.d/99host"
-    [ ! -s /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$work/root/etc/host-authorities.crt"
-    cp -L /etc/resolv.conf /etc/hosts "$work/root/etc/" 2>/dev/null
-    echo bare >"$work/root/etc/hostname"
-    echo 127.0.1.1 bare >>"$work/root/etc/hosts"
+    } >"$root/etc/apt/apt.conf.d/99host"
+    [ ! -s /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/host-authorities.crt"
+    cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null
+    echo bare >"$root/etc/hostname"
+    echo 127.0.1.1 bare >>"$root/etc/hosts"
     # A root that is thrown away needs no sync after each file.
-    echo force-unsafe-io >"$work/root/etc/dpkg/dpkg.cfg.d/unsafe-io"
+    echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 }
 
 # copy_sources ROOT: what git knows of the working tree, changes included.
@@ -137,7 +142,7 @@ part() {
     fi
 }
 
-clean() { rm -rf --one-file-system "$work/root" "$work/user"; }
+clean() { rm -rf --one-file-system "$work/bookworm" "$work/trixie"; }
 
 # weigh N: the nice value of this script's session, if it has one of its own (see calm in check.sh): what
 # it compiles is to leave CPU to the tests beside, what it tests has deadlines itself.
@@ -152,27 +157,22 @@ clean
 mkdir -p "$cache"
 exec 8>"$cache/lock"
 flock 8 # one user of the kept packages at a time
-make_root
-say "a minimal Debian 12: $(chroot "$work/root" dpkg-query -W | wc -l) packages"
-cp -a "$work/root" "$work/user"
-copy_sources "$work/root"
-copy_sources "$work/user"
+for release in bookworm trixie; do
+    make_root $release
+    say "a minimal Debian, $release: $(chroot "$work/$release" dpkg-query -W | wc -l) packages"
+    copy_sources "$work/$release"
+done
 
 failed=no
 weigh 19
-part make "$work/root" net /check/make.sh || failed=yes
+part make "$work/bookworm" net /check/make.sh || failed=yes
+part user-make "$work/trixie" net /check/user.sh make || failed=yes
 weigh 0
 if [ $failed = no ]; then
-    # What was compiled is the same for the user; that their own `make` installs the packages is not.
-    mkdir -p "$work/user/src/weir/build"
-    cp -a "$work/root/src/weir/build/." "$work/user/src/weir/build/"
-    {
-        part user-make "$work/user" net /check/user.sh make &&
-            part user-run "$work/user" alone /check/user.sh run
-    } &
+    part user-run "$work/trixie" alone /check/user.sh run &
     user=$!
-    part ctrl-c "$work/root" alone /check/ctrl_c.sh || failed=yes
-    part tour "$work/root" alone /check/tour.sh || failed=yes
+    part ctrl-c "$work/bookworm" alone /check/ctrl_c.sh || failed=yes
+    part tour "$work/bookworm" alone /check/tour.sh || failed=yes
     wait $user || failed=yes
 fi
 clean
