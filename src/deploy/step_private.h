@@ -27,7 +27,7 @@ static inline bool is(const char *text, const char *word)
 
 static inline bool is_same(const char *a, const char *b)
 {
-    return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 /* What a step does to its state and its actions. */

@@ -127,7 +127,7 @@ static weir_status read_size(const struct picture_options *from, const struct se
                              const char *where, struct signature_picture *out,
                              struct weir_error *err)
 {
-    struct image_dims dims;
+    struct image_dims dims = {0};
     WEIR_TRY(dims_of(port, out->is_nhwc, where, &dims, err));
     out->width = chosen(from->width, dims.w);
     out->height = chosen(from->height, dims.h);
@@ -244,7 +244,7 @@ weir_status picture_check(const struct signature_picture *picture, const struct 
                               "%s: input \"%.80s\" is of %s, a picture becomes FP32, FP16 or UINT8",
                               where, port->name, weir_dtype_name(port->dtype));
     }
-    struct image_dims dims;
+    struct image_dims dims = {0};
     WEIR_TRY(dims_of(port, picture->is_nhwc, where, &dims, err));
     if (!fits(dims.c, picture->channels) || !fits(dims.h, picture->height) ||
         !fits(dims.w, picture->width)) {
