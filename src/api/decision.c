@@ -12,6 +12,8 @@
 #include "base/uuid.h"
 #include "endpoint/stage/classify.h"
 #include "ion/decision.h"
+#include "job/attempt.h"
+#include "job/code.h"
 
 #include <math.h>
 #include <string.h>
@@ -156,6 +158,33 @@ static weir_status store_picture(struct api_call *call, const char *text,
     return WEIR_OK;
 }
 
+struct named {
+    const struct api_call *call;
+    const char *image;
+    bool is_sent;
+};
+
+static weir_status find_sent(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct named *named = context;
+    return weir_code_has_sent(txn, named->call->attempt->project, &named->image, 1, &named->is_sent,
+                              err);
+}
+
+/* A task may name as its picture what its project has sent: else whoever sees the decision would see a file
+ * of another project, of which the task knows the SHA-256. */
+static weir_status check_named_picture(struct api_call *call, struct weir_decision *decision,
+                                       struct weir_error *err)
+{
+    struct named named = {call, decision->image, false};
+    if (call->attempt == NULL || decision->image == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_store_read(call->api->store, find_sent, &named, err));
+    decision->image = named.is_sent ? decision->image : NULL;
+    return WEIR_OK;
+}
+
 static weir_status read_decision(struct api_call *call, const json_t *item,
                                  struct weir_decision *out, struct weir_error *err)
 {
@@ -174,7 +203,8 @@ static weir_status read_decision(struct api_call *call, const json_t *item,
         return weir_error_set(err, status, "%s", wrong.message + 1);
     }
     out->pack = out->pack_offset = out->pack_bytes = 0; /* not for a caller to say */
-    return picture != NULL ? store_picture(call, picture, out, err) : WEIR_OK;
+    return picture != NULL ? store_picture(call, picture, out, err)
+                           : check_named_picture(call, out, err);
 }
 
 struct shipment {

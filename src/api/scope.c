@@ -133,7 +133,8 @@ struct left_by {
     bool is_over;
 };
 
-/* "JOB-RANK" of a job of the same pipeline that is over: what it left is brought by the next (predict/left.h). */
+/* "JOB-RANK" of a job of the same pipeline that is over: what it left is brought by the next (predict/left.h). An
+ * ION may be of another project now than it was; what was the one's is not handed to the other. */
 static weir_status find_over(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct left_by *by = context;
@@ -144,7 +145,8 @@ static weir_status find_over(struct weir_txn *txn, void *context, struct weir_er
                                  (int)(dash != NULL ? dash - by->replica : 0), by->replica);
     weir_status status = weir_txn_get(txn, &weir_job_resource, id, by->call->arena, &job, err);
     by->is_over = status == WEIR_OK && is_same(job.kind, attempt->kind) &&
-                  is_same(job.ion, attempt->ion) && is_same(job.pipeline, attempt->pipeline) &&
+                  is_same(job.project, attempt->project) && is_same(job.ion, attempt->ion) &&
+                  is_same(job.pipeline, attempt->pipeline) &&
                   weir_job_phase_is_final((enum weir_job_phase)weir_job_phase_from_text(job.state));
     return status == WEIR_ERR_NOT_FOUND ? WEIR_OK : status;
 }

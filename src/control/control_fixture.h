@@ -16,7 +16,8 @@
 struct control_fixture {
     struct store_fixture store;
     int64_t now_ms;
-    json_t *published; /**< [topic, record] of every commit so far. */
+    const char *state_dir; /**< NULL: "/s", which is not there. */
+    json_t *published;     /**< [topic, record] of every commit so far. */
     struct weir_error err;
 };
 
@@ -35,12 +36,13 @@ struct control_turn {
 static inline weir_status run_turn(struct weir_txn *txn, void *context, struct weir_error *err)
 {
     struct control_turn *turn = context;
-    struct control control = {.arena = &turn->fixture->store.arena,
-                              .now_ms = turn->fixture->now_ms,
-                              .actor = "ann",
-                              .state_dir = "/s",
-                              .server_url = "http://h:1",
-                              .publish = turn->publish};
+    struct control control = {
+        .arena = &turn->fixture->store.arena,
+        .now_ms = turn->fixture->now_ms,
+        .actor = "ann",
+        .state_dir = turn->fixture->state_dir != NULL ? turn->fixture->state_dir : "/s",
+        .server_url = "http://h:1",
+        .publish = turn->publish};
     json_array_clear(turn->publish);
     WEIR_TRY(turn->fn(&control, txn, turn->context, err));
     return turn->fails ? weir_error_set(err, WEIR_ERR_PEER, "the client is gone") : WEIR_OK;

@@ -1,6 +1,10 @@
 /** The control plane's transactions: what one noun's event does to the others. */
 #include "control/control_fixture.h"
 
+#include "base/file.h"
+
+#include <stdlib.h>
+
 static struct control_fixture fixture;
 
 static void set_up(void)
@@ -293,6 +297,61 @@ START_TEST(replicas_ask_for_the_gpus_of_their_ion)
 
 END_TEST
 
+static weir_status leave_in(struct control *control, struct weir_txn *txn, void *context,
+                            struct weir_error *err)
+{
+    static const char *const projects[] = {"default", "other"};
+    const char *dir = context;
+    MUST(
+        weir_txn_insert(txn, &weir_project_resource, &(struct weir_project){.name = "other"}, err));
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(projects); i++) {
+        char *id = weir_arena_printf(control->arena, "of-%s", projects[i]);
+        const struct weir_job job = {.id = id,
+                                     .name = "x.p",
+                                     .project = (char *)projects[i],
+                                     .kind = "predict",
+                                     .state = "CANCELLED",
+                                     .ion = "x",
+                                     .pipeline = "p",
+                                     .spec = "{}",
+                                     .created_ms = 1};
+        MUST(weir_txn_insert(txn, &weir_job_resource, &job, err));
+        MUST(weir_dir_make(weir_arena_printf(control->arena, "%s/replicas", dir), 0700, err));
+        MUST(weir_dir_make(weir_arena_printf(control->arena, "%s/replicas/%s-0", dir, id), 0700,
+                           err));
+    }
+    return WEIR_OK;
+}
+
+/* An ION was of another project once, and what was decided then is not this one's. */
+START_TEST(a_replica_gets_folders_of_those_before_it_in_its_project)
+{
+    char dir[] = "/tmp/weir-control-test-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    fixture.state_dir = dir;
+    apply_as(&fixture, "always-update", "1");
+    turn(&fixture, leave_in, dir);
+    trigger(&fixture);
+    carry_out(&fixture, 0);
+    char *training = pipeline_record(&fixture, "t").job;
+    place(&fixture, training);
+    runs(&fixture, training, 0);
+    (void)register_model(&fixture, "m1", job_record(&fixture, training).run);
+    carry_out(&fixture, 0);
+    void *tasks;
+    const char *told = NULL, *job = pipeline_record(&fixture, "p").job;
+    for (size_t n = list_records(&fixture, &weir_task_resource, &tasks); n > 0; n--) {
+        const struct weir_task *task = (struct weir_task *)tasks + n - 1;
+        told = strcmp(task->job, job) == 0 ? task->definition : told;
+    }
+    ck_assert_msg(strstr(told, "/replicas/of-default-0") != NULL, "%s", told);
+    ck_assert_msg(strstr(told, "of-other") == NULL, "%s", told);
+    fixture.state_dir = NULL;
+    ck_assert_int_eq(weir_dir_remove(dir, &fixture.err), WEIR_OK);
+}
+
+END_TEST
+
 START_TEST(a_training_that_cannot_be_made_has_failed)
 {
     apply(&fixture, "manual", 1);
@@ -446,6 +505,7 @@ int main(void)
         {a_model_without_a_run_comes_to_links_that_begin_at_it, 0},
         {a_training_that_fails_is_told_by_its_ion, 0},
         {replicas_ask_for_the_gpus_of_their_ion, 2},
+        {a_replica_gets_folders_of_those_before_it_in_its_project, 0},
         {a_training_that_cannot_be_made_has_failed, 0},
         {an_action_that_became_pointless_does_nothing, 6},
         {an_action_that_nobody_knows_is_an_error, 4},

@@ -271,13 +271,15 @@ static void add_folder(struct control *control, struct weir_txn *txn, const char
 }
 
 static const char sql_before[] =
-    "SELECT id FROM jobs WHERE ion = :ion AND pipeline = :pipeline AND kind = 'predict'"
+    "SELECT id FROM jobs WHERE ion = :ion AND pipeline = :pipeline AND project = :project"
+    " AND kind = 'predict'"
     " AND state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY finished_ms DESC, id DESC LIMIT "
     "64";
 
-/* Folders of replicas of the same pipeline before, which may have decisions that never arrived. The newest first. */
+/* Folders of replicas of the same pipeline and project before, which may have decisions that never arrived. The newest first. */
 static weir_status find_left(struct control *control, struct weir_txn *txn,
-                             const struct ion_action *action, json_t **out, struct weir_error *err)
+                             const struct weir_ion_state *state, const struct ion_action *action,
+                             json_t **out, struct weir_error *err)
 {
     char **ids;
     size_t n;
@@ -285,7 +287,8 @@ static weir_status find_left(struct control *control, struct weir_txn *txn,
     *out = json_pack("{s:o}", "left", left);
     WEIR_TRY(weir_txn_query_texts(txn, sql_before,
                                   WEIR_BINDS(WEIR_BIND_TEXT("ion", action->ion),
-                                             WEIR_BIND_TEXT("pipeline", action->pipeline)),
+                                             WEIR_BIND_TEXT("pipeline", action->pipeline),
+                                             WEIR_BIND_TEXT("project", state->ion.project)),
                                   control->arena, &ids, &n, err));
     for (size_t i = 0; i < n; i++) {
         for (int rank = 0; rank < LEFT_MAX && json_array_size(left) < LEFT_MAX; rank++) {
@@ -337,7 +340,7 @@ static weir_status start_prediction(struct control *control, struct weir_txn *tx
     };
     struct weir_job job;
     json_t *left;
-    weir_status status = find_left(control, txn, action, &left, err);
+    weir_status status = find_left(control, txn, state, action, &left, err);
     wanted.pinned = json_array_size(json_object_get(left, "left")) > 0 ? left : NULL;
     if (status == WEIR_OK) {
         status = control_job_create(control, txn, &wanted, &job, err);
