@@ -10,7 +10,7 @@
 #include "store/table.h"
 
 #include "base/uuid.h"
-#include "job/attempt.h"
+#include "job/former.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +25,22 @@ struct identify {
     int64_t attempt;
 };
 
+static void be_attempt(struct api_call *call, const struct weir_attempt *attempt)
+{
+    static char name[] = "worker", kind[] = "service";
+    call->attempt = attempt;
+    call->identity = (struct weir_identity){
+        .role = WEIR_ROLE_WORKER,
+        .role_name = weir_role_text(WEIR_ROLE_WORKER),
+        .rights = weir_role_rights(WEIR_ROLE_WORKER),
+        .limit = weir_role_rights(WEIR_ROLE_WORKER),
+        .user = {.name = name, .kind = kind, .role = (char *)weir_role_text(WEIR_ROLE_WORKER)}};
+}
+
 /* The attempt must live: its token ends with it. */
 static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
                                     struct weir_error *err)
 {
-    static char name[] = "worker", kind[] = "service";
     struct api_call *call = who->call;
     struct weir_attempt *attempt = WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt);
     weir_status status = weir_attempt_load(txn, who->task, who->attempt, call->arena, attempt, err);
@@ -39,14 +50,25 @@ static weir_status identify_attempt(struct weir_txn *txn, struct identify *who,
                               (long long)who->attempt, who->task);
     }
     WEIR_TRY(status);
-    call->attempt = attempt;
-    call->identity = (struct weir_identity){
-        .role = WEIR_ROLE_WORKER,
-        .role_name = weir_role_text(WEIR_ROLE_WORKER),
-        .rights = weir_role_rights(WEIR_ROLE_WORKER),
-        .limit = weir_role_rights(WEIR_ROLE_WORKER),
-        .user = {.name = name, .kind = kind, .role = (char *)weir_role_text(WEIR_ROLE_WORKER)}};
+    be_attempt(call, attempt);
     return WEIR_OK;
+}
+
+/* What the token of nobody else may be: that of tasks of before, on the routes that take it. */
+static bool is_former(struct weir_txn *txn, struct api_call *call, const char *token)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    struct weir_attempt *attempt = WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt);
+    if (call->route == NULL || (call->route->flags & API_FORMER) == 0) {
+        return false;
+    }
+    weir_secret_hash(token, hash);
+    if (weir_former_attempt(txn, hash, NULL, call->arena, attempt, NULL) != WEIR_OK) {
+        return false;
+    }
+    be_attempt(call, attempt);
+    call->former = weir_arena_strdup(call->arena, hash);
+    return true;
 }
 
 static weir_status identify_in(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -57,8 +79,9 @@ static weir_status identify_in(struct weir_txn *txn, void *context, struct weir_
         return identify_attempt(txn, who, err);
     }
     if (who->token != NULL) {
-        return weir_token_identify(txn, who->token, call->now_ms, call->arena, &call->identity,
-                                   err);
+        weir_status status =
+            weir_token_identify(txn, who->token, call->now_ms, call->arena, &call->identity, err);
+        return status == WEIR_ERR_UNAUTH && is_former(txn, call, who->token) ? WEIR_OK : status;
     }
     return weir_session_identify(txn, who->session, call->now_ms, call->arena, &call->identity,
                                  err);

@@ -8,14 +8,15 @@
 #include "api/functions.h"
 #include "api/sender.h"
 #include "base/tree.h"
-#include "job/attempt.h"
 #include "job/code.h"
+#include "job/former.h"
 #include "store/stmt.h"
 #include "store/table.h"
 
 #include <string.h>
 
-#define ASKED_MAX 10000
+#define ASKED_MAX                10000
+#define FORMER_PICTURE_MAX_BYTES (1 << 20)
 
 /** Of no bytes: an empty file is a file, though its request has no body. */
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -176,11 +177,37 @@ static weir_status check_tree(const struct put *put, struct weir_error *err)
     return WEIR_OK;
 }
 
+static weir_status find_former_projects(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct put *put = context;
+    struct weir_row_scope *scope = WEIR_ARENA_NEW(put->call->arena, struct weir_row_scope);
+    char **projects;
+    *scope = (struct weir_row_scope){0};
+    WEIR_TRY(weir_former_projects(txn, put->call->arena, &projects, &scope->n_projects, err));
+    scope->projects = (const char *const *)projects;
+    put->senders = scope;
+    return WEIR_OK;
+}
+
+/* Whose picture it is its decision says, which comes after it. */
+static weir_status choose_former_senders(struct put *put, struct weir_error *err)
+{
+    if (put->call->request->body_file_bytes > FORMER_PICTURE_MAX_BYTES) {
+        return weir_error_set(err, WEIR_ERR_INVALID,
+                              "this token is for pictures of decisions, of at most %d bytes",
+                              FORMER_PICTURE_MAX_BYTES);
+    }
+    return weir_store_read(put->call->api->store, find_former_projects, put, err);
+}
+
 /* The project that is named, a task's own; else all in which the caller may send. Who may in all of them
  * need not have sent what they name. */
 static weir_status choose_senders(struct put *put, struct weir_error *err)
 {
     struct api_call *call = put->call;
+    if (call->former != NULL) {
+        return choose_former_senders(put, err);
+    }
     struct weir_row_scope *one = WEIR_ARENA_NEW(call->arena, struct weir_row_scope);
     const char **project = WEIR_ARENA_NEW(call->arena, const char *);
     *project = call->attempt != NULL ? call->attempt->project : put->project;

@@ -62,7 +62,10 @@ struct api_call {
     struct weir_row_scope rows; /**< The projects in which the caller has the route's right. */
     const char *actor;          /**< identity.user.name */
     const struct weir_attempt *attempt; /**< Whose token was shown; NULL for people and agents. */
-    const struct api_sender *sender;    /**< Of that task, once it was asked for (sender.h). */
+    const char
+        *former; /**< SHA-256 of the token that tasks of before shared (job/former.h), if that was
+                           shown; the attempt is then one of its. NULL: it was not. */
+    const struct api_sender *sender; /**< Of that task, once it was asked for (sender.h). */
     const char *params[API_MAX_PARAMS];
     json_t *body; /**< Parsed; NULL if the route takes none. Borrowed. */
     int64_t now_ms;

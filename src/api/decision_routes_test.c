@@ -2,6 +2,7 @@
 #include "api/caller_fixture.h"
 
 #include "base/test_main.h"
+#include "job/former.h"
 #include "store/stmt.h"
 
 #define JOB(n)  "00000000-0000-4000-8000-0000000000b" #n
@@ -125,7 +126,54 @@ START_TEST(a_picture_that_is_named_is_one_that_the_project_has_sent)
 
 END_TEST
 
+static weir_status keep(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(context, hash);
+    return weir_former_keep(txn, hash, 1, err);
+}
+
+static void keep_former(void)
+{
+    struct weir_error err;
+    must(weir_store_write(callers.fixture.store, keep, (void *)"weir_shared", &err), &err);
+}
+
+START_TEST(the_token_that_tasks_shared_hands_in_what_those_decide_and_nothing_else)
+{
+    static const char shared[] = "Bearer weir_shared";
+    place(JOB(8), TASK(8), "gate", "see", "RUNNING"); /* begun since, with a token of its own */
+    keep_former();
+    EXPECT_STATUS(401, hand_in(shared, "door", "see", JOB(1) "-0", 1, ""));
+    sql("INSERT INTO former_attempts VALUES ('" TASK(1) "', 1)");
+    sql("INSERT INTO former_attempts VALUES ('" TASK(2) "', 1)");
+    keep_former();
+    EXPECT_STATUS(200, ask_as(shared, "PUT " API "/blobs/" SHA "\n\n" ABC));
+    EXPECT_STATUS(200, hand_in(shared, "door", "see", JOB(1) "-0", 1, SHA));
+    EXPECT(200, "GET " API "/decisions/d1/image");
+    static const char *const of[][3] = {{"door", "see", JOB(2) "-0"},
+                                        {"door", "look", JOB(1) "-0"},
+                                        {"gate", "see", JOB(1) "-0"},
+                                        {"gate", "see", JOB(8) "-0"},
+                                        {"door", "see", ""}};
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(of); i++) {
+        EXPECT_STATUS(403, hand_in(shared, of[i][0], of[i][1], of[i][2], 9, ""));
+    }
+    EXPECT_STATUS(403, ask_as(shared, "POST " API "/decisions\n\n{\"decisions\":[]}"));
+    EXPECT_STATUS(401, hand_in("Bearer weir_share", "door", "see", JOB(1) "-0", 9, ""));
+    EXPECT_STATUS(401, ask_as(shared, "GET " API "/blobs/" SHA));
+    EXPECT_STATUS(401, ask_as(shared, "GET " API "/session"));
+    EXPECT_STATUS(401, ask_as(shared, "POST " API "/health-reports\n\n{}"));
+    EXPECT_STATUS(401, ask_as(shared, "GET /api/2.0/mlflow/runs/get?run_id=r"));
+    sql("UPDATE tasks SET attempt = 2 WHERE id = '" TASK(1) "'"); /* begun anew */
+    EXPECT_STATUS(401, hand_in(shared, "door", "see", JOB(1) "-0", 2, ""));
+    EXPECT_STATUS(401, ask_as(shared, "PUT " API "/blobs/" SHA "\n\n" ABC));
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("decision_routes", set_up, callers_close,
                     what_a_replica_before_it_left_is_handed_in_once,
                     nothing_is_handed_in_for_another_ion_pipeline_project_or_for_what_runs,
-                    a_picture_that_is_named_is_one_that_the_project_has_sent)
+                    a_picture_that_is_named_is_one_that_the_project_has_sent,
+                    the_token_that_tasks_shared_hands_in_what_those_decide_and_nothing_else)

@@ -48,6 +48,7 @@ enum api_flags {
     API_ARTIFACT =
         1 << 24,          /**< With UPLOAD: as large as an artifact may be; its digest is taken. */
     API_BEYOND = 1 << 25, /**< What a task does by it is not its own run's alone: an act (act.h). */
+    API_FORMER = 1 << 26, /**< Also by the token that tasks of before shared (job/former.h). */
     API_MAKES = 1 << 17,  /**< The noun that the path begins with need not be there: it makes it. */
 };
 

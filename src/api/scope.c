@@ -5,7 +5,7 @@
 #include "api/sender.h"
 #include "base/uuid.h"
 #include "deploy/deploy.h"
-#include "job/attempt.h"
+#include "job/former.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -165,17 +165,46 @@ static weir_status may_bring(const struct api_call *call, const json_t *decision
     return weir_store_read(call->api->store, find_over, by, err);
 }
 
+struct former {
+    const struct api_call *call;
+    const char *replica;
+    struct weir_attempt *attempt;
+};
+
+static weir_status find_former(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct former *former = context;
+    return weir_former_attempt(txn, former->call->former, former->replica, former->call->arena,
+                               former->attempt, err);
+}
+
+/* Who shows the token of many is the one whose first decision it is; the rest must be its own too. */
+static weir_status choose_former(struct api_call *call, struct weir_error *err)
+{
+    const json_t *first = json_array_get(json_object_get(call->body, "decisions"), 0);
+    struct former former = {call, named_replica(first),
+                            WEIR_ARENA_ARRAY(call->arena, 1, struct weir_attempt)};
+    if (former.replica == NULL ||
+        weir_store_read(call->api->store, find_former, &former, NULL) != WEIR_OK) {
+        return refuse(call, "decisions of replicas that were begun with it", err);
+    }
+    call->attempt = former.attempt;
+    call->actor = weir_arena_printf(call->arena, "task/%s", former.attempt->task);
+    return WEIR_OK;
+}
+
 static weir_status own_decisions(struct api_call *call, struct weir_error *err)
 {
     size_t i;
     json_t *item;
     struct left_by by = {.call = call};
+    WEIR_TRY(call->former != NULL ? choose_former(call, err) : WEIR_OK);
     json_array_foreach(json_object_get(call->body, "decisions"), i, item)
     {
         bool is_own =
             is_own_pipeline(call->attempt, json_string_value(json_object_get(item, "ion")),
                             json_string_value(json_object_get(item, "pipeline")));
-        if (is_own) {
+        if (is_own && call->former == NULL) {
             WEIR_TRY(may_bring(call, item, &by, err));
         }
         if (!is_own || !(is_own_replica(call->attempt, named_replica(item)) || by.is_over)) {

@@ -347,6 +347,7 @@ static const char unswept[] =
     "'project_retention', 'retention_bounds',"          /* at most one of a kind, and project */
     "'node_joins',"                             /* a new one removes those that have ended */
     "'board',"                                  /* goes with its job */
+    "'former_attempts',"                        /* none is added; each goes with its task */
     "'audit_chains',"                           /* one of each chain */
     "'decision_totals',"                        /* of versions that have decided */
     "'forgotten_people', 'dataset_tombstones'," /* made by people; proof */

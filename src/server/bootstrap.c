@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/uuid.h"
+#include "job/former.h"
 #include "store/event.h"
 #include "store/identity.h"
 #include "store/table.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct builtin {
     const char *user, *kind, *role;
@@ -159,6 +161,33 @@ static weir_status bootstrap_task_key(struct weir_store *store, struct weir_aren
     return WEIR_OK;
 }
 
+struct former_boot {
+    const char *secret;
+    int64_t now_ms;
+};
+
+static weir_status keep_former(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    const struct former_boot *boot = context;
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    weir_secret_hash(boot->secret, hash);
+    return weir_former_keep(txn, hash, boot->now_ms, err);
+}
+
+/* Versions before migration 9 kept here the token that all tasks shared. */
+static weir_status bootstrap_former(struct weir_store *store, const char *state_dir,
+                                    struct weir_arena *arena, struct weir_error *err)
+{
+    const char *path = weir_arena_printf(arena, "%s/worker.token", state_dir);
+    struct former_boot boot = {.secret = read_token(path, arena), .now_ms = weir_time_ms()};
+    if (boot.secret == NULL) {
+        return WEIR_OK;
+    }
+    WEIR_TRY(weir_store_write(store, keep_former, &boot, err));
+    (void)unlink(path);
+    return WEIR_OK;
+}
+
 weir_status bootstrap(struct weir_store *store, const char *state_dir, const char *node,
                       struct weir_arena *arena,
                       unsigned char out_task_key[BOOTSTRAP_TASK_KEY_BYTES], struct weir_error *err)
@@ -167,5 +196,6 @@ weir_status bootstrap(struct weir_store *store, const char *state_dir, const cha
     for (size_t i = 0; i < WEIR_ARRAY_LEN(builtins); i++) {
         WEIR_TRY(bootstrap_one(store, state_dir, node, &builtins[i], arena, err));
     }
+    WEIR_TRY(bootstrap_former(store, state_dir, arena, err));
     return bootstrap_task_key(store, arena, out_task_key, err);
 }

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/test_main.h"
+#include "job/former.h"
 #include "store/identity.h"
+#include "store/stmt.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -177,6 +179,64 @@ START_TEST(who_was_disabled_does_not_come_back)
 
 END_TEST
 
+static weir_status find_former_in(struct weir_txn *txn, void *context, struct weir_error *error)
+{
+    char hash[WEIR_SHA256_TEXT_BYTES];
+    struct weir_attempt attempt;
+    weir_secret_hash("weir_old", hash);
+    int64_t *n = context;
+    *n = weir_former_attempt(txn, hash, "j-0", &arena, &attempt, NULL) == WEIR_OK;
+    (void)error;
+    return WEIR_OK;
+}
+
+static weir_status run_former_in(struct weir_txn *txn, void *context, struct weir_error *error)
+{
+    (void)context;
+    const struct weir_job job = {.id = "j",
+                                 .name = "j",
+                                 .project = "default",
+                                 .kind = "predict",
+                                 .state = "RUNNING",
+                                 .spec = "{}",
+                                 .attempt = 1,
+                                 .created_ms = 1};
+    const struct weir_task task = {.id = "t",
+                                   .job = "j",
+                                   .role = "replica",
+                                   .definition = "{}",
+                                   .attempt = 1,
+                                   .state = "RUNNING",
+                                   .desired = "running",
+                                   .exit_code = -1,
+                                   .started_ms = 1};
+    WEIR_TRY(weir_txn_insert(txn, &weir_job_resource, &job, error));
+    WEIR_TRY(weir_txn_insert(txn, &weir_task_resource, &task, error));
+    return weir_txn_exec(txn, "INSERT INTO former_attempts VALUES ('t', 1)", WEIR_NO_BINDS, NULL,
+                         error);
+}
+
+/* With what was begun by it, and never else. */
+START_TEST(the_token_that_tasks_shared_is_taken_in_and_its_file_away)
+{
+    int64_t n_former = 0;
+    for (int i = 0; i < 2; i++) {
+        (void)start("n");
+        ck_assert_int_eq(weir_file_write_atomic(in("worker.token"), "weir_old\n", 9, 0600, &err),
+                         WEIR_OK);
+        if (i == 1) {
+            ck_assert_int_eq(weir_store_write(store, run_former_in, NULL, &err), WEIR_OK);
+        }
+        (void)start("n");
+        ck_assert_int_ne(access(in("worker.token"), F_OK), 0);
+        ck_assert_int_eq(weir_store_read(store, find_former_in, &n_former, &err), WEIR_OK);
+        ck_assert_int_eq(n_former, i);
+    }
+    ck_assert_int_eq(who("weir_old").role, WEIR_ROLE_WORKER);
+}
+
+END_TEST
+
 START_TEST(what_is_in_the_way_is_named)
 {
     unsigned char key[BOOTSTRAP_TASK_KEY_BYTES];
@@ -193,4 +253,5 @@ WEIR_TEST_MAIN_WITH("bootstrap", set_up, tear_down, a_second_start_gives_the_sam
                     two_folders_have_nothing_in_common,
                     a_token_file_that_is_gone_or_strange_is_made_anew,
                     a_machine_that_is_renamed_keeps_its_token, who_was_disabled_does_not_come_back,
+                    the_token_that_tasks_shared_is_taken_in_and_its_file_away,
                     what_is_in_the_way_is_named)

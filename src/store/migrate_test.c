@@ -165,6 +165,11 @@ START_TEST(sessions_and_task_tokens_of_before_end_with_the_upgrade)
         "INSERT INTO tasks VALUES ('t', 'j', 0, 'worker', 1, NULL, 'a', 3, 'RUNNING', 'running', "
         "1, "
         "-1, 0, NULL, 0, 0, 1, 0)",
+        "INSERT INTO jobs VALUES ('d', 'd', 'p', 'predict', '{}', 'RUNNING', NULL, NULL, 2, 0, 0, "
+        "0, NULL, NULL, 0, NULL, NULL, 1, 1, 0)",
+        "INSERT INTO tasks VALUES ('r', 'd', 0, 'replica', 1, NULL, 'a', 2, 'RUNNING', 'running', "
+        "1, "
+        "-1, 0, NULL, 0, 0, 1, 0)",
     };
     migrate_before("sessions");
     for (size_t i = 0; i < WEIR_ARRAY_LEN(rows); i++) {
@@ -179,6 +184,9 @@ START_TEST(sessions_and_task_tokens_of_before_end_with_the_upgrade)
     ck_assert_int_eq(query("SELECT count(*) FROM users WHERE name = 'worker'"), 0);
     /* What runs is reported by the agent of where it runs. */
     ck_assert_int_eq(query("SELECT number FROM attempts WHERE task = 't' AND node = 'a'"), 3);
+    /* What replicas of then decide is still taken (job/former.h). */
+    ck_assert_int_eq(query("SELECT number FROM former_attempts WHERE task = 'r'"), 2);
+    ck_assert_int_eq(query("SELECT count(*) FROM former_attempts"), 1);
 }
 
 END_TEST

@@ -56,6 +56,7 @@ static const struct {
     {"job_totals", "project"},
     {"tasks", OF_JOB},
     {"attempts", OF_TASK},
+    {"former_attempts", OF_TASK},
     {"board", OF_JOB},
     {"task_devices", OF_TASK},
     {"datasets", "project"},

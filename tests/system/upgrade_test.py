@@ -41,7 +41,7 @@ def old_programs(test):
 
 class Upgrade(unittest.TestCase):
     def setUp(self):
-        old = old_programs(self)
+        self.old = old = old_programs(self)
         self.server = Server()
         self.addCleanup(self.server.stop)
         self.bin = self.server.root / "bin"
@@ -57,11 +57,11 @@ class Upgrade(unittest.TestCase):
             shutil.copy(folder / name, self.bin / (name + ".new"))
             (self.bin / (name + ".new")).rename(self.bin / name)
 
-    def start_old(self):
+    def start_old(self, *flags):
         """With the options that it knew then."""
         server = self.server
         server.log = open(server.root / "server.log", "ab")
-        server.process = subprocess.Popen([*server.program, "server", "--state", str(server.state), "--listen", "127.0.0.1:0"],
+        server.process = subprocess.Popen([*server.program, "server", "--state", str(server.state), "--listen", "127.0.0.1:0", *flags],
                                           stderr=server.log, start_new_session=True)
         wait_until((server.state / "server.json").exists, 30, "the old server")
         server.url = json.loads((server.state / "server.json").read_text())["url"]
@@ -128,6 +128,62 @@ class Upgrade(unittest.TestCase):
         server.post("/ions/doors/approve", {"version": 2})
         self.decide(1, 60)
         self.leave_decisions(door)
+
+    def start_agent(self, programs, listen, *flags):
+        """An agent as of another machine, which has programs of its own."""
+        folder = self.server.root / "agent-b"
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            made = subprocess.run([programs / "weir", "token", "create", "b", "--role", "agent", "--user", "agent", "-o", "json",
+                                   "--state", self.server.state], capture_output=True, check=True)
+            (folder / "token").write_text(json.loads(made.stdout)["secret"])
+        with open(self.server.root / "agent.log", "ab") as log:
+            agent = subprocess.Popen([programs / "weir", "agent", "--server", "http://" + listen, "--dir", folder, "--node", "b", *flags],
+                                     stderr=log, start_new_session=True)
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        return agent
+
+    def refused(self, method, path, body, token):
+        with self.assertRaises(harness.HttpError) as caught:
+            self.server.request(method, "/api/v1" + path, body, token=token)
+        return caught.exception.code
+
+    def test_decisions_of_a_machine_whose_agent_is_of_before_arrive(self):
+        server = self.server
+        self.start_old("--no-agent")
+        listen = server.url.removeprefix("http://")
+        agent = self.start_agent(self.old, listen)
+        put_faces(server)
+        self.train(1)
+        server.post("/ions/doors/approve", {"version": 1})
+        self.decide(5, 60)
+        wait_until(lambda: self.arrived() == list(range(5)), 30, "the decisions before")
+        shared = (server.state / "worker.token").read_text().strip()
+        door = self.door_job()[0]["id"]
+        server.kill(signal.SIGTERM)
+        self.decide(5, 20)
+        self.install(harness.BIN)
+        server.start("--listen", listen, "--no-agent")
+        self.decide(5, 20)
+        wait_until(lambda: self.arrived() == list(range(15)), 60, "what is decided under the old agent")
+        item = server.get("/decisions?ion=doors")["items"][0]
+        self.assertTrue(server.request("GET", f"/api/v1/decisions/{item['id']}/image", raw=True), "its picture")
+        self.assertFalse((server.state / "worker.token").exists())
+        for method, path, body in (("GET", "/session", None), ("GET", "/ions/doors/pipelines/door/deployment", None),
+                                   ("GET", "/blobs/" + item["image"], None), ("POST", "/health-reports", {})):
+            self.assertEqual(self.refused(method, path, body, shared), 401, path)
+        forged = {"id": "x", "camera": "cam", "frame": 99, "verdict": "deny", "ion": "doors", "pipeline": "door"}
+        for replica in (None, door + "-1", "x-0"):
+            self.assertEqual(self.refused("POST", "/decisions", {"decisions": [{**forged, "replica": replica}]}, shared), 403)
+        agent.kill()
+        agent.wait()
+        self.start_agent(harness.BIN, listen, "--share", f"{server.root}:rw")
+        self.decide(5, 60)
+        wait_until(lambda: self.arrived() == list(range(20)), 60, "what is decided under the new one")
+        self.assertEqual([job["id"] for job in self.door_job()], [door])
+        wait_until(lambda: self.refused("POST", "/decisions", {"decisions": [{**forged, "replica": door + "-0"}]}, shared) == 401,
+                   30, "the end of the token")
 
     def leave_decisions(self, door):
         """A replica's last decisions did not arrive, and its job is over: the next one of the pipeline hands them in."""
