@@ -28,6 +28,7 @@ struct pulse {
     pthread_t thread;
     char *path;
     int end_fd; /* Of the file beside the database; -1: there is none. Of the opener, then the writer. */
+    int64_t synced_mono_ms; /* When it was brought to the disk. Of the writer. */
 };
 
 struct pulse *pulse_create(const char *path)
@@ -144,47 +145,68 @@ weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *e
 
 /* ---- the end beside the database ------------------------------------------------------------- */
 
-#define END_BYTES 21 /* 20 digits and a line's end */
+#define END_BYTES   21 /* 20 digits and a line's end */
+#define END_SYNC_MS 1000
 
+static const char sql_commit[] = "INSERT INTO counters (name, value) VALUES ('commits', 1)"
+                                 " ON CONFLICT (name) DO UPDATE SET value = value + 1";
+static const char sql_has_end[] =
+    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'counters'";
 static const char sql_end[] = "SELECT sum(value) FROM counters";
 
-/* Counters only grow, and whatever is stored moves one: their sum says how far the database has come. */
-static int64_t end_of(struct connection *connection)
+weir_status pulse_count_commit(struct connection *connection, struct weir_error *err)
 {
     struct weir_txn txn = {.connection = connection};
-    struct weir_error none; /* a new database has no counters yet */
-    int64_t end = 0;
-    return weir_txn_query_int(&txn, sql_end, WEIR_NO_BINDS, 0, &end, &none) == WEIR_OK ? end : 0;
+    return weir_txn_exec(&txn, sql_commit, WEIR_NO_BINDS, NULL, err);
+}
+
+/* Counters only grow, and each commit moves one: their sum says how far the database has come. */
+static weir_status read_end(struct connection *connection, int64_t *out)
+{
+    struct weir_txn txn = {.connection = connection};
+    struct weir_error ignored;
+    int64_t has_end;
+    *out = 0; /* of a database that is new */
+    WEIR_TRY(weir_txn_query_int(&txn, sql_has_end, WEIR_NO_BINDS, 0, &has_end, &ignored));
+    return has_end == 0 ? WEIR_OK
+                        : weir_txn_query_int(&txn, sql_end, WEIR_NO_BINDS, 0, out, &ignored);
 }
 
 void pulse_compare_end(struct pulse *pulse, struct connection *connection)
 {
     char path[4096], text[END_BYTES + 1] = "", what[WEIR_STORE_PULSE_TEXT_BYTES];
+    int64_t end;
     (void)snprintf(path, sizeof path, "%s-end", pulse->path);
     pulse->end_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (pulse->end_fd < 0 || pread(pulse->end_fd, text, END_BYTES, 0) < END_BYTES) {
-        return; /* none was noted: nothing is known */
+    if (pulse->end_fd < 0 || pread(pulse->end_fd, text, END_BYTES, 0) < END_BYTES ||
+        read_end(connection, &end) != WEIR_OK) {
+        return; /* none was noted, or it cannot be read: nothing is known */
     }
-    long long noted = strtoll(text, NULL, 10), end = end_of(connection);
+    long long noted = strtoll(text, NULL, 10);
     if (end < noted) {
         (void)snprintf(
             what, sizeof what,
             "it has lost what was stored last, and acknowledged: it ends at %lld, and had "
             "come to %lld; was its log (weir.db-wal) removed or cut, or the file replaced "
             "by an older one?",
-            end, noted);
+            (long long)end, noted);
         pulse_damaged(pulse, what);
     }
 }
 
+/* After its commit: the number on the disk is never ahead of the database there. What fails is a help, not the store. */
 void pulse_note_end(struct pulse *pulse, struct connection *connection)
 {
     char text[END_BYTES + 1];
-    if (pulse->end_fd >= 0) {
-        (void)snprintf(text, sizeof text, "%020lld\n", (long long)end_of(connection));
-        ssize_t ignored =
-            pwrite(pulse->end_fd, text, END_BYTES, 0); /* it is a help, not the store */
-        (void)ignored;
+    int64_t end, now_ms = weir_mono_ms();
+    if (pulse->end_fd < 0 || read_end(connection, &end) != WEIR_OK) {
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%020lld\n", (long long)end);
+    if (pwrite(pulse->end_fd, text, END_BYTES, 0) == END_BYTES &&
+        now_ms - pulse->synced_mono_ms >= END_SYNC_MS) {
+        (void)fdatasync(pulse->end_fd);
+        pulse->synced_mono_ms = now_ms;
     }
 }
 

@@ -6,8 +6,15 @@
  *     weir_store_probe(store, err);             write, if nothing was written lately
  *     weir_store_pulse(store, &pulse);          what has been seen; never touches the database
  *
- * How far the database has come is noted in a small file beside it (PATH-end) too, so that one whose last commits are gone, as
- * when its log was removed, is told as damaged with the next start.
+ * How far the database has come is noted in a small file beside it (PATH-end) too, after each commit, so that one whose last
+ * commits are gone, as when its log was removed, is told as damaged with the next start:
+ * - It is not told falsely. A commit is on the disk before it is noted, and a cut of power leaves a note that is too low at
+ *   most. A file that cannot be read says nothing.
+ * - After the server alone has died, each commit that is gone is told.
+ * - After a cut of power too, but for those since the note was last brought to the disk: with the first commit that comes a
+ *   second or more after that, so those of the last 1 s while commits come, or WEIR_STORE_PROBE_MS where only probes do.
+ *   It costs one fdatasync per second; one per commit would double a commit's time.
+ * - It is not told when the note is gone as well, or when the database in its place has come farther.
  *
  * A commit that fails is told until one goes through. Damage, and a disk that could not be read, are told until the
  * server is started again: nothing mends them while it runs.

@@ -71,6 +71,9 @@ void pulse_read(struct pulse *pulse, struct weir_store_pulse *out);
  *  synced: after a loss of power it may be behind, which says nothing. */
 void pulse_compare_end(struct pulse *pulse, struct connection *connection);
 void pulse_note_end(struct pulse *pulse, struct connection *connection);
+/** In a transaction that has changed something: it moves the end. */
+weir_status pulse_count_commit(struct connection *connection,
+                               struct weir_error *err) WEIR_MUST_CHECK;
 bool pulse_is_due(struct pulse *pulse); /**< Is a probe to write? */
 weir_status pulse_check_start(struct pulse *pulse, struct weir_error *err) WEIR_MUST_CHECK;
 weir_status pulse_beat(struct weir_txn *txn, void *context, struct weir_error *err) WEIR_MUST_CHECK;

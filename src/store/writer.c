@@ -109,6 +109,7 @@ static bool run_one(struct connection *connection, struct request *request)
 static bool run_group(struct connection *connection, struct request **group, size_t n,
                       struct weir_error *error)
 {
+    int64_t n_before = sqlite3_total_changes64(connection->db);
     *error = (struct weir_error){0};
     if (connection_exec(connection, "BEGIN IMMEDIATE", error) != WEIR_OK) {
         return false;
@@ -127,7 +128,9 @@ static bool run_group(struct connection *connection, struct request **group, siz
             return false;
         }
     }
-    if (connection_exec(connection, "COMMIT", error) != WEIR_OK) {
+    bool has_changed = sqlite3_total_changes64(connection->db) != n_before;
+    if ((has_changed && pulse_count_commit(connection, error) != WEIR_OK) ||
+        connection_exec(connection, "COMMIT", error) != WEIR_OK) {
         rollback(connection);
         return false;
     }
