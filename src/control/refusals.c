@@ -19,73 +19,91 @@ void refusals_fini(struct refusals *refusals)
     *refusals = (struct refusals){0};
 }
 
-const char *refusals_judge(const struct weir_ion_figures *window, int64_t live_ppm,
-                           struct weir_arena *arena)
+const char *refusals_judge(const struct weir_ion_figures *own, const struct weir_ion_figures *pair,
+                           int64_t live_ppm, struct weir_arena *arena)
 {
-    const struct weir_policy_trial trial = {.n_requests = window->n_requests,
-                                            .n_unaccepted = window->n_unaccepted,
-                                            .live_requests = window->live_requests,
-                                            .live_unaccepted = window->live_unaccepted};
+    const struct weir_policy_trial trial = {.n_requests = pair->n_requests,
+                                            .n_unaccepted = pair->n_unaccepted,
+                                            .live_requests = pair->live_requests,
+                                            .live_unaccepted = pair->live_unaccepted};
     const struct weir_policy_refusal refusal = {"", MAX_EXCESS, 1, live_ppm};
-    if (window->n_requests >= REFUSALS_LEAST && window->n_failed > 0 &&
-        weir_accuracy_of(window->n_requests, window->n_failed).low > REFUSALS_FAILED) {
+    if (own->n_requests >= REFUSALS_LEAST && own->n_failed > 0 &&
+        weir_accuracy_of(own->n_requests, own->n_failed).low > REFUSALS_FAILED) {
         return "fails (5xx, or no answer) more than a tenth of its requests";
     }
-    if (live_ppm < WEIR_SHARES_PPM && window->live_requests > 0) {
+    if (live_ppm < WEIR_SHARES_PPM && pair->live_requests > 0) {
         return weir_policy_refusal_trips(&refusal, &trial, arena) != NULL
                    ? "refuses (4xx) requests that the other version takes"
                    : NULL;
     }
-    return window->n_requests >= REFUSALS_LEAST && window->n_unaccepted > 0 &&
-                   weir_accuracy_of(window->n_requests, window->n_unaccepted).low >
-                       REFUSALS_UNACCEPTED
+    return own->n_requests >= REFUSALS_LEAST && own->n_unaccepted > 0 &&
+                   weir_accuracy_of(own->n_requests, own->n_unaccepted).low > REFUSALS_UNACCEPTED
                ? "refuses (4xx) most of its requests"
                : NULL;
 }
 
-static struct refusals_base *base_of(struct refusals *refusals, const char *deployment,
-                                     int64_t version, int64_t other,
-                                     const struct weir_ion_figures *now)
+static void begin(struct refusals_window *window, const struct weir_ion_figures *at)
+{
+    window->before = window->last = *at;
+}
+
+static void turn(struct refusals_window *window, const struct weir_ion_figures *now)
+{
+    window->before = window->last;
+    window->last = *now;
+}
+
+static struct refusals_base *find_base(struct refusals *refusals, const char *deployment,
+                                       int64_t version)
 {
     for (size_t i = 0; i < refusals->n; i++) {
         struct refusals_base *base = &refusals->items[i];
         if (base->version == version && strcmp(base->deployment, deployment) == 0) {
-            if (base->other != other) { /* counts of one version are no base for another's */
-                base->other = other;
-                base->before.live_requests = base->last.live_requests = now->live_requests;
-                base->before.live_unaccepted = base->last.live_unaccepted = now->live_unaccepted;
-            }
             return base;
         }
     }
+    return NULL;
+}
+
+static struct refusals_base *add_base(struct refusals *refusals, const char *deployment,
+                                      int64_t version, int64_t other,
+                                      const struct weir_ion_figures *now)
+{
     if (weir_grow(&refusals->items, sizeof *refusals->items, refusals->n, &refusals->cap) !=
         WEIR_OK) {
         return NULL;
     }
     struct refusals_base *base = &refusals->items[refusals->n++];
-    *base = (struct refusals_base){.deployment = weir_xstrdup(deployment),
-                                   .version = version,
-                                   .other = other,
-                                   .before = *now,
-                                   .last = *now};
+    *base = (struct refusals_base){
+        .deployment = weir_xstrdup(deployment), .version = version, .other = other};
+    begin(&base->own, now);
+    begin(&base->pair, now);
     return base;
 }
 
-/* A counter that went back is of a version that had left, or of another server. */
-static int64_t since(int64_t base, int64_t now)
+/* Counts that began anew are no base for those of before, nor one version's for another's. */
+static void follow(struct refusals_base *base, int64_t other, const struct weir_ion_figures *now)
 {
-    return now >= base ? now - base : now;
+    bool is_anew = base->own.last.made != now->made;
+    if (is_anew) {
+        begin(&base->own, &(struct weir_ion_figures){.made = now->made});
+    }
+    if (is_anew || base->other != other || base->pair.last.live_made != now->live_made) {
+        base->other = other;
+        begin(&base->pair, now);
+    }
 }
 
-static struct weir_ion_figures window_of(const struct weir_ion_figures *base,
+static struct weir_ion_figures window_of(const struct refusals_window *window,
                                          const struct weir_ion_figures *now)
 {
-    return (struct weir_ion_figures){
-        .n_requests = since(base->n_requests, now->n_requests),
-        .n_failed = since(base->n_failed, now->n_failed),
-        .n_unaccepted = since(base->n_unaccepted, now->n_unaccepted),
-        .live_requests = since(base->live_requests, now->live_requests),
-        .live_unaccepted = since(base->live_unaccepted, now->live_unaccepted)};
+    const struct weir_ion_figures *base = &window->before;
+    return (struct weir_ion_figures){.n_requests = now->n_requests - base->n_requests,
+                                     .n_failed = now->n_failed - base->n_failed,
+                                     .n_unaccepted = now->n_unaccepted - base->n_unaccepted,
+                                     .live_requests = now->live_requests - base->live_requests,
+                                     .live_unaccepted =
+                                         now->live_unaccepted - base->live_unaccepted};
 }
 
 /* The other version with the largest share; 0: there is none. */
@@ -123,16 +141,20 @@ static void look_at(const struct looking *look, const struct weir_deploy_state *
         return;
     }
     now.outputs = now.live_outputs = NULL; /* the arena's */
-    struct refusals_base *base = base_of(look->refusals, deployment, row->version, other, &now);
+    struct refusals_base *base = find_base(look->refusals, deployment, row->version);
+    if (base == NULL) {
+        base = add_base(look->refusals, deployment, row->version, other, &now);
+    }
     if (base == NULL) {
         return;
     }
-    struct weir_ion_figures window = window_of(&base->before, &now);
-    const char *what = refusals_judge(&window, row->live_ppm, arena);
+    follow(base, other, &now);
+    struct weir_ion_figures own = window_of(&base->own, &now), pair = window_of(&base->pair, &now);
+    const char *what = refusals_judge(&own, &pair, row->live_ppm, arena);
     base->is_seen = true;
     if (look->turns) {
-        base->before = base->last;
-        base->last = now;
+        turn(&base->own, &now);
+        turn(&base->pair, &now);
     }
     if (what != NULL) {
         weir_watch_add(look->findings, arena,

@@ -43,6 +43,7 @@ struct figures *figures_get(struct figures_registry *registry, const char *deplo
         figures->deployment = weir_xstrdup(deployment);
         figures->project = weir_xstrdup(project);
         figures->version = version;
+        figures->made = ++registry->n_made;
         differed_init(&figures->differed);
         figures->next = registry->head;
         registry->head = figures;
@@ -165,6 +166,7 @@ static struct weir_gateway_figures copy(const struct figures *figures, struct co
         .deployment = figures->deployment,
         .project = figures->project,
         .version = figures->version,
+        .made = figures->made,
 #define X(field, name, help) .field = get(&figures->field),
 #include "gateway/figures.def"
 #undef X

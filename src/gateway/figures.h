@@ -28,6 +28,7 @@ struct weir_gateway_bucket {
 struct weir_gateway_figures {
     const char *deployment, *project; /**< Valid until the function that was given them returns. */
     int64_t version; /**< 0: of requests for which no version was chosen, and of the deployment. */
+    int64_t made;    /**< Another number: another time in the table, counted from 0. */
 
 #define X(field, name, help) int64_t field;
 #include "gateway/figures.def"

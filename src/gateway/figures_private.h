@@ -18,7 +18,7 @@
 struct figures {
     atomic_int n_refs;
     char *deployment, *project;
-    int64_t version;
+    int64_t version, made;
 
 #define X(field, name, help) atomic_int_fast64_t field;
 #include "gateway/figures.def"
@@ -33,6 +33,7 @@ struct figures {
 struct figures_registry {
     pthread_mutex_t lock;
     struct figures *head;
+    int64_t n_made;
 };
 
 void figures_registry_init(struct figures_registry *registry);

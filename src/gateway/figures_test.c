@@ -134,6 +134,10 @@ START_TEST(the_same_names_give_the_same_figures_and_those_without_a_row_go)
         n++;
     }
     ck_assert_int_eq(n, 2);
+    b = figures_get(&registry, "d", "p", 1); /* it is there again, and counts from 0 */
+    ck_assert_int_eq(b->n_requests, 0);
+    ck_assert_int_ne(b->made, a->made);
+    figures_unref(b);
     figures_unref(a);
     weir_gateway_table_unref(table);
 }

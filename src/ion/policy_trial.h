@@ -27,6 +27,8 @@ struct weir_ion_figures {
     int64_t n_disagreed; /**< Of these: another answer. */
     int64_t compared_us; /**< Their time in all, of who answered. */
     int64_t copies_us;   /**< Their time in all, of the copies. */
+    int64_t made,
+        live_made; /**< Numbers of the counters of both: another one began at 0. Not kept. */
     /* What both versions answered: JSON of policy_drift.h; NULL: not known. */
     char *outputs;      /**< Of the candidate. */
     char *live_outputs; /**< Of the version that serves. */

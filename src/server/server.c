@@ -130,6 +130,7 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
     }
     of->is_known = true;
     if (figures->version == of->version) {
+        of->out->made = figures->made;
         of->out->n_requests = figures->n_requests;
         of->out->n_failed = figures->n_failed;
         of->out->n_unaccepted = figures->n_unaccepted;
@@ -138,6 +139,7 @@ static void see_figures(void *context, const struct weir_gateway_figures *figure
     }
     if (of->live > 0 && figures->version == of->live) {
         of->out->live_outputs = outputs_of(figures, of->arena);
+        of->out->live_made = figures->made;
         of->out->live_requests = figures->n_requests;
         of->out->live_unaccepted = figures->n_unaccepted;
     }
