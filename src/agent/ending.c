@@ -43,9 +43,8 @@ struct patience {
     int64_t give_up_ms; /* 0: as long as it takes */
 };
 
-static void shorten(struct patience *p, int64_t patience_ms)
+static void shorten(struct patience *p, int64_t give_up_ms)
 {
-    int64_t give_up_ms = weir_mono_ms() + patience_ms;
     p->give_up_ms = p->give_up_ms == 0 ? give_up_ms : WEIR_MIN(p->give_up_ms, give_up_ms);
 }
 
@@ -53,16 +52,18 @@ static bool must_end(void *context)
 {
     struct patience *p = context;
     struct signalfd_siginfo info;
-    int64_t grace_ms;
+    int64_t grace_ms, until_ms, now_ms = weir_mono_ms();
     while (read(p->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo != SIGCHLD) {
-            shorten(p, LEAVING_PATIENCE_MS);
+            shorten(p, now_ms + LEAVING_PATIENCE_MS);
         }
     }
-    if (p->give_up_ms == 0 && task_stop_read(p->dir, &grace_ms)) {
-        shorten(p, task_is_interrupted(p->dir) ? LEAVING_PATIENCE_MS : STOPPED_PATIENCE_MS);
+    if (p->give_up_ms == 0 && task_interrupt_read(p->dir, &until_ms)) {
+        shorten(p, WEIR_MIN(until_ms, now_ms + LEAVING_PATIENCE_MS));
+    } else if (p->give_up_ms == 0 && task_stop_read(p->dir, &grace_ms)) {
+        shorten(p, now_ms + STOPPED_PATIENCE_MS);
     }
-    return p->give_up_ms != 0 && weir_mono_ms() >= p->give_up_ms;
+    return p->give_up_ms != 0 && now_ms >= p->give_up_ms;
 }
 
 /* Behind what the task wrote. Its length is the file's: a supervisor that was killed may have written here. */
@@ -98,6 +99,7 @@ weir_status ending_finish(const char *dir, const json_t *document, const struct 
                  WEIR_KV_STR("error", err.message)); /* a kill now would lose the end */
     }
     output_read(dir, document, task, &output);
+    weir_log(WEIR_LOG_INFO, "output_sent_from_here");
     output_send(&output, must_end, &patience, line);
     say_in_log(dir, line, record);
     return ending_write(dir, record);

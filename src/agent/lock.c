@@ -35,6 +35,13 @@ static bool has_lock(const char *process, const char *descriptor)
     return is_held;
 }
 
+/* A child that was forked with the lock holds it too, and ends with its parent. */
+static bool is_elder(const struct process_id *id, const struct process_id *known)
+{
+    return known->pid == 0 || id->start_time < known->start_time ||
+           (id->start_time == known->start_time && id->pid < known->pid);
+}
+
 /* Compare what one process has open with the wanted files. */
 static void look_at(const char *process, const struct stat *wanted, size_t n,
                     struct process_id *out)
@@ -55,7 +62,7 @@ static void look_at(const char *process, const struct stat *wanted, size_t n,
         }
         for (size_t i = 0; i < n; i++) {
             if (wanted[i].st_ino == st.st_ino && wanted[i].st_dev == st.st_dev &&
-                has_lock(process, entry->d_name)) {
+                is_elder(&id, &out[i]) && has_lock(process, entry->d_name)) {
                 out[i] = id;
             }
         }

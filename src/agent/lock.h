@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 /**
- * Who holds each of these lock files: out[i].pid is 0 where nobody does whom this user may see.
+ * Who holds each of these lock files: out[i].pid is 0 where nobody does whom this user may see. Of several, who took it
+ * and the children it forked since, the eldest.
  * Files that do not exist are held by nobody. Cost: one pass over the descriptors of all processes.
  */
 void weir_lock_holders(const char *const *paths, size_t n, struct process_id *out);

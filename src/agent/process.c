@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ENVIRONMENT_MAX_BYTES (256 * 1024)
@@ -72,6 +73,24 @@ bool process_identify(pid_t pid, struct process_id *out)
         return false;
     }
     *out = (struct process_id){.pid = pid, .start_time = line.start_time};
+    return true;
+}
+
+bool process_describe(const struct process_id *id, char out[PROCESS_TEXT_BYTES])
+{
+    char path[64], name[32];
+    struct stat_line line;
+    struct timespec up;
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)id->pid);
+    if (read_proc(path, name, sizeof name) <= 0 || !read_stat(id->pid, &line) ||
+        line.start_time != id->start_time) {
+        return false;
+    }
+    name[strcspn(name, "\n")] = '\0';
+    (void)clock_gettime(CLOCK_BOOTTIME, &up);
+    long long age_s = (long long)up.tv_sec - (long long)id->start_time / sysconf(_SC_CLK_TCK);
+    (void)snprintf(out, PROCESS_TEXT_BYTES, "process %d (%s), state %c, begun %lld s ago",
+                   (int)id->pid, name, line.state, age_s);
     return true;
 }
 

@@ -26,6 +26,11 @@ bool process_identify(pid_t pid, struct process_id *out);
 /** Does this very process exist (a zombie counts as gone)? */
 bool process_is_alive(const struct process_id *id);
 
+#define PROCESS_TEXT_BYTES 96
+
+/** "process 12 (sleep), state S, begun 34 s ago", the state as in proc(5). False if it is gone. */
+bool process_describe(const struct process_id *id, char out[PROCESS_TEXT_BYTES]);
+
 /** Signal this very process; false if it is gone. */
 bool process_signal(const struct process_id *id, int signal_number);
 

@@ -14,9 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGENT_PATIENCE_MS  10000
-#define GRACE_MARGIN_MS    2000  /* from the end of a task's grace until its folder says so */
-#define SETTLE_PATIENCE_MS 10000 /* after the kill */
+#define AGENT_PATIENCE_MS 10000
+#define GRACE_MARGIN_MS   2000 /* from the end of a task's grace until its folder says so */
+#define SEND_MARGIN_MS    1000 /* from the end of what is sent */
+/* After the kill. A busy machine takes seconds to start a process and look through all others. */
+#define SETTLE_PATIENCE_MS 20000
 #define LOOK_MS            100
 #define KEY_MAX_BYTES      (TASK_ID_MAX_BYTES + 10)
 
@@ -90,7 +92,8 @@ static weir_status ask_all(struct shutdown *s, struct weir_error *err)
     for (size_t i = 0; i < s->n; i++) {
         struct ending *ending = &s->endings[i];
         if (!task_has(ending->dir, "exit.json")) {
-            WEIR_TRY(task_interrupt_write(ending->dir, grace_of(s, ending), err));
+            WEIR_TRY(task_interrupt_write(ending->dir, grace_of(s, ending),
+                                          s->give_up_ms - SEND_MARGIN_MS, err));
         }
     }
     return WEIR_OK;
@@ -127,15 +130,19 @@ static size_t look_at_all(struct shutdown *s)
     return n_left;
 }
 
-/* Supervisors that do not answer: the next look settles what they leave. */
+/* Supervisors that do not answer: the next look settles what they leave, and sends no more. */
 static void kill_supervisors(struct shutdown *s)
 {
+    struct weir_error ignored;
     const char **paths = weir_xalloc((s->n + 1) * sizeof *paths);
     struct process_id *holders = weir_xalloc((s->n + 1) * sizeof *holders);
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        if (!s->endings[i].is_over) {
-            paths[n++] = s->endings[i].lock;
+        const struct ending *ending = &s->endings[i];
+        if (!ending->is_over) {
+            paths[n++] = ending->lock;
+            weir_status status = task_interrupt_write(ending->dir, 0, weir_mono_ms(), &ignored);
+            (void)status; /* a full disk: it takes longer */
         }
     }
     weir_lock_holders(paths, n, holders);
@@ -144,6 +151,41 @@ static void kill_supervisors(struct shutdown *s)
     }
     free(paths);
     free(holders);
+}
+
+/* What of it is still there: "its supervisor is still there: process 12 (weir), …". */
+static void describe(const struct ending *ending, char *out, size_t size)
+{
+    struct process_id id;
+    char mark[TASK_MARK_BYTES], entry[TASK_MARK_BYTES + 16], text[PROCESS_TEXT_BYTES];
+    const char *lock = ending->lock, *whose = "its supervisor";
+    weir_lock_holders(&lock, 1, &id);
+    if (id.pid == 0) {
+        (void)snprintf(entry, sizeof entry, "WEIR_TASK_KEY=%s", task_mark(mark, ending->dir));
+        id.pid = process_with_environment(entry, &id, 1) > 0 ? id.pid : 0;
+        whose = "its program";
+    }
+    if (id.pid != 0 && process_describe(&id, text)) {
+        (void)snprintf(out, size, "%s is still there: %s", whose, text);
+    } else {
+        (void)snprintf(out, size, "nothing of it runs, but its end is not written down");
+    }
+}
+
+static weir_status cannot_end(const struct shutdown *s, size_t n_left, struct weir_error *err)
+{
+    char what[PROCESS_TEXT_BYTES + 64];
+    size_t i = 0;
+    while (s->endings[i].is_over) {
+        i++;
+    }
+    describe(&s->endings[i], what, sizeof what);
+    return weir_error_set(err, WEIR_ERR_TIMEOUT,
+                          "%zu %s ended in %lld s%s: %s (%s, whose supervisor.log says what was "
+                          "done); the same command again goes on with it",
+                          n_left, n_left == 1 ? "task has not" : "tasks have not",
+                          (long long)((s->config->patience_ms + SETTLE_PATIENCE_MS) / 1000),
+                          n_left == 1 ? "" : ", of the first", what, s->endings[i].dir);
 }
 
 static weir_status wait_for_all(struct shutdown *s, struct weir_error *err)
@@ -161,7 +203,7 @@ static weir_status wait_for_all(struct shutdown *s, struct weir_error *err)
         }
         if (weir_mono_ms() >= s->give_up_ms) {
             if (has_killed) {
-                break;
+                return cannot_end(s, n_left, err);
             }
             kill_supervisors(s);
             has_killed = true;
@@ -169,15 +211,6 @@ static weir_status wait_for_all(struct shutdown *s, struct weir_error *err)
         }
         (void)poll(NULL, 0, LOOK_MS);
     }
-    for (size_t i = 0; i < s->n; i++) {
-        if (!s->endings[i].is_over) {
-            return weir_error_set(err, WEIR_ERR_TIMEOUT,
-                                  "%zu tasks cannot be ended, the first in %s: see its "
-                                  "supervisor.log",
-                                  n_told, s->endings[i].dir);
-        }
-    }
-    return WEIR_OK;
 }
 
 static weir_status end_tasks(const struct weir_agent_shutdown *config, size_t *out_n_tasks,

@@ -67,6 +67,9 @@ static const char *make_task(int i, const char *script)
     json_t *task = json_pack("{s:s, s:s, s:i, s:s, s:i, s:s, s:i, s:[s,s,s]}", "id", id, "job", "j",
                              "attempt", 1, "role", "command", "rank", 0, "desired", "running",
                              "stop_grace_ms", 60000, "argv", "/bin/sh", "-c", script);
+    json_object_set_new(task, "env", json_pack("{s:s}", "WEIR_RUN", "r"));
+    json_object_set_new(task, "files", json_pack("{s:s}", "token", "weir_t"));
+    json_object_set_new(task, "surroundings", json_pack("{s:s}", "server", "http://127.0.0.1:1"));
     char *text = json_dumps(task, 0);
     ck_assert_int_eq(weir_file_write_atomic(task_path(path, dirs[i], "task.json"), text,
                                             strlen(text), 0600, NULL),
@@ -189,6 +192,44 @@ START_TEST(a_long_grace_of_a_task_ends_with_our_patience)
 
 END_TEST
 
+/* The server ends first (weir server stop --tasks): there is nobody to send to. */
+START_TEST(output_that_cannot_be_sent_is_given_up_with_our_patience)
+{
+    static const char script[] =
+        "mkdir output; echo x >output/x; trap 'exit 0' TERM; echo >../ready; "
+        "while :; do sleep 0.05; done";
+    enum weir_lock_end agent;
+    const char *dir = make_task(1, script);
+    pid_t supervisor = spawn("agent", "--supervise", dir);
+    await(dir, "ready");
+    int64_t begin_ms = weir_mono_ms();
+    ck_assert_uint_eq(shut_down(3000, &agent), 1);
+    int64_t took_ms = weir_mono_ms() - begin_ms;
+    ck_assert_msg(took_ms < 3000, "it was killed: %lld ms", (long long)took_ms);
+    ck_assert(end_of(dir).is_lost);
+    ck_assert_int_eq(waitpid(supervisor, NULL, 0), supervisor);
+}
+
+END_TEST
+
+/* What was forked with the lock holds it too, and is not who has to be ended. */
+START_TEST(a_supervisor_that_does_not_answer_while_it_sends_is_killed)
+{
+    static const char script[] = "mkdir output; echo x >output/x; echo >../ready";
+    enum weir_lock_end agent;
+    const char *dir = make_task(1, script);
+    pid_t supervisor = spawn("agent", "--supervise", dir);
+    await(dir, "output.sent");
+    ck_assert_int_eq(kill(supervisor, SIGSTOP), 0);
+    int64_t begin_ms = weir_mono_ms();
+    ck_assert_uint_eq(shut_down(500, &agent), 1);
+    ck_assert_int_lt(weir_mono_ms() - begin_ms, 8000);
+    ck_assert_int_eq(end_of(dir).exit_code, 0); /* it had ended, and well */
+    ck_assert_int_eq(waitpid(supervisor, NULL, 0), supervisor);
+}
+
+END_TEST
+
 START_TEST(a_task_not_begun_never_begins_and_an_ended_one_keeps_its_end)
 {
     enum weir_lock_end agent;
@@ -247,6 +288,21 @@ START_TEST(who_has_the_file_open_does_not_hold_the_lock)
 
 END_TEST
 
+START_TEST(a_process_is_described_for_people)
+{
+    struct process_id id;
+    char text[PROCESS_TEXT_BYTES], expected[64];
+    ck_assert(process_identify(getpid(), &id));
+    ck_assert(process_describe(&id, text));
+    (void)snprintf(expected, sizeof expected, "process %d (", (int)getpid());
+    ck_assert_msg(strncmp(text, expected, strlen(expected)) == 0, "%s", text);
+    ck_assert_msg(strstr(text, "), state R, begun ") != NULL, "%s", text);
+    id.start_time++;
+    ck_assert(!process_describe(&id, text)); /* another one of that number */
+}
+
+END_TEST
+
 /* Stands in for an agent: holds the lock until it is told to end, or does not listen. */
 static int hold(const char *manner, const char *lock)
 {
@@ -278,7 +334,10 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, a_task_whose_supervisor_was_killed_ends_too);
     tcase_add_test(tcase, a_supervisor_that_does_not_answer_is_killed_and_its_task_ends);
     tcase_add_test(tcase, a_long_grace_of_a_task_ends_with_our_patience);
+    tcase_add_test(tcase, output_that_cannot_be_sent_is_given_up_with_our_patience);
+    tcase_add_test(tcase, a_supervisor_that_does_not_answer_while_it_sends_is_killed);
     tcase_add_test(tcase, a_task_not_begun_never_begins_and_an_ended_one_keeps_its_end);
+    tcase_add_test(tcase, a_process_is_described_for_people);
     tcase_add_test(tcase, a_holder_that_ignores_the_request_is_killed);
     tcase_add_test(tcase, who_has_the_file_open_does_not_hold_the_lock);
     suite_add_tcase(suite, tcase);

@@ -170,6 +170,8 @@ static void begin_stop(struct supervisor *s, int64_t grace_ms, const char *reaso
         s->grace_ms = grace_ms;
         s->kill_at_ms = weir_mono_ms() + grace_ms;
         s->stop_reason = reason;
+        weir_log(WEIR_LOG_INFO, "task_stops", WEIR_KV_STR("why", reason),
+                 WEIR_KV_INT("grace_ms", grace_ms));
         (void)signal_all(s, SIGTERM);
     }
 }
@@ -231,6 +233,9 @@ static void watch(struct supervisor *s)
         if (s->is_stopping) {
             int64_t left_ms = s->kill_at_ms - weir_mono_ms();
             if (left_ms <= 0) {
+                if (!s->is_killing) {
+                    weir_log(WEIR_LOG_INFO, "task_killed", WEIR_KV_INT("after_ms", s->grace_ms));
+                }
                 s->is_killing = true;
                 (void)kill_all(s);
                 left_ms = KILL_TICK_MS;
@@ -551,6 +556,7 @@ static weir_status settle(struct supervisor *s)
         return WEIR_OK;
     }
     if (task_has(s->dir, "run.json")) {
+        weir_log(WEIR_LOG_INFO, "task_lost", WEIR_KV_STR("why", "its supervisor ended before it"));
         return ending_lost(s->dir);
     }
     if (task_stop_read(s->dir, &grace_ms)) {

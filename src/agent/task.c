@@ -412,20 +412,29 @@ bool task_stop_read(const char *dir, int64_t *out_grace_ms)
     return true;
 }
 
-weir_status task_interrupt_write(const char *dir, int64_t grace_ms, struct weir_error *err)
+weir_status task_interrupt_write(const char *dir, int64_t grace_ms, int64_t until_mono_ms,
+                                 struct weir_error *err)
 {
     return write_record(dir, "stop",
-                        json_pack("{s:I, s:b}", "grace_ms", (json_int_t)grace_ms, "interrupt", 1),
+                        json_pack("{s:I, s:b, s:I}", "grace_ms", (json_int_t)grace_ms, "interrupt",
+                                  1, "until_mono_ms", (json_int_t)until_mono_ms),
                         err);
 }
 
-bool task_is_interrupted(const char *dir)
+bool task_interrupt_read(const char *dir, int64_t *out_until_mono_ms)
 {
     json_t *record;
     if (read_record(dir, "stop", &record, NULL) != WEIR_OK) {
         return false;
     }
     bool is_interrupted = json_is_true(json_object_get(record, "interrupt"));
+    *out_until_mono_ms = int_of(record, "until_mono_ms");
     json_decref(record);
     return is_interrupted;
+}
+
+bool task_is_interrupted(const char *dir)
+{
+    int64_t ignored;
+    return task_interrupt_read(dir, &ignored);
 }

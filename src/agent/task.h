@@ -102,9 +102,11 @@ weir_status task_stop_write(const char *dir, int64_t grace_ms,
 bool task_stop_read(const char *dir, int64_t *out_grace_ms);
 
 /** The same request by somebody who does not want the task's end, only its pause: the attempt
- *  counts as lost. */
-weir_status task_interrupt_write(const char *dir, int64_t grace_ms,
+ *  counts as lost. Whoever asks waits until a time of weir_mono_ms; what was not sent by then is given up. */
+weir_status task_interrupt_write(const char *dir, int64_t grace_ms, int64_t until_mono_ms,
                                  struct weir_error *err) WEIR_MUST_CHECK;
+/** False: there is no such request. */
+bool task_interrupt_read(const char *dir, int64_t *out_until_mono_ms);
 bool task_is_interrupted(const char *dir);
 
 /**
