@@ -265,6 +265,7 @@ static weir_status answer_freeze(struct api_call *call, json_t *view, enum freez
     }
     json_t *version = json_incref(json_object_get(view, "version"));
     json_object_set(version, "n_damaged", json_object_get(view, "n_damaged"));
+    json_object_set(version, "n_other", json_object_get(view, "n_other"));
     json_object_set(version, "damaged", json_object_get(view, "damaged"));
     json_decref(view);
     api_answer(call, version);

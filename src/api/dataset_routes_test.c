@@ -101,6 +101,8 @@ START_TEST(versions_count_up_when_the_files_differ)
     ck_assert_int_eq(json_integer_value(said("n_files")), 1);
     ck_assert_int_eq(json_integer_value(said("bytes")), 4);
     ck_assert_int_eq(json_integer_value(said("n_damaged")), 1); /* "meow" is no picture */
+    ck_assert_int_eq(json_integer_value(said("n_other")), 0);
+    ck_assert_int_eq(json_integer_value(said("n_unread")), 1);
     ck_assert_uint_eq(json_array_size(said("damaged")), 1);
     char digest[80];
     (void)snprintf(digest, sizeof digest, "%s", said_text("digest"));
@@ -121,6 +123,31 @@ START_TEST(versions_count_up_when_the_files_differ)
     EXPECT(404, "POST " API "/datasets/none/versions");
     EXPECT(400, "POST " D "/versions?wait_s=601");
     EXPECT(400, "GET " D "/freeze?wait_s=61");
+}
+
+END_TEST
+
+/* Tables are data of people's own programs; of one that has nothing else, Weir's trainings have nothing to learn. */
+START_TEST(what_no_training_can_read_is_counted_and_refused_when_one_is_to)
+{
+    static const char train[] = "POST " API "/jobs\n\n{\"name\":\"t\",\"kind\":\"train\",\"spec\":"
+                                "{\"model\":\"lenet\",\"dataset\":\"d\"}}";
+    EXPECT(200, "PUT " D "/files/cat/rows.csv\n\na,b\n1,2\n");
+    EXPECT(200, "POST " D "/versions");
+    ck_assert_int_eq(json_integer_value(said("n_unread")), 1);
+    ck_assert_int_eq(json_integer_value(said("n_rows")), 1);
+    EXPECT_ERROR(400, "has no picture that a training can read (JPEG, PNG, PGM or PPM", "%s",
+                 train);
+    EXPECT(200, "PUT " D "/files/cat/cut.pgm\n\nP5 9 9 255\n");
+    EXPECT(200, "POST " D "/versions");
+    ck_assert_int_eq(json_integer_value(said("n_damaged")), 1);
+    ck_assert_int_eq(json_integer_value(said("n_other")), 1);
+    ck_assert_int_eq(json_integer_value(said("n_unread")), 2);
+    EXPECT_STATUS(400, ask("%s", train));
+    EXPECT(200, "PUT " D "/files/cat/one.pgm\n\nP2 1 1 255\n7\n");
+    EXPECT(200, "POST " D "/versions");
+    ck_assert_int_eq(json_integer_value(said("n_unread")), 2);
+    EXPECT(200, "%s", train);
 }
 
 END_TEST
@@ -154,4 +181,6 @@ WEIR_TEST_MAIN_WITH("dataset_routes", set_up, callers_close, an_uploaded_dataset
                     a_dataset_of_wrong_form_is_refused,
                     files_of_a_folder_on_the_server_are_changed_there,
                     versions_count_up_when_the_files_differ,
-                    who_does_not_wait_is_told_how_far_it_is, an_empty_dataset_is_not_frozen)
+                    who_does_not_wait_is_told_how_far_it_is,
+                    what_no_training_can_read_is_counted_and_refused_when_one_is_to,
+                    an_empty_dataset_is_not_frozen)

@@ -1,7 +1,10 @@
 #include "base/picture.h"
 
+#include "base/macros.h"
+
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #define SIDE_MAX   16384u /* as of the decoder: data/image.h */
 #define PIXELS_MAX ((uint64_t)64 << 20)
@@ -71,20 +74,47 @@ static const char *pnm_problem(const unsigned char *head, size_t head_len, uint6
     return is_binary && size < width * height * channels * bytes ? is_cut_off : NULL;
 }
 
+static bool is_png(const unsigned char *head, size_t head_len)
+{
+    return head_len >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static bool is_jpeg(const unsigned char *head, size_t head_len)
+{
+    return head_len >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0;
+}
+
+static bool is_pnm(const unsigned char *head, size_t head_len)
+{
+    return head_len >= 3 && head[0] == 'P' && head[1] != '\0' && strchr("2356", head[1]) != NULL;
+}
+
+bool weir_picture_is_meant(const char *name, const unsigned char *head, size_t head_len)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".pgm", ".ppm", ".pnm"};
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending != NULL && i < WEIR_ARRAY_LEN(endings); i++) {
+        if (strcasecmp(ending, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return is_png(head, head_len) || is_jpeg(head, head_len) || is_pnm(head, head_len);
+}
+
 const char *weir_picture_problem(const unsigned char *head, size_t head_len,
                                  const unsigned char *tail, size_t tail_len, uint64_t size)
 {
     if (size == 0 || head_len == 0) {
         return "is empty";
     }
-    if (head_len >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0) {
+    if (is_png(head, head_len)) {
         return png_problem(head, head_len, tail, tail_len);
     }
-    if (head_len >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0) {
+    if (is_jpeg(head, head_len)) {
         return jpeg_problem(tail, tail_len);
     }
-    if (head_len >= 3 && head[0] == 'P' && strchr("2356", head[1]) != NULL && head[1] != '\0') {
+    if (is_pnm(head, head_len)) {
         return pnm_problem(head, head_len, size);
     }
-    return "is no JPEG, PNG, PGM or PPM picture";
+    return "is no " WEIR_PICTURE_KINDS " picture";
 }

@@ -5,12 +5,18 @@
 #ifndef WEIR_BASE_PICTURE_H
 #define WEIR_BASE_PICTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /** Bytes of a file that weir_picture_problem wants to see, if it has as many. */
 #define WEIR_PICTURE_HEAD_BYTES 64
 #define WEIR_PICTURE_TAIL_BYTES 4096
+
+#define WEIR_PICTURE_KINDS "JPEG, PNG, PGM or PPM"
+
+/** Is it meant to be a picture of one of these kinds: by its name ("1.jpg"), or by how it begins? */
+bool weir_picture_is_meant(const char *name, const unsigned char *head, size_t head_len);
 
 /**
  * What is wrong with this JPEG, PNG, PGM or PPM file, in words: "is cut off"; NULL if nothing seems

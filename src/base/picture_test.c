@@ -53,5 +53,24 @@ START_TEST(what_is_wrong_is_seen_in_the_first_and_last_bytes)
 
 END_TEST
 
-WEIR_TEST_LOOPS_MAIN("picture",
+START_TEST(a_picture_is_meant_by_its_name_or_by_how_it_begins)
+{
+    static const struct {
+        const char *name, *bytes;
+        bool is_meant;
+    } files[] = {{"a/1.JPG", "hello", true},     {"1.jpeg", "", true},
+                 {"rows.csv", "a,b\n", false},   {"no", "P5 9 9 255\n", true},
+                 {"jpg", "hello", false},        {"notes.txt", "P", false},
+                 {"x.bin", "\xff\xd8\xff", true}};
+
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(files); i++) {
+        ck_assert_msg(weir_picture_is_meant(files[i].name, (const unsigned char *)files[i].bytes,
+                                            strlen(files[i].bytes)) == files[i].is_meant,
+                      "%s", files[i].name);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_LOOPS_MAIN("picture", {a_picture_is_meant_by_its_name_or_by_how_it_begins, 1},
                      {what_is_wrong_is_seen_in_the_first_and_last_bytes, WEIR_ARRAY_LEN(samples)})

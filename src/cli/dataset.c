@@ -1,6 +1,7 @@
 /** weir dataset: create, fill and freeze datasets. */
 #include "cli/command.h"
 
+#include "base/picture.h"
 #include "cli/dataset_put.h"
 
 #include <stdio.h>
@@ -60,11 +61,24 @@ static void end_progress(const struct cli_call *call)
     }
 }
 
+/* Of files that are no pictures: a dataset may well be of such. */
+static void tell_of_others(size_t n, size_t n_files)
+{
+    if (n > 0) {
+        (void)fprintf(stderr,
+                      "weir: %zu of %zu files are no pictures (" WEIR_PICTURE_KINDS
+                      "): trainings of `weir train` skip them, programs of your own read them\n",
+                      n, n_files);
+    }
+}
+
 static void warn_of_damage(struct cli_call *call, const json_t *version)
 {
     json_int_t n = json_integer_value(json_object_get(version, "n_damaged"));
     size_t i;
     json_t *name;
+    tell_of_others((size_t)json_integer_value(json_object_get(version, "n_other")),
+                   (size_t)json_integer_value(json_object_get(version, "n_files")));
     if (n == 0) {
         return;
     }
@@ -104,6 +118,7 @@ static weir_status follow_freeze(struct cli_call *call, json_t **answer, struct 
     json_t *version = json_object_get(*answer, "version");
     if (json_is_object(version)) { /* else it was done at once, and this is the version */
         json_object_set(version, "n_damaged", json_object_get(*answer, "n_damaged"));
+        json_object_set(version, "n_other", json_object_get(*answer, "n_other"));
         json_object_set(version, "damaged", json_object_get(*answer, "damaged"));
         json_incref(version);
         json_decref(*answer);
@@ -175,7 +190,7 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
 {
     struct put_list list = {0};
     const char *damaged;
-    size_t n_damaged;
+    size_t n_damaged, n_other;
     bool are_pictures;
     if (call->n_words < 3) {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset put NAME DIR [CLASS]");
@@ -187,7 +202,8 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
     if (left_out != NULL) {
         (void)fprintf(stderr, "weir: %s\n", left_out);
     }
-    WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &damaged, &n_damaged, err));
+    WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &damaged, &n_damaged, &n_other, err));
+    tell_of_others(n_other, list.n);
     if (damaged != NULL) {
         (void)fprintf(stderr,
                       "weir: %zu of %zu files seem damaged, and a training would skip them: %s\n",
@@ -195,8 +211,9 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
     }
     WEIR_TRY(send_all(call, &list, err));
     if (cli_is_json(call)) {
-        json_t *answer = json_pack("{s:s,s:I,s:I}", "dataset", call->words[1], "files",
-                                   (json_int_t)list.n, "damaged", (json_int_t)n_damaged);
+        json_t *answer =
+            json_pack("{s:s,s:I,s:I,s:I}", "dataset", call->words[1], "files", (json_int_t)list.n,
+                      "damaged", (json_int_t)n_damaged, "other", (json_int_t)n_other);
         cli_print_json(answer);
         json_decref(answer);
     } else {

@@ -114,13 +114,13 @@ const char *put_list_left_out(const struct put_list *list, struct weir_arena *ar
                              folders != NULL ? folders : "");
 }
 
-/* Why this file cannot be sent; NULL: it can. *out_seems: what seems to be wrong with the picture.
- */
-static const char *problem_of(const char *path, const char **out_seems)
+/* Why this file cannot be sent; NULL: it can. *out_seems: what seems to be wrong with the picture, if it is one. */
+static const char *problem_of(const char *path, const char **out_seems, bool *out_is_other)
 {
     struct stat st;
     unsigned char head[WEIR_PICTURE_HEAD_BYTES], tail[WEIR_PICTURE_TAIL_BYTES];
     *out_seems = NULL;
+    *out_is_other = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return errno == EACCES ? "may not be read" : strerror(errno);
@@ -141,6 +141,7 @@ static const char *problem_of(const char *path, const char **out_seems)
         } else {
             *out_seems = weir_picture_problem(head, (size_t)n_head, tail, (size_t)n_tail,
                                               (uint64_t)st.st_size);
+            *out_is_other = !weir_picture_is_meant(path, head, (size_t)n_head);
         }
     }
     (void)close(fd);
@@ -163,14 +164,18 @@ static const char *with_rest(const char *text, size_t n, struct weir_arena *aren
 }
 
 weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
-                           const char **out_damaged, size_t *out_n_damaged, struct weir_error *err)
+                           const char **out_damaged, size_t *out_n_damaged, size_t *out_n_other,
+                           struct weir_error *err)
 {
     char *bad = NULL, *damaged = NULL;
-    size_t n_bad = 0, n_damaged = 0;
+    size_t n_bad = 0, n_damaged = 0, n_other = 0;
     for (size_t i = 0; i < list->n; i++) {
-        const char *seems, *problem = problem_of(list->items[i].path, &seems);
+        bool is_other;
+        const char *seems, *problem = problem_of(list->items[i].path, &seems, &is_other);
         if (problem != NULL) {
             name_one(&bad, n_bad++, &list->items[i], problem, arena);
+        } else if (is_other && has_pictures) {
+            n_other++;
         } else if (seems != NULL && has_pictures) {
             name_one(&damaged, n_damaged++, &list->items[i], seems, arena);
         }
@@ -182,5 +187,6 @@ weir_status put_list_check(const struct put_list *list, bool has_pictures, struc
     }
     *out_damaged = n_damaged > 0 ? with_rest(damaged, n_damaged, arena) : NULL;
     *out_n_damaged = n_damaged;
+    *out_n_other = n_other;
     return WEIR_OK;
 }

@@ -43,9 +43,10 @@ const char *put_list_left_out(const struct put_list *list, struct weir_arena *ar
  * readable.
  * @param out_damaged  Up to ten that seem to be no whole picture, as a sentence's end; NULL: none.
  * @param out_n_damaged  How many do.
+ * @param out_n_other  How many are of another kind, which is not damage.
  */
 weir_status put_list_check(const struct put_list *list, bool has_pictures, struct weir_arena *arena,
-                           const char **out_damaged, size_t *out_n_damaged,
+                           const char **out_damaged, size_t *out_n_damaged, size_t *out_n_other,
                            struct weir_error *err) WEIR_MUST_CHECK;
 
 #endif

@@ -263,11 +263,16 @@ static weir_status hash_file(struct reading *reading, char out_sha[WEIR_SHA256_T
     return WEIR_OK;
 }
 
+/* A file of another kind, a table or a text, is not damaged: programs of people's own read it. */
 static void note_damage(struct dataset_scan *scan, const struct reading *reading)
 {
     const char *problem = weir_picture_problem(reading->head, reading->n_head, reading->tail,
                                                reading->n_tail, reading->size);
     if (!scan->has_pictures || problem == NULL) {
+        return;
+    }
+    if (!weir_picture_is_meant(reading->name, reading->head, reading->n_head)) {
+        atomic_fetch_add(&scan->progress->n_other, 1);
         return;
     }
     atomic_fetch_add(&scan->progress->n_damaged, 1);

@@ -23,7 +23,8 @@
 
 /** How far it is; other threads may look. */
 struct dataset_scan_progress {
-    atomic_llong n_files, n_bytes, n_damaged;
+    atomic_llong n_files, n_bytes;
+    atomic_llong n_damaged, n_other; /**< Pictures that seem damaged; files that are none. */
 };
 
 struct dataset_scan {

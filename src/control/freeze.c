@@ -187,6 +187,8 @@ static weir_status add_version(struct freeze *freeze, struct dataset_scan *scan,
                                           .n_files = scan->n_files,
                                           .n_classes = scan->n_classes,
                                           .n_rows = scan->n_rows,
+                                          .n_unread = atomic_load(&scan->progress->n_damaged) +
+                                                      atomic_load(&scan->progress->n_other),
                                           .bytes = scan->n_bytes,
                                           .created_by = freeze->actor,
                                           .run = freeze->run}};
@@ -380,10 +382,11 @@ json_t *freezer_look(struct freezer *freezer, const char *dataset, uint64_t numb
                                         "message", freeze->why.message)
                             : json_null();
         view = json_pack(
-            "{s:s,s:s,s:I,s:I,s:I,s:o,s:o,s:o}", "dataset", freeze->dataset, "state",
+            "{s:s,s:s,s:I,s:I,s:I,s:I,s:o,s:o,s:o}", "dataset", freeze->dataset, "state",
             states[freeze->state], "files", (json_int_t)atomic_load(&freeze->progress.n_files),
             "bytes", (json_int_t)atomic_load(&freeze->progress.n_bytes), "n_damaged",
-            (json_int_t)atomic_load(&freeze->progress.n_damaged), "damaged",
+            (json_int_t)atomic_load(&freeze->progress.n_damaged), "n_other",
+            (json_int_t)atomic_load(&freeze->progress.n_other), "damaged",
             freeze->damaged != NULL ? json_deep_copy(freeze->damaged) : json_array(), "version",
             freeze->version != NULL ? json_deep_copy(freeze->version) : json_null(), "error",
             error);

@@ -3,6 +3,7 @@
 
 #include "base/names.h"
 #include "base/path.h"
+#include "base/picture.h"
 #include "base/rng.h"
 #include "base/uuid.h"
 #include "control/batch.h"
@@ -160,6 +161,21 @@ static weir_status look_at_classes(struct control *control, struct weir_txn *txn
         err);
 }
 
+/* What Weir's own programs would find nothing in is refused here, and not after it has waited for its turn. */
+static weir_status check_pictures(const struct weir_dataset *dataset,
+                                  const struct weir_dataset_version *version,
+                                  struct weir_error *err)
+{
+    return version->n_unread == 0 || version->n_unread < version->n_files
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "$.spec.dataset: version %lld of dataset \"%.60s\" has no picture "
+                                "that a training can read (" WEIR_PICTURE_KINDS
+                                ", in one folder per class; or IDX files, of a dataset of kind "
+                                "idx): its files are for programs of your own (weir job run)",
+                                (long long)version->version, dataset->name);
+}
+
 /* A dataset given by name becomes its folder and its latest version; a path stays as it is. */
 static weir_status resolve_dataset(struct control *control, struct weir_txn *txn,
                                    const struct weir_job *job, json_t *spec, json_t *folders,
@@ -172,6 +188,7 @@ static weir_status resolve_dataset(struct control *control, struct weir_txn *txn
         return WEIR_OK;
     }
     WEIR_TRY(control_dataset_find(control, txn, "dataset", name, &dataset, &version, err));
+    WEIR_TRY(check_pictures(&dataset, &version, err));
     json_object_set_new(spec, "data", json_string(dataset.path));
     json_object_set_new(spec, "dataset_version", json_integer(version.version));
     json_object_set_new(folders, dataset.name, json_string(dataset.path));

@@ -24,6 +24,7 @@ static const struct weir_field dataset_version_fields[] = {
     WEIR_FIELD(weir_dataset_version, blob,       TEXT, WEIR_FIELD_READ_ONLY, "", "SHA-256 of the manifest"),
     WEIR_FIELD(weir_dataset_version, n_files,    INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Files"),
     WEIR_FIELD(weir_dataset_version, n_rows,     INT,  WEIR_FIELD_READ_ONLY, "", "Rows of its .csv, .tsv and .jsonl files"),
+    WEIR_FIELD(weir_dataset_version, n_unread,   INT,  WEIR_FIELD_READ_ONLY, "", "Files that Weir's own trainings skip: damaged, or no pictures; 0 of kind idx"),
     WEIR_FIELD(weir_dataset_version, n_classes,  INT,  WEIR_FIELD_READ_ONLY | WEIR_FIELD_COLUMN, "", "Classes"),
     WEIR_FIELD(weir_dataset_version, bytes,      INT,  WEIR_FIELD_READ_ONLY, "bytes", "Size of all files"),
     WEIR_FIELD(weir_dataset_version, created_ms, TIME, WEIR_FIELD_READ_ONLY, "ms", "When it was made"),

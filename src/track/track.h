@@ -32,7 +32,8 @@ struct weir_dataset_version {
     char *blob;   /**< SHA-256 of the manifest. */
     int64_t n_files;
     int64_t n_classes;
-    int64_t n_rows; /**< Of .csv, .tsv and .jsonl files. */
+    int64_t n_rows;   /**< Of .csv, .tsv and .jsonl files. */
+    int64_t n_unread; /**< Files that are no whole pictures, of a dataset of kind "folder". */
     int64_t bytes;
     int64_t created_ms;
     char *created_by; /**< "ion/NAME": by its preparation; NULL: not written down. */

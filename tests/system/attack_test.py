@@ -351,12 +351,16 @@ class DatasetTest(AttackTest):
         self.assertIn("ada/2.pgm is empty", stderr)
         self.assertEqual(list((self.server.state / "datasets/faces").rglob("*.*")), [])
         (folder / "ada/2.pgm").unlink()
+        (folder / "bob/names.csv").write_bytes(b"name\nbob\n")
         _, stdout, stderr = self.server.weir("dataset", "put", "faces", str(folder))
-        self.assertIn("2 files put", stdout)
+        self.assertIn("3 files put", stdout)
         self.assertIn("bob/1.png is cut off", stderr)
+        self.assertIn("1 of 3 files are no pictures (JPEG, PNG, PGM or PPM)", stderr)
         _, stdout, stderr = self.server.weir("dataset", "freeze", "faces")
-        self.assertIn("version 1: 2 files in 2 classes", stdout)
+        self.assertIn("version 1: 3 files in 2 classes", stdout)
+        self.assertIn("1 of 3 files seem damaged", stderr)
         self.assertIn("bob/1.png is cut off", stderr)
+        self.assertIn("1 of 3 files are no pictures", stderr)
 
 
 class TerminalTest(AttackTest):

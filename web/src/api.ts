@@ -406,6 +406,7 @@ export interface DatasetVersion {
     n_files: number // Files
     n_forgotten?: number | null // Files that went with them; in the list
     n_rows: number // Rows of its .csv, .tsv and .jsonl files
+    n_unread: number // Files that Weir's own trainings skip: damaged, or no pictures; 0 of kind idx
     run: string | null // Run whose program wrote its files
     tombstones?: Tombstone[] | null // People who were deleted from it; in the list
     version: number // Number
