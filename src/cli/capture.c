@@ -179,13 +179,46 @@ static void print_differences(struct cli_call *call, const json_t *list, const c
     }
 }
 
+static const char *signal_line(struct cli_call *call, const json_t *signal)
+{
+    const json_t *why = json_object_get(signal, "why");
+    return weir_arena_printf(
+        call->arena, "drift of %s in %s, version %s: alarm %s, replayed %s%s%s",
+        cli_text(call, signal, "signal"), cli_text(call, signal, "pipeline"),
+        cli_text(call, signal, "model_version"), cli_text(call, signal, "recorded_alarm"),
+        cli_text(call, signal, "replayed_alarm"), json_is_string(why) ? ": " : "",
+        json_is_string(why) ? json_string_value(why) : "");
+}
+
+/* Each replica watches for itself: what is the same of several is said once. */
+static void print_signals(struct cli_call *call, const json_t *signals)
+{
+    json_t *counts = json_object(), *signal, *n;
+    const char *line;
+    size_t i;
+    json_array_foreach(signals, i, signal)
+    {
+        line = signal_line(call, signal);
+        json_int_t before = json_integer_value(json_object_get(counts, line));
+        json_object_set_new(counts, line, json_integer(before + 1));
+    }
+    json_object_foreach(counts, line, n)
+    {
+        json_int_t n_replicas = json_integer_value(n);
+        printf("%s", line);
+        if (n_replicas > 1) {
+            printf(" (%lld replicas)", (long long)n_replicas);
+        }
+        putchar('\n');
+    }
+    json_decref(counts);
+}
+
 static void print_replay(struct cli_call *call, const json_t *answer)
 {
     static const char *const of_decision[] = {"time_ms", "link", "version", "policy", NULL};
     static const char *const of_candidate[] = {"link", "version", NULL};
     const json_t *policies = json_object_get(answer, "policies");
-    size_t i;
-    json_t *signal;
     printf(
         "policy decisions: %s, the same %s, said otherwise %s, decided otherwise %s, by hand %s\n",
         cli_text(call, policies, "n"), cli_text(call, policies, "n_same"),
@@ -196,15 +229,7 @@ static void print_replay(struct cli_call *call, const json_t *answer)
         printf("versions:\n");
         print_differences(call, json_object_get(answer, "candidates"), of_candidate);
     }
-    json_array_foreach(json_object_get(json_object_get(answer, "drift"), "signals"), i, signal)
-    {
-        const json_t *why = json_object_get(signal, "why");
-        printf("drift of %s in %s, version %s: alarm %s, replayed %s%s%s\n",
-               cli_text(call, signal, "signal"), cli_text(call, signal, "pipeline"),
-               cli_text(call, signal, "model_version"), cli_text(call, signal, "recorded_alarm"),
-               cli_text(call, signal, "replayed_alarm"), json_is_string(why) ? ": " : "",
-               json_is_string(why) ? json_string_value(why) : "");
-    }
+    print_signals(call, json_object_get(json_object_get(answer, "drift"), "signals"));
     printf("%s\n", json_is_true(json_object_get(answer, "is_same"))
                        ? "Nothing would have been decided otherwise."
                        : "Something would have been decided otherwise.");

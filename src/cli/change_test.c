@@ -358,6 +358,47 @@ START_TEST(experiments_and_runs_are_renamed_described_and_tagged)
 
 END_TEST
 
+/* Each replica watches for itself; a person is told once what is the same of several. */
+START_TEST(what_replicas_would_say_alike_is_printed_once)
+{
+#define SIGNAL(name, replica, alarm)                                                               \
+    "{\"pipeline\":\"see\",\"replica\":\"" replica "\",\"model_version\":2,\"signal\":\"" name     \
+    "\",\"recorded_alarm\":null,\"replayed_alarm\":" alarm ",\"why\":null}"
+    cli.script_path = "/api/v1/snapshots/monday/replay";
+    cli.script_status = 200;
+    cli.script_body =
+        "{\"is_same\":true,\"policies\":{\"n\":0,\"decisions\":[]},\"candidates\":[],\"drift\":{"
+        "\"signals\":[" SIGNAL("score", "a", "null") "," SIGNAL("score", "b", "null") "," SIGNAL(
+            "score", "c", "\"2026-01-01T00:00:00.000Z\"") "," SIGNAL("brightness", "a",
+                                                                     "null") "]}}";
+    EXPECT_EXIT(0, "snapshot", "replay", "monday");
+    size_t n = 0;
+    for (const char *at = cli.out; (at = strstr(at, "drift of")) != NULL; at++) {
+        n++;
+    }
+    ck_assert_msg(n == 3, "%s", cli.out);
+    ck_assert_msg(
+        strstr(cli.out, "drift of score in see, version 2: alarm -, replayed - (2 replicas)\n") !=
+            NULL,
+        "%s", cli.out);
+    ck_assert_msg(strstr(cli.out, "brightness in see, version 2: alarm -, replayed -\n") != NULL,
+                  "%s", cli.out);
+}
+
+END_TEST
+
+START_TEST(a_queue_that_is_made_or_changed_is_told_in_a_line)
+{
+    EXPECT_EXIT(0, "queue", "create", "default", "--project", "default", "--guarantee", "cpus=4");
+    ck_assert_str_eq(cli.out, "default: created\n");
+    EXPECT_EXIT(0, "queue", "set", "default", "--guarantee", "cpus=2");
+    ck_assert_str_eq(cli.out, "default: set\n");
+    EXPECT_EXIT(0, "queue", "set", "default", "--guarantee", "cpus=3", "-o", "json");
+    ck_assert_str_eq(json_string_value(json_object_get(cli.json, "project")), "default");
+}
+
+END_TEST
+
 WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_deleted,
                     a_tokens_secret_is_printed_once,
                     a_node_is_drained_marked_and_joined_by_one_command_each,
@@ -366,4 +407,6 @@ WEIR_TEST_MAIN_WITH("change", set_up, tear_down, users_are_made_changed_and_dele
                     a_command_without_files_takes_none, a_job_is_submitted_from_a_file,
                     a_folder_becomes_a_dataset, a_models_file_is_fetched_whole,
                     a_model_and_its_version_are_described_tagged_and_staged,
-                    experiments_and_runs_are_renamed_described_and_tagged)
+                    experiments_and_runs_are_renamed_described_and_tagged,
+                    what_replicas_would_say_alike_is_printed_once,
+                    a_queue_that_is_made_or_changed_is_told_in_a_line)

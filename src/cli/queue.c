@@ -174,7 +174,8 @@ weir_status queue_change_apply(struct cli_call *call, const struct queue_change 
     return change_numbers(options, queue, err);
 }
 
-static weir_status put(struct cli_call *call, json_t *queue, struct weir_error *err)
+static weir_status put(struct cli_call *call, json_t *queue, const char *done,
+                       struct weir_error *err)
 {
     const struct queue_options *options = call->options;
     const struct queue_change change = {options->project,  options->parent,  options->guarantee,
@@ -187,7 +188,11 @@ static weir_status put(struct cli_call *call, json_t *queue, struct weir_error *
                  cli_path1(call, options->force ? "/api/v1/queues/{}?force=1" : "/api/v1/queues/{}",
                            call->words[0]),
                  queue, &answer, err));
-    cli_print_object(call, answer);
+    if (cli_is_json(call)) {
+        cli_print_json(answer);
+    } else {
+        printf("%s: %s\n", call->words[0], done);
+    }
     json_decref(answer);
     return WEIR_OK;
 }
@@ -207,7 +212,7 @@ static weir_status run_create(struct cli_call *call, struct weir_error *err)
         }
     }
     json_t *queue = json_object();
-    weir_status status = put(call, queue, err);
+    weir_status status = put(call, queue, "created", err);
     json_decref(queue);
     return status;
 }
@@ -233,7 +238,7 @@ static weir_status run_set(struct cli_call *call, struct weir_error *err)
     WEIR_TRY(cli_rest(call, "GET", cli_path1(call, "/api/v1/queues/{}", call->words[0]), NULL, &old,
                       err));
     json_t *queue = queue_change_kept(old);
-    weir_status status = put(call, queue, err);
+    weir_status status = put(call, queue, "set", err);
     json_decref(queue);
     json_decref(old);
     return status;

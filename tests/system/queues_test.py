@@ -92,7 +92,8 @@ class Cluster(unittest.TestCase):
         self.n_gates = 0
         self.add_node("a")
         for project in ("blue", "green"):
-            self.server.weir("queue", "create", project, "--project", project, "--guarantee", self.guarantee())
+            done = self.server.weir("queue", "create", project, "--project", project, "--guarantee", self.guarantee())
+            self.assertEqual(done[1], project + ": created\n")
 
     def guarantee(self):
         return "accelerators=4"
@@ -233,7 +234,8 @@ class Reclaim(Cluster):
 
     def test_whole_devices_and_what_was_said_of_them_before(self):
         gate, first = self.borrow_all(8, {"accelerators": 1})
-        self.server.weir("queue", "set", "green", "--project", "green", "--guarantee", "accelerators=0")
+        self.assertEqual(self.server.weir("queue", "set", "green", "--project", "green", "--guarantee", "accelerators=0")[1],
+                         "green: set\n")
         said = self.what_if("--set-quota", "green", "--guarantee", "accelerators=4")
         self.assertEqual(said["jobs"], [])
         self.server.weir("queue", "set", "green", "--project", "green", "--guarantee", "accelerators=4")

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import tarfile
 import threading
 import time
@@ -192,6 +193,10 @@ class Snapshot(unittest.TestCase):
             self.assertIn("min_interval_s is 1, it was 3600", one["why"])
         text = self.other.weir("snapshot", "replay", "monday", "--file", str(document))[1]
         self.assertIn("min_interval_s is 1, it was 3600", text)
+        drift = [line for line in text.splitlines() if line.startswith("drift of")]
+        self.assertEqual(len(drift), len(set(drift)), text)
+        counts = [int(one) for line in drift for one in re.findall(r" \((\d+) replicas\)$", line) or ["1"]]
+        self.assertEqual(sum(counts), len(other["drift"]["signals"]), "each replica's is in a line")
         for wrong in (["--revision", "9"], ["--confirm", "3/2"], ["--file", "/nowhere"], ["--window", "3"]):
             self.assertNotEqual(self.other.weir("snapshot", "replay", "monday", *wrong, check=False)[0], 0, wrong)
 
