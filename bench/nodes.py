@@ -16,7 +16,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
 import pathlib
 import random
 import statistics
@@ -27,7 +26,7 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/system"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from harness import Server  # noqa: E402
-from submit import submit  # noqa: E402
+from submit import submit, used  # noqa: E402
 
 SLOTS = 8
 HEARTBEAT_S = 4
@@ -108,14 +107,6 @@ class Node:
                                                                   "time_ms": int(time.time() * 1000), **more})
         except RuntimeError:
             self.n_refused += 1
-
-
-def used(pid):
-    """CPU seconds and bytes written by a process."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    written = int(next(line.split()[1] for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
-                       if line.startswith("write_bytes")))
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), written
 
 
 async def rest(pid, seconds):

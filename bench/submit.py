@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """From a job's submission to its start: one at a time on a free node, and thousands at once.
 
-    bench/submit.py [--jobs 4000] [--nodes 500] [--clients 8] [--singles 50] [-o json]
+    bench/submit.py [--jobs 4000] [--nodes 500] [--clients 8] [--singles 50] [--submissions 0] [-o json]
 
 Single: a server with an agent of its own. A job that writes down when it runs is submitted, and the next when it
 has ended. "bound" is from the job's row to its task's, by the server's clock; "started" is until the program runs.
@@ -9,12 +9,19 @@ has ended. "bound" is from the job's row to its task's, by the server's clock; "
 Many: a server without an agent, and nodes of 8 CPU slots that are heartbeats alone. Clients, each a process with
 one connection, submit jobs of one task as fast as they are answered; beside them the nodes go on speaking. Measured
 is from the first request to the last task that has a node, and to the last answer.
+
+--submissions N: what a submission costs the server where no node is: N jobs by one client and by four, with no event stream
+open and beside 200 whose readers do not read; CPU and bytes written (/proc) until a second after the last answer, medians of
+three servers each.
 """
 import argparse
 import http.client
+import itertools
 import json
 import multiprocessing
+import os
 import pathlib
+import socket
 import sqlite3
 import statistics
 import sys
@@ -141,12 +148,56 @@ def many(n_jobs, n_nodes, n_clients):
         server.stop()
 
 
+def used(pid):
+    """CPU seconds and bytes written by a process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    written = int(next(line.split()[1] for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines()
+                       if line.startswith("write_bytes")))
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), written
+
+
+def unread_stream(server):
+    """A connection that has asked for all events and reads none."""
+    where = urllib.parse.urlparse(server.url)
+    stream = socket.create_connection((where.hostname, where.port))
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stream.sendall(f"GET /api/v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
+    return stream
+
+
+def submissions(n_jobs, n_clients, n_streams):
+    """(CPU ms, KB written) of one of so many submissions to a server without a node."""
+    server = Server("--no-agent").start()
+    try:
+        streams = [unread_stream(server) for _ in range(n_streams)]
+        time.sleep(1)
+        cpu, written = used(server.process.pid)
+        ready, go, answers = multiprocessing.Semaphore(0), multiprocessing.Event(), multiprocessing.Queue()
+        clients = [multiprocessing.Process(target=submit, args=(server.url, server.token, n_jobs // n_clients, ready, go, answers))
+                   for _ in range(n_clients)]
+        for client in clients:
+            client.start()
+        go.set()
+        for client in clients:
+            answers.get(timeout=600)
+            client.join()
+        time.sleep(1)
+        cpu_after, written_after = used(server.process.pid)
+        for stream in streams:
+            stream.close()
+        n = n_jobs // n_clients * n_clients
+        return 1000 * (cpu_after - cpu) / n, (written_after - written) / n / 1000
+    finally:
+        server.stop()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=4000)
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--singles", type=int, default=50)
+    parser.add_argument("--submissions", type=int, default=0)
     parser.add_argument("-o", dest="output", choices=("text", "json"), default="text")
     options = parser.parse_args()
     result = {}
@@ -156,6 +207,13 @@ def main():
             result[name + "_ms"] = {"p50": statistics.median(values), "p90": quantile(values, 0.9), "max": max(values)}
     if options.jobs > 0:
         result["many"] = many(options.jobs, options.nodes, options.clients)
+    if options.submissions > 0:
+        result["submissions"] = []
+        for n_clients, n_streams in itertools.product((1, 4), (0, 200)):
+            seen = [submissions(options.submissions, n_clients, n_streams) for _ in range(3)]
+            result["submissions"].append({"clients": n_clients, "streams": n_streams,
+                                          "cpu_ms": round(statistics.median(cpu for cpu, _ in seen), 2),
+                                          "kb_written": round(statistics.median(kb for _, kb in seen), 1)})
     if options.output == "json":
         print(json.dumps(result, indent=1))
         return
@@ -167,6 +225,9 @@ def main():
         print("{jobs} jobs by {clients} clients on {nodes} nodes: all answered {all_answered_s} s, all bound "
               "{all_bound_s} s after the first request; a job waited {longest_wait_ms} ms at most; an answer took "
               "{answer_p50_ms} ms (p50), {answer_p99_ms} ms (p99)".format(**result["many"]))
+    for row in result.get("submissions", []):
+        print("a submission by one of {clients} clients beside {streams} streams: {cpu_ms} ms of CPU, {kb_written} KB written"
+              .format(**row))
 
 
 if __name__ == "__main__":

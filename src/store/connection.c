@@ -11,9 +11,8 @@
 /** How long a statement waits for another process's lock (a person with the sqlite3 shell). */
 #define BUSY_TIMEOUT_MS 5000
 
-/** What a savepoint may need to go back by lies in memory up to so much, then in a file. With less (64 KiB is SQLite's own)
- *  most jobs that are submitted would make a file. With more SQLite fails: it writes what it has kept by one call, which
- *  takes 128 KiB less one byte. */
+/** What a savepoint may need to go back by lies in memory up to so much, then in a file. With more SQLite fails: it writes
+ *  what it has kept by one call, which takes 128 KiB less one byte. */
 #define SAVEPOINT_MEMORY_BYTES 131071
 
 /** "WEIR": marks our files, so that another program's database is not taken for ours. */

@@ -12,11 +12,12 @@
  *     …
  *     WEIR_TRY(weir_store_write(store, add_project, &project, err));
  *
- * Writes are queued; the writer runs all that wait inside one database transaction, each behind its
- * own savepoint, and makes them durable with one fsync. One that fails is undone alone. If the
- * commit itself fails (disk full, I/O error) the waiting transactions are run again one by one, so
- * a transaction function may run more than once: it must have no effect but on the database and on
- * its own context, which it sets anew each time. It must not block, and not call weir_store_write
+ * Writes are queued; the writer runs all that wait inside one database transaction, and makes them
+ * durable with one fsync. One that fails is undone alone: if it has written, all are run again, each
+ * behind its own savepoint (which costs a copy of every page that is changed). If the commit itself
+ * fails (disk full, I/O error) the waiting transactions are run again one by one. So a transaction
+ * function may run more than once: it must have no effect but on the database and on its own
+ * context, which it sets anew each time. It must not block, and not call weir_store_write
  * or weir_store_read. It runs on the writer thread while its caller waits, so it may use the
  * caller's arena.
  *

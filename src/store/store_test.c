@@ -1,11 +1,13 @@
 #include "store/store.h"
 
 #include "base/clock.h"
+#include "base/test_seed.h"
 #include "store/store_fixture.h"
 #include "store/test_gate.h"
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char sql_put[] = "INSERT INTO settings (key, value, updated_ms) VALUES (:key, '1', 0)";
 static const char sql_count[] = "SELECT count(*) FROM settings";
@@ -34,6 +36,12 @@ static weir_status put(struct weir_txn *txn, void *context, struct weir_error *e
     const struct put *row = context;
     WEIR_TRY(weir_txn_exec(txn, sql_put, WEIR_BINDS(WEIR_BIND_TEXT("key", row->key)), NULL, err));
     return row->fails ? weir_error_set(err, WEIR_ERR_CONFLICT, "changed my mind") : WEIR_OK;
+}
+
+static weir_status clear(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    (void)context;
+    return weir_txn_exec(txn, "DELETE FROM settings", WEIR_NO_BINDS, NULL, err);
 }
 
 static weir_status count(struct weir_txn *txn, void *context, struct weir_error *err)
@@ -117,6 +125,40 @@ START_TEST(a_transaction_is_undone_however_much_it_has_changed)
         fixture_read(&fixture, count_old, &n);
         ck_assert_int_eq(n, sizes[i]);
     }
+}
+
+END_TEST
+
+/* Temporary files of SQLite that this process has open: they are unlinked at once. */
+static int n_temporary_files(void)
+{
+    int n = 0;
+    char path[64], target[512];
+    for (int fd = 0; fd < 256; fd++) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t len = readlink(path, target, sizeof target - 1);
+        if (len > 0) {
+            target[len] = '\0';
+            n += strstr(target, "etilqs") != NULL;
+        }
+    }
+    return n;
+}
+
+static weir_status write_and_look(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    static const struct rewrite rewrite = {.n = 200, .letter = 'b'};
+    WEIR_TRY(write_pages(txn, (void *)&rewrite, err));
+    *(int *)context = n_temporary_files();
+    return WEIR_OK;
+}
+
+START_TEST(pages_are_not_copied_before_they_change_unless_one_is_to_be_undone)
+{
+    int n = 0;
+    fixture_write(&fixture, write_pages, &(struct rewrite){.n = 200, .letter = 'a'});
+    fixture_write(&fixture, write_and_look, &n);
+    ck_assert_int_eq(n, 0);
 }
 
 END_TEST
@@ -215,6 +257,70 @@ START_TEST(transactions_that_wait_together_share_commits_and_a_full_queue_refuse
     }
     ck_assert_int_eq(rows(), 40);
     ck_assert_uint_eq(weir_store_change(fixture.store), 1);
+}
+
+END_TEST
+
+enum ending { ENDS_WELL, FAILS_AFTER_WRITING, FAILS_BEFORE, IS_TRIED, N_ENDINGS };
+
+/* One of many that wait together, and what it found to be there when it last ran. */
+struct ender {
+    enum ending ending;
+    int64_t n_rows;
+    weir_status status;
+};
+
+static weir_status end_as_told(struct weir_txn *txn, void *context, struct weir_error *err)
+{
+    struct ender *ender = context;
+    char key[32];
+    (void)snprintf(key, sizeof key, "%p", context);
+    struct put row = {.key = key, .fails = ender->ending == FAILS_AFTER_WRITING};
+    WEIR_TRY(count(txn, &ender->n_rows, err));
+    return ender->ending == FAILS_BEFORE ? WEIR_ERR_NOT_FOUND : put(txn, &row, err);
+}
+
+static void *end_one(void *context)
+{
+    struct ender *ender = context;
+    ender->status = ender->ending == IS_TRIED
+                        ? weir_store_try(fixture.store, end_as_told, ender, NULL)
+                        : weir_store_write(fixture.store, end_as_told, ender, NULL);
+    return NULL;
+}
+
+/* Whoever ends well finds only those that did before it: each sees another number of rows. */
+START_TEST(those_that_wait_together_end_as_if_alone)
+{
+    static const weir_status expected[] = {WEIR_OK, WEIR_ERR_CONFLICT, WEIR_ERR_NOT_FOUND, WEIR_OK};
+    struct weir_rng rng;
+    (void)test_seed(&rng);
+    for (int round = 0; round < 20; round++) {
+        int64_t n_well = 0;
+        struct gate gate;
+        struct ender enders[16];
+        pthread_t threads[16];
+        const uint64_t n_endings = 1 + weir_rng_below(&rng, N_ENDINGS);
+        bool is_seen[16] = {false};
+        gate_shut(&gate, fixture.store);
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(enders); i++) {
+            enders[i].ending = (enum ending)weir_rng_below(&rng, n_endings);
+            pthread_create(&threads[i], NULL, end_one, &enders[i]);
+        }
+        gate_open(&gate);
+        for (size_t i = 0; i < WEIR_ARRAY_LEN(enders); i++) {
+            pthread_join(threads[i], NULL);
+            ck_assert_int_eq(enders[i].status, expected[enders[i].ending]);
+            if (enders[i].ending == ENDS_WELL) {
+                const int64_t place = enders[i].n_rows;
+                ck_assert(place >= 0 && place < 16 && !is_seen[place]);
+                is_seen[place] = true;
+                n_well++;
+            }
+        }
+        ck_assert_int_eq(rows(), n_well);
+        fixture_write(&fixture, clear, NULL);
+    }
 }
 
 END_TEST
@@ -413,6 +519,8 @@ END_TEST
 WEIR_TEST_MAIN_WITH("store", set_up, tear_down, what_was_written_is_there_after_opening_again,
                     a_transaction_that_fails_leaves_nothing_and_says_why,
                     what_is_tried_is_undone_and_nobody_is_told,
+                    pages_are_not_copied_before_they_change_unless_one_is_to_be_undone,
+                    those_that_wait_together_end_as_if_alone,
                     a_transaction_is_undone_however_much_it_has_changed,
                     threads_that_write_at_once_each_get_their_own_result,
                     transactions_that_wait_together_share_commits_and_a_full_queue_refuses,

@@ -75,47 +75,80 @@ static void fail_all(struct request **group, size_t n, const struct weir_error *
     }
 }
 
-/**
- * Run one transaction behind a savepoint.
- * @return false if the database transaction around it is gone.
- */
-static bool run_one(struct connection *connection, struct request *request)
+static void run_fn(struct connection *connection, struct request *request)
 {
     struct weir_txn txn = {.connection = connection};
-    if (request->err != NULL) {
-        *request->err = (struct weir_error){0};
-    }
-    request->status = connection_exec(connection, "SAVEPOINT one", request->err);
-    if (request->status != WEIR_OK) {
-        return false;
-    }
     request->status = txn_run(&txn, request->fn, request->context, request->err);
     request->marks = txn.marks;
-    if (sqlite3_get_autocommit(connection->db) != 0) {
-        return false;
+}
+
+static bool is_to_be_undone(const struct request *request)
+{
+    return request->status != WEIR_OK || request->is_trial;
+}
+
+/** What became of the database transaction that a group runs in. */
+enum group_end {
+    GROUP_GOES_ON,
+    GROUP_COMMITTED,
+    GROUP_UNDONE, /**< One that is to be undone has written, behind no savepoint. */
+    GROUP_FAILED, /**< The database failed: the statuses are undefined. */
+};
+
+/** Run one transaction behind a savepoint, and undo it alone if it is to be. */
+static enum group_end run_behind_savepoint(struct connection *connection, struct request *request)
+{
+    request->status = connection_exec(connection, "SAVEPOINT one", request->err);
+    if (request->status != WEIR_OK) {
+        return GROUP_FAILED;
     }
-    if (request->status == WEIR_OK && !request->is_trial) {
+    run_fn(connection, request);
+    if (sqlite3_get_autocommit(connection->db) != 0) {
+        return GROUP_FAILED;
+    }
+    if (!is_to_be_undone(request)) {
         request->status = connection_exec(connection, "RELEASE one", request->err);
-        return request->status == WEIR_OK;
+        return request->status == WEIR_OK ? GROUP_GOES_ON : GROUP_FAILED;
     }
     return sqlite3_exec(connection->db, "ROLLBACK TO one; RELEASE one", NULL, NULL, NULL) ==
-           SQLITE_OK;
+                   SQLITE_OK
+               ? GROUP_GOES_ON
+               : GROUP_FAILED;
+}
+
+/** Run one transaction. It cannot be undone alone; but then most of those that fail have written nothing. */
+static enum group_end run_plain(struct connection *connection, struct request *request)
+{
+    int64_t n_before = sqlite3_total_changes64(connection->db);
+    run_fn(connection, request);
+    if (sqlite3_get_autocommit(connection->db) != 0) {
+        return GROUP_FAILED;
+    }
+    bool has_written = sqlite3_total_changes64(connection->db) != n_before;
+    return is_to_be_undone(request) && has_written ? GROUP_UNDONE : GROUP_GOES_ON;
 }
 
 /**
  * Run a group in one database transaction and commit it.
- * @return false if it came to nothing and `error` says why; statuses are then undefined.
+ * @param has_savepoints  Each can be undone alone, for a copy of every page that it changes.
+ * @return GROUP_COMMITTED; or it came to nothing: GROUP_UNDONE, and for GROUP_FAILED `error` says why.
  */
-static bool run_group(struct connection *connection, struct request **group, size_t n,
-                      struct weir_error *error)
+static enum group_end run_group(struct connection *connection, struct request **group, size_t n,
+                                bool has_savepoints, struct weir_error *error)
 {
     int64_t n_before = sqlite3_total_changes64(connection->db);
     *error = (struct weir_error){0};
     if (connection_exec(connection, "BEGIN IMMEDIATE", error) != WEIR_OK) {
-        return false;
+        return GROUP_FAILED;
     }
-    for (size_t i = 0; i < n; i++) {
-        if (!run_one(connection, group[i])) {
+    enum group_end end = GROUP_GOES_ON;
+    for (size_t i = 0; i < n && end == GROUP_GOES_ON; i++) {
+        if (group[i]->err != NULL) {
+            *group[i]->err = (struct weir_error){0};
+        }
+        end = has_savepoints ? run_behind_savepoint(connection, group[i])
+                             : run_plain(connection, group[i]);
+        if (end == GROUP_FAILED) {
             if (group[i]->status != WEIR_OK && group[i]->err != NULL) {
                 *error = *group[i]->err;
             }
@@ -124,36 +157,50 @@ static bool run_group(struct connection *connection, struct request **group, siz
                                      group[i]->status != WEIR_OK ? group[i]->status : WEIR_ERR_IO,
                                      "the database undid the transaction");
             }
-            rollback(connection);
-            return false;
         }
     }
-    bool has_changed = sqlite3_total_changes64(connection->db) != n_before;
-    if ((has_changed && pulse_count_commit(connection, error) != WEIR_OK) ||
-        connection_exec(connection, "COMMIT", error) != WEIR_OK) {
-        rollback(connection);
-        return false;
+    if (end == GROUP_GOES_ON) {
+        bool has_changed = sqlite3_total_changes64(connection->db) != n_before;
+        bool is_counted = !has_changed || pulse_count_commit(connection, error) == WEIR_OK;
+        end = is_counted && connection_exec(connection, "COMMIT", error) == WEIR_OK
+                  ? GROUP_COMMITTED
+                  : GROUP_FAILED;
     }
-    return true;
+    if (end != GROUP_COMMITTED) {
+        rollback(connection);
+    }
+    return end;
 }
 
-/** All at once; if that fails, one by one, so that one too large does not fail its neighbours. */
+/** A group of one needs no savepoint: to undo it is to undo all. */
+static void run_alone(struct connection *connection, struct request *request)
+{
+    struct weir_error error;
+    if (run_group(connection, &request, 1, false, &error) == GROUP_FAILED) {
+        note_failure(connection, &error);
+        fail_all(&request, 1, &error);
+    }
+}
+
+/**
+ * All at once, without savepoints. If one that is to be undone has written, all again behind savepoints; if the
+ * database fails, one by one, so that one too large does not fail its neighbours.
+ */
 static void run_all(struct connection *connection, struct request **group, size_t n)
 {
     struct weir_error error;
-    if (run_group(connection, group, n, &error)) {
-        return;
-    }
     if (n == 1) {
-        note_failure(connection, &error);
-        fail_all(group, 1, &error);
+        run_alone(connection, group[0]);
         return;
     }
-    weir_log(WEIR_LOG_DEBUG, "store_group_failed", WEIR_KV_STR("error", error.message));
-    for (size_t i = 0; i < n; i++) {
-        if (!run_group(connection, &group[i], 1, &error)) {
-            note_failure(connection, &error);
-            fail_all(&group[i], 1, &error);
+    enum group_end end = run_group(connection, group, n, false, &error);
+    if (end == GROUP_UNDONE) {
+        end = run_group(connection, group, n, true, &error);
+    }
+    if (end != GROUP_COMMITTED) {
+        weir_log(WEIR_LOG_DEBUG, "store_group_failed", WEIR_KV_STR("error", error.message));
+        for (size_t i = 0; i < n; i++) {
+            run_alone(connection, group[i]);
         }
     }
 }
