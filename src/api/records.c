@@ -7,6 +7,7 @@
 #include "api/functions.h"
 #include "api/word.h"
 #include "control/vitals.h"
+#include "store/event.h"
 
 #include <string.h>
 
@@ -77,6 +78,31 @@ weir_status api_list_where(struct api_call *call, struct weir_txn *txn,
     return answer_page(call, txn, &query, err);
 }
 
+/* Which index of events a query enters. Nearly all of them are "info": there is one of the others alone. A topic has many,
+ * so whatever else is asked for comes first. */
+static void choose_events(struct weir_query *query, struct weir_filter *filters)
+{
+    struct weir_filter *topic = NULL;
+    size_t n_others = 0;
+    for (size_t i = 0; i < query->n_filters; i++) {
+        if (filters[i].text == NULL || filters[i].op != WEIR_OP_EQ) {
+            continue;
+        }
+        bool is_severity = strcmp(filters[i].field, "severity") == 0;
+        if (strcmp(filters[i].field, "topic") == 0) {
+            topic = &filters[i];
+        } else if (!is_severity) {
+            n_others++;
+        } else if (strcmp(filters[i].text, "info") != 0) {
+            query->condition = "severity <> 'info'";
+            n_others++;
+        }
+    }
+    if (topic != NULL) {
+        topic->is_common = n_others > 0;
+    }
+}
+
 weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
                                     const struct weir_filter *more, size_t n_more,
                                     struct weir_error *err)
@@ -98,6 +124,9 @@ weir_status api_list_numbered_where(struct api_call *call, struct weir_txn *txn,
     }
     for (size_t i = 0; i < n_more; i++) {
         filters[query.n_filters++] = more[i];
+    }
+    if (call->route->out == &weir_event_resource) {
+        choose_events(&query, filters);
     }
     return answer_page(call, txn, &query, err);
 }

@@ -457,8 +457,9 @@ static void put_where(struct weir_buf *sql, const struct plan *plan)
             weir_buf_printf(sql, "%s\"%s\" IS %sNULL", word, plan->fields[i]->name,
                             filter->op == WEIR_OP_EQ ? "" : "NOT ");
         } else {
-            weir_buf_printf(sql, "%s\"%s\" %s :f%zu", word, plan->fields[i]->name,
-                            op_texts[filter->op], i);
+            /* SQLite enters no index by what has a sign. */
+            weir_buf_printf(sql, "%s%s\"%s\" %s :f%zu", word, filter->is_common ? "+" : "",
+                            plan->fields[i]->name, op_texts[filter->op], i);
         }
         word = " AND ";
     }

@@ -62,6 +62,7 @@ struct weir_filter {
     const char *text; /**< TEXT: with EQ and NE, NULL means absent. */
     int64_t i64;
     double f64;
+    bool is_common; /**< Many rows pass: an index of another filter's is to be entered. */
 };
 
 #define WEIR_FILTER_TEXT(f, o, v)                                                                  \

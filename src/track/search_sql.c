@@ -91,21 +91,23 @@ static void put_comparison(struct weir_search_sql *sql, const struct weir_search
     weir_search_sql_put(sql, is_list ? ")" : "");
 }
 
+/* What is absent matches no comparison. Beneath a NOT it must be told so; elsewhere NULL does as well as false, and what
+ * is bare finds its index. */
 static void put_node(struct weir_search_sql *sql, const struct weir_search_noun *noun,
-                     const struct weir_search_node *node)
+                     const struct weir_search_node *node, bool is_negated)
 {
     if (node->kind == WEIR_SEARCH_NOT) {
         weir_search_sql_put(sql, "(NOT ");
-        put_node(sql, noun, node->left);
+        put_node(sql, noun, node->left, true);
         weir_search_sql_put(sql, ")");
     } else if (node->kind != WEIR_SEARCH_COMPARE) {
         weir_search_sql_put(sql, "(");
-        put_node(sql, noun, node->left);
+        put_node(sql, noun, node->left, is_negated);
         weir_search_sql_put(sql, node->kind == WEIR_SEARCH_AND ? " AND " : " OR ");
-        put_node(sql, noun, node->right);
+        put_node(sql, noun, node->right, is_negated);
         weir_search_sql_put(sql, ")");
     } else if (node->entity == WEIR_SEARCH_ATTRIBUTE) {
-        bool is_nullable = node->attribute->is_nullable;
+        const bool is_nullable = node->attribute->is_nullable && is_negated;
         weir_search_sql_put(sql, is_nullable ? "coalesce(" : "");
         weir_search_sql_put(sql, node->attribute->sql);
         put_comparison(sql, node);
@@ -131,7 +133,7 @@ void weir_search_sql_filter(struct weir_search_sql *sql, const struct weir_searc
     if (filter == NULL) {
         weir_search_sql_put(sql, "1");
     } else {
-        put_node(sql, noun, filter);
+        put_node(sql, noun, filter, false);
     }
 }
 

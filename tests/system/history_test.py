@@ -5,15 +5,18 @@ Two laws. Every statement in the program, as the database plans it, walks throug
 WALKS says why it may. And a server on a database with a past answers every GET route, plans its first cycle and starts a
 job, without one statement that takes many steps. WEIR_HISTORY is the number of jobs in the past (20,000).
 """
+import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import sqlite3
 import subprocess
 import sys
 import time
 import unittest
+import urllib.parse
 
 from harness import WEIR, HttpError, Server, wait_until
 
@@ -52,6 +55,9 @@ WALKS = [
 ]
 # The same of statements that a server with a past was seen to run: what takes many steps, and why it may; never more than 100
 # for each job of the past.
+# Two filters of which neither is the ION, or the audit's topic.
+TWO = (r'FROM "(decisions" WHERE "ion" = :f0 AND "\w+" = :f1 AND "\w+" =|events" WHERE (\+"topic"|"\w+" = :f0 AND "\w+" =)'
+       r'|jobs" WHERE "\w+" = :f0 AND "\w+" =)')
 COSTLY = [
     (r"WHERE j\.state = 'SUCCEEDED' ORDER BY j\.revision DESC LIMIT", "the newest 4,096, however many there are"),
     (r"^SELECT count\(\*\) FROM (events|decisions|feedback|statistics|attempts|metrics|health_reports|kpis|\(SELECT id FROM)", USAGE),
@@ -62,7 +68,15 @@ COSTLY = [
     (r"^SELECT count\(\*\) FROM \w+ WHERE (state|span_ms|time_ms)", USAGE),
     (WALKS[0][0], ALL_BLOBS),
     (r"^SELECT finished_ms FROM runs WHERE finished_ms > 0 AND EXISTS", USAGE),
-    (r'FROM "statistics" WHERE "kind" = :f0 AND "ion" = :f1', "a filter that nothing fits looks at all that the ION's programs told"),
+    (r'FROM "(statistics|kpis|feedback|outcomes|alerts|alert_deliveries)" WHERE (.*= :f\d.*= :f\d|"(?!ion|deployment))',
+     "retention keeps few: some tens of megabytes"),
+    (r'FROM "events" WHERE .*"topic" = :f\d AND "time_ms" >=', "a span of the audit; retention keeps few of it"),
+    (r'FROM "decisions" WHERE "ion" = :f0 AND "pipeline" = :f1 AND', "an ION has few pipelines that decide"),
+    (r'FROM "decisions" WHERE "(camera|pipeline|verdict|time_ms)"', "those of all IONs"),
+    (r'FROM "decisions" WHERE .*"seq" > ', "who follows, and has no cursor yet"),
+    (TWO, "the rows that the first lets through are looked at for the second"),
+    (r"FROM main\.runs r WHERE .*\br\.\w+ = \?.*\br\.\w+ = \?", "runs by two things"),
+    (r"^SELECT (r\.number|o0\.value), .* FROM main\.runs r .*(latest_metrics|run_parameters|r\.name)", "a search, which looks at all runs"),
     (r"FROM track_keys k JOIN main\.metrics m", "all points of a run were asked for"),
 ]
 # Indexes of rows that are few, whatever has been: what is open, waits or is to be looked at.
@@ -101,17 +115,17 @@ def walks_of(database, text, plan):
 
 PAST = """
 CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n}) SELECT i FROM n;
-CREATE TEMP TABLE m AS SELECT i FROM n UNION ALL SELECT i + {n} FROM n UNION ALL SELECT i + 2 * {n} FROM n
-    UNION ALL SELECT i + 3 * {n} FROM n UNION ALL SELECT i + 4 * {n} FROM n;
+CREATE TEMP TABLE m AS WITH RECURSIVE m (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM m WHERE i < {m}) SELECT i FROM m;
 """
 T0 = 1_760_000_000_000
 STATES = "CASE WHEN i % 10 < 7 THEN 'SUCCEEDED' WHEN i % 10 < 9 THEN 'FAILED' ELSE 'CANCELLED' END"
 
 
 class Past:
-    """Rows of a year, made of those that are there or of nothing."""
+    """Rows of a year, made of those that are there or of nothing: so many jobs, and so many decisions, events and metrics."""
 
-    def __init__(self, path, now_ms):
+    def __init__(self, path, now_ms, n_jobs=N, n_rows=5 * N):
+        self.n_jobs, self.n_rows = n_jobs, n_rows
         self.database = sqlite3.connect(path, isolation_level=None)
         self.database.create_function("weir_sees", 1, lambda project: 1)
         self.since = now_ms - 60 * 86_400_000  # within what is kept by default
@@ -133,7 +147,7 @@ class Past:
 
     def make(self, job):
         run = self.database.execute
-        self.database.executescript(PAST.format(n=N))
+        self.database.executescript(PAST.format(n=self.n_jobs, m=self.n_rows))
         run("PRAGMA foreign_keys = OFF")
         run("PRAGMA synchronous = OFF")
         run("BEGIN")
@@ -185,6 +199,24 @@ class Past:
         self.database.close()
 
 
+# What stands for {name} in a path.
+KNOWN = {"/runs": "run-1", "/ions": "door", "/datasets": "faces", "/projects": "default", "/queues": "default", "/users": "admin",
+         "/tasks": "t-1", "/alerts": "past-1"}
+# Values of each filter and order: of many rows, few or none. A list may refuse some.
+FILTERS = {
+    "node": ["n"], "model": ["none"], "ion": ["door", "none"], "project": ["default", "none"], "name": ["past", "none"], "view": ["all"],
+    "kind": ["past", "train", "command", "gpu", "job_failed", "disk_filling", "nan", "low_score", "number", "wrong", "none"],
+    "state": ["SUCCEEDED", "FAILED", "PENDING", "open", "resolved", "ok", "sent", "pending", "none"], "status": ["FINISHED", "FAILED"],
+    "filter": ["metrics.past.loss > 99999999", "name = 'past'"], "order": ["metrics.past.loss", "name", "start_ms"], "job": ["none"],
+    "experiment": ["0", "none"], "columns": ["metrics.past.loss"], "metric": ["past.loss"],
+    "link": ["training-entrance", "none"], "version": ["1", "none"], "pipeline": ["entrance", "none"], "camera": ["c", "none"],
+    "verdict": ["grant", "deny"], "person": ["p7", "none"], "label": ["none"], "since": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"],
+    "until": ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"], "decided": ["none"], "truth": ["none"], "deployment": ["none", "other"],
+    "subject": ["job/past", "none"], "topic": ["jobs", "audit", "models"], "severity": ["info", "warning", "error", "critical"],
+    "actor": ["admin", "none"], "receiver": ["r", "none"], "rule": ["none"], "alert": ["past-1", "none"], "event": ["raised", "ended"],
+}
+
+
 class History(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -217,6 +249,46 @@ class History(unittest.TestCase):
         seen = [(int(match[1]), match[2].replace('\\"', '"')) for match in found if match]
         return [text for n, text in seen if n > 100 * N or not any(re.search(part, text) for part, _ in COSTLY)]
 
+    def answered(self, path):
+        """Was it? Refused is what the past has not, or a server of this kind does not know."""
+        try:
+            self.server.request("GET", path, raw=True)
+        except HttpError as error:
+            self.assertLess(error.code, 500, path)
+            return False
+        return True
+
+    def test_filtered_pages_of_what_is_rare_cost_as_much_as_of_what_is_common(self):
+        """Each filter and order of each list, with what many rows have, few and none; and random pairs of them."""
+        seed = os.environ.get("WEIR_SEED", str(random.randrange(1 << 30)))
+        print("WEIR_SEED=" + seed)
+        chance, slow, unasked, n = random.Random(seed), [], [], 0
+        before = len(self.costly())
+        for path, methods in sorted(self.server.get("/openapi.json")["paths"].items()):
+            names = [parameter["name"] for parameter in methods.get("get", {}).get("parameters", []) if parameter["in"] == "query"]
+            if "limit" in names and not path.endswith("/disagreements"):  # of one comparison
+                path = re.sub(r"\{\w+\}", KNOWN.get("/" + path.split("/")[3], "{}"), path, count=1)
+            if "limit" not in names or "{" in path:
+                continue
+            always = [("by", "parameters.past.rate")] if "by" in names else []
+            filters = sorted(set(names) - {"limit", "cursor", "newest", "after", "by", "path"})
+            asked = [[]] + [[(name, value)] for name in filters for value in FILTERS[name]]
+            pairs = [chance.sample(filters, 2) for _ in range(12 if len(filters) > 1 else 0)]
+            asked += [[(name, chance.choice(FILTERS[name])) for name in pair] for pair in pairs]
+            ways = [""] + [f"&{name}={value}" for name, value in (("newest", 1), ("after", 0)) if name in names]
+            found = set()
+            for more, way in itertools.product(asked, ways):
+                query = f"{path}?{urllib.parse.urlencode([*always, *more, ('limit', 100)])}{way}"
+                found |= {name for name, _ in more} if self.answered(query) else set()
+                n += 1
+                lines = self.costly()
+                slow += [(query, line) for line in lines[before:]]
+                before = len(lines)
+            unasked += [(path, name) for name in filters if name not in found]
+        self.assertEqual(unasked, [], "FILTERS has no value that this list takes")
+        self.assertGreater(n, 300)
+        self.assertEqual(slow, [], "\n".join(f"{where}: {line[:1500]}" for where, line in slow))
+
     def test_no_statement_walks_through_what_grows(self):
         database = sqlite3.connect(self.server.state / "weir.db")
         database.create_function("weir_sees", 1, lambda project: 1)
@@ -240,8 +312,7 @@ class History(unittest.TestCase):
         document = self.server.get("/openapi.json")
         job = self.submit()
         self.ends(job, 20)
-        known = {"/jobs": self.job, "/runs": "run-1", "/ions": "door", "/datasets": "faces", "/projects": "default", "/queues": "default",
-                 "/users": "admin", "/tasks": "t-1", "/alerts": "past-1"}
+        known = {"/jobs": self.job, **KNOWN}
         slow, before, n = [], len(self.costly()), 0
         for line in self.costly():
             slow.append(("by itself", line))
