@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define LOOK_MS      1000
-#define BACKOFF_MS   1000
+#define LOOK_MS      500
+#define LOOK_SOON_MS 100 /* after a start: whether it has come up */
+#define QUICK_MS                                                                                   \
+    1000 /* from one start to the next: doors wait for it, and by then it holds its lock */
+#define QUICK_STARTS 10 /* then it looks like a crash loop */
 #define BACKOFF_MAX  30000
-#define STARTING_MS  2000 /* from being started until it must hold its lock */
-#define IS_STABLE_MS 5000 /* an agent that lived so long is no crash loop, and doors wait for it */
+#define IS_STABLE_MS 2000 /* an agent that lived so long is no crash loop */
 
 /* How agents get to this machine. */
 static const struct weir_cluster_driver *driver(void)
@@ -34,7 +36,7 @@ struct local_agent {
 
 void local_agent_pace_begin(struct local_agent_pace *pace, int64_t now_ms)
 {
-    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + STARTING_MS};
+    *pace = (struct local_agent_pace){.started_ms = now_ms, .next_start_ms = now_ms + QUICK_MS};
 }
 
 bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t now_ms)
@@ -49,17 +51,25 @@ bool local_agent_is_due(struct local_agent_pace *pace, bool is_running, int64_t 
     if (now_ms < pace->next_start_ms) {
         return false;
     }
-    int64_t backoff_ms =
-        WEIR_MIN((int64_t)BACKOFF_MS << WEIR_MIN(pace->n_starts, 16), (int64_t)BACKOFF_MAX);
-    pace->started_ms = now_ms;
-    pace->next_start_ms = now_ms + WEIR_MAX(backoff_ms, (int64_t)STARTING_MS);
     pace->n_starts++;
+    pace->started_ms = now_ms;
+    int n_doubled = WEIR_MIN(WEIR_MAX(pace->n_starts - QUICK_STARTS, 0), 16);
+    pace->next_start_ms = now_ms + WEIR_MIN((int64_t)QUICK_MS << n_doubled, (int64_t)BACKOFF_MAX);
     return true;
+}
+
+int64_t local_agent_look_ms(const struct local_agent_pace *pace, int64_t now_ms)
+{
+    if (now_ms - pace->started_ms < IS_STABLE_MS) {
+        return LOOK_SOON_MS;
+    }
+    int64_t wait_ms = pace->next_start_ms - now_ms;
+    return wait_ms > 0 ? WEIR_MIN(wait_ms, (int64_t)LOOK_MS) : LOOK_MS;
 }
 
 static bool wait_a_little(struct local_agent *agent)
 {
-    struct timespec until = weir_deadline_after(LOOK_MS);
+    struct timespec until = weir_deadline_after(local_agent_look_ms(&agent->pace, weir_mono_ms()));
     pthread_mutex_lock(&agent->lock);
     while (!agent->is_stopping && weir_cond_wait_until(&agent->woken, &agent->lock, &until) == 0) {
     }

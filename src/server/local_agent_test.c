@@ -37,9 +37,9 @@ START_TEST(one_that_was_just_started_has_time_to_come_up)
     struct local_agent_pace pace;
     local_agent_pace_begin(&pace, 5 * S);
     ck_assert(!local_agent_is_due(&pace, false, 5 * S));
-    ck_assert(!local_agent_is_due(&pace, false, 7 * S - 1));
-    ck_assert(local_agent_is_due(&pace, false, 7 * S));
-    ck_assert(!local_agent_is_due(&pace, false, 7 * S));
+    ck_assert(!local_agent_is_due(&pace, false, 6 * S - 1));
+    ck_assert(local_agent_is_due(&pace, false, 6 * S));
+    ck_assert(!local_agent_is_due(&pace, false, 6 * S));
 }
 
 END_TEST
@@ -68,21 +68,40 @@ START_TEST(who_has_lived_for_a_while_is_no_crash_loop)
     int64_t at_ms[64] = {0};
     local_agent_pace_begin(&pace, 0);
     int n = starts_of(&pace, 0, 300 * S, at_ms, 64);
-    int64_t now_ms = at_ms[n - 1] + 4 * S; /* the last start lives, but not for long */
+    int64_t now_ms = at_ms[n - 1] + 1 * S; /* the last start lives, but not for long */
     ck_assert(!local_agent_is_due(&pace, true, now_ms));
     n = starts_of(&pace, now_ms, now_ms + 120 * S, at_ms, 64);
     ck_assert_int_le(n, 5); /* every 30 s still */
-    now_ms = at_ms[n - 1] + 5 * S;
+    now_ms = at_ms[n - 1] + 2 * S;
     ck_assert(!local_agent_is_due(&pace, true, now_ms)); /* now it has lived for a while */
     n = starts_of(&pace, now_ms + S, now_ms + 20 * S, at_ms, 64);
-    ck_assert_int_ge(n, 3); /* anew from the beginning: 0, 2 and 6 s */
+    ck_assert_int_ge(n, 9); /* anew from the beginning: every second */
     ck_assert_int_eq(at_ms[0], now_ms + S);
     ck_assert_int_le(at_ms[1] - at_ms[0], 2 * S);
 }
 
 END_TEST
 
-WEIR_TEST_MAIN("local_agent", one_that_lives_is_left_alone,
-               one_that_was_just_started_has_time_to_come_up,
+/* Killed whenever it is seen to run: looks are as often as is said. */
+START_TEST(one_that_is_killed_as_soon_as_it_runs_is_back_within_a_second)
+{
+    struct local_agent_pace pace;
+    int64_t now_ms = 100 * S, dead_ms = 0;
+    local_agent_pace_begin(&pace, 0);
+    for (int i = 0; i < 10; i++) {
+        ck_assert(!local_agent_is_due(&pace, true, now_ms));
+        for (dead_ms = now_ms; !local_agent_is_due(&pace, false, now_ms);) {
+            now_ms += local_agent_look_ms(&pace, now_ms);
+        }
+        ck_assert_int_le(now_ms - dead_ms, 1 * S);
+        now_ms += local_agent_look_ms(&pace, now_ms);
+        ck_assert_int_le(now_ms - pace.started_ms, 200);
+    }
+}
+
+END_TEST
+
+WEIR_TEST_MAIN("local_agent", one_that_is_killed_as_soon_as_it_runs_is_back_within_a_second,
+               one_that_lives_is_left_alone, one_that_was_just_started_has_time_to_come_up,
                one_that_dies_again_and_again_is_started_ever_more_seldom,
                who_has_lived_for_a_while_is_no_crash_loop)
