@@ -15,3 +15,8 @@ DROP INDEX jobs_by_ion;
 CREATE INDEX jobs_by_ion ON jobs (ion, pipeline) WHERE ion IS NOT NULL;
 DROP INDEX tasks_by_node;
 CREATE INDEX tasks_by_node ON tasks (node, state) WHERE node IS NOT NULL;
+
+-- All that is read of the newest that succeeded, in one place.
+DROP INDEX jobs_succeeded;
+CREATE INDEX jobs_succeeded ON jobs (revision, id, name, project, ion, pipeline, started_ms, finished_ms, state)
+    WHERE state = 'SUCCEEDED';
