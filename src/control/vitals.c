@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "blob/damage.h"
 #include "store/pulse.h"
 
 #include <errno.h>
@@ -22,10 +23,11 @@
 /* Folders of the state that may be mounts of their own. */
 static const char *const folders[] = {"", "/blobs", "/pictures", "/datasets"};
 
-void vitals_init(struct vitals *vitals, struct weir_store *store, const char *state_dir)
+void vitals_init(struct vitals *vitals, struct weir_store *store, struct weir_blobs *blobs,
+                 const char *state_dir)
 {
-    *vitals =
-        (struct vitals){.store = store, .state_dir = state_dir, .round_mono_ms = weir_mono_ms()};
+    *vitals = (struct vitals){
+        .store = store, .blobs = blobs, .state_dir = state_dir, .round_mono_ms = weir_mono_ms()};
     pthread_mutex_init(&vitals->lock, NULL);
 }
 
@@ -161,6 +163,22 @@ static void find_in_store(struct vitals *vitals, const struct finding_of *to)
     }
 }
 
+static void find_in_blobs(struct vitals *vitals, const struct finding_of *to)
+{
+    struct weir_blobs_damage damage = {0};
+    if (vitals->blobs != NULL) {
+        weir_blobs_damage(vitals->blobs, &damage);
+    }
+    if (damage.n > 0) {
+        add(to, "blobs_damaged", "blobs_damaged", NULL,
+            weir_arena_printf(to->arena,
+                              "%zu of the blobs that were wanted are damaged or missing, as blob "
+                              "%.16s… is %s: whatever needs them fails. `weir store verify` names "
+                              "what they belong to, and mends them.",
+                              damage.n, damage.sha256, damage.is_missing ? "missing" : "damaged"));
+    }
+}
+
 static void find_on_disk(const char *folder, const struct finding_of *to)
 {
     struct statvfs fs;
@@ -194,7 +212,8 @@ static void find_on_disk(const char *folder, const struct finding_of *to)
     }
 }
 
-static void find_on_disks(struct vitals *vitals, const struct finding_of *to)
+/* n_before: findings of before these. A disk that fails in one way is not told in another. */
+static void find_on_disks(struct vitals *vitals, const struct finding_of *to, size_t n_before)
 {
     char unwritten[WEIR_ERROR_MESSAGE_BYTES], folder[PATH_BYTES];
     /* The folders are mostly of one disk: each disk is told once. */
@@ -212,11 +231,11 @@ static void find_on_disks(struct vitals *vitals, const struct finding_of *to)
             find_on_disk(weir_arena_strdup(to->arena, folder), to);
         }
     }
-    size_t n = to->out->n;
+    bool has_told = to->out->n > n_before;
     pthread_mutex_lock(&vitals->lock);
     memcpy(unwritten, vitals->unwritten, sizeof unwritten);
     pthread_mutex_unlock(&vitals->lock);
-    if (unwritten[0] != '\0' && n == 0) {
+    if (unwritten[0] != '\0' && !has_told) {
         add(to, "store_not_writing", "files_not_written", "critical",
             weir_arena_printf(
                 to->arena,
@@ -258,8 +277,10 @@ void vitals_find(struct vitals *vitals, struct weir_arena *arena, struct weir_wa
 {
     const struct finding_of to = {arena, out};
     if (vitals != NULL) {
+        size_t n_before = out->n;
         find_in_store(vitals, &to);
-        find_on_disks(vitals, &to);
+        find_on_disks(vitals, &to, n_before);
+        find_in_blobs(vitals, &to);
         find_in_engine(vitals, &to);
     }
 }
