@@ -199,6 +199,7 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
         status = walls_build(plan->dir, plan->task, NULL, plan->arena, &err);
     }
     if (status != WEIR_OK) {
+        failure->status = status;
         (void)snprintf(failure->message, sizeof failure->message, "%s", err.message);
         return;
     }
@@ -326,6 +327,12 @@ static int exit_code_of_exec(int errno_value)
     return errno_value == ENOENT ? WEIR_EXIT_NOT_FOUND : WEIR_EXIT_NOT_RUN;
 }
 
+/* What the node's disk or memory did, which may be otherwise a moment later or on another node. */
+static bool is_of_node(weir_status status)
+{
+    return status == WEIR_ERR_IO || status == WEIR_ERR_NOSPACE || status == WEIR_ERR_NOMEM;
+}
+
 /* Of a program that is not found where the task looks: what may be meant. */
 static void suggest(const char *dir, const struct task *task, char *out, size_t size)
 {
@@ -351,8 +358,9 @@ void launch_explain(const struct launch_failure *failure, const char *dir, const
                     struct task_exit *record)
 {
     char hint[256] = "";
-    record->exit_code = WEIR_EXIT_NOT_RUN;
     if (failure->message[0] != '\0') {
+        record->exit_code =
+            is_of_node(failure->status) ? weir_status_exit(failure->status) : WEIR_EXIT_NOT_RUN;
         (void)snprintf(record->message, sizeof record->message, "%s", failure->message);
         return;
     }

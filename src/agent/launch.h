@@ -16,7 +16,8 @@ struct launch {
 /** Why the program was not executed. */
 struct launch_failure {
     int errno_value;                        /**< Of exec; 0: it runs, or see message. */
-    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< Of its cell; "": none. */
+    weir_status status;                     /**< Of its cell. */
+    char message[WEIR_ERROR_MESSAGE_BYTES]; /**< The same; "": none. */
 };
 
 /** Make DIR/work with the task's files. */
