@@ -1,13 +1,13 @@
 #include "control/vitals.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "blob/damage.h"
 #include "store/pulse.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -17,7 +17,6 @@
 #define INODES_LOW_PCT  10
 #define INODES_LAST_PCT 3
 #define INODES_LAST     64 /* On any disk. */
-#define PROBE_NAME      "probe.tmp"
 #define PATH_BYTES      4096
 
 /* Folders of the state that may be mounts of their own. */
@@ -41,21 +40,13 @@ void vitals_fini(struct vitals *vitals)
 /* 0, or why no file could be written there. A folder that is not there yet is fine. */
 static int write_probe(const char *folder)
 {
-    char path[PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/" PROBE_NAME, folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) {
-        return errno == ENOENT && folder[0] != '\0' && access(folder, F_OK) != 0 ? 0 : errno;
-    }
-    int reason = write(fd, "weir\n", 5) == 5 ? 0 : errno;
-    (void)close(fd);
-    (void)unlink(path);
-    return reason;
+    int reason = weir_dir_probe(folder);
+    return reason == ENOENT && access(folder, F_OK) != 0 ? 0 : reason;
 }
 
 static bool probe(struct vitals *vitals)
 {
-    char folder[PATH_BYTES - sizeof PROBE_NAME], text[WEIR_ERROR_MESSAGE_BYTES] = "";
+    char folder[PATH_BYTES], text[WEIR_ERROR_MESSAGE_BYTES] = "";
     struct weir_error failed;
     bool is_written = weir_store_probe(vitals->store, &failed) == WEIR_OK;
     if (!is_written) {
