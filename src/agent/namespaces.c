@@ -153,9 +153,11 @@ static _Noreturn void make_init(const char *lock, const char *record, int fifo_f
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
+/* Whatever the kernel says (of a process that was killed meanwhile: that it is not there), it may be otherwise next time. */
 static weir_status fail(struct weir_error *err, const char *what)
 {
-    return weir_error_set_errno(err, errno, "cannot make the namespaces of the job: %s", what);
+    return weir_error_set(err, WEIR_ERR_IO, "cannot make the namespaces of the job: %s: %s", what,
+                          strerror(errno));
 }
 
 static int open_namespace(pid_t pid, const char *kind)
