@@ -194,9 +194,20 @@ START_TEST(the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_a
     ck_assert_ptr_nonnull(strstr(text, "WEIR_TASK_KEY=t1.1@"));
     ck_assert_ptr_nonnull(strstr(text, "PATH="));
     ck_assert_ptr_null(strstr(text, "secret"));
+    ck_assert_ptr_nonnull(strstr(text, "\nPYTHONUNBUFFERED=1\n"));
     /* No descriptor of the supervisor but 0, 1, 2 (3 is ls's own). */
     ck_assert_msg(strstr(text, "600\n0\n1\n2\n3\n") != NULL, "%s", text);
     ck_assert_ptr_null(strstr(text, "\n4\n"));
+}
+
+END_TEST
+
+START_TEST(what_a_job_says_of_pythons_output_stands)
+{
+    write_script("env", json_pack("{s:{s:s}}", "env", "PYTHONUNBUFFERED", ""));
+    ck_assert_int_eq(run().exit_code, 0);
+    ck_assert_ptr_nonnull(strstr(read_text("log"), "PYTHONUNBUFFERED=\n"));
+    ck_assert_ptr_null(strstr(log_text, "PYTHONUNBUFFERED=1"));
 }
 
 END_TEST
@@ -552,6 +563,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, what_cannot_be_started_ends_as_in_a_shell);
     tcase_add_test(tcase,
                    the_task_finds_its_files_folder_and_variables_but_no_secrets_of_the_agent);
+    tcase_add_test(tcase, what_a_job_says_of_pythons_output_stands);
     tcase_add_test(tcase, an_attempt_is_started_once_however_many_supervisors_come);
     tcase_add_loop_test(tcase, a_task_whose_supervisor_was_killed_is_lost_and_leaves_nothing, 0, 2);
     tcase_add_loop_test(tcase, agents_of_one_host_may_have_attempts_of_the_same_name, 0, 2);
