@@ -176,6 +176,8 @@ def option_rows(body):
             rows += [(name, None, None, "") for name in ("output", "help")]
         elif row.startswith("CLI_HELP_OPTION"):
             rows.append(("help", None, None, ""))
+        elif row.startswith("{") and ".words" in row and ".arg" not in row:
+            continue  # its value has no name: it stands in JSON alone
         elif row.startswith("{"):
             rows.append((value("name"), value("fallback"), value("arg"), value("doc")))
         elif row.startswith("WEIR_OPT("):
