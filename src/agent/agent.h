@@ -52,8 +52,7 @@
  * gives an unhealthy node no new tasks.
  *
  * Maximums: an attempt has at most pids_max (default 4096) processes and threads; a log holds
- * log_max_bytes (default 64 MiB): its beginning, one line that counts what was left out, and its
- * last 64 KiB. 1024 attempts per node; more are refused and logged.
+ * log_max_bytes (default 64 MiB): its first 7/8, and of its end what it holds then (log_sink.h). 1024 attempts per node; more are refused and logged.
  *
  * A service manager must not kill supervisors with the agent: systemd needs KillMode=process.
  */

@@ -488,7 +488,7 @@ static weir_status start(struct supervisor *s, const json_t *document, struct la
         }
     }
     if (status != WEIR_OK) {
-        log_sink_close(&s->log);
+        (void)log_sink_close(&s->log);
     }
     return status;
 }
@@ -518,10 +518,10 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
     watch(s);
     await_own_signal(s);
     size_t n_left = kill_leftovers(s);
-    log_sink_close(&s->log);
+    int64_t log_bytes = log_sink_close(&s->log);
     struct task_exit record;
     fill_exit(s, n_left, &record);
-    record.log_bytes = s->log.n_written;
+    record.log_bytes = log_bytes;
     if (!is_started) {
         launch_explain(&failure, s->dir, &s->task, &record);
     }
