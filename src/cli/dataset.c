@@ -186,11 +186,41 @@ static weir_status has_pictures(struct cli_call *call, bool *out, struct weir_er
     return WEIR_OK;
 }
 
+/* Before anything is sent. */
+static void warn_of_files(const struct put_list *list, const struct put_check *check)
+{
+    size_t n = list->n + check->n_left_out;
+    if (check->left_out != NULL) {
+        (void)fprintf(stderr, "weir: %zu of %zu files %s left out: %s\n", check->n_left_out, n,
+                      check->n_left_out == 1 ? "is" : "are", check->left_out);
+    }
+    tell_of_others(check->n_other, n);
+    if (check->damaged != NULL) {
+        (void)fprintf(stderr,
+                      "weir: %zu of %zu files seem damaged, and a training would skip them: %s\n",
+                      check->n_damaged, n, check->damaged);
+    }
+}
+
+static void print_put(struct cli_call *call, const struct put_list *list,
+                      const struct put_check *check)
+{
+    if (cli_is_json(call)) {
+        json_t *answer = json_pack("{s:s,s:I,s:I,s:I,s:I}", "dataset", call->words[1], "files",
+                                   (json_int_t)list->n, "damaged", (json_int_t)check->n_damaged,
+                                   "left_out", (json_int_t)check->n_left_out);
+        cli_print_json(answer);
+        json_decref(answer);
+    } else {
+        printf("dataset/%s: %zu files put; `weir dataset freeze %s` makes them a version\n",
+               call->words[1], list->n, call->words[1]);
+    }
+}
+
 static weir_status put(struct cli_call *call, struct weir_error *err)
 {
     struct put_list list = {0};
-    const char *damaged;
-    size_t n_damaged, n_other;
+    struct put_check check;
     bool are_pictures;
     if (call->n_words < 3) {
         return weir_error_set(err, WEIR_ERR_INVALID, "usage: weir dataset put NAME DIR [CLASS]");
@@ -202,25 +232,15 @@ static weir_status put(struct cli_call *call, struct weir_error *err)
     if (left_out != NULL) {
         (void)fprintf(stderr, "weir: %s\n", left_out);
     }
-    WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &damaged, &n_damaged, &n_other, err));
-    tell_of_others(n_other, list.n);
-    if (damaged != NULL) {
-        (void)fprintf(stderr,
-                      "weir: %zu of %zu files seem damaged, and a training would skip them: %s\n",
-                      n_damaged, list.n, damaged);
-    }
+    WEIR_TRY(put_list_check(&list, are_pictures, call->arena, &check, err));
+    warn_of_files(&list, &check);
     WEIR_TRY(send_all(call, &list, err));
-    if (cli_is_json(call)) {
-        json_t *answer =
-            json_pack("{s:s,s:I,s:I,s:I}", "dataset", call->words[1], "files", (json_int_t)list.n,
-                      "damaged", (json_int_t)n_damaged, "other", (json_int_t)n_other);
-        cli_print_json(answer);
-        json_decref(answer);
-    } else {
-        printf("dataset/%s: %zu files put; `weir dataset freeze %s` makes them a version\n",
-               call->words[1], list.n, call->words[1]);
-    }
-    return WEIR_OK;
+    print_put(call, &list, &check);
+    return check.n_lost == 0
+               ? WEIR_OK
+               : weir_error_set(err, WEIR_ERR_INVALID,
+                                "%zu of the files that were left out %s not empty: see above",
+                                check.n_lost, check.n_lost == 1 ? "is" : "are");
 }
 
 static weir_status remove_class(struct cli_call *call, struct weir_error *err)
