@@ -361,6 +361,7 @@ void weir_api_body_rule(void *context, const struct weir_http_request *request,
         route_body_rule(api, request, route, rule);
     }
     rule->of_class = (int)class_of(request, route);
+    rule->is_unpacked = true;
 }
 
 void weir_api_admit(void *context, struct weir_http_request *request,
