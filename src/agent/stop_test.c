@@ -24,7 +24,7 @@ START_TEST(the_program_alone_is_asked)
                  with_isolation(_i));
     pid_t supervisor = supervise();
     await_file("ready");
-    ck_assert_int_eq(task_stop_write(dir, 3000, NULL), WEIR_OK);
+    ck_assert_int_eq(task_stop_write(dir, 20000, NULL), WEIR_OK);
     struct task_exit end = end_of(supervisor);
     ck_assert_int_eq(end.exit_code, 5);
     ck_assert_str_eq(read_text("log"), "helped saving\n");
@@ -38,13 +38,13 @@ START_TEST(every_process_is_asked_if_the_job_wants_it)
     json_t *more = with_isolation(_i);
     json_object_set_new(more, "kill_mode", json_string("control-group"));
     write_script(
-        "(trap 'echo > ../told; exit' TERM; echo > ../ready; while :; do sleep 0.05; done) & "
         "trap 'while [ ! -e ../told ]; do sleep 0.05; done; exit 5' TERM; "
+        "(trap 'echo > ../told; exit' TERM; echo > ../ready; while :; do sleep 0.05; done) & "
         "while :; do sleep 0.05; done",
         more);
     pid_t supervisor = supervise();
     await_file("ready");
-    ck_assert_int_eq(task_stop_write(dir, 3000, NULL), WEIR_OK);
+    ck_assert_int_eq(task_stop_write(dir, 20000, NULL), WEIR_OK);
     ck_assert_int_eq(end_of(supervisor).exit_code, 5);
 }
 
