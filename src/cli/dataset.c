@@ -189,10 +189,11 @@ static weir_status has_pictures(struct cli_call *call, bool *out, struct weir_er
 /* Before anything is sent. */
 static void warn_of_files(const struct put_list *list, const struct put_check *check)
 {
-    size_t n = list->n + check->n_left_out;
+    size_t n = list->n;
     if (check->left_out != NULL) {
-        (void)fprintf(stderr, "weir: %zu of %zu files %s left out: %s\n", check->n_left_out, n,
-                      check->n_left_out == 1 ? "is" : "are", check->left_out);
+        (void)fprintf(stderr, "weir: %zu of %zu files %s left out: %s\n", check->n_left_out,
+                      n + check->n_left_out, check->n_left_out == 1 ? "is" : "are",
+                      check->left_out);
     }
     tell_of_others(check->n_other, n);
     if (check->damaged != NULL) {
