@@ -158,6 +158,7 @@ weir_status api_session_get(struct api_call *call, struct weir_txn *txn, struct 
                                call->identity.role_name, "csrf", call->identity.csrf, "version",
                                WEIR_VERSION, "rights", api_rights_list(call->identity.rights),
                                "projects", projects, "gone_roles", gone));
+    weir_http_response_keep_plain(call->response);
     return WEIR_OK;
 }
 

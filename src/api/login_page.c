@@ -28,6 +28,8 @@ static const char policy[] = "default-src 'none'; style-src 'unsafe-inline'; for
 static void answer_page(struct api_call *call, int http_status, const char *page)
 {
     weir_http_response_text(call->response, http_status, "text/html; charset=utf-8", page);
+    weir_http_response_keep_plain(
+        call->response); /* the link's secret, beside what an address says */
     weir_http_response_header(call->response, "Content-Security-Policy", policy);
 }
 

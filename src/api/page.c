@@ -15,10 +15,6 @@ extern const char web_app_css[], web_app_css_end[];
 
 #define NEXT_MAX_BYTES 1000 /* three times as many are in one more address */
 
-struct page_file {
-    const char *path, *content_type, *begin, *end;
-};
-
 /* What addresses of screens begin with below /p/PROJECT (web/src/screens). */
 static const char *const screens[] = {
     "alerts", "audit",  "datasets", "deployments", "events", "experiments",
@@ -88,32 +84,47 @@ static void lead_to_login(struct api_call *call)
     weir_http_response_redirect(call->response, login);
 }
 
+#define HTML       "text/html; charset=utf-8"
+#define JAVASCRIPT "text/javascript; charset=utf-8"
+#define CSS        "text/css; charset=utf-8"
+
+static struct page_file {
+    const char *path;
+    struct weir_http_asset asset;
+} files[] = {
+    {"/", {.content_type = HTML, .bytes = web_index_html, .end = web_index_html_end}},
+    {"/app.js", {.content_type = JAVASCRIPT, .bytes = web_app_js, .end = web_app_js_end}},
+    {"/plot.js", {.content_type = JAVASCRIPT, .bytes = web_plot_js, .end = web_plot_js_end}},
+    {"/dagre.js", {.content_type = JAVASCRIPT, .bytes = web_dagre_js, .end = web_dagre_js_end}},
+    {"/app.css", {.content_type = CSS, .bytes = web_app_css, .end = web_app_css_end}},
+};
+
+static struct page_file *find_file(const struct weir_http_request *request)
+{
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(files); i++) {
+        if (strcmp(request->path, files[i].path) == 0 || (i == 0 && is_page(request))) {
+            return &files[i];
+        }
+    }
+    return NULL;
+}
+
 bool api_page(struct api_call *call)
 {
     struct weir_http_request *request = call->request;
-    const struct page_file files[] = {
-        {"/", "text/html; charset=utf-8", web_index_html, web_index_html_end},
-        {"/app.js", "text/javascript; charset=utf-8", web_app_js, web_app_js_end},
-        {"/plot.js", "text/javascript; charset=utf-8", web_plot_js, web_plot_js_end},
-        {"/dagre.js", "text/javascript; charset=utf-8", web_dagre_js, web_dagre_js_end},
-        {"/app.css", "text/css; charset=utf-8", web_app_css, web_app_css_end},
-    };
+    struct weir_error err;
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
         return false;
     }
-    for (size_t i = 0; i < WEIR_ARRAY_LEN(files); i++) {
-        if (strcmp(request->path, files[i].path) == 0 || (i == 0 && is_page(request))) {
-            struct weir_error err;
-            if (api_identify(call, &err) != WEIR_OK) {
-                lead_to_login(call);
-                return true;
-            }
-            weir_http_response_static(call->response, 200, files[i].content_type, files[i].begin,
-                                      (size_t)(files[i].end - files[i].begin));
-            weir_http_response_header(call->response, "Cache-Control", "no-cache");
-            weir_http_response_header(call->response, "Vary", "Accept");
-            return true;
-        }
+    struct page_file *file = find_file(request);
+    if (file == NULL) {
+        return false;
     }
-    return false;
+    if (api_identify(call, &err) != WEIR_OK) {
+        lead_to_login(call);
+        return true;
+    }
+    weir_http_response_asset(call->response, request, &file->asset);
+    weir_http_response_header(call->response, "Vary", "Accept, Accept-Encoding");
+    return true;
 }

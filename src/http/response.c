@@ -38,6 +38,7 @@ static void drop_answer(struct weir_http_response *response)
     }
     stream_drop_answer(response);
     response->is_foreign = false;
+    response->is_kept_plain = false;
     response->body = NULL;
     response->body_len = 0;
     if (response->kind == ANSWER_EVENTS && response->free_fn != NULL) {
@@ -76,6 +77,20 @@ static void set_bytes(struct weir_http_response *response, int http_status,
                  bytes == NULL ? NULL : MHD_create_response_from_buffer(len, bytes, mode));
     response->body = bytes;
     response->body_len = len;
+}
+
+void response_replace_body(struct weir_http_response *response, char *bytes, size_t len)
+{
+    struct MHD_Response *mhd = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+    if (mhd == NULL) {
+        free(bytes);
+        return;
+    }
+    MHD_destroy_response(response->mhd);
+    response->mhd = mhd;
+    response->body = bytes;
+    response->body_len = len;
+    weir_http_response_header(response, "Content-Encoding", "gzip");
 }
 
 void weir_http_response_bytes(struct weir_http_response *response, int http_status,
@@ -239,6 +254,11 @@ void weir_http_response_errorf(struct weir_http_response *response, weir_status 
     weir_http_response_error(response, &error);
 }
 
+void weir_http_response_keep_plain(struct weir_http_response *response)
+{
+    response->is_kept_plain = true;
+}
+
 void weir_http_response_not_plain(struct weir_http_response *response)
 {
     const struct http_exchange *x = WEIR_CONTAINER_OF(response, struct http_exchange, response);
@@ -264,14 +284,14 @@ void weir_http_response_redirect(struct weir_http_response *response, const char
     weir_http_response_header(response, "Location", location);
 }
 
-static bool has_header(const struct weir_http_response *response, const char *name)
+const char *response_header(const struct weir_http_response *response, const char *name)
 {
     for (const struct http_pair *pair = response->headers; pair != NULL; pair = pair->next) {
         if (strcasecmp(pair->name, name) == 0) {
-            return true;
+            return pair->value;
         }
     }
-    return false;
+    return NULL;
 }
 
 static void remove_header(struct weir_http_response *response, const char *name)
@@ -362,7 +382,7 @@ enum MHD_Result response_queue(struct http_exchange *x)
         {"Cache-Control", "no-store", NULL},
     };
     for (size_t i = 0; i < WEIR_ARRAY_LEN(common) && !response->is_foreign; i++) {
-        if (!has_header(response, common[i].name)) {
+        if (response_header(response, common[i].name) == NULL) {
             MHD_add_response_header(response->mhd, common[i].name, common[i].value);
         }
     }

@@ -74,6 +74,7 @@ struct weir_http_response {
     struct http_pair *headers;
     bool has_bad_header;
     bool is_foreign;             /* without the common headers */
+    bool is_kept_plain;          /* never packed */
     struct weir_http_pipe *pipe; /* what is sent comes from there; or NULL */
     weir_http_upgrade_fn upgrade_fn;
     uint64_t topics;
@@ -282,6 +283,10 @@ void stream_drop_answer(struct weir_http_response *response);
 void response_set(struct weir_http_response *response, int http_status, const char *content_type,
                   struct MHD_Response *mhd);
 void response_init(struct weir_http_response *response);
+/** What a header was given; NULL: it was not. */
+const char *response_header(const struct weir_http_response *response, const char *name);
+/** The same answer with these bytes, packed with gzip, for its body; takes them. */
+void response_replace_body(struct weir_http_response *response, char *bytes, size_t len);
 void response_fini(struct weir_http_response *response);
 /** Add the common headers and hand over to libmicrohttpd; the exchange's I/O thread only. */
 enum MHD_Result response_queue(struct http_exchange *x);
