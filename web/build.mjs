@@ -1,7 +1,9 @@
 // Bundles src/ into dist/{index.html,app.js,app.css,plot.js,dagre.js}. The output depends only on the sources and on the
 // versions in package-lock.json: no times, no paths, no hashes of the machine. check-bundle.sh relies on it.
+// Files name each other with "?v=" and the first digits of their SHA-256, so that a browser keeps what has not changed.
 import { build } from 'esbuild'
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -20,36 +22,19 @@ const smallGraphlib = {
 }
 
 await mkdir(out, { recursive: true })
-await build({
+const common = {
     absWorkingDir: web,
-    entryPoints: { app: 'src/main.tsx' },
     outdir: out,
     bundle: true,
     minify: true,
-    format: 'iife',
     target: TARGET,
     charset: 'utf8',
     legalComments: 'none', // the notices are in THIRD-PARTY.txt, named by the banner
     logLevel: 'warning',
-})
+}
 
-// What draws charts and what places the boxes of graphs, each a file of its own: the page fetches it with the first.
-await build({
-    absWorkingDir: web,
-    entryPoints: { plot: 'src/plot.ts', dagre: 'src/dagre.ts' },
-    outdir: out,
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: TARGET,
-    charset: 'utf8',
-    plugins: [smallGraphlib],
-    legalComments: 'none',
-    logLevel: 'warning',
-})
-
-// A second pass: terser finds 5 KB that esbuild leaves.
-for (const [name, parts, isModule] of [['app.js', 'preact', false], ['plot.js', 'uPlot', true], ['dagre.js', 'dagre', true]]) {
+/** A second pass: terser finds 5 KB that esbuild leaves. */
+async function shrink(name, parts, isModule) {
     const script = join(out, name)
     const { code } = await minify(await readFile(script, 'utf8'), {
         ecma: 2020,
@@ -59,7 +44,36 @@ for (const [name, parts, isModule] of [['app.js', 'preact', false], ['plot.js', 
     })
     await writeFile(script, code + '\n')
 }
-await cp(join(web, 'index.html'), join(out, 'index.html'))
+
+/** Its address with what stands for its bytes. */
+async function named(name) {
+    const digest = createHash('sha256').update(await readFile(join(out, name))).digest('hex')
+    return `/${name}?v=${digest.slice(0, 16)}`
+}
+
+// What draws charts and what places the boxes of graphs, each a file of its own: the page fetches it with the first.
+await build({
+    ...common,
+    entryPoints: { plot: 'src/plot.ts', dagre: 'src/dagre.ts' },
+    format: 'esm',
+    plugins: [smallGraphlib],
+})
+await shrink('plot.js', 'uPlot', true)
+await shrink('dagre.js', 'dagre', true)
+
+await build({
+    ...common,
+    entryPoints: { app: 'src/main.tsx' },
+    format: 'iife',
+    define: { PLOT_ADDRESS: JSON.stringify(await named('plot.js')), DAGRE_ADDRESS: JSON.stringify(await named('dagre.js')) },
+})
+await shrink('app.js', 'preact', false)
+
+let page = await readFile(join(web, 'index.html'), 'utf8')
+for (const name of ['app.js', 'app.css']) {
+    page = page.replace(`/${name}`, await named(name))
+}
+await writeFile(join(out, 'index.html'), page)
 
 let total = 0
 for (const name of ['plot.js', 'dagre.js', 'index.html', 'app.js', 'app.css']) {

@@ -60,6 +60,28 @@ START_TEST(a_screen_without_its_project_is_the_console_for_a_browser)
 
 END_TEST
 
+/* The page names its files by their bytes, so that a browser may keep them; without that it asks again. */
+START_TEST(a_file_that_the_page_names_by_its_bytes_is_kept)
+{
+    static const char *const names[] = {"/app.js?v=", "/app.css?v="};
+    char path[64];
+    log_in();
+    for (size_t i = 0; i < WEIR_ARRAY_LEN(names); i++) {
+        EXPECT_STATUS(200, open_as(BROWSER, "GET", "/"));
+        ck_assert_str_eq(said_header("Cache-Control"), "private, no-cache");
+        const struct weir_http_response *response = &callers.x->response;
+        const char *at = memmem(response->body, response->body_len, names[i], strlen(names[i]));
+        ck_assert_msg(at != NULL, "the page does not name %s…", names[i]);
+        (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(at, "\""), at);
+        EXPECT_STATUS(200, open_as(NULL, "GET", path));
+        ck_assert_str_eq(said_header("Cache-Control"), "private, max-age=31536000, immutable");
+    }
+    EXPECT_STATUS(200, open_as(NULL, "GET", "/plot.js"));
+    ck_assert_str_eq(said_header("Cache-Control"), "private, no-cache");
+}
+
+END_TEST
+
 START_TEST(programs_are_told_as_ever_that_there_is_no_such_thing)
 {
     static const char *const programs[] = {NULL,
@@ -156,6 +178,7 @@ END_TEST
 
 WEIR_TEST_MAIN_WITH("page", callers_open, callers_close,
                     a_screen_without_its_project_is_the_console_for_a_browser,
+                    a_file_that_the_page_names_by_its_bytes_is_kept,
                     programs_are_told_as_ever_that_there_is_no_such_thing,
                     what_is_no_screen_is_no_page_for_a_browser_either,
                     who_has_no_session_logs_in_and_goes_on_there,

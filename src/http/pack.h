@@ -27,7 +27,8 @@ bool http_takes_gzip(const char *accept_encoding);
  *
  * @param level  Of zlib, 1 to 9.
  * @param out    malloc'd, the caller's; NULL: no memory, or it would not be smaller.
- * Cost: about 6 ms a megabyte of JSON at level 1, 30 ms at level 9; 256 KiB while it works.
+ * Cost: of a megabyte of records 3 ms at level 3, which makes an eighth of it, and 12 ms at level 9, which makes a
+ * ninth; 256 KiB while it works.
  */
 char *http_gzip(const void *bytes, size_t len, int level, size_t *out_len);
 

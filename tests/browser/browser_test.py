@@ -199,6 +199,46 @@ class ChangeTest(WithPage):
         self.assertEqual(json.loads(body), {"version": 1, "link": "training:entrance"})
         page.has_text('[data-row="v1"]', "serving")
 
+    def test_an_ion_goes_back_where_it_is_seen_and_by_name_from_anywhere(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        page.go(f"{ION}/graph")
+        page.button("Roll back…").click()
+        page.has_text("dialog", "serves version 2 now")
+        page.button("Roll back to v1", "dialog").click()
+        self.until_requested("POST", f"{ION}/rollback")
+        self.assertEqual(json.loads(self.last_request()[3]), {"version": 1, "link": "training:entrance"})
+        page.until(lambda: not page.all("dialog"), "the dialog to close")
+        page.has_text(".link-label", "live v1")
+
+        page.go("datasets")
+        page.press_with(Keys.CONTROL, "k")
+        page.one("dialog.palette[open]")
+        page.press("roll back")
+        page.until(lambda: [one.split("\n")[0] for one in page.texts("#palette-list [role=option]")][:2] == ["Roll back building-security", "Roll back clothes"], "both ways back")
+        page.press(Keys.ENTER)
+        page.button("Roll back to v2", "dialog").click()
+        page.until(lambda: json.loads(self.last_request()[3])["version"] == 2, "the way back again")
+
+    def test_an_ion_is_given_a_model_kept_and_paused_from_its_menu(self):
+        page = self.page
+        page.go(f"{ION}/health")
+        menu = ".acts-menu"
+        for label, confirm, method, path, body in (
+            ("Set model…", "Serve v3", "POST", f"/api/v1/{ION}/set-model", {"link": "training:entrance", "version": 3}),
+            ("Pause…", "Pause", "POST", f"/api/v1/{ION}/pause", {}),
+            ("Snapshot…", "Take it", "POST", "/api/v1/snapshots", None),
+        ):
+            page.one(f"{menu} summary").click()
+            page.button(label, menu).click()
+            self.assertFalse(page.js("return document.querySelector('.acts-menu').open"))
+            page.button(confirm, "dialog").click()
+            self.until_requested(method, path)
+            if body is not None:
+                self.assertEqual(json.loads(self.last_request()[3]), body)
+            page.until(lambda: not page.all("dialog"), "the dialog to close")
+
     def test_lineage_names_data_run_code_and_parameters(self):
         page = self.page
         page.go("models")
@@ -287,6 +327,32 @@ class TroubleTest(WithPage):
         page.one("table.rows [data-row]")
         self.assertEqual(page.all(".failed"), [])
 
+    def test_what_one_may_not_see_is_no_outage(self):
+        page = self.page
+        self.may_fail_requests = True
+        for path, screen, right in (("store/usage", "storage", "read platform"), ("jobs", "jobs", "read jobs"), ("nodes", "nodes", "read nodes")):
+            self.state.faults[f"/api/v1/{path}"] = (403, "DENIED", f"GET /api/v1/{path} needs the right to {right} on the platform; this session of \"ada\" has the role \"viewer\", which does not give it: ask an admin")
+            page.driver.get(f"{self.server.url}/p/-/{screen}")
+            page.has_text(".denied", f"You may not {right}")
+            self.assertEqual(page.texts(".failed"), [], screen)
+            self.assertNotRegex(page.text(".page-head"), r"\b0\b", "a nought that nobody knows")
+        asked = self.state.reads.count("nodes limit=1000")
+        self.state.publish("nodes", {"name": "rack1-a"})
+        self.state.publish("alerts", dict(self.state.alerts[0], message="told after it"))
+        page.until(lambda: "health/summary" in self.state.reads[-3:], "what follows an alert")
+        self.assertEqual(self.state.reads.count("nodes limit=1000"), asked, "a refusal is asked for again")
+
+    def test_nothing_can_be_done_while_the_server_is_away(self):
+        page = self.page
+        self.may_fail_requests = True
+        page.go(f"{ION}/graph")
+        page.button("Train now")
+        self.state.is_down = True
+        self.state.cut_streams()
+        page.has_text(".banner.offline", "Offline since")
+        self.assertEqual(fixture.acts_of(page), set())
+        self.assertEqual(page.texts(".failed"), [], "the banner says it once")
+
     def test_without_a_session_the_page_says_how_to_sign_in(self):
         page = self.page
         self.may_fail_requests = True
@@ -344,7 +410,7 @@ class AccessTest(WithPage):
         self.assertEqual(page.focused(), "IONs", "the first control of the content: where it is")
         outline = page.js("return getComputedStyle(document.activeElement).outlineStyle")
         self.assertEqual(outline, "solid", "the focus must be seen")
-        for expected in ("default", "Live · last 5 min", "Pause…", "Train now", "Live graph", "Health", "Decisions", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
+        for expected in ("default", "Live · last 5 min", "Roll back…", "Train now", "More acts of building-security", "Live graph", "Health", "Decisions", "Review", "Snapshots", "Allow and deny", "Builder", "Document",
                          "Approve version 3", "Reject version 3"):
             page.press(Keys.TAB)
             self.assertTrue(page.focused().startswith(expected), f"{page.focused()}, and not {expected}")

@@ -10,14 +10,16 @@ class ClusterTest(WithPage):
     def test_a_device_says_who_holds_it_how_busy_and_how_warm_it_is(self):
         page = self.page
         page.go("nodes")
-        page.has_text('[data-device="rack1-a/0"]', f"{made.ION}.training.5")
-        held = page.text('[data-device="rack1-a/0"]')
+        page.has_text('[data-device="rack1-a/4"]', f"{made.ION}.training.5")
+        held = page.text('[data-device="rack1-a/4"]')
         for part in (f"{made.ION}.training.5", "92 %", "61 °C"):
             self.assertIn(part, held)
-        self.assertIn("free", page.text('[data-device="rack1-a/1"]'))
+        self.assertIn("free", page.text('[data-device="rack1-a/5"]'))
+        self.assertEqual(page.texts(".tile .t b"), ["0", "1"], "as nvidia-smi counts, not as the inventory does")
         page.has_text(".strip", "Accelerators in use")
-        page.js("arguments[0].click()", page.one('[data-device="rack1-a/0"] a'))
+        page.js("arguments[0].click()", page.one('[data-device="rack1-a/4"] a'))
         page.has_text("#job-title", "training.5")
+        page.until(lambda: page.texts(".tasks small") == ["rack1-a / 0", "rack1-a / 1"], "the numbers of its devices")
 
     def test_what_is_out_comes_first_with_its_reason(self):
         page = self.page

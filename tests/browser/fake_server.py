@@ -38,6 +38,7 @@ LINK = "link-of-the-test"
 REPLAY = 1000
 SEVERITIES = {"job_failed": "error", "review_wanted": "warning", "model_rejected": "warning"}
 STEPS = 400
+FIRST_GPU = 4
 DRIFT = "brightness of entrance no longer looks like the training data (ks 0.412, p = 0.002 over 500 frames)"
 LOGIN_PAGE = (f'<!doctype html><html lang=en><meta charset=utf-8><title>Weir: log in</title><h1>Log in to Weir</h1>'
               f'<form method=post action="/login"><input type=hidden name=link value="{LINK}"><p>This link is good once.</p>'
@@ -55,6 +56,7 @@ class State:
         self.history = []  # (seq, topic, record): what a reconnecting stream is given
         self.streams = []
         self.requests = []  # (method, path, headers, body) of every change
+        self.reads = []  # path with query of everything that was asked for
         self.resumes = []  # Last-Event-ID of every stream that was opened
         self.is_down = False
         self.faults = {}  # path prefix → (status, code, message)
@@ -70,6 +72,7 @@ class State:
         self.custom_roles = {}
         self.groups, self.tokens, self.sessions, self.group_members = [], [], [], {}
         self.rights = list(fake_share.RIGHTS)
+        self.role = "admin"
         self.began = time.time() - 100
         self.served, self.deployments, self.blobs, self.asked = {}, [], {}, []
         self.queues = [] if is_empty else fake_share.queues()
@@ -191,10 +194,11 @@ class State:
 
     @staticmethod
     def device(node, idx, holders, **more):
-        return {"name": f"{node}/{idx}", "node": node, "idx": idx, "id": f"GPU-{node}-{idx}", "kind": "gpu", "model": "NVIDIA L40S", "state": "ok",
+        # An inventory counts the processor, the memory, a disk and a network card before the first GPU.
+        return {"name": f"{node}/{idx + FIRST_GPU}", "node": node, "idx": idx + FIRST_GPU, "id": f"GPU-{node}-{idx}", "kind": "gpu", "model": "NVIDIA L40S", "state": "ok",
                 "reason": None, "parent": -1, "profile": None, "numa": 0, "memory_bytes": 48 << 30, "memory_used_bytes": (7 + 13 * idx) << 30,
                 "temperature_c": 61.0 + idx, "power_w": 210.0, "utilisation_pct": 92.0 if holders else 0.0, "used_milli": 1000 if holders else 0,
-                "holders": holders, "ecc_errors": 0, "details": None, "changed_ms": made.rfc3339(0), **more}
+                "holders": holders, "ecc_errors": 0, "details": {"driver_index": idx, "pci": f"0000:{idx:02x}:00.0"}, "changed_ms": made.rfc3339(0), **more}
 
     def fill_jobs(self, train_job, predict_job, now):
         common = {"project": "default", "ion": made.ION, "created_by": "system", "reason": None, "n_restarts": 0, "run": None, "finished_ms": None}
@@ -219,6 +223,8 @@ class State:
                                         "node": "edge-door" if role == "replica" else "rack1-a", "state": "RUNNING", "desired": "running",
                                         "pid": 4100 + rank, "exit_code": -1, "signal": 0, "message": None,
                                         "started_ms": made.rfc3339(now - 150), "finished_ms": None})
+                if role == "worker":
+                    self.tasks[job][-1]["devices"] = str(FIRST_GPU + rank)
                 self.logs[task] = bytearray()
                 for i in range(40):
                     self.logs[task] += f"info  {role}_step rank {rank} step {i} loss {2.3 * 0.93 ** i:.4f}\n".encode()
@@ -250,7 +256,7 @@ class State:
         found = next(one for one in self.versions if one["version"] == number)
         return {"id": f"{made.ION}:training:entrance:{found['id']}", "ion": made.ION, "link": "training:entrance",
                 "link_from": "training", "link_to": "entrance", "model": made.MODEL, "model_version": found["id"],
-                "version": number, "state": state, "position": 1, "position_ms": found["created_ms"], "until_ms": None, "waits_for": None, "waits_why": None, "approvals": None, "made_by": None, "created_ms": found["created_ms"], "metrics": found["metrics"]}
+                "version": number, "state": state, "served_seq": number if state in ("RETIRED", "SERVING") else 0, "served_ms": found["created_ms"] if state in ("RETIRED", "SERVING") else None, "position": 1, "position_ms": found["created_ms"], "until_ms": None, "waits_for": None, "waits_why": None, "approvals": None, "made_by": None, "created_ms": found["created_ms"], "metrics": found["metrics"]}
 
     def next_frame(self):
         self.frame += 1
@@ -305,7 +311,7 @@ class State:
             self.ions[0]["pipelines"][1]["deployment"]["model"]["version"] = number
             for one in self.candidates:
                 if one["version"] == number:
-                    one["state"] = "SERVING"
+                    one.update(state="SERVING", served_seq=1 + max(it["served_seq"] for it in self.candidates), served_ms=made.rfc3339(time.time()))
                 elif one["state"] == "SERVING":
                     one["state"] = "RETIRED"
             self.event("model_promoted", f"ion/{made.ION}", f"entrance serves {made.MODEL} v{number}")
@@ -423,6 +429,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def read(self, path, query):
         state = self.state
+        with state.lock:
+            state.reads = [*state.reads[-2000:], path + "".join(f" {key}={query[key]}" for key in sorted(query))]
         parts = path.split("/")
         if path == "stream":
             self.stream(query["topics"].split(","))
@@ -470,7 +478,7 @@ class Handler(BaseHTTPRequestHandler):
     def find(self, path, parts, query):
         state = self.state
         fixed = {
-            "session": {"user": "admin", "role": "admin", "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
+            "session": {"user": "admin", "role": state.role, "csrf": CSRF, "version": "0.1.0", "projects": {}, "rights": state.rights},
             "users": state.users, "groups": state.groups, "tokens": state.tokens, "sessions": state.sessions, "devices": state.devices,
             "projects": state.projects,
             "health/summary": state.health(),
@@ -511,6 +519,8 @@ class Handler(BaseHTTPRequestHandler):
             counts = {verdict: sum(one["verdict"] == verdict for one in some) for verdict in ("grant", "deny", "unknown", "error", "label")}
             return {"decisions": len(some), "verdicts": counts, "buckets": self.buckets(some, query), "from_ms": first if some else None, "per_second": len(some) / covered_s,
                     "latency_ms": {"p50": times[len(times) // 2], "p90": times[len(times) * 9 // 10], "p99": times[len(times) * 99 // 100]}}
+        if path == "jobs" and "state" in query:
+            return [one for one in state.jobs if one["state"] == query["state"]]
         if path in lists:
             return list(lists[path])
         if parts[0] == "ions" and parts[-1] == "members":
@@ -655,7 +665,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "POST" and parts == ["ions"]:
             self.apply(document, "dry_run" in urlsplit(self.path).query)
             return
-        if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback"):
+        if parts[0] == "ions" and parts[-1] in ("approve", "reject", "rollback", "set-model"):
             self.state.decide(parts[-1], document)
         elif parts[0] == "alerts" and parts[-1] == "acknowledge":
             self.state.acknowledge(parts[1])

@@ -1,5 +1,6 @@
 """What the page's tests stand on: one browser for all of them, and a stand-in server for each."""
 
+import re
 import unittest
 
 import page as browser
@@ -8,6 +9,18 @@ from fake_server import FakeServer
 ION = "ions/building-security"
 SCREENS = ["home", "ions", f"{ION}/graph", f"{ION}/decisions", f"{ION}/review", f"{ION}/health", f"{ION}/snapshots", f"{ION}/lists", f"{ION}/builder", f"{ION}/builder?node=entrance&tab=yaml", "ions/new", f"{ION}/document", "experiments", "experiments/Default", "sweeps", "notebooks", "models", "deployments", "deployments/clothes", "jobs", "jobs/new", "alerts", "alerts?tab=history", "alerts?tab=rules", "alerts?tab=receivers", "alerts?tab=silences",
            "events", "audit", "nodes", "nodes?view=table", "queues", "queues/default", "datasets", "storage", "people", "people?tab=roles", "people?tab=tokens", "people?tab=secrets", "people?tab=kept", "nodes/rack1-a", "usage"]
+
+# Buttons that change nothing of the server's: what is shown, how, and what is copied from it.
+LOOKS = {"More", "Try now", "Both", "v1", "v2", "Columns 6 of 12", "Download CSV", "Fit", "+", "−", "rate limit → manual", "Pause", "Replay", "Play", "Copy"}
+
+
+def acts_of(page):
+    """What can be pressed in the screen that is shown and changes something, by its words: not what is locked, or off."""
+    found = page.js("""return [...document.querySelectorAll('main button, main .acts-menu summary, main input:is([type=file], [type=range], [type=checkbox])')]
+        .filter((b) => !b.disabled && !b.closest('fieldset[disabled]') && !b.classList.contains('locked') && !b.matches('.tbl, .id, .icon-button, .sketch-body, .port, .time-range *, .timeline *, [data-screen=queues] .slider *, table [type=checkbox]'))
+        .map((b) => b.textContent.replace(/\\s+/g, ' ').trim() || b.ariaLabel)""")
+    return {one for one in found if one not in LOOKS and not re.fullmatch(r"\d\d:\d\d:\d\d", one or "")}
+
 
 _page = None
 
@@ -42,10 +55,10 @@ class WithPage(unittest.TestCase):
         self.may_fail_requests = False
 
     def tearDown(self):
+        self.page.driver.get("about:blank")  # before the log is read: what the page still asks for belongs to this test
         errors = self.page.console_errors()
         if self.may_fail_requests:  # the browser reports each refused request; scripts still must not fail
             errors = [one for one in errors if one["source"] != "network"]
-        self.page.driver.get("about:blank")
         self.server.close()
         self.assertEqual(errors, [], "the console must stay clean")
 

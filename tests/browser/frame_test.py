@@ -4,7 +4,7 @@ import re
 import time
 
 import fake_data as made
-from fixture import ION, SCREENS, WithPage
+from fixture import ION, SCREENS, WithPage, acts_of
 
 
 class AddressTest(WithPage):
@@ -65,13 +65,16 @@ class AddressTest(WithPage):
         page.js("history.back()")
         page.until(lambda: len(page.all("table.rows [data-row]")) == 4, "all jobs again")
 
-    def test_every_screen_has_an_address_that_loads_it(self):
+    def test_every_screen_has_an_address_that_loads_it_and_no_act_for_who_has_no_right(self):
         page = self.page
+        self.state.rights, self.state.role = [], "viewer"
         for screen in SCREENS:
             page.driver.get(f"{self.server.url}/p/default/{screen}")
             page.until(lambda: page.text("main h1"), screen)
             self.assertEqual(page.address(), f"/p/default/{screen}")
             self.assertNotIn("There is no such page", page.text("main"), screen)
+            page.until(lambda: not page.all("main .loading"), "the data of the screen")
+            self.assertEqual(acts_of(page), set(), screen)
 
 
 class WordTest(WithPage):
@@ -175,7 +178,7 @@ class PaletteTest(WithPage):
         page.one("dialog.palette[open]")
         page.press(Keys.ESCAPE)
         page.until(lambda: not page.all("dialog.palette"), "the palette to close")
-        self.assertEqual(page.focused(), "Search, or run a command")
+        self.assertEqual(page.focused(), "Search, or run a command Ctrl K")
 
 
 class KeyTest(WithPage):

@@ -45,6 +45,26 @@ return found
 """
 
 
+# What charts write beside their axes: they draw on canvases, which have no text to read.
+LABELS_JS = r"""
+window.labels = []
+const draw = CanvasRenderingContext2D.prototype.fillText
+CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    window.labels.push(String(text))
+    return draw.call(this, text, ...rest)
+}
+"""
+TIMES_JS = r"""
+return window.labels.flatMap((text) => {
+    const found = /^(?:(\d+) (\w+)(?: (\d{4}))?,? )?(\d\d):(\d\d)$/.exec(text)
+    if (!found) return []
+    const [, day, month, year, hours, minutes] = found
+    const at = day ? new Date(`${day} ${month} ${year ?? new Date().getFullYear()}`) : new Date()
+    return [at.setHours(hours, minutes, 0, 0) / 1000]
+})
+"""
+
+
 class Timeout(AssertionError):
     pass
 
@@ -158,6 +178,17 @@ class Page:
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
+
+    def watch_labels(self):
+        """From now on labels() and label_times() have what charts write."""
+        self.js(LABELS_JS)
+
+    def labels(self):
+        return self.js("return window.labels")
+
+    def label_times(self):
+        """The labels that are times, in seconds since 1970."""
+        return self.js(TIMES_JS)
 
     # ------------------------------------------------------------------------------------------------- judging
 

@@ -1,9 +1,11 @@
 """The screens one by one: links that lead somewhere, nothing cut off, figures that say what they are."""
 
+import random
 import unittest
 from pathlib import Path
 
 import fake_data as made
+import fake_track
 from fixture import ION, SCREENS, WithPage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,6 +167,29 @@ class LookTest(WithPage):
                 const r = e.getBoundingClientRect(); return r.top < line - 1 && r.bottom > line + 1 }).map((e) => e.textContent)""")
         self.assertEqual(crossed, [], "the line runs between the words")
 
+    def test_every_line_of_a_graph_lies_inside_it(self):
+        page, seed = self.page, random.randrange(1, 1 << 31)
+        rng = random.Random(seed)
+        page.resize(1440, 900)
+        page.go(f"{ION}/graph")
+        names = ["faces", "people", "passers-by", "more"]
+        for trial in range(3):
+            with self.state.lock:
+                training, prediction = self.state.ions[0]["pipelines"][:2]
+                # First the one that is most likely: of the same faces one is trained and people are known, and frames come from a folder.
+                training["dataset"], prediction["impostors"] = ("faces", "passers-by") if trial == 0 else (rng.choice(names), rng.choice([*names, None]))
+                prediction["deployment"]["gallery"]["dataset"] = "faces" if trial == 0 else rng.choice(names)
+                prediction["deployment"]["gallery"]["version"] = 20 + trial
+                prediction["source"] = {"kind": "directory", "path": "/srv/frames"} if trial == 0 or rng.random() < 0.5 else None
+                more = [{**training, "name": f"more-{i}", "state": "IDLE", "job": None, "run": None, "dataset": rng.choice(names)} for i in range(rng.randrange(3) if trial > 0 else 0)]
+                self.state.ions[0]["pipelines"][2:] = more
+                self.state.publish("ions", {"name": made.ION})
+            page.has_text('[data-pipeline="entrance"]', f"v{20 + trial}")
+            outside = page.js("""const svg = document.querySelector('.graph svg'), [w, h] = [svg.width.baseVal.value, svg.height.baseVal.value]
+                return [...svg.querySelectorAll('path')].filter((e) => !e.closest('defs')).map((e) => e.getBBox())
+                    .filter((b) => b.x < 0 || b.y < 0 || b.x + b.width > w || b.y + b.height > h).map((b) => [b.x, b.y, b.width, b.height])""")
+            self.assertEqual(outside, [], f"seed {seed}, trial {trial}")
+
     def test_on_a_phone_a_list_gives_way_to_what_was_chosen(self):
         page = self.page
         page.resize(390, 844)
@@ -215,6 +240,53 @@ class HealthTest(WithPage):
         self.state.push_decision()
         self.health("good", "Serving")
         self.page.has_text(".page-head", "last decision")
+
+    def test_home_says_that_a_version_waits_for_somebody_and_counts_what_there_is(self):
+        page = self.page
+        with self.state.lock:
+            self.state.alerts[0]["state"] = "resolved"
+            self.state.ions[0]["health"] = {"status": "ok", "reason": None, "since": None}
+            # More than a page of jobs is over, and some that are older wait.
+            self.state.jobs += [{**self.state.jobs[3], "id": made.make_id(self.state.rng), "ion": None, "name": f"over-{i}", "state": "SUCCEEDED", "created_ms": made.rfc3339(1e9 + i)} for i in range(200)]
+            self.state.jobs += [{**self.state.jobs[2], "id": made.make_id(self.state.rng), "name": f"old-{i}", "created_ms": made.rfc3339(1e8)} for i in range(7)]
+        self.state.many = fake_track.Many(2900)
+        page.driver.get(f"{self.server.url}/p/-/home")
+        self.state.push_decision()
+        page.has_text("h1", "The ION needs you")
+        page.has_text("[aria-labelledby=p-runs]", "All 2,900")
+        page.has_text("[aria-labelledby=p-cluster] tbody", "default\t2\t8")
+        page.go("jobs")
+        page.has_text(".page-head .sub", "2 run · 8 wait")
+        page.has_text("main .seg", "Waiting 8")
+        self.state.many = None
+        page.go("home")
+        self.state.decide("reject", {"version": 3})
+        self.state.push_decision()
+        page.has_text("h1", "The ION works")
+
+    def test_a_change_of_a_run_fetches_that_run_alone(self):
+        page = self.page
+        page.go("home")
+        run = self.state.runs[2]
+        with self.state.lock:
+            self.state.reads.clear()
+            run.update(status="KILLED")
+            self.state.publish("runs", {"id": run["id"], "status": "KILLED"})
+        page.has_text("[aria-labelledby=p-runs]", "killed")
+        page.until(lambda: f"runs/{run['id']}" in self.state.reads, "the run")
+        self.assertEqual([one for one in self.state.reads if one.startswith("runs ")], [], "the list is fetched for one run")
+
+    def test_events_of_an_ion_are_its_own(self):
+        page = self.page
+        self.state.event("model_registered", "model/clothes-desk.training", "clothes-desk v2 is registered")
+        self.state.event("drained", "node/rack1-a", "Node rack1-a takes no new tasks")
+        self.state.event("shares_set", "deployment/clothes", "deployment clothes has other shares")
+        self.state.event("applied", "ion/building-security-2", "an ION of a like name")
+        self.state.event("model_registered", f"model/{made.MODEL}", "its own model has a version")
+        page.go(f"{ION}/graph")
+        page.has_text(".event-list", "its own model has a version")
+        for other in ("clothes-desk", "rack1-a takes", "deployment clothes", "a like name"):
+            self.assertNotIn(other, page.text(".event-list"))
 
     def test_a_pipeline_that_is_wanted_and_serves_nobody_is_not_green(self):
         self.state.push_decision()

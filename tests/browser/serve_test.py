@@ -1,13 +1,18 @@
 """What serves models: versions with what they take and give, deployments with their shares, and a place to try them."""
 
 import json
+import os
+import random
 import tempfile
+import time
 from pathlib import Path
 
 import fake_data as made
 import fake_serve
 from fixture import WithPage
 from share_test import slide
+
+SEED = int(os.environ.get("WEIR_TEST_SEED", 0)) or random.randrange(1, 1 << 31)
 
 
 def put_file(page, name, content, field):
@@ -20,7 +25,8 @@ def put_file(page, name, content, field):
 
 
 def choose(page, css, value):
-    page.one(css)
+    """Once it is among the options: some are of lists that come later."""
+    page.until(lambda: page.js("return [...(document.querySelector(arguments[0])?.options ?? [])].some((one) => one.value === arguments[1])", css, value), f"{value} in {css}")
     page.js("""const e = document.querySelector(arguments[0]); e.value = arguments[1]
         e.dispatchEvent(new Event('change', {bubbles: true}))""", css, value)
 
@@ -142,11 +148,19 @@ class DeploymentTest(WithPage):
         page.go("deployments/sums")
         page.has_text(".deployment-state", "the next request starts one")
 
-    def test_a_slider_is_applied_when_it_is_let_go_with_the_servers_answer(self):
+    def apply_shares(self):
+        self.page.button("Apply…").click()
+        self.page.button("Apply", "dialog").click()
+
+    def test_shares_are_a_draft_until_they_are_applied(self):
         page = self.page
         self.open()
         slide(page, "v2", 40)
+        page.has_text(".share-draft", "Not applied: v1 60 %, v2 40 %. Now: v1 90 %, v2 10 %.")
+        self.assertEqual(self.puts(), [])
+        self.apply_shares()
         page.has_text(".share-outcome", "v1 60 %, v2 40 %: in effect after")
+        self.assertEqual(page.all(".share-draft"), [])
         self.assertEqual(self.puts(), [{"traffic": [{"version": 1, "percent": 60}, {"version": 2, "percent": 40}]}])
         page.button("Roll back to v1 90 %, v2 10 %").click()
         page.has_text("dialog", "it takes effect at once, and no request fails")
@@ -154,11 +168,31 @@ class DeploymentTest(WithPage):
         page.has_text('[data-version="2"] .slider-value', "10 %")
         self.assertEqual(self.puts()[-1], {"traffic": [{"version": 1, "percent": 90}, {"version": 2, "percent": 10}]})
 
+    def test_keys_move_a_share_by_ones_and_tens_and_send_nothing(self):
+        from selenium.webdriver.common.keys import Keys
+
+        page = self.page
+        self.open()
+        at, rng = 10, random.Random(SEED)
+        page.one('.slider input[name="v2"]')
+        page.js("document.querySelector('.slider input[name=v2]').focus()")
+        for _ in range(12):
+            key, shift, by = rng.choice([(Keys.ARROW_RIGHT, False, 1), (Keys.ARROW_LEFT, False, -1), (Keys.ARROW_UP, True, 10), (Keys.ARROW_DOWN, True, -10), (Keys.PAGE_UP, False, 10), (Keys.PAGE_DOWN, False, -10)])
+            page.press_with(Keys.SHIFT, key) if shift else page.press(key)
+            at = min(100, max(0, at + by))
+            self.assertEqual(page.js("return document.querySelector('.slider input[name=v2]').value"), str(at), f"seed {SEED}")
+        self.assertEqual(self.puts(), [], f"seed {SEED}: a key applied something")
+        slide(page, "v2", 35)
+        page.button("Discard").click()
+        page.has_text('[data-version="2"] .slider-value', "10 %")
+        self.assertEqual(self.puts(), [])
+
     def test_a_version_that_cannot_be_loaded_leaves_the_shares_as_they_were(self):
         page = self.page
         self.open()
         choose(page, 'select[name="add"]', "3")
         slide(page, "v3", 30)
+        self.apply_shares()
         page.has_text(".share-outcome", fake_serve.FAILED)
         page.has_text(".share-outcome", "In effect: v1=90,v2=10")
         self.assertEqual(self.puts(), [{"traffic": [{"version": 1, "percent": 63}, {"version": 2, "percent": 7}, {"version": 3, "percent": 30}]}])
@@ -180,8 +214,14 @@ class DeploymentTest(WithPage):
 
     def test_figures_are_of_a_window_and_each_chart_has_its_table(self):
         page = self.page
+        page.watch_labels()
+        begin = time.time()
         self.open()
+        page.has_text(".chart-panel", "No figures yet.")
         page.until(lambda: page.text('tr[data-row="v2"] td:nth-child(2)') == "10.0", "two looks at the figures")
+        page.until(page.label_times, "the labels of the axes")  # of one sample: a minute before and behind it
+        for at in page.label_times():
+            self.assertTrue(begin - 180 <= at <= time.time() + 120, f"a chart says {time.ctime(at)}")
         self.assertEqual(page.texts('tr[data-row="v2"] td')[2:4], ["5.1 ms", "12.3 ms"])
         page.has_text("[aria-labelledby=p-replicas]", "clothes-1")
         page.button("Table of Requests").click()

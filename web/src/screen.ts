@@ -55,6 +55,8 @@ export interface Screen {
     /** The letter after "g" that goes there. */
     letter?: string
     actions?: (args: Args) => Action[]
+    /** The same of what it is about, offered by the palette wherever one is: by the names of all there are. */
+    always?: () => Action[]
     keys?: (args: Args) => Key[]
     render: ComponentType<{ args: Args }>
 }

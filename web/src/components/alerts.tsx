@@ -4,10 +4,10 @@ import type { Opt } from '../types'
 import { dayTime, duration, millis, words } from '../format'
 import { messageOf, segment, send } from '../state/http'
 import { project } from '../state/project'
+import { may } from '../state/rights'
 import { href } from '../state/route'
 import { alerts, ions, jobs, now } from '../state/store'
-import { connection } from '../state/stream'
-import { canChange } from '../state/versions'
+import { Act } from './locked'
 import { Sentence, Subject } from './noun'
 import { Glyph, is, type Tone } from './state'
 import { toast } from './toast'
@@ -27,6 +27,13 @@ function projectOf(subject: Opt<string>, all: readonly Job[], known: readonly Io
     return (ion !== undefined ? known.find((one) => one.name === ion)?.project : job?.project) ?? undefined
 }
 
+export const TAKE = 'acknowledge alerts'
+
+/** The project that an alert is about, as far as the page knows. */
+export const alertProject = (alert: Alert) => projectOf(alert.subject, jobs.data.value ?? [], ions.data.value ?? [])
+
+export const mayTake = (alert: Alert) => may(TAKE, alertProject(alert))
+
 /** Those of the project that is chosen, and those of the platform. */
 export function useProjectAlerts(): Alert[] {
     const chosen = project.value
@@ -35,7 +42,7 @@ export function useProjectAlerts(): Alert[] {
         return [...all]
     }
     return all.filter((alert) => {
-        const its = projectOf(alert.subject, jobs.data.value ?? [], ions.data.value ?? [])
+        const its = alertProject(alert)
         return its === undefined || its === chosen
     })
 }
@@ -72,10 +79,10 @@ export function severityTone(alert: Alert): Tone {
 }
 
 export function TakeButton({ alert }: { alert: Alert }) {
-    return is(alert.state, 'open') && canChange() ? (
-        <button type="button" class="button small" disabled={connection.value.state === 'lost'} onClick={() => void take([alert])}>
+    return is(alert.state, 'open') ? (
+        <Act right={TAKE} project={alertProject(alert)} isSmall onClick={() => void take([alert])}>
             Take it<span class="hidden">: {alert.message}</span>
-        </button>
+        </Act>
     ) : null
 }
 

@@ -6,7 +6,7 @@ import { dayMinute, NONE, sentence, short } from '../format'
 import { href } from '../state/route'
 import { placesOf, spreadOf, type Point, type Reach, type Spread } from '../state/bands'
 import { ChartWithTable } from './chart_table'
-import { css, usePlot } from './use_plot'
+import { ALONE, css, loneValue, spanOf, usePlot } from './use_plot'
 
 const HEIGHT = 176
 const TABLE_ROWS = 200
@@ -31,13 +31,13 @@ function options(width: number, n: number, x: string, isLog: boolean, onCursor: 
         padding: [8, 18, 0, 0],
         cursor: { points: { show: false }, drag: { x: true, y: false }, sync: { key: 'compare', setSeries: false } },
         legend: { show: false },
-        scales: { x: { time: false }, y: isLog ? { distr: 3 } : {} },
+        scales: { x: { time: false, range: spanOf(x === 'time' ? ALONE.ms : ALONE.steps) }, y: isLog ? { distr: 3 } : {} },
         axes: [
             { ...axis, values: (_u, ticks) => ticks.map((tick) => (x === 'time' ? dayMinute(tick) : label(tick))), size: 26, ...(x === 'time' ? { space: 96 } : {}) },
             { ...axis, values: (_u, ticks) => ticks.map((tick) => (typeof tick === 'number' ? label(tick) : '')), size: 48 },
         ],
         // Of each group: the band's upper edge, its lower one, and the median above both.
-        series: [{}, ...groups.flatMap((stroke) => [edge, edge, { stroke, width: 2, points: { show: false } }])],
+        series: [{}, ...groups.flatMap((stroke) => [edge, edge, { stroke, width: 2, points: { show: loneValue, size: 7, fill: stroke } }])],
         bands: groups.map((stroke, i) => ({ series: [3 * i + 1, 3 * i + 2] as [number, number], fill: `${stroke}33` })),
         hooks: { setCursor: [(u) => onCursor(u.cursor.idx ?? null)] },
     }

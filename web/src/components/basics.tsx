@@ -4,8 +4,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Opt } from '../types'
 import { ago, clockTime, dayMinute, fullTime, type Moment } from '../format'
 import { ownerClass } from '../state/project'
+import { session } from '../state/http'
 import type { Resource } from '../state/resource'
+import { rolesThatMay } from '../state/roles'
 import { now } from '../state/store'
+import { connection } from '../state/stream'
 import { Icon, type IconName } from './icon'
 
 const SKELETON_MS = 200 // what comes sooner needs no stand-in
@@ -88,10 +91,10 @@ export function PageHead(props: {
             <div>
                 {props.crumbs && (
                     <nav class="crumbs" aria-label="Path">
-                        {props.crumbs.map(([name, address]) => (
+                        {props.crumbs.map(([name, address], i) => (
                             <span key={address}>
+                                {i > 0 && <span aria-hidden="true"> / </span>}
                                 <a href={address}>{name}</a>
-                                <span aria-hidden="true"> / </span>
                             </span>
                         ))}
                     </nav>
@@ -195,17 +198,44 @@ export function Loading({ rows = 3 }: { rows?: number }) {
     )
 }
 
+/** The right that the caller lacks, as the server names it: "read groups". */
+const rightIn = (message: string) => /needs the right to ([^;,]+?)(?: (?:in (?:some )?project|on the platform)[^;]*)?(?:;|$)/.exec(message)?.[1]
+
+/** It is not the caller's to see: that is no outage, and asking again changes nothing. */
+function Denied({ message }: { message: string }) {
+    const right = rightIn(message)
+    const roles = right ? rolesThatMay(right, false) : []
+    return (
+        <div class="empty denied">
+            <Icon name="lock" size={24} />
+            <h2>{right ? `You may not ${right}` : 'This is not yours to see'}</h2>
+            <p title={message}>
+                {roles.length > 0 ? `It takes the role ${roles.join(' or ')}: an admin can give it.` : 'An admin can give a role that may.'} You are {session.value?.user}, {session.value?.role}.
+            </p>
+        </div>
+    )
+}
+
 /** What the server said, and a retry that comes by itself too. What was there before stays, with its time. */
 export function Failed({ resource }: { resource: Resource<unknown> }) {
     const error = resource.error.value
+    const isLost = connection.value.state === 'lost'
+    const isOver = error === null || resource.isDenied
     const left = Math.max(0, Math.ceil(RETRY_S - (now.value - resource.failedAt) / 1000))
     useEffect(() => {
-        if (error !== null && left === 0) {
+        if (!isOver && !isLost && left === 0) {
             resource.loadSoon(0)
         }
-    }, [left, error])
+    }, [left, isOver, isLost])
     if (error === null) {
         return null
+    }
+    if (resource.isDenied) {
+        return <Denied message={error.message} />
+    }
+    if (isLost && error.isNetwork) {
+        // The banner says so, and when it is tried again.
+        return resource.data.value === undefined ? <p class="quiet">It was not fetched: the server does not answer.</p> : null
     }
     return (
         <div class="failed" role="alert">

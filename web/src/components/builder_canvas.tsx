@@ -21,7 +21,7 @@ const ARROWS: Record<string, Point> = { ArrowLeft: { x: -20, y: 0 }, ArrowRight:
 const DRAG_PX = 4 // less is a click
 const ZOOMS = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5]
 const MIN_HEIGHT = 360
-const FIT_LEAST = 0.7 // smaller could not be read: it scrolls
+const FIT_LEAST = 0.5 // smaller could not be read: it scrolls
 
 interface Drag extends Point {
     id: string
@@ -54,7 +54,7 @@ function Canvas({ dagre, ...props }: Props & { dagre: Dagre }) {
     const places = drag?.isMoved ? { ...draft.places, [drag.id]: { x: drag.x, y: drag.y } } : draft.places
     const { boxes, width, height } = useMemo(() => placeSketch(dagre, nodes, edges, places), [dagre, nodes, edges, places])
 
-    const zoom = asked || Math.max(FIT_LEAST, ZOOMS.filter((one) => one <= 1 && width * one <= room).at(-1) ?? 0)
+    const zoom = asked || Math.max(FIT_LEAST, Math.min(1, Math.floor((100 * room) / width) / 100))
     useEffect(() => {
         const observer = new ResizeObserver(([entry]) => setRoom(Math.floor(entry!.contentRect.width)))
         observer.observe(host.current!)
@@ -123,7 +123,7 @@ function Canvas({ dagre, ...props }: Props & { dagre: Dagre }) {
         event.stopPropagation()
     }
     const canLinkFrom = (node: SketchNode) => node.kind === 'training' || node.kind === 'model' || node.kind === 'preparation'
-    const zoomBy = (by: number) => setAsked(ZOOMS[Math.min(ZOOMS.length - 1, Math.max(0, ZOOMS.indexOf(zoom) + by))] ?? 1)
+    const zoomBy = (by: number) => setAsked((by > 0 ? ZOOMS.find((one) => one > zoom) : ZOOMS.filter((one) => one < zoom).at(-1)) ?? zoom)
 
     const nodeAt = (node: SketchNode, box: Box) => {
         const isWrong = props.wrong !== undefined && (props.wrong === node.choice || props.wrong === node.id)

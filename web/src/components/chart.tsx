@@ -4,7 +4,7 @@ import type uPlot from 'uplot'
 import type { Metric } from '../api'
 import { dayMinute, NONE, sentence, short, words } from '../format'
 import { Icon } from './icon'
-import { css, usePlot } from './use_plot'
+import { ALONE, css, loneValue, spanOf, usePlot } from './use_plot'
 
 const HEIGHT = 176
 const RIGHT_PX = 18 // half of the widest label of the x axis, which is centred under the last point
@@ -54,14 +54,14 @@ function options(width: number, keys: string[], over: Overlay | undefined, onCur
         padding: [8, RIGHT_PX, 0, 0],
         cursor: { points: { size: 7 }, drag: { x: true, y: false }, ...(over ? { sync: { key: over.group, setSeries: false } } : {}) },
         legend: { show: false },
-        scales: { x: { time: false }, y: over?.isLog ? { distr: 3 } : y },
+        scales: { x: { time: false, range: spanOf(isTime ? ALONE.ms : ALONE.steps) }, y: over?.isLog ? { distr: 3 } : y },
         axes: [
             { ...axis, values: (_u, ticks) => ticks.map(xLabel), size: 26, ...(isTime ? { space: 96 } : {}) },
             { ...axis, values: (_u, ticks) => ticks.map((tick) => (typeof tick === 'number' ? label(tick) : '')), size: 48 },
         ],
         series: [
             {},
-            ...keys.map((_key, i) => ({ stroke: css(colour(i)), width: 1.75, spanGaps: true, points: { show: false }, dash: DASHES[Math.floor(i / SERIES) % DASHES.length]! })),
+            ...keys.map((_key, i) => ({ stroke: css(colour(i)), width: 1.75, spanGaps: true, points: { show: loneValue, size: 7, fill: css(colour(i)) }, dash: DASHES[Math.floor(i / SERIES) % DASHES.length]! })),
         ],
         hooks: { setCursor: [(u) => onCursor(u.cursor.idx ?? null)] },
     }

@@ -6,12 +6,13 @@ import { get, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith } from '../state/route'
 import { ions } from '../state/store'
-import { canChange, memberQuestion } from '../state/versions'
+import { memberQuestion } from '../state/versions'
 import { Facts, Loaded } from './basics'
 import { ask } from './dialog'
 import { Drawer } from './drawer'
 import { Face } from './face'
 import { Icon } from './icon'
+import { Act } from './locked'
 import { DecisionLineageView } from './lineage_view'
 import { Id, Sentence } from './noun'
 import { ScoreBar } from './score_bar'
@@ -58,6 +59,7 @@ function likeliest({ labels }: Decision): [string, string][] {
 
 function Details({ decision }: { decision: Decision }) {
     const { ion, person } = decision
+    const project = ions.data.value?.find((one) => one.name === ion)?.project
     return (
         <>
             <div class="decision-top">
@@ -90,16 +92,16 @@ function Details({ decision }: { decision: Decision }) {
             <h3>Lineage</h3>
             <Lineage decision={decision} ion={ions.data.value?.find((one) => one.name === ion)} />
             <DecisionLineageView key={decision.id} decision={decision} />
-            {person && canChange() && (
+            {person && (
                 <p class="acts">
-                    <button type="button" class="button small" onClick={() => ask(memberQuestion(ion, person, 'allow'))}>
+                    <Act right="list people ions" project={project} isSmall onClick={() => ask(memberQuestion(ion, person, 'allow'))}>
                         <Icon name="check" />
                         Always allow<span class="hidden"> {person}</span>
-                    </button>
-                    <button type="button" class="button small danger" onClick={() => ask(memberQuestion(ion, person, 'deny'))}>
+                    </Act>
+                    <Act right="list people ions" project={project} isSmall tone="danger" onClick={() => ask(memberQuestion(ion, person, 'deny'))}>
                         <Icon name="ban" />
                         Bar<span class="hidden"> {person}</span>
-                    </button>
+                    </Act>
                 </p>
             )}
         </>

@@ -1,4 +1,4 @@
-/** Who gets which version: a slider for each, applied when it is let go, with the server's answer; the mirror; the way back. */
+/** Who gets which version: a slider for each, a draft until Apply, with the server's answer; the mirror; the way back. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Deployment, ModelVersion, Share } from '../api'
 import { change, inUse, setShares, settled, sharesOf, sharesText, sharesWith, verdictOf } from '../state/deployments'
@@ -66,6 +66,34 @@ export function rollbackQuestion(one: Deployment): Question | undefined {
     }
 }
 
+/** What a change of shares would do, before it is made. */
+function applyQuestion(one: Deployment, wanted: readonly Share[], apply: () => Promise<void>): Question {
+    const isLoaded = (version: number) => one.versions.some((it) => it.version === version && it.n_ready > 0)
+    const toLoad = wanted.filter((share) => !isLoaded(share.version))
+    const gone = sharesOf(one).filter((share) => !wanted.some((it) => it.version === share.version))
+    return {
+        title: `Give ${one.name} other shares?`,
+        text: (
+            <>
+                <p>
+                    Now: {sharesText(sharesOf(one))}. Then: <b>{sharesText(wanted)}</b>.
+                </p>
+                <p class="muted">
+                    {toLoad.length > 0
+                        ? `Replicas load ${toLoad.map((share) => `v${share.version}`).join(', ')} first; until then requests go as now.`
+                        : 'Replicas have all of them loaded, so it takes effect at once, and no request fails.'}
+                    {gone.length > 0 && ` ${gone.map((share) => `v${share.version}`).join(', ')} gets no request any more.`}
+                </p>
+            </>
+        ),
+        confirm: 'Apply',
+        done: `${one.name}: ${sharesText(wanted)} asked for`,
+        act: async () => {
+            void apply() // what becomes of it stands in the panel
+        },
+    }
+}
+
 export function SharesPanel({ deployment, versions }: { deployment: Deployment; versions: readonly ModelVersion[] }) {
     const asked = sharesOf(deployment)
     const [added, setAdded] = useState<number[]>([])
@@ -80,22 +108,23 @@ export function SharesPanel({ deployment, versions }: { deployment: Deployment; 
     const mayChange = may('change deployments', deployment.project) && connection.value.state !== 'lost'
     const back = rollbackQuestion(deployment)
     const others = choices(deployment, versions).filter((version) => !rows.some((one) => one.version === version))
-    const release = (version: number, percent: number) => {
-        const shares = sharesWith(rows, version, percent)
-        setDraft(shares)
-        void applied(deployment.name, sharesText(shares.filter((one) => one.percent > 0)), () => setShares(deployment.name, shares), (next) => {
-            setOutcome(next)
-            if (next.tone === 'bad') {
-                setDraft([])
-            }
-        })
+    const wanted = rows.filter((one) => one.percent > 0)
+    const isChanged = sharesText(wanted) !== askedText
+    const draw = (version: number, percent: number) => {
+        setDraft(sharesWith(rows, version, percent))
+        setOutcome(undefined) // it was of other shares
     }
+    const discard = () => {
+        setDraft([])
+        setAdded([])
+    }
+    const apply = () => applied(deployment.name, sharesText(wanted), () => setShares(deployment.name, wanted), setOutcome)
     const setMirror = (text: string) =>
         void applied(deployment.name, text === 'none' ? 'No mirror' : `Mirror ${text}`, () => change(deployment.name, { mirror: text }), setOutcome)
     return (
         <Panel
             title="Shares"
-            window="of requests; a slider is applied when it is let go"
+            window="of requests; nothing changes before Apply"
             class="wraps"
             aside={
                 back && (
@@ -119,11 +148,10 @@ export function SharesPanel({ deployment, versions }: { deployment: Deployment; 
                                 max={100}
                                 disabled={!mayChange || rows.length === 1}
                                 text={(value) => `${Math.round(value * 100) / 100} %`}
-                                onInput={(value) => setDraft(sharesWith(rows, one.version, value))}
-                                onChange={(value) => release(one.version, value)}
+                                onInput={(value) => draw(one.version, value)}
                             />
                             <small class="muted">
-                                {live === undefined ? 'not loaded yet' : live.live_percent === one.percent ? `in effect, ${live.n_ready} ready` : `in effect: ${live.live_percent} %`}
+                                {live === undefined ? 'not loaded yet' : live.live_percent === was && !isChanged ? `in effect, ${live.n_ready} ready` : `in effect: ${live.live_percent} %`}
                                 {live?.reason && <span class="wrong"> {live.reason}</span>}
                             </small>
                         </div>
@@ -166,6 +194,19 @@ export function SharesPanel({ deployment, versions }: { deployment: Deployment; 
                         </Act>
                     )}
                 </div>
+                {isChanged && (
+                    <div class="row wrap share-draft">
+                        <Act right="change deployments" project={deployment.project} tone="primary" onClick={() => ask(applyQuestion(deployment, wanted, apply))}>
+                            Apply…
+                        </Act>
+                        <button type="button" class="button" onClick={discard}>
+                            Discard
+                        </button>
+                        <span class="muted">
+                            Not applied: {sharesText(wanted)}. Now: {askedText}.
+                        </span>
+                    </div>
+                )}
                 <p class="share-outcome" role="status">
                     {outcome && <State tone={outcome.tone}>{outcome.text}</State>}
                 </p>

@@ -2,9 +2,10 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Device } from '../api'
 import { bytes, counted, NONE, percent } from '../format'
-import { holdersOf, shareOf } from '../state/devices'
+import { holdersOf, numberOf, shareOf } from '../state/devices'
 import { ownerClass } from '../state/project'
 import { go, href } from '../state/route'
+import { nodes } from '../state/store'
 import { shade } from '../state/theme'
 
 export const COLOURS = ['owner', 'use', 'heat', 'memory'] as const
@@ -49,7 +50,8 @@ function Holder({ device }: { device: Device }) {
         )
     }
     if (holders.length === 0) {
-        return <span class="small muted">free</span>
+        const isDraining = nodes.data.value?.find((one) => one.name === device.node)?.is_draining
+        return <span class="small muted">{isDraining ? 'empty, drains' : 'free'}</span>
     }
     const [{ name, job }] = holders as [(typeof holders)[0]]
     return (
@@ -67,7 +69,7 @@ export function DeviceTile({ device, colour }: { device: Device; colour: Colour 
     return (
         <li class={`tile ${device.state !== 'ok' ? 'out' : isFree && colour === 'owner' ? 'free' : owner}`} data-device={device.name} title={`${device.model ?? device.kind}: ${wordsOf(device)}`}>
             <span class="t">
-                <b>{device.idx}</b>
+                <b>{numberOf(device)}</b>
                 <span class="clip">{device.profile ?? (share > 0 && share < 1 ? `${percent(share, 0)} given` : (ownerOf(device) ?? ''))}</span>
             </span>
             <Holder device={device} />

@@ -69,6 +69,13 @@ export function ask(one: Question): void {
     question.value = one
 }
 
+/** A dialog with fields that is open now, or null; the frame shows it. */
+export const opened = signal<((close: () => void) => ComponentChildren) | null>(null)
+
+export function openDialog(draw: (close: () => void) => ComponentChildren): void {
+    opened.value = draw
+}
+
 /** Asks before a change that matters; stays open with the server's reason when the change is refused. */
 export function Confirm({ question, onClose }: { question: Question; onClose: () => void }) {
     const [note, setNote] = useState('')

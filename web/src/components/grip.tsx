@@ -11,7 +11,7 @@ function measured(head: HTMLElement): Record<string, number> {
     return Object.fromEntries([...head.parentElement!.children].map((one) => [(one as HTMLElement).dataset['column'] ?? '', clamp(one.getBoundingClientRect().width)]))
 }
 
-export function Grip({ table, id, name }: { table: string; id: string; name: string }) {
+export function Grip({ table, id, name, px }: { table: string; id: string; name: string; px: number }) {
     const grip = useRef<HTMLSpanElement>(null)
     const drag = useRef<{ x: number; widths: Widths } | null>(null)
     const head = () => grip.current!.parentElement!
@@ -26,7 +26,7 @@ export function Grip({ table, id, name }: { table: string; id: string; name: str
             aria-label={`Width of ${name || id}`}
             aria-valuemin={WIDTH_MIN}
             aria-valuemax={WIDTH_MAX}
-            aria-valuenow={widthsOf(table)[id]}
+            aria-valuenow={widthsOf(table)[id] ?? px}
             title="Drag, or ← →; a double click or Delete: all columns as they were"
             onPointerDown={(event) => {
                 event.preventDefault()

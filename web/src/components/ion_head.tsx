@@ -5,16 +5,12 @@ import { dayMinute, plainValue, words } from '../format'
 import { current, partsOf, tabsOf } from '../registry'
 import type { Action, Args, Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
-import { may } from '../state/rights'
 import { href, param } from '../state/route'
 import { ions, rate } from '../state/store'
 import { evidenceOf, isSandbox, sinceOf, verdictOf } from '../state/verdict'
-import { approveQuestion, canChange, pauseQuestion, promoteQuestion, rejectQuestion, resumeQuestion, triggerQuestion } from '../state/versions'
 import { Ago, Count, Empty, Loaded, PageHead, Tabs, Version } from './basics'
 import { PolicyDiamond } from './diamond'
-import { ask } from './dialog'
-import { Icon } from './icon'
-import { Act } from './locked'
+import { actionsOfIon, Decide, IonActs } from './ion_acts'
 import { Sentence } from './noun'
 import { Glyph, State } from './state'
 
@@ -57,16 +53,7 @@ export function Waiting({ ion }: { ion: Ion }) {
                                 <Ago time={one.created_ms} />
                             </small>
                         </div>
-                        {canChange() && (
-                            <span class="acts">
-                                <button type="button" class="button primary" onClick={() => ask(approveQuestion(ion.name, one))}>
-                                    Approve<span class="hidden"> version {one.version}</span>
-                                </button>
-                                <button type="button" class="button" onClick={() => ask(rejectQuestion(ion.name, one))}>
-                                    Reject<span class="hidden"> version {one.version}</span>
-                                </button>
-                            </span>
-                        )}
+                        <Decide ion={ion} candidate={one} />
                     </li>
                 )
             })}
@@ -92,29 +79,10 @@ function Reason({ ion }: { ion: Ion }) {
     )
 }
 
-const runnable = (ion: Ion) => ion.pipelines.filter((one) => one.type !== 'prediction')
-
-const hasPaused = (ion: Ion) => ion.pipelines.some((one) => one.paused_by)
-
-const goesOn = (ion: Ion) => ion.pipelines.some((one) => !one.paused_by)
-
 /** What a person may ask of an ION, on each of its tabs. */
 export function ionActions(args: Args): Action[] {
     const ion = (ions.data.value ?? []).find((one) => one.name === args['ion'])
-    if (ion === undefined || !canChange()) {
-        return []
-    }
-    return [
-        ...runnable(ion).map((one) => ({ name: `${one.type === 'training' ? 'Train' : 'Run'} ${one.name} of ${ion.name} now`, run: () => ask(triggerQuestion(ion.name, one.name, one.type === 'training')) })),
-        ...(may('pause ions', ion.project) && hasPaused(ion) ? [{ name: `Resume ${ion.name}`, run: () => ask(resumeQuestion(ion)) }] : []),
-        ...(may('pause ions', ion.project) && goesOn(ion) ? [{ name: `Pause ${ion.name}`, run: () => ask(pauseQuestion(ion)) }] : []),
-        ...pendingCandidates.value
-            .filter((one) => one.ion === ion.name)
-            .flatMap((one) => [
-                { name: `Approve version ${one.version} of ${one.model}`, run: () => ask(approveQuestion(ion.name, one)) },
-                { name: `Reject version ${one.version} of ${one.model}`, run: () => ask(rejectQuestion(ion.name, one)) },
-            ]),
-    ]
+    return ion === undefined ? [] : actionsOfIon(ion)
 }
 
 function badgeOf(screen: Screen, args: Args): ComponentChildren {
@@ -153,28 +121,7 @@ function Head({ ion, tools }: { ion: Ion; tools: ComponentChildren }) {
                 }
             >
                 {tools}
-                {isSandbox(ion) && (
-                    <Act right="promote ions" project={ion.project} onClick={() => ask(promoteQuestion(ion))}>
-                        To production…
-                    </Act>
-                )}
-                {canChange() && hasPaused(ion) && (
-                    <Act right="pause ions" project={ion.project} onClick={() => ask(resumeQuestion(ion))}>
-                        Resume…
-                    </Act>
-                )}
-                {canChange() && goesOn(ion) && (
-                    <Act right="pause ions" project={ion.project} onClick={() => ask(pauseQuestion(ion))}>
-                        Pause…
-                    </Act>
-                )}
-                {canChange() &&
-                    runnable(ion).map((one) => (
-                        <button key={one.name} type="button" class="button" onClick={() => ask(triggerQuestion(ion.name, one.name, one.type === 'training'))}>
-                            <Icon name="play" />
-                            {one.type !== 'training' ? `Run ${one.name}` : runnable(ion).length > 1 ? `Train ${one.name}` : 'Train now'}
-                        </button>
-                    ))}
+                <IonActs ion={ion} />
             </PageHead>
             <Reason ion={ion} />
             <Tabs

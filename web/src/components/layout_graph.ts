@@ -127,6 +127,27 @@ function throughLabel(start: Point, end: Point, label: Box): string {
     return `M${round(start)}${bend(start, into)}L${round(out)}${bend(out, end)}`
 }
 
+type Arranged = Pick<Layout, 'direction' | 'nodes'> & { edges: (GraphEdge & { points: Point[] })[] }
+
+/** Moved and sized so that all of it is inside: dagre leaves out what lies on the way of its lines. */
+function whole({ direction, nodes, edges }: Arranged): Layout {
+    const labels = edges.flatMap((edge) => (edge.label ? [edge.label] : []))
+    const reach = [...[...nodes, ...labels].map((box) => ({ x: box.x, y: box.y, dx: box.width / 2, dy: box.height / 2 })), ...edges.flatMap((edge) => edge.points.map((at) => ({ ...at, dx: 0, dy: 0 })))]
+    if (reach.length === 0) {
+        return { direction, width: 0, height: 0, nodes, edges }
+    }
+    const left = Math.min(...reach.map((one) => one.x - one.dx)) - MARGIN
+    const top = Math.min(...reach.map((one) => one.y - one.dy)) - MARGIN
+    const moved = <T extends Point>(one: T): T => ({ ...one, x: one.x - left, y: one.y - top })
+    return {
+        direction,
+        width: Math.max(...reach.map((one) => one.x + one.dx)) + MARGIN - left,
+        height: Math.max(...reach.map((one) => one.y + one.dy)) + MARGIN - top,
+        nodes: nodes.map(moved),
+        edges: edges.map(({ points: _points, path, label, ...edge }) => ({ ...edge, label: label && moved(label), path: path.replace(/(-?[\d.]+),(-?[\d.]+)/g, (_all, x, y) => round({ x: Number(x) - left, y: Number(y) - top })) })),
+    }
+}
+
 interface Style {
     direction: 'LR' | 'TB'
     pipeline: number // width of its box
@@ -203,11 +224,8 @@ function arrange({ graphlib, layout }: Dagre, ion: Ion, { direction, pipeline: p
         }
     }
     layout(graph)
-    const size = graph.graph() as { width?: number; height?: number }
-    return {
+    return whole({
         direction,
-        width: Math.max(0, size.width ?? 0), // of no node at all it is -Infinity
-        height: Math.max(0, size.height ?? 0),
         nodes: graph.nodes().map((id) => ({ ...(graph.node(id) as Box), ...what.get(id)! })),
         edges: graph.edges().map((edge) => {
             const placed = graph.edge(edge) as unknown as { points: Point[] } & Box
@@ -216,9 +234,9 @@ function arrange({ graphlib, layout }: Dagre, ion: Ion, { direction, pipeline: p
             const label = link ? { x: placed.x, y: placed.y, ...labelSize(link, direction) } : null
             const [from, to] = [graph.node(edge.v) as Box, graph.node(edge.w) as Box]
             const path = label && direction === 'LR' ? throughLabel(sideOf(from, 1, label), sideOf(to, -1, label), label) : smooth(placed.points)
-            return { key, path, link, to: edge.w.slice(2), owner: owners.get(key) ?? edge.w.slice(2), label }
+            return { key, path, points: placed.points, link, to: edge.w.slice(2), owner: owners.get(key) ?? edge.w.slice(2), label }
         }),
-    }
+    })
 }
 
 /** Left to right, as airy as fits, else without the data boxes, else top to bottom. */

@@ -6,14 +6,14 @@ import type { Dagre } from './library'
 
 const SIZES = { pipeline: { width: 216, height: 76 }, pill: { width: 152, height: 44 } }
 const MARGIN = 16
-const LINK_GAP = 96 // room for the policies of a link
+const LINK_GAP = 88 // room for the policies of a link
 
 export const sizeOf = (node: SketchNode) => (TYPES.includes(node.kind) ? SIZES.pipeline : SIZES.pill)
 
 /** Middle and size of each node by its identifier, and the size of all. */
 export function placeSketch({ graphlib, layout }: Dagre, nodes: readonly SketchNode[], edges: readonly SketchEdge[], places: Places): { boxes: Map<string, Box>; width: number; height: number } {
     const graph = new graphlib.Graph({ multigraph: true })
-    graph.setGraph({ rankdir: 'LR', marginx: MARGIN, marginy: MARGIN + 12, nodesep: 20, ranksep: 44 })
+    graph.setGraph({ rankdir: 'LR', marginx: MARGIN, marginy: MARGIN + 12, nodesep: 20, ranksep: 28 })
     for (const node of nodes) {
         graph.setNode(node.id, { ...sizeOf(node) })
     }

@@ -6,8 +6,12 @@ import { Loading } from './basics'
 type Plot = typeof import('../plot')
 export type Dagre = typeof import('../dagre')
 
+// What the build puts for them: the addresses of those files, with a mark of their bytes.
+declare const PLOT_ADDRESS: string
+declare const DAGRE_ADDRESS: string
+
 // No literals in import(): these are no parts of the bundle.
-const ADDRESSES = { plot: '/plot.js', dagre: '/dagre.js' }
+const ADDRESSES = { plot: PLOT_ADDRESS, dagre: DAGRE_ADDRESS }
 const fetched: { plot?: Promise<Plot>; dagre?: Promise<Dagre> } = {}
 
 function fetchLibrary<Name extends 'plot' | 'dagre'>(name: Name): Promise<Name extends 'plot' ? Plot : Dagre> {

@@ -1,4 +1,4 @@
-/** An act that needs a right: whoever lacks it sees the same button, locked, and who can give the right. */
+/** An act that needs a right: whoever lacks it sees the same button, locked, and who can give the right. None while the server is away. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Opt } from '../types'
@@ -7,6 +7,7 @@ import { may } from '../state/rights'
 import { rolesThatMay } from '../state/roles'
 import { Command } from './basics'
 import { Dialog } from './dialog'
+import { connection } from '../state/stream'
 import { Icon } from './icon'
 
 function Explanation({ right, project, onClose }: { right: string; project: Opt<string>; onClose: () => void }) {
@@ -39,13 +40,14 @@ export function Act(props: {
 }) {
     const [isOpen, setOpen] = useState(false)
     const isAllowed = may(props.right, props.project)
+    const isLost = connection.value.state === 'lost'
     return (
         <>
             <button
                 type="button"
                 class={`button ${props.isSmall ? 'small' : ''} ${isAllowed ? (props.tone ?? '') : 'locked'}`}
-                title={isAllowed ? props.title : `You may not ${props.right}: see who can give the right`}
-                disabled={isAllowed && props.disabled}
+                title={isAllowed ? (isLost ? 'Offline: the server does not answer' : props.title) : `You may not ${props.right}: see who can give the right`}
+                disabled={isAllowed && (props.disabled || isLost)}
                 onClick={isAllowed ? props.onClick : () => setOpen(true)}
             >
                 {!isAllowed && <Icon name="lock" />}

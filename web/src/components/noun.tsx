@@ -66,6 +66,9 @@ const ADDRESS_OF: Record<string, (name: string) => string> = {
 
 /** What a person calls it: a job and a run by their name. */
 function nameOf(noun: string, name: string): string {
+    if (noun === 'run') {
+        runs.need()
+    }
     const list = noun === 'job' ? jobs.data.value : noun === 'run' ? runs.data.value : undefined
     return list?.find((one) => one.id === name)?.name ?? (UUID.test(name) ? shortId(name) : name)
 }

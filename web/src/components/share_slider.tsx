@@ -1,6 +1,6 @@
 /**
- * A slider that says what it was and what it would be: of a guarantee, a limit, a share of traffic. Nothing happens before
- * it is let go: onInput follows the hand, onChange comes at the end.
+ * A slider that says what it was and what it would be: of a guarantee, a limit, a share of traffic. onInput follows the
+ * hand, onChange comes when it is let go; a key is both. Arrows go one step, with Shift or Page ten.
  */
 export function ShareSlider(props: {
     label: string
@@ -34,6 +34,17 @@ export function ShareSlider(props: {
                     aria-valuetext={props.text(value)}
                     onInput={(event) => props.onInput(Number(event.currentTarget.value))}
                     onChange={(event) => props.onChange?.(Number(event.currentTarget.value))}
+                    onKeyDown={(event) => {
+                        const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageUp: 10, PageDown: -10 }[event.key]
+                        if (way === undefined || event.ctrlKey || event.altKey || event.metaKey) {
+                            return
+                        }
+                        event.preventDefault() // browsers do not agree how far a page is
+                        const far = event.shiftKey && Math.abs(way) === 1 ? 10 : 1
+                        const next = Math.min(max, Math.max(min, value + way * far * step))
+                        props.onInput(next)
+                        props.onChange?.(next)
+                    }}
                 />
             </span>
             <b class="slider-value">{isChanged ? `${props.text(was)} → ${props.text(value)}` : props.text(value)}</b>

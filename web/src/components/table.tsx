@@ -69,7 +69,7 @@ function Head<T>({ column, table, width }: { column: Column<T>; table: string | 
             ) : (
                 column.name
             )}
-            {table && <Grip table={table} id={column.id} name={column.name} />}
+            {table && <Grip table={table} id={column.id} name={column.name} px={parseInt(width ?? column.width ?? '180')} />}
         </th>
     )
 }

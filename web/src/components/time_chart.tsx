@@ -6,7 +6,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { dayMinute, NONE, short } from '../format'
 import { Icon } from './icon'
-import { css, usePlot } from './use_plot'
+import { ALONE, css, loneValue, spanOf, usePlot } from './use_plot'
 
 export interface Line {
     name: string
@@ -40,7 +40,7 @@ function options(width: number, height: number, lines: readonly Line[], isStacke
         padding: [8, RIGHT_PX, 0, 0],
         cursor: { points: { show: !isStacked, size: 7 }, drag: { x: false, y: false } },
         legend: { show: false },
-        scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, Math.max(top ?? 0, max, 1) * 1.05] } },
+        scales: { x: { time: true, range: spanOf(ALONE.seconds) }, y: { range: (_u, _min, max) => [0, Math.max(top ?? 0, max, 1) * 1.05] } },
         axes: [
             { ...axis, size: 26, space: 96, values: (_u, ticks) => ticks.map((tick) => dayMinute(tick * 1000).replace(/^\w+ (\d+ \w+ )/, '$1')) },
             { ...axis, size: 48, values: (_u, ticks) => ticks.map((tick) => short(tick)) },
@@ -51,7 +51,7 @@ function options(width: number, height: number, lines: readonly Line[], isStacke
                 stroke: css(line.colour),
                 width: isStacked ? 1 : 1.75,
                 spanGaps: false,
-                points: { show: false },
+                points: { show: loneValue, size: 7, fill: css(line.colour) },
                 ...(isStacked ? { fill: css(line.colour) } : {}),
                 ...(line.isDashed ? { dash: [4, 4] } : {}),
             })),
@@ -83,7 +83,7 @@ export function TimeChart(props: {
         () => [times.map((time) => time / 1000), ...(isStacked ? stacked(lines).reverse() : lines.map((line) => [...line.values]))],
         [times, lines],
     )
-    const shape = `${lines.map((line) => line.name + line.colour).join()} ${props.top ?? ''}`
+    const shape = `${lines.map((line) => line.name + line.colour).join()} ${props.top ?? ''} ${Math.min(2, times.length)}`
     const host = usePlot(heightPx, data, shape, (width) => options(width, heightPx, lines, isStacked, props.top, setCursor))
     const at = times[cursor ?? times.length - 1]
     return (
@@ -104,8 +104,9 @@ export function TimeChart(props: {
                 ))}
                 <span class="muted">{at === undefined ? NONE : `at ${dayMinute(at)}`}</span>
             </p>
-            <div ref={host} role="img" aria-label={`${props.title}, ${props.window}`} hidden={isTable} />
-            {isTable && (
+            {times.length === 0 && <p class="quiet">No figures yet.</p>}
+            <div ref={host} role="img" aria-label={`${props.title}, ${props.window}`} hidden={isTable || times.length === 0} />
+            {isTable && times.length > 0 && (
                 <div class="table-wrap chart-table" tabIndex={0} role="region" aria-label={`${props.title} as a table`}>
                     <table class="dense">
                         <thead>

@@ -8,6 +8,15 @@ export function css(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }
 
+/** Around a single sample: a minute on an axis of seconds or of milliseconds, or a step. */
+export const ALONE = { seconds: 60, ms: 60_000, steps: 1 }
+
+/** From the first sample to the last; one that is alone stands in the middle. uPlot would go years from it. */
+export const spanOf = (alone: number): uPlot.Range.Function => (_plot, from, to) => (from === null || to === null ? [0, alone] : from === to ? [from - alone, to + alone] : [from, to])
+
+/** A value without another beside it is drawn by no line: as a point. */
+export const loneValue: uPlot.Series.Points.Show = (plot, series) => (plot.data[series] as ArrayLike<number | null>).length < 2 || [...plot.data[series]!].filter((value) => typeof value === 'number').length === 1
+
 /** What to draw in: made anew when `shape` changes, its figures whenever `data` does. */
 export function usePlot(height: number, data: uPlot.AlignedData, shape: string, options: (width: number) => uPlot.Options) {
     const host = useRef<HTMLDivElement>(null)

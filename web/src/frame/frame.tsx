@@ -1,7 +1,7 @@
 /** The frame of every screen: skip link, top bar, navigation, banners, the screen that the address names, what floats. */
 import { useEffect, useRef } from 'preact/hooks'
 import { Empty } from '../components/basics'
-import { Confirm, question } from '../components/dialog'
+import { Confirm, opened, question } from '../components/dialog'
 import { Toasts } from '../components/toast'
 import { allScreens, current, isTop, partsOf } from '../registry'
 import type { Screen } from '../screen'
@@ -9,7 +9,7 @@ import { ALL_PROJECTS, go, href, route } from '../state/route'
 import { onKeys } from '../state/keys'
 import { candidates } from '../state/candidates'
 import { projectList } from '../state/project'
-import { alerts, ions, jobs, models, nodes, platform, runs } from '../state/store'
+import { alerts, ions, jobs, models, nodes, platform } from '../state/store'
 import { folded, view } from '../state/view'
 import { Banners } from './banners'
 import { HelpDialog, helpIsOpen } from './help'
@@ -18,7 +18,7 @@ import { openPalette, Palette } from './palette'
 import { openSwitcher, TopBar } from './top_bar'
 
 /** What the frame itself shows: counts, verdict, names for the palette. After what the screen needs. */
-const OWN = [alerts, ions, platform, projectList, jobs, runs, models, nodes, candidates]
+const OWN = [alerts, ions, platform, projectList, jobs, models, nodes, candidates]
 
 /** After a change of screen: title, scroll and focus start anew, as a page load would have done. */
 function useScreenChange(key: string, title: string): void {
@@ -137,6 +137,9 @@ export function Frame() {
                     }}
                 />
             )}
+            {opened.value?.(() => {
+                opened.value = null
+            })}
             <Toasts />
         </div>
     )

@@ -17,6 +17,7 @@ const text = signal<string | null>(null)
 
 export function openPalette(start: string): void {
     datasets.need()
+    runs.need()
     text.value = start
 }
 
@@ -52,8 +53,9 @@ function actions(): Found[] {
     const act = (name: string, run: () => void, kind = 'action'): Found => ({ id: kind + name, icon: 'bolt', name, kind, at: 0, run })
     const other = view.value === 'science' ? 'operations' : 'science'
     const there = route.value.parts.slice(0, 1)
+    const here = [...(found?.screen.actions?.(found.args) ?? []), ...allScreens().flatMap((screen) => screen.always?.() ?? [])]
     return [
-        ...(found?.screen.actions?.(found.args) ?? []).map(({ name, run }) => act(name, run)),
+        ...[...new Map(here.map((one) => [one.name, one])).values()].map(({ name, run }) => act(name, run)),
         act(`Switch to the view ${other === 'science' ? 'Data science' : 'Operations'}`, () => {
             view.value = other
         }),
@@ -90,7 +92,7 @@ function find(typed: string): Found[] {
 function PaletteDialog({ typed }: { typed: string }) {
     const dialog = useRef<HTMLDialogElement>(null)
     const [at, setAt] = useState(0)
-    const found = useMemo(() => find(typed), [typed])
+    const found = useMemo(() => find(typed), [typed, runs.data.value, datasets.data.value])
     useEffect(() => {
         const opener = document.activeElement
         const element = dialog.current!

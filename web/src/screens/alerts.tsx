@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Alert } from '../api'
 import { AlertReceivers, AlertRules, AlertSilences, Deliveries, SilenceForm } from '../components/alert_settings'
-import { byUrgency, severityTone, take, TakeButton, useProjectAlerts } from '../components/alerts'
+import { byUrgency, mayTake, severityTone, TAKE, take, TakeButton, useProjectAlerts } from '../components/alerts'
 import { Command, Count, Facts, Loaded, PageHead, Panel, Tabs, When } from '../components/basics'
 import { ask } from '../components/dialog'
 import { Drawer, WithDrawer } from '../components/drawer'
@@ -18,7 +18,6 @@ import { get, segment, send } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
 import { alerts, ions, jobs, now, openAlerts } from '../state/store'
-import { canChange } from '../state/versions'
 
 const FILTER: FilterOf<Alert> = {
     text: (alert) => `${alert.message} ${alert.subject ?? ''}`,
@@ -71,7 +70,7 @@ function firingColumns(chosen: ReadonlySet<string>, choose: (alert: Alert) => vo
             width: '40px',
             render: (alert) =>
                 is(alert.state, 'open') &&
-                canChange() && <input type="checkbox" aria-label={`Choose: ${alert.message}`} checked={chosen.has(alert.id)} onChange={() => choose(alert)} />,
+                mayTake(alert) && <input type="checkbox" aria-label={`Choose: ${alert.message}`} checked={chosen.has(alert.id)} onChange={() => choose(alert)} />,
         },
         severityColumn(),
         alertColumn(),
@@ -214,24 +213,26 @@ function Firing({ items }: { items: Alert[] }) {
         }
         setChosen(next)
     }
-    const aside = canChange() && (
+    const mine = open.filter(mayTake)
+    const aside = (
         <>
             {some.length > 0 && (
-                <button
-                    type="button"
-                    class="button small primary"
+                <Act
+                    right={TAKE}
+                    isSmall
+                    tone="primary"
                     onClick={() => {
                         setChosen(new Set())
                         void take(some)
                     }}
                 >
                     Take {some.length} chosen
-                </button>
+                </Act>
             )}
-            {some.length === 0 && open.length > 1 && (
-                <button type="button" class="button small" onClick={() => void take(open)}>
-                    Take all {open.length}
-                </button>
+            {some.length === 0 && mine.length > 1 && (
+                <Act right={TAKE} isSmall onClick={() => void take(mine)}>
+                    Take all {mine.length}
+                </Act>
             )}
         </>
     )
@@ -292,7 +293,7 @@ function Alerts() {
     const ended = all.filter((one) => !isFiring(one))
     return (
         <>
-            <PageHead title={open.length > 0 ? `${open.length} ${open.length === 1 ? 'alert needs' : 'alerts need'} somebody` : 'Alerts'} sub={`${counted(firing.length, 'alert fires', 'alerts fire')} · nobody has taken ${open.length}`} />
+            <PageHead title={open.length > 0 ? `${open.length} ${open.length === 1 ? 'alert needs' : 'alerts need'} somebody` : 'Alerts'} sub={alerts.data.value && `${counted(firing.length, 'alert fires', 'alerts fire')} · nobody has taken ${open.length}`} />
             <Tabs
                 label="Alerts"
                 items={[
@@ -334,7 +335,7 @@ export const alertsScreen: Screen = {
     letter: 'a',
     actions: () => {
         const open = openAlerts.value
-        return canChange() ? open.map((alert) => ({ name: `Take the alert: ${alert.message}`, run: () => void take([alert]) })) : []
+        return open.filter(mayTake).map((alert) => ({ name: `Take the alert: ${alert.message}`, run: () => void take([alert]) }))
     },
     render: Alerts,
 }

@@ -22,6 +22,7 @@ import { perSecond, useFigures, type FigureLog } from '../state/figures'
 import { getAll, segment } from '../state/http'
 import { inProject } from '../state/project'
 import { useResource } from '../state/resource'
+import { may } from '../state/rights'
 import { go, href, hrefWith, param } from '../state/route'
 import { deployments, models, now } from '../state/store'
 
@@ -242,8 +243,18 @@ function Deployments({ args }: { args: Args }) {
 function actionsOf(args: Args): Action[] {
     const one = deployments.data.value?.find((it) => it.name === args['deployment'])
     const back = one && rollbackQuestion(one)
-    return one ? [...(back ? [{ name: `${back.confirm}: ${one.name}`, run: () => ask(back) }] : []), { name: `Undeploy ${one.name}`, run: () => ask(undeployQuestion(one, 0)) }] : []
+    const mayIt = one !== undefined && may('change deployments', one.project)
+    return mayIt ? [...(back ? [{ name: `Roll back ${one.name}`, run: () => ask(back) }] : []), { name: `Undeploy ${one.name}`, run: () => ask(undeployQuestion(one, 0)) }] : []
 }
+
+/** The way back of each, wherever one is. */
+const waysBack = (): Action[] =>
+    (deployments.data.value ?? [])
+        .filter((one) => inProject(one) && may('change deployments', one.project))
+        .flatMap((one) => {
+            const back = rollbackQuestion(one)
+            return back ? [{ name: `Roll back ${one.name}`, run: () => ask(back) }] : []
+        })
 
 export const deploymentsScreen: Screen = {
     id: 'deployments',
@@ -258,10 +269,11 @@ export const deploymentsScreen: Screen = {
         return { count, tone: 'bad', what: plural(count, 'needs you', 'need you') }
     },
     actions: actionsOf,
+    always: waysBack,
     keys: (args) => {
         const one = deployments.data.value?.find((it) => it.name === args['deployment'])
         const back = one && rollbackQuestion(one)
-        return back ? [{ key: 'b', name: 'Roll back', run: () => ask(back) }] : []
+        return back && may('change deployments', one.project) ? [{ key: 'b', name: 'Roll back', run: () => ask(back) }] : []
     },
     render: Deployments,
 }

@@ -435,10 +435,11 @@ function NewExperiment() {
 
 function ExperimentList({ current }: { current: Experiment | undefined }) {
     const list = (experiments.data.value ?? []).filter(inProject)
-    const item = (name: string, address: string, isCurrent: boolean, n: number | undefined, title?: string) => (
+    const item = (name: string, address: string, isCurrent: boolean, n: number | undefined, title?: string, isTwin = false) => (
         <li key={address} class={isCurrent ? 'sel' : ''}>
             <a class="clip" href={address} aria-current={isCurrent ? 'true' : undefined} title={title}>
                 {name}
+                {isTwin && <small class="muted"> of {title}</small>}
             </a>
             <span class="push small muted">{n === undefined ? '' : short(n)}</span>
         </li>
@@ -447,7 +448,10 @@ function ExperimentList({ current }: { current: Experiment | undefined }) {
         <Panel title="Experiments" foot={<NewExperiment />}>
             <ul class="list" aria-label="Experiments">
                 {item('All runs', href('experiments'), current === undefined, undefined)}
-                {list.map((one) => item(one.name, href(['experiments', list.filter((other) => other.name === one.name).length > 1 ? String(one.id) : one.name]), one === current, one.n_runs, one.project))}
+                {list.map((one) => {
+                    const isTwin = list.some((other) => other !== one && other.name === one.name) // of another project
+                    return item(one.name, href(['experiments', isTwin ? String(one.id) : one.name]), one === current, one.n_runs, one.project, isTwin)
+                })}
             </ul>
         </Panel>
     )

@@ -12,11 +12,13 @@ import { rangeText, TimeRange } from '../components/time_range'
 import { counted, dayMinute, dayTime, NONE, nameIn, percent, plainValue, rateText, span, words } from '../format'
 import type { Screen } from '../screen'
 import { pendingCandidates } from '../state/candidates'
-import { inProject, projects } from '../state/project'
+import { inProject, project, projects } from '../state/project'
+import { useResource } from '../state/resource'
 import { href, param } from '../state/route'
-import { alerts, events, ions, jobs, nodes, now, rate, runs } from '../state/store'
+import { alerts, events, hasMoreJobs, ions, jobs, nodes, now, rate, runs } from '../state/store'
 import { connection } from '../state/stream'
 import { useSummary } from '../state/summaries'
+import { summaryOf } from '../state/tracking'
 import { byNeed, evidenceOf, needsYou, verdictOf } from '../state/verdict'
 
 const CARDS = 5
@@ -115,7 +117,7 @@ function Approvals() {
                                     {Object.entries(one.metrics ?? {})
                                         .slice(0, 2)
                                         .map(([key, value]) => `${words(key)} ${plainValue(value)} · `)}
-                                    waits since <Ago time={one.created_ms} />
+                                    came <Ago time={one.created_ms} />
                                 </div>
                             </div>
                             <a class="button small" href={href(['ions', one.ion, 'review', `v${one.version}`])}>
@@ -195,6 +197,9 @@ function Firing() {
     )
 }
 
+/** The page may not hold all of them. */
+const atLeast = (count: number) => (hasMoreJobs.value && count > 0 ? `${count}+` : count)
+
 function Cluster() {
     const all = nodes.data.value ?? []
     const isHeard = connection.value.state !== 'lost'
@@ -246,8 +251,8 @@ function Cluster() {
                                 <td>
                                     <Owner project={one.name} />
                                 </td>
-                                <td class="num">{one.runs}</td>
-                                <td class="num">{one.waiting}</td>
+                                <td class="num">{atLeast(one.runs)}</td>
+                                <td class="num">{atLeast(one.waiting)}</td>
                             </tr>
                         ))}
                     </tbody>
@@ -259,8 +264,15 @@ function Cluster() {
 
 function Runs() {
     const mine = (runs.data.value ?? []).filter(inProject)
+    const total = useResource(`runs:${project.value ?? ''}`, () => summaryOf({ experiment: undefined, project: project.value, filter: '', isDeleted: false }))
+    const newest = mine[0]?.id
+    useEffect(() => {
+        if (total.loadedAt > 0) {
+            total.loadSoon() // there is a new one
+        }
+    }, [newest])
     return (
-        <Panel title="Runs" window="newest first" aside={<a href={href('experiments')}>All {mine.length}</a>}>
+        <Panel title="Runs" window="newest first" aside={<a href={href('experiments')}>All{total.data.value ? ` ${total.data.value.n.toLocaleString('en')}` : ''}</a>}>
             <Loaded resource={runs}>
                 {() =>
                     mine.length === 0 ? (

@@ -1,5 +1,5 @@
 /** The builder: an ION drawn on a canvas, as forms and as YAML, which are one document; what the server says of it; what Apply changes. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useState, useLayoutEffect } from 'preact/hooks'
 import type { Ion, Kind } from '../api'
 import { Choices, Loaded, PageHead, Panel } from '../components/basics'
 import { BuilderCanvas } from '../components/builder_canvas'
@@ -249,6 +249,7 @@ function Builder({ ion, all }: { ion: Ion | undefined; all: readonly Kind[] }) {
         return () => document.removeEventListener('keydown', onKey)
     })
     const form = chosenForm(context, chosen, ion === undefined)
+    useLayoutEffect(() => document.querySelector('.builder-form')?.scrollTo(0, 0), [chosen, isYaml]) // whose form it is stands at its top
     return (
         <>
             <div class="builder-acts row wrap">

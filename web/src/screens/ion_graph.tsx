@@ -1,13 +1,14 @@
 /** An ION, live: its graph, what it decided, why which version is where, and what needs somebody. */
 import { useEffect } from 'preact/hooks'
-import type { DecisionSummary, Ion, PolicyDecision } from '../api'
+import type { DecisionSummary, Ion, PolicyDecision, WeirEvent } from '../api'
 import type { Opt, Verdict } from '../types'
-import { AlertRows, byUrgency, ionOf, take } from '../components/alerts'
+import { AlertRows, byUrgency, ionOf, TAKE, take } from '../components/alerts'
 import { Loaded, Panel, Strip, Version, When } from '../components/basics'
 import { EventList } from '../components/event_list'
 import { Icon } from '../components/icon'
 import { ionActions, IonTab, Waiting } from '../components/ion_head'
 import { IonGraph } from '../components/ion_graph'
+import { Act } from '../components/locked'
 import { State, VERDICTS, VERSION_VERDICTS } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Thresholds } from '../components/threshold'
@@ -19,20 +20,37 @@ import { candidates } from '../state/candidates'
 import { getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href, hrefWith, param } from '../state/route'
-import { alerts, candidatesVersion, deployments, events, ions, jobs, now, openAlerts, runs } from '../state/store'
+import { alerts, candidatesVersion, deployments, events, ions, jobs, mergeEvents, now, openAlerts, runs } from '../state/store'
 import { useSummary } from '../state/summaries'
-import { canChange } from '../state/versions'
 
 const WINDOW = '-5m'
 const BUCKETS = 60
-const SHOWN_EVENTS = 9
+const SHOWN_EVENTS = 5
 const SHOWN_ALERTS = 4
 const EDGE_MS = 15_000 // a count that begins so little after the window's begin covers it
 
-/** Of this ION, or of everybody: a machine, the server. Not what is about another ION, or another person's job. */
-function concerns(subject: Opt<string>, ion: string): boolean {
-    const about = ionOf(subject, jobs.data.value ?? [])
-    return about !== undefined ? about === ion : !['job', 'ion', 'run'].includes((subject ?? '').split('/')[0]!)
+/** Its own: the ION, its jobs and runs, and the models, deployments and data that its document names. */
+function isOwn(subject: Opt<string>, ion: Ion): boolean {
+    const [noun, ...rest] = (subject ?? '').split('/')
+    const name = rest.join('/')
+    if (noun === 'run') {
+        return runs.data.value?.find((run) => run.id === name)?.ion === ion.name
+    }
+    if (noun === 'model') {
+        return ion.links.some((link) => link.from === `model/${name}` || `${ion.name}.${link.from}` === name) || ion.pipelines.some((one) => `${ion.name}.${one.name}` === name || one.deployment?.model?.name === name)
+    }
+    if (noun === 'deployment') {
+        return ion.links.some((link) => link.to === `deployment/${name}`)
+    }
+    if (noun === 'dataset') {
+        return ion.pipelines.some((one) => [one.dataset, one.output, one.impostors, one.deployment?.gallery?.dataset].includes(name))
+    }
+    return ionOf(subject, jobs.data.value ?? []) === ion.name
+}
+
+/** Of this ION, or of everybody: a machine, the server. */
+function concerns(subject: Opt<string>, ion: Ion): boolean {
+    return ['node', 'server', 'platform', ''].includes((subject ?? '').split('/')[0]!) || isOwn(subject, ion)
 }
 
 const us = (ms: Opt<number>): Opt<number> => (typeof ms === 'number' ? ms * 1000 : ms)
@@ -65,9 +83,9 @@ function Figures({ ion }: { ion: Ion }) {
     })
     const p99 = data?.latency_ms?.p99
     const last = {
-        name: 'Rate and latency',
+        name: 'Decisions/s · p50 · p99',
         value: data ? rateText(data.per_second ?? 0) : NONE,
-        note: `decisions/s · p50 ${latency(us(data?.latency_ms?.p50))} · p99 ${latency(us(p99))} · ${span}`,
+        note: `${latency(us(data?.latency_ms?.p50))} · ${latency(us(p99))} · ${span}`,
     }
     return (
         <>
@@ -151,17 +169,17 @@ function History({ ion }: { ion: Ion }) {
 }
 
 function Troubles({ ion }: { ion: Ion }) {
-    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion.name)).sort(byUrgency)
+    const raised = openAlerts.value.filter((alert) => concerns(alert.subject, ion)).sort(byUrgency)
     return (
         <Panel
             title="Alerts"
             window={raised.length > 0 && raised.length}
             aside={
                 <>
-                    {raised.length > 1 && canChange() && (
-                        <button type="button" class="button small" onClick={() => void take(raised)}>
+                    {raised.length > 1 && (
+                        <Act right={TAKE} project={ion.project} isSmall onClick={() => void take(raised)}>
                             Take all {raised.length}
-                        </button>
+                        </Act>
                     )}
                     <a href={href('alerts')}>All alerts</a>
                 </>
@@ -180,11 +198,14 @@ function Troubles({ ion }: { ion: Ion }) {
 
 function News({ ion }: { ion: Ion }) {
     useEffect(() => events.need(), [])
+    // Of the ION itself also what is older than the events that the page holds.
+    const own = useResource(`events:${ion.name}`, () => getAll<WeirEvent>('/events', { subject: `ion/${ion.name}`, limit: SHOWN_EVENTS }))
     return (
-        <Panel title="Events" aside={<a href={href('events')}>All events</a>}>
-            <Loaded resource={events}>
-                {(items) => {
-                    const shown = items.filter((event) => concerns(event.subject, ion.name)).slice(0, SHOWN_EVENTS)
+        <Panel title="Events" window="of this ION" aside={<a href={href('events', { q: `subject:ion/${ion.name}` })}>All of them</a>}>
+            <Loaded resource={own}>
+                {(older) => {
+                    const fresh = (events.data.value ?? []).filter((event) => isOwn(event.subject, ion))
+                    const shown = mergeEvents(older, fresh).slice(0, SHOWN_EVENTS)
                     return shown.length > 0 ? <EventList events={shown} /> : <p class="quiet">Nothing has happened yet.</p>
                 }}
             </Loaded>

@@ -5,7 +5,7 @@ import { Ago, Choices, Empty, Facts, Loaded, Panel, Version, When } from '../com
 import { ComparisonPanel } from '../components/comparison'
 import { ask } from '../components/dialog'
 import { Differed, Disagreements } from '../components/disagreements'
-import { Icon } from '../components/icon'
+import { Decide } from '../components/ion_acts'
 import { ionActions, IonTab } from '../components/ion_head'
 import { DatasetLink } from '../components/noun'
 import { PolicyDiamond } from '../components/diamond'
@@ -17,9 +17,10 @@ import { useLiveHealth } from '../state/drift'
 import { get, getAll, segment } from '../state/http'
 import { asIonDoc, chainOf, linkId } from '../state/ion_doc'
 import { useResource } from '../state/resource'
+import { may } from '../state/rights'
 import { go, href } from '../state/route'
 import { datasets, ions, now, runs } from '../state/store'
-import { approveQuestion, canChange, rejectQuestion } from '../state/versions'
+import { approveQuestion, rejectQuestion } from '../state/versions'
 
 const SHOWN = 8
 const REFRESH_S = 5 // outcomes come without an event
@@ -286,21 +287,7 @@ function Verdict({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
     if (!isPending(candidate)) {
         return <StateWord state={candidate.state} />
     }
-    if (!canChange()) {
-        return <span class="muted">An operator decides.</span>
-    }
-    return (
-        <span class="acts thumb">
-            <button type="button" class="button primary" onClick={() => ask(approveQuestion(ion.name, candidate))}>
-                <Icon name="check" />
-                Approve<span class="hidden"> version {candidate.version}</span>
-            </button>
-            <button type="button" class="button" onClick={() => ask(rejectQuestion(ion.name, candidate))}>
-                <Icon name="cross" />
-                Reject<span class="hidden"> version {candidate.version}</span>
-            </button>
-        </span>
-    )
+    return <Decide ion={ion} candidate={candidate} withIcons />
 }
 
 function Review({ ion, candidate }: { ion: Ion; candidate: IonCandidate }) {
@@ -395,7 +382,7 @@ export const ionReviewScreen: Screen = {
         const waiting = mine(ion).filter(isPending)
         const at = waiting.findIndex((one) => one.id === candidate?.id)
         const step = (by: number) => waiting[at + by] && go(href(['ions', ion, 'review', `v${waiting[at + by]!.version}`]))
-        const decide = (question: typeof approveQuestion) => candidate && isPending(candidate) && canChange() && ask(question(ion, candidate))
+        const decide = (question: typeof approveQuestion) => candidate && isPending(candidate) && may('review ions', ions.data.value?.find((one) => one.name === ion)?.project) && ask(question(ion, candidate))
         return [
             { key: 'a', name: 'approve', run: () => void decide(approveQuestion) },
             { key: 'r', name: 'reject', run: () => void decide(rejectQuestion) },

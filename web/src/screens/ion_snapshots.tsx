@@ -3,22 +3,22 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Ion, Snapshot } from '../api'
 import { Empty, Loaded, Panel } from '../components/basics'
 import { ask } from '../components/dialog'
-import { Form } from '../components/form'
 import { Icon } from '../components/icon'
+import { SNAPSHOT, SnapshotForm } from '../components/ion_acts'
 import { ionActions, IonTab } from '../components/ion_head'
 import { Act } from '../components/locked'
 import { SnapshotReplay } from '../components/snapshot_replay'
 import { SnapshotTime } from '../components/snapshot_time'
-import { localText } from '../components/time_range'
 import { toast } from '../components/toast'
 import { bytes, counted, dayMinute, dayTime } from '../format'
 import type { Args, Screen } from '../screen'
 import { apiUrl, csrf, getAll, messageOf, request, segment, send } from '../state/http'
 import { Resource, useResource } from '../state/resource'
+import { may } from '../state/rights'
 import { go, href } from '../state/route'
-import { ions, now } from '../state/store'
+import { ions } from '../state/store'
+import { connection } from '../state/stream'
 
-const RIGHT = 'change snapshots'
 const UPLOAD_MS = 600_000
 
 const spanOfIt = (one: Snapshot) => `${dayMinute(one.from_ms)} – ${dayMinute(one.to_ms)}`
@@ -46,38 +46,6 @@ function List({ items, chosen, ion }: { items: readonly Snapshot[]; chosen: stri
                 ))}
             </ul>
         </Panel>
-    )
-}
-
-function TakeForm({ ion, onClose, onTaken }: { ion: Ion; onClose: () => void; onTaken: () => void }) {
-    return (
-        <Form
-            title={`Take a snapshot of ${ion.name}`}
-            fields={[
-                { name: 'name', label: 'Name', value: `${ion.name}-${new Date(now.peek()).toISOString().slice(0, 16).replace(/\D/g, '')}` },
-                { name: 'from', label: 'From (an hour ago, unless it says another time)', value: localText(now.peek() - 3_600_000) },
-                { name: 'to', label: 'To, or now', isOptional: true },
-                { name: 'models', label: 'Models', options: ['by reference', 'whole'] },
-            ]}
-            confirm="Take it"
-            onClose={onClose}
-            act={async (values) => {
-                const time = (text: string | undefined) => {
-                    if (!text?.trim()) {
-                        return undefined // the server's own: the page's clock stands still between two ticks
-                    }
-                    const ms = Date.parse(text)
-                    if (Number.isNaN(ms)) {
-                        throw new Error(`"${text}" is no time: write ${localText(now.peek())}`)
-                    }
-                    return new Date(ms).toISOString()
-                }
-                await send('POST', '/snapshots', { name: values['name'], ion: ion.name, from: time(values['from']), to: time(values['to']), models: values['models'] === 'whole' })
-                toast(`${values['name']} is taken`)
-                onTaken()
-                go(href(['ions', ion.name, 'snapshots', values['name'] ?? '']))
-            }}
-        />
     )
 }
 
@@ -116,7 +84,7 @@ function One({ snapshot, ion, onGone }: { snapshot: Snapshot; ion: Ion; onGone: 
                         <a class="button small" href={apiUrl(`/snapshots/${segment(snapshot.name)}/export`)} download={`${snapshot.name}.tar`}>
                             <Icon name="download" /> Download
                         </a>
-                        <Act right={RIGHT} project={snapshot.project} isSmall tone="danger" onClick={remove}>
+                        <Act right={SNAPSHOT} project={snapshot.project} isSmall tone="danger" onClick={remove}>
                             Delete…
                         </Act>
                     </>
@@ -156,18 +124,18 @@ function Snapshots({ ion, args }: { ion: Ion; args: Args }) {
     }
     const acts = (
         <div class="row wrap snapshot-acts">
-            <Act right={RIGHT} project={ion.project} tone="primary" onClick={() => setTaking(true)}>
+            <Act right={SNAPSHOT} project={ion.project} tone="primary" onClick={() => setTaking(true)}>
                 Take a snapshot…
             </Act>
             <label class="button only-desk">
                 <Icon name="plus" /> {isBusy ? 'Sending…' : 'Import a file'}
-                <input class="hidden" type="file" accept=".tar" aria-label="Import a snapshot from a file" disabled={isBusy} onChange={(event) => void onFile(event.currentTarget)} />
+                <input class="hidden" type="file" accept=".tar" aria-label="Import a snapshot from a file" disabled={isBusy || !may(SNAPSHOT, ion.project) || connection.value.state === 'lost'} onChange={(event) => void onFile(event.currentTarget)} />
             </label>
         </div>
     )
     return (
         <>
-            {isTaking && <TakeForm ion={ion} onClose={() => setTaking(false)} onTaken={() => list.loadSoon(0)} />}
+            {isTaking && <SnapshotForm ion={ion} onClose={() => setTaking(false)} onTaken={() => list.loadSoon(0)} />}
             {acts}
             <Loaded resource={list} rows={6}>
                 {(all) =>

@@ -5,6 +5,7 @@ import { ionOf } from '../components/alerts'
 import { Choices, Command, Count, Empty, Loaded, Owner, PageHead, Panel, Version } from '../components/basics'
 import { Filter, filtered, NothingMatches, type FilterOf } from '../components/filter'
 import { Icon } from '../components/icon'
+import { actionsOfIon } from '../components/ion_acts'
 import { Spark } from '../components/spark'
 import { State } from '../components/state'
 import { Table, type Column } from '../components/table'
@@ -192,7 +193,7 @@ function Ions() {
         <>
             <PageHead
                 title={need > 0 ? `${need} of ${inProduction.length} ${inProduction.length < all.length ? 'production ' : ''}${inProduction.length === 1 ? 'ION' : 'IONs'} ${need === 1 ? 'needs' : 'need'} you` : 'IONs'}
-                sub={`${all.length} ${project.value ? `in ${project.value}` : 'in all projects'} · a state is green only when a decision proves it`}
+                sub={ions.data.value && `${all.length} ${project.value ? `in ${project.value}` : 'in all projects'} · a state is green only when a decision proves it`}
             >
                 <TimeRange fallback={WINDOW} />
                 <a class="button only-desk" href={href(['ions', 'new'])}>
@@ -267,5 +268,6 @@ export const ionsScreen: Screen = {
         return { count, tone: 'warn', what: plural(count, 'needs you', 'need you') }
     },
     letter: 'i',
+    always: () => (ions.data.value ?? []).filter(inProject).flatMap(actionsOfIon),
     render: Ions,
 }

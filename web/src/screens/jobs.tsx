@@ -15,9 +15,10 @@ import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { Dialog } from '../components/dialog'
 import { WhatIfAnswer } from '../components/what_if'
-import { dayMinute, dayTime, duration, millis, nameIn, NONE, shortId, span, words } from '../format'
+import { dayMinute, dayTime, duration, millis, nameIn, NONE, plural, shortId, span, words } from '../format'
 import type { Args, Screen } from '../screen'
 import { getAll, segment, session } from '../state/http'
+import { numbersText } from '../state/devices'
 import { devicesOf, specOf, wantsText } from '../state/job_wants'
 import { queues } from '../state/queues'
 import { useWhatIf } from '../state/what_if'
@@ -25,7 +26,7 @@ import { inProject, project } from '../state/project'
 import { useResource } from '../state/resource'
 import { may } from '../state/rights'
 import { go, href, hrefWith, param } from '../state/route'
-import { jobs, now, runs } from '../state/store'
+import { hasMoreJobs, jobs, KEEP_ROWS, now, runs } from '../state/store'
 
 const TASKS_REFRESH_S = 5
 
@@ -108,7 +109,7 @@ export function Tasks({ job }: { job: Job }) {
                                         <StateWord state={taskState(one, job)} />
                                         <small class="muted">
                                             {one.node ?? 'not placed'}
-                                            {one.devices ? ` / ${one.devices}` : ''}
+                                            {one.devices ? ` / ${numbersText(one.node, one.devices)}` : ''}
                                             {(one.attempt ?? 0) > 1 ? ` · attempt ${one.attempt}` : ''}
                                             {exitText(one) ? ` · ${exitText(one)}` : ''}
                                         </small>
@@ -220,21 +221,26 @@ function JobDrawer({ job }: { job: Job }) {
     )
 }
 
-function columns(isNarrow: boolean): Column<Job>[] {
-    const all: (Column<Job> & { isWide?: boolean })[] = [
+/** Beside a drawer only what tells them apart; what no job has takes no room. */
+function columns(isNarrow: boolean, rows: readonly Job[]): Column<Job>[] {
+    const all: (Column<Job> & { isWide?: boolean; isRare?: (job: Job) => boolean })[] = [
         {
             id: 'name',
             name: 'Job',
+            ...(isNarrow ? {} : { width: '24%' }),
             phone: 'name',
             sort: (job) => job.name,
             render: (job) => (
-                <a class="main" href={hrefWith({ job: job.id, task: '' })} title={job.name}>
-                    {nameIn(job.ion, job.name)}
-                </a>
+                <span class="job-name" title={job.name}>
+                    <a class="main" href={hrefWith({ job: job.id, task: '' })}>
+                        {nameIn(job.ion, job.name)}
+                    </a>
+                    {job.ion && nameIn(job.ion, job.name) !== job.name && <small class="muted"> of {job.ion}</small>}
+                </span>
             ),
         },
-        { id: 'project', name: 'Project', width: '112px', phone: 'more', sort: (job) => job.project ?? '', render: (job) => <Owner project={job.project} /> },
-        { id: 'kind', name: 'Kind', width: '88px', phone: 'more', sort: (job) => job.kind, render: (job) => words(job.kind) },
+        { id: 'project', name: 'Project', width: '104px', phone: 'more', isWide: true, sort: (job) => job.project ?? '', render: (job) => <Owner project={job.project} /> },
+        { id: 'kind', name: 'Kind', width: '80px', phone: 'more', isWide: true, sort: (job) => job.kind, render: (job) => words(job.kind) },
         {
             id: 'state',
             name: 'State',
@@ -248,9 +254,11 @@ function columns(isNarrow: boolean): Column<Job>[] {
             name: 'Why, or for what',
             isWide: true,
             render: (job) => {
-                const text = !is(job.state, 'succeeded') && job.reason ? job.reason : job.ion ? `${job.ion}${job.pipeline ? ` / ${job.pipeline}` : ''}` : ''
+                const its = [job.n_evictions ? `stopped ${plural(job.n_evictions, 'once', `${job.n_evictions} times`)}` : '', job.n_restarts ? `restarted ${plural(job.n_restarts, 'once', `${job.n_restarts} times`)}` : '']
+                const why = !is(job.state, 'succeeded') && job.reason ? job.reason : job.ion ? `${job.ion}${job.pipeline ? ` / ${job.pipeline}` : ''}` : ''
+                const text = [why, ...its].filter(Boolean).join(' · ')
                 return (
-                    <span class="muted" title={text}>
+                    <span class="muted why-text" title={text}>
                         <Sentence text={text} />
                     </span>
                 )
@@ -259,35 +267,27 @@ function columns(isNarrow: boolean): Column<Job>[] {
         {
             id: 'devices',
             name: 'Devices',
-            width: '76px',
+            width: '72px',
             isNumber: true,
+            isWide: true,
+            isRare: (job) => devicesOf(job) > 0,
             sort: (job) => -devicesOf(job),
             render: (job) => devicesOf(job) || <span class="muted">{NONE}</span>,
         },
-        { id: 'priority', name: 'Priority', width: '76px', isNumber: true, isWide: true, sort: (job) => -(job.priority ?? 0), render: (job) => job.priority ?? NONE },
-        {
-            id: 'stops',
-            name: 'Stops',
-            width: '64px',
-            isNumber: true,
-            isWide: true,
-            sort: (job) => -(job.n_evictions ?? 0),
-            render: (job) => (job.n_evictions ? <span title={job.eviction ?? 'stopped for others; no restart'}>{job.n_evictions}</span> : <span class="muted">0</span>),
-        },
-        { id: 'restarts', name: 'Restarts', width: '84px', isNumber: true, isWide: true, sort: (job) => -(job.n_restarts ?? 0), render: (job) => job.n_restarts ?? 0 },
+        { id: 'priority', name: 'Priority', width: '72px', isNumber: true, isWide: true, isRare: (job) => (job.priority ?? 0) !== 0, sort: (job) => -(job.priority ?? 0), render: (job) => job.priority ?? NONE },
         {
             id: 'since',
             name: 'Submitted',
-            width: '132px',
+            width: '124px',
             isNumber: true,
             phone: 'more',
             sort: (job) => -millis(job.created_ms),
             render: (job) => <When time={job.created_ms} />,
         },
-        { id: 'took', name: 'Ran for', width: '88px', isNumber: true, isWide: true, render: (job) => (job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE) },
-        { id: 'by', name: 'By', width: '96px', isWide: true, sort: (job) => job.created_by ?? '', render: (job) => <span class="muted">{job.created_by}</span> },
+        { id: 'took', name: 'Ran for', width: '80px', isNumber: true, isWide: true, render: (job) => (job.started_ms ? span(job.started_ms, job.finished_ms, now.value) : NONE) },
+        { id: 'by', name: 'By', width: '80px', isWide: true, sort: (job) => job.created_by ?? '', render: (job) => <span class="muted">{job.created_by}</span> },
     ]
-    return all.filter((column) => !isNarrow || !column.isWide)
+    return all.filter((column) => (!isNarrow || !column.isWide) && (!column.isRare || rows.some(column.isRare)))
 }
 
 function Jobs() {
@@ -296,16 +296,18 @@ function Jobs() {
     const found = filtered(all, FILTER).filter(group.has).sort(byNeed)
     const wanted = param('job')
     const job = (jobs.data.value ?? []).find((one) => one.id === wanted)
-    const count = (id: string) => all.filter(GROUPS[id]!.has).length
+    const isPart = (jobs.data.value ?? []).length >= KEEP_ROWS // of those that are over the page holds the newest
+    const n = (id: string) => all.filter(GROUPS[id]!.has).length
+    const count = (id: string) => (hasMoreJobs.value && (id === 'running' || id === 'waiting') && n(id) > 0 ? `${n(id)}+` : n(id))
     const missing = wanted && jobs.data.value && !job && (
         <Drawer title="No such job" id="job-title" close={hrefWith({ job: '', task: '' })}>
-            <p class="quiet">The page holds the newest 200. It may be older, or have been removed:</p>
+            <p class="quiet">The page holds those that run or wait, and the newest of the others. It may be older, or have been removed:</p>
             <Command text={`weir describe job ${wanted}`} />
         </Drawer>
     )
     return (
         <>
-            <PageHead title="Jobs" sub={`${count('running')} run · ${count('waiting')} wait · ${count('ended')} ended`}>
+            <PageHead title="Jobs" sub={jobs.data.value && `${count('running')} run · ${count('waiting')} wait · ${count('ended')} ended${isPart ? ', of the newest' : ''}`}>
                 <Act right="submit jobs" project={project.value} tone="primary" onClick={() => go(href(['jobs', 'new']))}>
                     Submit a job
                 </Act>
@@ -324,7 +326,7 @@ function Jobs() {
                                 <Choices
                                     label="By state"
                                     items={Object.entries(GROUPS).map(([id, { name }]) => ({
-                                        name: `${name} ${count(id)}`,
+                                        name: isPart && !['running', 'waiting'].includes(id) ? name : `${name} ${count(id)}`,
                                         address: hrefWith({ state: id }),
                                         isCurrent: group === GROUPS[id],
                                     }))}
@@ -335,12 +337,13 @@ function Jobs() {
                                 close={hrefWith({ job: '', task: '' })}
                                 drawer={job ? <JobDrawer key={job.id} job={job} /> : missing}
                                 list={
-                                    <Panel title="All jobs" window={param('sort') ? `${found.length}` : `${found.length} · waiting first, then newest`}>
+                                    <Panel title={isPart ? 'Newest jobs' : 'All jobs'} window={`${found.length}${isPart ? ' are here' : ''}${param('sort') ? '' : ' · waiting first, then newest'}`}>
                                         {found.length > 0 ? (
                                             <Table
                                                 label="Jobs"
                                                 rows={found}
-                                                columns={columns(Boolean(wanted))}
+                                                columns={columns(Boolean(wanted), found)}
+                                                rowPx={wanted ? 28 : 44}
                                                 keyOf={(one) => one.id}
                                                 hrefOf={(one) => hrefWith({ job: one.id, task: '' })}
                                                 chosen={wanted}

@@ -21,6 +21,7 @@ import { is, State, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { bytes, dayTime, millis, NONE, plainValue, plural, shortId, words } from '../format'
 import type { Action, Args, Screen } from '../screen'
+import type { Opt } from '../types'
 import { candidates, pendingCandidates, type IonCandidate } from '../state/candidates'
 import { apiUrl, getAll, segment } from '../state/http'
 import { inProject } from '../state/project'
@@ -28,7 +29,7 @@ import { useResource } from '../state/resource'
 import { go, href, param } from '../state/route'
 import { candidatesVersion, deployments, ions, models, runs } from '../state/store'
 import { connection } from '../state/stream'
-import { approveQuestion, canChange, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
+import { approveQuestion, rejectQuestion, rollbackQuestion, servings } from '../state/versions'
 
 function candidatesOf(version: ModelVersion): IonCandidate[] {
     return (candidates.data.value ?? []).filter((one) => one.model === version.model && one.version === version.version)
@@ -36,23 +37,24 @@ function candidatesOf(version: ModelVersion): IonCandidate[] {
 
 const isPending = (one: IonCandidate) => is(one.state, 'pending_review', 'pending')
 
+type VersionAction = Action & { short: string; tone?: 'primary' | 'danger'; right: string; project: Opt<string> }
+
+const ionProject = (name: string) => ions.data.value?.find((one) => one.name === name)?.project
+
 /** What can be done with a version: let it through, refuse it, go back to it. */
-function actionsOf(version: ModelVersion): (Action & { short: string; tone: 'primary' | 'danger' | '' })[] {
-    if (!canChange()) {
-        return []
-    }
+function actionsOf(version: ModelVersion): VersionAction[] {
     const served = servings(ions.data.value ?? [], version.model)
     const mine = candidatesOf(version)
     const decide = mine.filter(isPending).flatMap((one) => [
-        { short: 'Approve', name: `Approve version ${one.version} for ${one.ion}`, tone: 'primary' as const, run: () => ask(approveQuestion(one.ion, one)) },
-        { short: 'Reject', name: `Reject version ${one.version} for ${one.ion}`, tone: '' as const, run: () => ask(rejectQuestion(one.ion, one)) },
+        { short: 'Approve', name: `Approve version ${one.version} for ${one.ion}`, tone: 'primary' as const, right: 'review ions', project: ionProject(one.ion), run: () => ask(approveQuestion(one.ion, one)) },
+        { short: 'Reject', name: `Reject version ${one.version} for ${one.ion}`, right: 'review ions', project: ionProject(one.ion), run: () => ask(rejectQuestion(one.ion, one)) },
     ])
     const back = mine
         .filter((one) => is(one.state, 'retired', 'rolled_back'))
         .flatMap((one) => {
             const place = served.find((it) => it.ion === one.ion && it.pipeline === one.link_to)
             const run = () => place && ask(rollbackQuestion(one.ion, one, place.version))
-            return place ? [{ short: `Roll back to v${one.version}`, name: `Roll back to v${one.version}`, tone: 'danger' as const, run }] : []
+            return place ? [{ short: 'Roll back', name: `Roll back to v${one.version}`, tone: 'danger' as const, right: 'roll back ions', project: ionProject(one.ion), run }] : []
         })
     return [...decide, ...back]
 }
@@ -86,15 +88,15 @@ function metricDelta(version: ModelVersion, serving: ModelVersion | undefined, k
 const ACTS: Column<ModelVersion> = {
     id: 'acts',
     name: '',
-    width: '172px',
+    width: '192px', // room for two that are locked
     isNumber: true,
     render: (one) => (
         <span class="acts">
             {actionsOf(one).map((action) => (
-                <button key={action.name} type="button" class={`button small ${action.tone}`} onClick={action.run}>
+                <Act key={action.name} right={action.right} project={action.project} isSmall {...(action.tone ? { tone: action.tone } : {})} onClick={action.run}>
                     {action.short}
                     <span class="hidden">{action.name.slice(action.short.length)}</span>
-                </button>
+                </Act>
             ))}
         </span>
     ),
@@ -103,7 +105,8 @@ const ACTS: Column<ModelVersion> = {
 function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>[] {
     const measure = mainMeasure(versions)
     const isHeard = connection.value.state !== 'lost'
-    return [
+    const hasActs = versions.some((one) => actionsOf(one).length > 0)
+    const all: Column<ModelVersion>[] = [
         {
             id: 'version',
             name: 'Version',
@@ -134,13 +137,13 @@ function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>
                 )
             },
         },
-        { id: 'alias', name: 'Alias', width: '96px', phone: 'more', sort: (one) => aliasesOf(one).join(' '), render: (one) => <Aliases version={one} /> },
+        { id: 'alias', name: 'Alias', width: '84px', phone: 'more', sort: (one) => aliasesOf(one).join(' '), render: (one) => <Aliases version={one} /> },
         ...(measure
             ? [
                   {
                       id: 'measure',
                       name: words(measure),
-                      width: '104px',
+                      width: '92px',
                       isNumber: true,
                       phone: 'more' as const,
                       sort: (one: ModelVersion) => -Number(one.metrics?.[measure] ?? -1),
@@ -148,17 +151,19 @@ function versionColumns(versions: readonly ModelVersion[]): Column<ModelVersion>
                   },
               ]
             : []),
-        { id: 'executor', name: 'Runs on', width: '84px', sort: (one) => one.executor ?? '', render: (one) => one.executor ?? NONE },
-        { id: 'size', name: 'Size', width: '88px', isNumber: true, sort: (one) => -(one.bytes ?? 0), render: (one) => bytes(one.bytes) },
+        { id: 'executor', name: 'Runs on', width: '76px', sort: (one) => one.executor ?? '', render: (one) => one.executor ?? NONE },
+        { id: 'size', name: 'Size', width: '76px', isNumber: true, sort: (one) => -(one.bytes ?? 0), render: (one) => bytes(one.bytes) },
         {
             id: 'run',
             name: 'Made by',
-            width: '132px',
+            width: '108px',
             render: (one) => (one.run ? <a href={href(['runs', one.run])}>{runs.data.value?.find((run) => run.id === one.run)?.name ?? shortId(one.run)}</a> : NONE),
         },
         { id: 'made', name: 'Made', width: '96px', phone: 'more', sort: (one) => -millis(one.created_ms), render: (one) => <When time={one.created_ms} /> },
-        ...(versions.some((one) => actionsOf(one).length > 0) ? [ACTS] : []),
+        ...(hasActs ? [ACTS] : []),
     ]
+    // Beside acts there is no room for what stands with the version below.
+    return all.filter((one) => !hasActs || !['executor', 'size', 'run'].includes(one.id))
 }
 
 /** Dataset → run with code and parameters, or the file → this version → where it serves. */
@@ -349,7 +354,7 @@ function Models({ args }: { args: Args }) {
     const [pushing, setPushing] = useState<string | null>(null) // the model that gets a version; "": a new one
     return (
         <>
-            <PageHead title="Models" sub={`${all.length === 1 ? '1 model' : `${all.length} models`} · every version, where it came from, and where it serves`}>
+            <PageHead title="Models" sub={models.data.value && `${all.length === 1 ? '1 model' : `${all.length} models`} · every version, where it came from, and where it serves`}>
                 <Act right="register models" onClick={() => setPushing('')}>
                     <Icon name="plus" />
                     Register a file
@@ -418,12 +423,5 @@ export const modelsScreen: Screen = {
     load: [models, ions, runs, candidates, deployments],
     badge: () => ({ count: pendingCandidates.value.length, tone: 'warn', what: 'waiting for approval' }),
     letter: 'm',
-    actions: (args) =>
-        pendingCandidates.value
-            .filter((one) => args['model'] === undefined || one.model === args['model'])
-            .flatMap((one) => [
-                { name: `Approve ${one.model} v${one.version} for ${one.ion}`, run: () => ask(approveQuestion(one.ion, one)) },
-                { name: `Reject ${one.model} v${one.version} for ${one.ion}`, run: () => ask(rejectQuestion(one.ion, one)) },
-            ]),
     render: Models,
 }

@@ -8,7 +8,7 @@ import { StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { bytes, duration, fixed, NONE, plainValue, sentence, span, words } from '../format'
 import type { Args, Screen } from '../screen'
-import { devices, holdersOf } from '../state/devices'
+import { devices, holdersOf, numberOf, numbersText } from '../state/devices'
 import { get, getAll, segment } from '../state/http'
 import { useResource } from '../state/resource'
 import { href } from '../state/route'
@@ -63,7 +63,7 @@ const detailsText = (device: Device) =>
         .join(' · ')
 
 const PARTS: Column<Device>[] = [
-    { id: 'idx', name: 'No.', width: '56px', isNumber: true, render: (device) => device.idx },
+    { id: 'idx', name: 'No.', width: '56px', isNumber: true, render: (device) => numberOf(device) ?? <span class="muted">{NONE}</span> },
     { id: 'kind', name: 'Kind', width: '88px', phone: 'more', sort: (device) => device.kind, render: (device) => device.kind },
     { id: 'what', name: 'What', phone: 'name', render: (device) => <b title={device.id}>{device.model ?? device.id}</b> },
     {
@@ -106,7 +106,7 @@ const TASKS: Column<Placed>[] = [
     { id: 'project', name: 'Project', width: '112px', phone: 'more', render: (one) => <Owner project={one.job.project} /> },
     { id: 'task', name: 'Task', width: '112px', render: (one) => `${words(one.task.role)} ${one.task.rank}` },
     { id: 'state', name: 'State', width: '112px', phone: 'state', render: (one) => <StateWord state={one.task.state} /> },
-    { id: 'devices', name: 'Devices', width: '96px', phone: 'more', render: (one) => one.task.devices ?? NONE },
+    { id: 'devices', name: 'Devices', width: '96px', phone: 'more', render: (one) => (one.task.devices ? numbersText(one.task.node, one.task.devices) : NONE) },
     { id: 'cpus', name: 'Cores', width: '64px', isNumber: true, render: (one) => one.task.cpu_slots },
     { id: 'memory', name: 'Memory', width: '88px', isNumber: true, render: (one) => (one.task.memory_bytes > 0 ? bytes(one.task.memory_bytes) : NONE) },
     { id: 'for', name: 'Runs for', width: '88px', isNumber: true, render: (one) => (one.task.started_ms ? span(one.task.started_ms, null, now.value) : NONE) },

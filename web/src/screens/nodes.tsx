@@ -10,7 +10,7 @@ import { is, StateWord } from '../components/state'
 import { Table, type Column } from '../components/table'
 import { bytes, millis, NONE, short } from '../format'
 import type { Screen } from '../screen'
-import { accelerators, devices, holdersOf } from '../state/devices'
+import { accelerators, devices, holdersOf, numberOf } from '../state/devices'
 import { useResource } from '../state/resource'
 import { get } from '../state/http'
 import { href, hrefWith, param } from '../state/route'
@@ -41,7 +41,7 @@ export const jobsOn = (node: Node) => devices.data.value && new Set(devicesOf(no
 /** What is wrong with it, in a sentence; undefined: nothing. */
 export function wrongWith(node: Node): string | undefined {
     const out = devicesOf(node).filter((one) => one.state !== 'ok')
-    return node.unhealthy ?? (out.length === 1 ? `device ${out[0]!.idx} is out: ${out[0]!.reason ?? 'no reason was told'}` : out.length > 1 ? `${out.length} devices are out` : undefined)
+    return node.unhealthy ?? (out.length === 1 ? `device ${numberOf(out[0]!) ?? ''} is out: ${out[0]!.reason ?? 'no reason was told'}` : out.length > 1 ? `${out.length} devices are out` : undefined)
 }
 
 const COLOUR_NAMES: Record<Colour, string> = { owner: 'Owner', use: 'Use', heat: 'Temperature', memory: 'Memory' }
@@ -187,6 +187,7 @@ function Figures({ all }: { all: readonly Node[] }) {
     const given = heard.flatMap(devicesOf)
     const used = given.filter((one) => one.used_milli > 0).length
     const out = given.filter((one) => one.state !== 'ok').length
+    const closed = heard.filter((node) => node.is_draining).flatMap(devicesOf).filter((one) => one.used_milli === 0).length // empty, and given to nobody
     const watts = given.reduce((total, one) => total + (one.power_w ?? 0), 0)
     const lowest = heard.flatMap((node) => (diskOf(node) ? [{ node, ...diskOf(node)! }] : [])).sort((a, b) => a.free / a.bytes - b.free / b.bytes)[0]
     return (
@@ -198,13 +199,13 @@ function Figures({ all }: { all: readonly Node[] }) {
                 {
                     name: 'Accelerators in use',
                     value: short(used),
-                    note: `of ${given.length}${out > 0 ? ` · ${out} out` : ''}${watts > 0 ? ` · ${short(watts)} W` : ''}`,
+                    note: `of ${given.length}${out > 0 ? ` · ${out} out` : ''}${closed > 0 ? ` · ${closed} of draining nodes` : ''}${watts > 0 ? ` · ${short(watts)} W` : ''}`,
                 },
                 ...(lowest ? [{ name: 'Least free disk', value: bytes(lowest.free), note: `of ${bytes(lowest.bytes)} · ${lowest.node.name}` }] : []),
                 {
-                    name: <a href={href('storage')}>Disk of the server</a>,
+                    name: <a href={href('storage')}>Free on the server</a>,
                     value: store ? bytes(store.disk_free_bytes) : NONE,
-                    note: store ? `free of ${bytes(store.disk_bytes)} · Weir takes ${bytes(store.total_bytes)}` : '',
+                    note: store ? `of ${bytes(store.disk_bytes)} · Weir ${bytes(store.total_bytes)}` : '',
                 },
             ]}
         />
@@ -238,7 +239,7 @@ function Nodes() {
                           ? `Something is wrong with ${wrong} of ${all.length} nodes`
                           : 'Nodes'
                 }
-                sub={`${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} ${all.length - silent === 1 ? 'reports' : 'report'}`}
+                sub={nodes.data.value && `${all.length === 1 ? '1 node' : `${all.length} nodes`} · ${all.length - silent} ${all.length - silent === 1 ? 'reports' : 'report'}`}
             >
                 <Choices
                     label="View"

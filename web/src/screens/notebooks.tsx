@@ -213,7 +213,7 @@ function Notebooks() {
     const n = all.filter(runs).length
     return (
         <>
-            <PageHead title="Notebooks" sub={`${n} of them ${plural(n, 'runs', 'run')} · each has a folder that stays when it stops`}>
+            <PageHead title="Notebooks" sub={services.data.value && `${n} of them ${plural(n, 'runs', 'run')} · each has a folder that stays when it stops`}>
                 <Act right="submit jobs" project={project.value} onClick={() => setStarting('service')}>
                     Start a service
                 </Act>

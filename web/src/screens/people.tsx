@@ -84,7 +84,7 @@ function People({ team, wanted }: { team: Team; wanted: string }) {
         { id: 'tokens', name: 'Tokens', width: '72px', isNumber: true, sort: (user) => -team.tokens.filter((one) => one.user === user.name).length, render: (user) => team.tokens.filter((one) => one.user === user.name).length },
     ]
     return (
-        <Panel title="People" window={`${team.users.length} · a row opens what can be done`}>
+        <Panel title="People" window={`${team.users.filter((one) => one.role !== 'agent').length} · a row opens what can be done`}>
             <Table
                 label="People"
                 rows={team.users.filter((one) => one.role !== 'agent')}
@@ -342,7 +342,7 @@ function PeopleScreen() {
         <>
             <PageHead
                 title="People and projects"
-                sub={`${may('read users') ? `${people} ${people === 1 ? 'person' : 'people'}, ${services} service ${services === 1 ? 'account' : 'accounts'} · ` : ''}you are ${session.value?.user ?? 'nobody'}, ${session.value?.role === FIRST ? 'with roles in projects only' : `${session.value?.role} on the platform`}`}
+                sub={`${found ? `${people} ${people === 1 ? 'person' : 'people'}, ${services} service ${services === 1 ? 'account' : 'accounts'} · ` : ''}you are ${session.value?.user ?? 'nobody'}, ${session.value?.role === FIRST ? 'with roles in projects only' : `${session.value?.role} on the platform`}`}
             >
                 <Act right="create projects" onClick={() => setOpen('project')}>
                     New project

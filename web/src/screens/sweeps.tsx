@@ -140,7 +140,7 @@ function Sweeps() {
     const found = filtered(all, FILTER).filter(group.has)
     return (
         <>
-            <PageHead title="Sweeps" sub={`${counted(all.filter((one) => !isOver(one)).length, 'sweep runs', 'sweeps run')} · each trial is a job of its own, and a run`}>
+            <PageHead title="Sweeps" sub={sweeps.data.value && `${counted(all.filter((one) => !isOver(one)).length, 'sweep runs', 'sweeps run')} · each trial is a job of its own, and a run`}>
                 <Act right="submit jobs" project={project.value} tone="primary" onClick={() => setOpen(true)}>
                     New sweep
                 </Act>

@@ -54,9 +54,14 @@ export class Resource<T> {
         }
     }
 
+    /** The caller may not see it: asking again changes nothing. */
+    get isDenied(): boolean {
+        return this.error.peek()?.httpStatus === 403
+    }
+
     /** It has changed: fetched again soon if somebody has looked at it. */
     refresh(): void {
-        if (this.isWanted) {
+        if (this.isWanted && !this.isDenied) {
             this.loadSoon()
         }
     }

@@ -15,7 +15,9 @@ import { services } from './services'
 import { sweeps } from './sweeps'
 
 export const KEEP_EVENTS = 200
-const KEEP_ROWS = 200 // of a list, in the page
+export const KEEP_ROWS = 200 // of a list, in the page
+const KEEP_RUNS = 100 // the newest, by name and figures: screens that search runs ask for their own
+const MANY_RUNS = 5 // that change at once: then the list is fetched, not each of them
 const ION_POLL_MS = 15_000
 
 // ------------------------------------------------------------------------------------------------ resources
@@ -32,8 +34,24 @@ export const deployments = new Resource<Deployment[]>(() => getAll<Deployment>('
 export const datasets = new Resource<Dataset[]>(() => getAll<Dataset>('/datasets', { limit: KEEP_ROWS }))
 export const platform = new Resource<HealthSummary>(() => get<HealthSummary>('/health/summary'))
 export const nodes = new Resource<Node[]>(() => getAll<Node>('/nodes', { limit: 1000 }, 20))
-export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_ROWS })))
-export const jobs = new Resource<Job[]>(async () => newestJobs(await getAll<Job>('/jobs', { newest: 1, limit: KEEP_ROWS })))
+export const runs = new Resource<Run[]>(async () => newestRuns(await getAll<Run>('/runs', { limit: KEEP_RUNS })))
+export const jobs = new Resource<Job[]>(async () => {
+    const newest = await getAll<Job>('/jobs', { newest: 1, limit: KEEP_ROWS })
+    return newestJobs(newest.length < KEEP_ROWS ? newest : [...(await liveJobs()), ...newest])
+})
+const LIVE_STATES = ['PENDING', 'STARTING', 'RUNNING', 'STOPPING', 'RESTARTING']
+const LIVE_PAGES = 5 // of 200, of each state
+
+/** More jobs run or wait than the page holds: what it counts of them is "at least". */
+export const hasMoreJobs = signal(false)
+
+/** Jobs that are not over, however old. */
+async function liveJobs(): Promise<Job[]> {
+    const lists = await Promise.all(LIVE_STATES.map((state) => getAll<Job>('/jobs', { state, newest: 1, limit: KEEP_ROWS }, LIVE_PAGES)))
+    hasMoreJobs.value = lists.some((list) => list.length === LIVE_PAGES * KEEP_ROWS)
+    return lists.flat()
+}
+
 export const alerts = new Resource<Alert[]>(async () => newestAlerts(await getAll<Alert>('/alerts', { newest: 1, limit: KEEP_ROWS })))
 export const events: Resource<WeirEvent[]> = new Resource(async () =>
     mergeEvents(events.data.peek() ?? [], await getAll<WeirEvent>('/events', { limit: KEEP_EVENTS })),
@@ -69,8 +87,15 @@ export function mergeEvents(have: WeirEvent[], more: WeirEvent[]): WeirEvent[] {
     return [...bySeq.values()].sort((a, b) => b.seq - a.seq).slice(0, KEEP_EVENTS)
 }
 
-const newestRuns = (items: Run[]): Run[] => byTimeDown(items, (run) => millis(run.started_ms)).slice(0, KEEP_ROWS)
-const newestJobs = (items: Job[]): Job[] => byTimeDown(items, (job) => millis(job.created_ms)).slice(0, KEEP_ROWS)
+const newestRuns = (items: Run[]): Run[] => byTimeDown(items, (run) => millis(run.started_ms ?? run.created_ms)).slice(0, KEEP_RUNS)
+/** Each once: all that are not over, and of the others the newest. */
+function newestJobs(items: Job[]): Job[] {
+    const sorted = byTimeDown([...new Map(items.map((job) => [job.id, job])).values()], (job) => millis(job.created_ms))
+    const isLive = (job: Job) => LIVE_STATES.includes(job.state)
+    const nLive = sorted.filter(isLive).length
+    let left = Math.max(0, KEEP_ROWS - nLive)
+    return sorted.filter((job) => isLive(job) || left-- > 0)
+}
 const newestAlerts = (items: Alert[]): Alert[] => byTimeDown(items, (alert) => millis(alert.raised_ms))
 
 /** Brings one record up to date; fields the message leaves out keep their value. What is not there yet is fetched. */
@@ -107,6 +132,41 @@ export const freshMetrics = signal<{ run: string; points: Metric[] } | null>(nul
 
 const RUN_FIELDS = ['progress', 'epoch', 'epochs', 'loss', 'accuracy', 'images_per_second'] as const
 
+const changedRuns = new Set<string>()
+let changedTimer = 0
+
+/** The message does not tell all of it: it is fetched alone, after a pause in which others of the kind are merged. */
+function refetchRun(id: string): void {
+    if (!runs.isWanted || runs.isDenied) {
+        return
+    }
+    changedRuns.add(id)
+    if (changedTimer === 0) {
+        changedTimer = window.setTimeout(() => void fetchChangedRuns(), 300)
+    }
+}
+
+async function fetchChangedRuns(): Promise<void> {
+    changedTimer = 0
+    const ids = [...changedRuns]
+    if (runs.loading.peek()) {
+        refetchRun(ids[0]!) // the list that comes may be older than the change
+        return
+    }
+    changedRuns.clear()
+    if (ids.length > MANY_RUNS) {
+        runs.refresh()
+        return
+    }
+    try {
+        const fresh = await Promise.all(ids.map((id) => get<Run>(`/runs/${segment(id)}`)))
+        const others = (runs.data.peek() ?? []).filter((run) => !ids.includes(run.id))
+        runs.data.value = newestRuns([...fresh, ...others])
+    } catch {
+        runs.refresh() // one of them has gone
+    }
+}
+
 type RunNews = Omit<Partial<Run>, 'id' | 'metrics'> & { id: string; metrics?: Metric[] }
 
 /** Who wants every change of a run, whether the page holds it or not. */
@@ -119,8 +179,10 @@ function onRun(message: RunNews): void {
         take(change, metrics ?? [])
     }
     if (!Array.isArray(metrics)) {
-        update(runs, change)
-        runs.refresh()
+        if (runs.data.peek()?.some((one) => one.id === change.id)) {
+            update(runs, change) // at once; the rest of it comes soon
+        }
+        refetchRun(message.id)
         return
     }
     for (const point of metrics) {
@@ -129,7 +191,11 @@ function onRun(message: RunNews): void {
             change[field] = point.value
         }
     }
-    update(runs, change)
+    if (runs.data.peek()?.some((one) => one.id === change.id)) {
+        update(runs, change)
+    } else {
+        refetchRun(message.id)
+    }
     freshMetrics.value = { run: message.id, points: metrics }
 }
 

@@ -13,7 +13,7 @@ import { runFeed } from './store'
 
 export const PAGE = 200
 const KEEP_PAGES = 12
-const AHEAD = 300 // rows fetched before they come into view
+const AHEAD = 150 // rows fetched before they come into view: who does not scroll fetches one page
 
 export const experiments = new Resource<Experiment[]>(() => getAll<Experiment>('/experiments', { limit: 1000 }, 5))
 

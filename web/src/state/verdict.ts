@@ -5,6 +5,7 @@
 import type { Ion, Pipeline } from '../api'
 import { is, type Tone } from '../components/state'
 import { ago, clockTime, dayTime, millis } from '../format'
+import { pendingCandidates } from './candidates'
 import { asked, lastDecisions } from './evidence'
 import { jobs, now, openAlerts } from './store'
 import { connection } from './stream'
@@ -94,11 +95,11 @@ export const isSandbox = (ion: Ion): boolean => ion.mode === 'sandbox'
 
 /** It fails or waits for a person. */
 export function needsYou(ion: Ion): boolean {
-    return NEED[verdictOf(ion).tone] < 2
+    return NEED[verdictOf(ion).tone] < 2 || pendingCandidates.value.some((one) => one.ion === ion.name)
 }
 
 /** The worst first: failed, needs you, changing, working, nothing expected. */
 export function byNeed(all: readonly Ion[]): Ion[] {
-    const need = new Map(all.map((ion) => [ion, NEED[verdictOf(ion).tone]]))
+    const need = new Map(all.map((ion) => [ion, Math.min(NEED[verdictOf(ion).tone], needsYou(ion) ? 1 : Infinity)]))
     return [...all].sort((a, b) => need.get(a)! - need.get(b)! || a.name.localeCompare(b.name))
 }

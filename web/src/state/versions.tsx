@@ -2,17 +2,15 @@
 import type { Candidate, Ion } from '../api'
 import type { Question } from '../components/dialog'
 import { plainValue, words } from '../format'
-import { segment, send, session } from './http'
+import { segment, send } from './http'
 import { candidatesVersion, ions, models } from './store'
 
-/** What the page may offer; the server decides again. */
-export function canChange(): boolean {
-    return session.value?.role !== 'viewer'
-}
+/** How a version comes to serve by a person's word: one that served before, or any. */
+export type Way = 'rollback' | 'set-model'
 
-async function change(ion: string, verb: 'approve' | 'reject' | 'rollback', one: Candidate, note: string): Promise<void> {
-    const link = one.link ?? undefined
-    await send('POST', `/ions/${segment(ion)}/${verb}`, { version: one.version, link, note: note || undefined })
+/** @param one.link FROM:TO; null: the server knows which. */
+export async function chooseVersion(ion: string, verb: 'approve' | 'reject' | Way, one: { version: number; link: string | null; note: string }): Promise<void> {
+    await send('POST', `/ions/${segment(ion)}/${verb}`, { version: one.version, link: one.link ?? undefined, note: one.note.trim() || undefined })
     candidatesVersion.value++
     void models.load()
     await ions.load()
@@ -40,7 +38,7 @@ export function approveQuestion(ion: string, candidate: Candidate): Question {
         confirm: 'Approve',
         note: 'Note',
         done: `Version ${candidate.version} approved`,
-        act: (note) => change(ion, 'approve', candidate, note),
+        act: (note) => chooseVersion(ion, 'approve', { version: candidate.version, link: candidate.link, note }),
     }
 }
 
@@ -57,7 +55,7 @@ export function rejectQuestion(ion: string, candidate: Candidate): Question {
         note: 'Why it is rejected',
         noteRequired: true,
         done: `Version ${candidate.version} rejected`,
-        act: (note) => change(ion, 'reject', candidate, note),
+        act: (note) => chooseVersion(ion, 'reject', { version: candidate.version, link: candidate.link, note }),
     }
 }
 
@@ -74,7 +72,7 @@ export function rollbackQuestion(ion: string, candidate: Candidate, serving: num
         danger: true,
         note: 'Why',
         done: `Rolled back to version ${version}`,
-        act: (note) => change(ion, 'rollback', candidate, note),
+        act: (note) => chooseVersion(ion, 'rollback', { version: candidate.version, link: candidate.link, note }),
     }
 }
 
