@@ -211,7 +211,7 @@ START_TEST(a_command_takes_the_files_of_its_folder_along)
     const json_t *spec = json_object_get(cli.json, "spec");
     ck_assert_uint_eq(json_array_size(json_object_get(spec, "argv")), 4);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "tasks")), 2);
-    ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpu_slots")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(spec, "cpus")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "memory_max_bytes")), 1 << 30);
     const json_t *code = json_object_get(spec, "code"), *env = json_object_get(spec, "env");
     ck_assert_str_eq(json_string_value(json_object_get(env, "A")), "***"); /* a secret, to all */

@@ -13,7 +13,7 @@
 struct deploy_options {
     struct cli_common common;
     char *as, *replicas, *max_delay, *traffic, *mirror, *memory, *idle_after, *timeout;
-    int64_t batch, queue, cpus, gpus;
+    int64_t batch, queue, cpu_millis, gpus;
     bool is_waited_for, follows;
 };
 
@@ -35,8 +35,10 @@ static const struct weir_option deploy_options[] = {
              "How long a request waits for others: 5ms, 500us (2ms if never said)"),
     WEIR_OPT(deploy_options, queue, "queue", 0, INT, "-1", -1, 65536, "N",
              "Requests that wait in one replica at most (1024 if never said)"),
-    WEIR_OPT(deploy_options, cpus, "cpus", 0, INT, "-1", -1, 4096, "N",
-             "CPU slots of each replica, and its computing threads (1 if never said)"),
+    WEIR_OPT(
+        deploy_options, cpu_millis, "cpus", 0, CPUS, "-1", -1, 4096, "N",
+        "CPUs of each replica: 2, 0.5 or 500m; rounded up, its computing threads (0.1 if never "
+        "said)"),
     WEIR_OPT(deploy_options, memory, "memory", 0, TEXT, NULL, 0, 0, "BYTES",
              "Memory of each replica: 4GiB (no limit if never said)"),
     WEIR_OPT(deploy_options, gpus, "gpus", 0, INT, "-1", -1, 64, "N",
@@ -108,7 +110,9 @@ static weir_status fill(struct cli_call *call, const char *model, const char *ve
     put_text(body, "memory", options->memory);
     put_number(body, "batch_max", options->batch);
     put_number(body, "queue_max", options->queue);
-    put_number(body, "cpus", options->cpus);
+    if (options->cpu_millis >= 0) {
+        json_object_set_new(body, "cpus", weir_json_milli(options->cpu_millis));
+    }
     put_number(body, "gpus", options->gpus);
     if (options->idle_after != NULL) {
         if (!weir_span_parse(options->idle_after, &span_ms)) {

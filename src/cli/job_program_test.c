@@ -24,7 +24,7 @@ static void tear_down(void)
         "--cpus", "3", "--network", "none", "--gpus", "2"
 #define WANTED                                                                                     \
     "{\"env\":{\"A\":\"1=2\",\"B\":\"\"},\"secrets\":[\"KEY=key\"],\"python\":\"torch\\n\","       \
-    "\"memory_max_bytes\":2097152,\"cpu_slots\":3,\"network\":\"none\","                           \
+    "\"memory_max_bytes\":2097152,\"cpus\":3,\"network\":\"none\","                                \
     "\"resources\":{\"accelerators\":2}}"
 
 /* What the last command sent: all of WANTED is in it. */

@@ -35,8 +35,8 @@ static const struct weir_option run_options[] = {
         "Run in a commit of a repository, which the node fetches; a branch or tag is looked up "
         "here"),
     JOB_PROGRAM_OPTIONS(run_options),
-    WEIR_OPT(run_options, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N",
-             "CPU slots of each task"),
+    WEIR_OPT(run_options, program.cpu_millis, "cpus", 0, CPUS, "1", 0, 4096, "N",
+             "CPUs of each task: 2, 0.5 or 500m"),
     WEIR_OPT(run_options, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",
              "Most memory of each task, which is kept for it: 512M, 2G"),
     WEIR_OPT(run_options, image, "image", 0, TEXT, NULL, 0, 0, "IMAGE",

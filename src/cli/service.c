@@ -30,7 +30,8 @@ struct service_options {
                  "OCI image to run in: the name of one on the nodes"),                             \
         WEIR_OPT(strct, program.network, "network", 0, TEXT, "host", 0, 0, "host|none",            \
                  "none: it reaches nothing, and nothing on its node reaches it"),                  \
-        WEIR_OPT(strct, program.cpus, "cpus", 0, INT, "1", 0, 4096, "N", "CPU slots"),             \
+        WEIR_OPT(strct, program.cpu_millis, "cpus", 0, CPUS, "0.1", 0, 4096, "N",                  \
+                 "CPUs that are kept for it: 2, 0.5 or 500m; it may use what others leave"),       \
         WEIR_OPT(strct, program.memory, "memory", 0, TEXT, NULL, 0, 0, "SIZE",                     \
                  "Most memory, which is kept for it: 512M, 2G"),                                   \
         JOB_ASK_OPTIONS(strct),                                                                    \

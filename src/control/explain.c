@@ -49,11 +49,11 @@ static const char *tell_gang(const struct explaining *explaining)
     const struct snapshot_job *job = explaining->job;
     int64_t most = 0;
     for (size_t i = 0; i < job->state.n_tasks; i++) {
-        most = WEIR_MAX(most, job->state.tasks[i].cpu_slots);
+        most = WEIR_MAX(most, job->state.tasks[i].cpu_millis);
     }
-    return weir_arena_printf(explaining->arena, "%s. Each needs up to %lld CPU%s on one node",
-                             as_reason(explaining, explaining->wait->text), (long long)most,
-                             most == 1 ? "" : "s");
+    return weir_arena_printf(explaining->arena, "%s. Each needs up to %g CPU%s on one node",
+                             as_reason(explaining, explaining->wait->text), (double)most / 1000,
+                             most == 1000 ? "" : "s");
 }
 
 /* ---- nodes that a job may have ---------------------------------------------------------------- */

@@ -44,13 +44,16 @@ static weir_status try_first(struct explanation *explanation, struct weir_error 
     return try_change(explanation, &change, "go before the others of its queue", err);
 }
 
-static bool is_alike(const struct weir_sched_node *left, const struct weir_sched_node *right)
+static bool is_alike(const struct live *live, int32_t l, int32_t r)
 {
+    const struct weir_sched_node *left = &live->rows->nodes[l], *right = &live->rows->nodes[r];
+    const struct snapshot_node *nodes = live->snapshot.nodes;
     bool is_same_model =
         left->model == right->model ||
         (left->model != NULL && right->model != NULL && strcmp(left->model, right->model) == 0);
-    return left->cpu_milli == right->cpu_milli && left->memory_bytes == right->memory_bytes &&
-           left->n_devices == right->n_devices && is_same_model;
+    return nodes[l].facts.cpu_slots == nodes[r].facts.cpu_slots &&
+           left->memory_bytes == right->memory_bytes && left->n_devices == right->n_devices &&
+           is_same_model;
 }
 
 /* One more of each of the first few sorts of nodes. */
@@ -62,7 +65,7 @@ static weir_status try_nodes(struct explanation *explanation, struct weir_error 
     for (int32_t i = 0; i < rows->n_nodes && n < NODES_TRIED; i++) {
         bool is_new = true;
         for (int32_t k = 0; k < n; k++) {
-            is_new = is_new && !is_alike(&rows->nodes[i], &rows->nodes[tried[k]]);
+            is_new = is_new && !is_alike(explanation->live, i, tried[k]);
         }
         if (!is_new) {
             continue;

@@ -452,7 +452,7 @@ static void count_used(struct snapshot *snapshot)
             if (job->nodes[k] >= 0 && snapshot_is_on_node(job, k)) {
                 const struct weir_task *task = &job->state.tasks[k];
                 struct snapshot_node *node = &snapshot->nodes[job->nodes[k]];
-                node->used_cpu_milli += task->cpu_slots * 1000;
+                node->used_cpu_milli += task->cpu_millis;
                 node->used_memory_bytes += task->memory_bytes;
                 node->text_bytes += task->definition_bytes;
                 hold_devices(snapshot, job, k);

@@ -13,11 +13,12 @@
  * How jobs become rows. They wait in the queue of their project (queue_tree.h). A gang is
  * one job of the planner, whose tasks start together. Each replica of a service is a job of its
  * own. A task that wants a node (weir_job_wants) is PENDING; one that is on a node RUNNING, or
- * RELEASING while it stops; others have no row. CPU slots are thousandths of a core. A node that
+ * RELEASING while it stops; others have no row. Beside its CPUs a node has half a CPU for tasks that ask
+ * for less than one, so that what mostly waits keeps nobody from a whole CPU. A node that
  * takes no tasks (weir_node_takes_tasks), or has as much text of tasks as its agent is told of, is
  * cordoned. Devices, labels and taints come from supply.h, what a job asks for of them from ask.h: a
  * model is a label of the node, a MIG profile something countable. What runs on a device that is bad
- * or gone counts without it. A task of 0 slots fits every node, even one that has more tasks than slots. A job is
+ * or gone counts without it. A task of no CPU fits every node, even one whose CPUs are all taken. A job is
  * expected to run as long as the last of its kind did (run_history.h).
  *
  * Bound: SNAPSHOT_TASKS_MAX rows of tasks; jobs beyond them, the youngest, wait without being
@@ -41,6 +42,12 @@
 
 /** Tasks of a node: as many as its agent is told of. */
 #define SNAPSHOT_NODE_TASKS_MAX 4096
+
+/** A task that asks for less of a CPU is small. */
+#define SNAPSHOT_SMALL_MILLI 1000
+
+/** What a node has for small tasks beside its CPUs. Less than one: no task of a whole CPU gets it. */
+#define SNAPSHOT_SMALL_ROOM_MILLI 500
 
 struct snapshot_node {
     struct weir_node facts; /**< As weir_node_each gives them; of the texts only the name. */

@@ -40,7 +40,7 @@ const struct weir_option weir_job_common_options[] = {
 };
 
 struct resources {
-    int64_t accelerators, cpus;
+    int64_t accelerators, cpu_millis;
     char *accelerator_model, *mig_profile;
     double accelerator_share;
     const json_t *accelerator_memory, *memory;
@@ -58,8 +58,8 @@ const struct weir_option weir_resource_options[] = {
                   "Memory of each: bytes, or a text as 20GiB"),
     WEIR_OPT_JSON(resources, mig_profile, "mig-profile", TEXT, 0, NULL, 0, 0,
                   "Each is a MIG slice of this profile: 1g.10gb"),
-    WEIR_OPT_JSON(resources, cpus, "cpus", INT, 0, "-1", -1, WEIR_FRAMEWORK_SLOTS_MAX,
-                  "CPU slots; 0: shares what is there"),
+    WEIR_OPT_JSON(resources, cpu_millis, "cpus", CPUS, 0, "-1", -1, WEIR_FRAMEWORK_CPUS_MAX,
+                  "CPUs: 2, 0.5 or 500m; 0: shares what is there"),
     WEIR_OPT_JSON(resources, memory, "memory", JSON, 0, NULL, 0, 0,
                   "Memory, which is kept for it: bytes, or a text as 64GiB"),
 };
@@ -162,14 +162,15 @@ static weir_status read_resources(const json_t *spec, const json_t *object,
     WEIR_TRY(check_least(json_integer_value(json_object_get(spec, "memory_max_bytes")),
                          "$.spec.memory_max_bytes", err));
     if (object == NULL) {
-        out->cpus = -1;
+        out->cpu_millis = -1;
         return WEIR_OK;
     }
     WEIR_TRY(weir_options_read(weir_resource_options, WEIR_JOB_N_RESOURCES, object,
                                "$.spec.resources", NULL, arena, &resources, err));
-    out->cpus = resources.cpus;
+    out->cpu_millis = resources.cpu_millis;
     WEIR_TRY(read_bytes(resources.memory, "$.spec.resources.memory", &out->memory_bytes, err));
-    WEIR_TRY(check_once(spec, "cpu_slots", "cpus", out->cpus >= 0, err));
+    WEIR_TRY(check_once(spec, "cpus", "cpus", out->cpu_millis >= 0, err));
+    WEIR_TRY(check_once(spec, "cpu_slots", "cpus", out->cpu_millis >= 0, err));
     WEIR_TRY(check_once(spec, "memory_max_bytes", "memory", out->memory_bytes > 0, err));
     return take_accelerators(&resources, &out->accelerators, err);
 }

@@ -4,7 +4,7 @@
  * may have. The members stand in its specification beside the kind's own; weir_job_common_options is
  * the table of them, weir_resource_options that of "resources".
  *
- *     resources: {accelerators: 2, accelerator_model: H100, cpus: 8, memory: 64GiB}
+ *     resources: {accelerators: 2, accelerator_model: H100, cpus: 7.5, memory: 64GiB}
  *     priority: 80
  *     preemptible: false
  *     time_limit: 12h
@@ -44,7 +44,7 @@ struct weir_accelerators {
 /** Text lies in the arena it was read into. */
 struct weir_job_request {
     struct weir_accelerators accelerators;
-    int64_t cpus;         /**< Slots of each task; -1: as its kind says. */
+    int64_t cpu_millis;   /**< Thousandths of a CPU of each task; less than 0: as its kind says. */
     int64_t memory_bytes; /**< Of each task; 0: as its kind says. */
     int64_t priority;
     bool is_preemptible;

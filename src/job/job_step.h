@@ -130,13 +130,14 @@ struct weir_task {
     char *id;
     char *job;
     int64_t rank;
-    char *role; /**< "worker", "parameter_server", "replica", "command", "server" or
+    char *role;           /**< "worker", "parameter_server", "replica", "command", "server" or
                           "evaluator". */
-    int64_t cpu_slots;
-    int64_t memory_bytes;      /**< What it may use, kept for it on its node; 0: it has no limit. */
-    int64_t n_accelerators;    /**< Different devices of one node. */
-    char *accelerator_model;   /**< NULL: any. */
-    int64_t accelerator_milli; /**< Of each, in thousandths; 0: by memory. */
+    int64_t cpu_millis;   /**< Thousandths of a CPU that are kept for it. */
+    int64_t cpu_slots;    /**< The same in whole CPUs, rounded up: for those who read only that. */
+    int64_t memory_bytes; /**< What it may use, kept for it on its node; 0: it has no limit. */
+    int64_t n_accelerators;           /**< Different devices of one node. */
+    char *accelerator_model;          /**< NULL: any. */
+    int64_t accelerator_milli;        /**< Of each, in thousandths; 0: by memory. */
     int64_t accelerator_memory_bytes; /**< Of each; 0: by share. */
     char *mig_profile;                /**< Each is a MIG slice of this profile; NULL: a device. */
     char *devices;            /**< Indices of those that it has on its node: "0,3"; NULL: none. */

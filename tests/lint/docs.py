@@ -246,7 +246,7 @@ def kind_option(row):
         return string(member("name")).replace("-", "_"), member("type").removeprefix("WEIR_OPTION_TYPE_").removeprefix("WEIR_OPTION_"), member("flags"), string(member("fallback")), words, string(member("doc"))
     _, _, name, kind, flags, fallback, low, high, doc = parts(row[len("WEIR_OPT_JSON("):-1])
     low, high = number(low), number(high)
-    bounds = f"{low} to {high}" if kind in ("INT", "F64") and low != high else ""
+    bounds = f"{low} to {high}" if kind in ("INT", "F64", "CPUS") and low != high else ""
     return string(name).replace("-", "_"), kind, flags, string(fallback), bounds, string(doc)
 
 
@@ -362,7 +362,7 @@ def options_part(rows, has_keys):
 
 def options_table(rows):
     names = {"TEXT": "text", "INT": "integer", "F64": "number", "BOOL": "true or false", "TEXTS": "list of texts",
-             "MAP": "texts by name", "JSON": "any JSON"}
+             "MAP": "texts by name", "JSON": "any JSON", "CPUS": "number or text"}
     cells = []
     for key, kind, flags, fallback, bounds, meaning in rows:
         if "INTERNAL" in flags:

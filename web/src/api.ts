@@ -513,7 +513,8 @@ export interface DeployedModel {
 export interface Deployment {
     batch_max: number // Requests that one computation takes at most
     comparisons: AbComparison[] // Versions that are compared among its requests
-    cpus: number // CPU slots of each replica
+    cpu_millis: number // CPUs that are kept for each replica, in thousandths of one
+    cpus: number // CPUs of each replica
     created_by: string | null // Who made it
     created_ms: Time // When it was made (ms)
     delay_max_us: number // How long a request waits for others at most (us)
@@ -2007,7 +2008,8 @@ export interface Task {
     accelerator_milli: number // Share of each in thousandths; 0: by memory
     accelerator_model: string | null // Their model; null: any
     attempt: number // Start, 1 = first
-    cpu_slots: number // CPU slots it takes
+    cpu_millis: number // CPUs that are kept for it, in thousandths of one
+    cpu_slots: number // The same in whole CPUs, rounded up
     definition_bytes: number // Length of what its agent is told (bytes)
     desired: string // running or stopped
     devices: string | null // Indices of the devices that it has there: 0,3

@@ -133,7 +133,7 @@ export function Devices({ node }: { node: Node }) {
     const items = devicesOf(node)
     if (items.length === 0) {
         const count = node.n_accelerators ?? 0
-        return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPU slots.'}</p>
+        return <p class="quiet">{count > 0 ? `${count} accelerators` : 'No accelerators: tasks run on CPUs.'}</p>
     }
     return <DeviceTiles node={node.name} items={items} colour={colourWanted()} />
 }
