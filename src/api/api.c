@@ -7,6 +7,7 @@
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/guard.h"
+#include "api/uses.h"
 #include "base/log.h"
 #include "control/control.h"
 #include "control/forget.h"
@@ -122,6 +123,7 @@ weir_status weir_api_create(const struct weir_api_config *config, struct weir_ap
     api->basic = basic_create();
     api->blob_files = blob_files_create(config->blobs, WEIR_BLOB_FILES_MAX_BYTES);
     api->beats = beats_create();
+    api->uses = uses_create();
     api->freezer = freezer_create(&freezer);
     api->started_ms = weir_clock_now_ms(api->clock);
     api->since_ms = api->started_ms;
@@ -159,6 +161,7 @@ void weir_api_destroy(struct weir_api *api)
     blob_files_destroy(api->blob_files);
     guard_destroy(api->guard);
     beats_destroy(api->beats);
+    uses_destroy(api->uses);
     free(api->state_dir);
     free((char *)api->services_domain);
     explicit_bzero(api->task_key, sizeof api->task_key);

@@ -35,6 +35,7 @@ struct weir_api {
     struct audit *audit;
     struct guard *guard;
     struct beats *beats; /**< What nodes said last. */
+    struct uses *uses;   /**< What tasks use, by what nodes said last. */
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;
     struct blob_files *blob_files;

@@ -322,6 +322,12 @@ API_FN(api_group_add);
 API_FN(api_group_remove);
 API_FN(api_user_password);
 
+/* top.c */
+API_FN(api_top_jobs);
+
+/* top.c */
+API_FN(api_top_jobs);
+
 /* track.c */
 API_FN(api_metrics_get);
 API_FN(api_metrics_put);

@@ -194,6 +194,7 @@ static const struct row {
     {.method = "DELETE", .pattern = API "/queues/{name}", .least = ADMIN},
     {.method = "GET", .pattern = API "/usage", .least = VIEWER},
     {.method = "GET", .pattern = API "/usage/queues", .least = VIEWER},
+    {.method = "GET", .pattern = API "/top/jobs", .least = VIEWER},
     {.method = "POST", .pattern = API "/what-if", .least = VIEWER},
     {.method = "GET", .pattern = API "/tasks/{id}/log", .least = VIEWER},
     {.method = "POST",

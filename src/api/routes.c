@@ -197,6 +197,8 @@ const struct api_route api_routes[] = {
      R(NODES_SPEAK), API_READ, API_OWN_NODE, NULL, NULL, "after wait_s", 0, api_node_desired},
     {"GET", API "/jobs", "List jobs", R(JOBS_READ), API_READ, API_LIST, NULL, &weir_job_resource,
      "limit cursor newest state kind ion project", 0, api_list},
+    {"GET", API "/top/jobs", "What the jobs that run keep and use, now", R(JOBS_READ), API_READ, 0,
+     NULL, NULL, NULL, 0, api_top_jobs},
     {"POST", API "/jobs", "Submit a job", R(JOBS_SUBMIT), API_WRITE, API_NOTIFY, NULL,
      &weir_job_resource, NULL, 4 * MIB, api_job_create},
     {"GET", API "/jobs/{id}", "Look at a job", R(JOBS_READ), API_READ, 0, NULL, &weir_job_resource,

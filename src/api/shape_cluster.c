@@ -145,12 +145,34 @@ static const struct api_member changed_job_members[] = {
     ALWAYS("why_before", "text", "Why, or where"),
     ALWAYS("why_after", "text", "The same with the change"),
 };
+#define USE_MEMBERS(IS, OR_NOT)                                                                    \
+    OR_NOT("cpus_busy", "number", "CPUs that its tasks use, as agents said it last"),              \
+        OR_NOT("memory_used_bytes", "integer", "Memory that they use, bytes"),                     \
+        IS("memory_kept_bytes", "integer", "Memory that is kept for them, bytes"),                 \
+        IS("accelerators_used", "number", "Accelerators that they have"),                          \
+        IS("n_tasks", "integer", "How many they are")
 static const struct api_member node_members[] = {
     MAY_MISS("state", "text", "ready, silent, lost, or left"),
     MAY_MISS("devices", "list of device", "What it has; not in lists"),
+    MAY_MISS("cpus_used", "number", "CPUs that are kept for the tasks on it"),
+    MAY_MISS("cpus_free", "number", "CPUs that are left for tasks of whole ones"),
+    USE_MEMBERS(MAY_MISS, MAY_MISS),
     OR_NULL("inventory", "map of any", "What the agent found: cpu_model, accelerators …"),
     OR_NULL("labels", "map of any", "What people say of it, for selectors"),
     OR_NULL("taints", "list of any", "What a task must tolerate: key, value, effect"),
+};
+static const struct api_member busy_job_members[] = {
+    ALWAYS("id", "text", "Job"),
+    ALWAYS("name", "text", "Its name"),
+    ALWAYS("project", "text", "Its project"),
+    ALWAYS("kind", "text", "Its kind"),
+    OR_NULL("created_by", "text", "Who submitted it"),
+    ALWAYS("cpus_used", "number", "CPUs that are kept for its tasks on nodes"),
+    USE_MEMBERS(ALWAYS, OR_NULL),
+};
+static const struct api_member busy_jobs_members[] = {
+    ALWAYS("items", "list of busy job", "Those that use most first; at most 1000"),
+    OR_NULL("next", "text", "Always null"),
 };
 static const struct api_member service_members[] = {
     ALWAYS("state", "text", "STARTING, RUNNING, STOPPING, STOPPED or FAILED"),
@@ -198,6 +220,8 @@ static const struct api_shape shapes[] = {
     SHAPE("queue point", NULL, NULL, queue_point_members),
     SHAPE("queue series", NULL, "GET /api/v1/usage/queues", queue_series_members),
     SHAPE("board", NULL, "GET /api/v1/jobs/{id}/board", board_members),
+    SHAPE("busy job", NULL, NULL, busy_job_members),
+    SHAPE("busy jobs", NULL, "GET /api/v1/top/jobs", busy_jobs_members),
     SHAPE("help", NULL, NULL, help_members),
     SHAPE("explanation", NULL, "GET /api/v1/jobs/{id}/explanation", explanation_members),
     SHAPE("changed job", NULL, NULL, changed_job_members),

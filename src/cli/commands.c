@@ -98,6 +98,7 @@
     X(cli_queue_list) \
     X(cli_secret) \
     X(cli_usage) \
+    X(cli_top) \
     X(cli_login) \
     X(cli_whoami) \
     X(cli_project) \

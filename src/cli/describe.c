@@ -344,7 +344,9 @@ static const struct described {
      NULL,
      {"dataset-versions"}},
     {"node",
-     "state name cpu_slots memory_bytes n_accelerators disk_bytes disk_free_bytes is_draining "
+     "state name cpu_slots cpus_used cpus_free cpus_busy memory_bytes memory_kept_bytes "
+     "memory_used_bytes n_accelerators accelerators_used n_tasks disk_bytes disk_free_bytes "
+     "is_draining "
      "unhealthy labels taints agent_version "
      "last_seen_ms created_ms",
      print_node,

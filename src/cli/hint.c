@@ -86,7 +86,6 @@ static const struct {
     const char *word, *command;
 } synonyms[] = {
     {"ps", "weir get jobs"},
-    {"top", "weir get nodes"},
     {"list", "weir get NOUN"},
     {"ls", "weir get NOUN"},
     {"show", "weir describe [NOUN] NAME"},

@@ -49,7 +49,7 @@ const struct cli_noun cli_nouns[] = {
     {"datasets", "dataset", &weir_dataset_resource, API "datasets", NULL, API "datasets/{}", NULL,
      "name", "project kind created_by", 1000, NULL},
     {"nodes", "node", &weir_node_resource, API "nodes", NULL, API "nodes/{}", NULL, "name", "",
-     1000, "state"},
+     1000, "state cpus_used cpus_free"},
     {"devices", "device", &weir_device_resource, API "devices", NULL, NULL, NULL, "name",
      "node kind model state", 1000, NULL},
     {"queues", "queue", &weir_queue_resource, API "queues", NULL, API "queues/{}", NULL, "name", "",

@@ -43,12 +43,6 @@
 /** Tasks of a node: as many as its agent is told of. */
 #define SNAPSHOT_NODE_TASKS_MAX 4096
 
-/** A task that asks for less of a CPU is small. */
-#define SNAPSHOT_SMALL_MILLI 1000
-
-/** What a node has for small tasks beside its CPUs. Less than one: no task of a whole CPU gets it. */
-#define SNAPSHOT_SMALL_ROOM_MILLI 500
-
 struct snapshot_node {
     struct weir_node facts; /**< As weir_node_each gives them; of the texts only the name. */
     bool takes_tasks, is_lost;

@@ -1,4 +1,5 @@
 /* The planner's rows, made of the copy. */
+#include "control/small.h"
 #include "control/snapshot_private.h"
 
 #include "base/hash.h"
@@ -291,7 +292,7 @@ static void fill_job(struct snapshot *snapshot, struct snapshot_job *job, int64_
 
 static int64_t small_milli(const struct weir_sched_task *task)
 {
-    return task->demand.cpu_milli < SNAPSHOT_SMALL_MILLI ? task->demand.cpu_milli : 0;
+    return task->demand.cpu_milli < CONTROL_SMALL_MILLIS ? task->demand.cpu_milli : 0;
 }
 
 /* What a node has beside its CPUs for small tasks: as much as there are, those that want a node
@@ -308,7 +309,7 @@ static void open_small_room(struct snapshot *snapshot)
     for (int32_t i = 0; i < snapshot->n_nodes; i++) {
         const struct snapshot_node *node = &snapshot->nodes[i];
         int64_t room = node->facts.cpu_slots * 1000 +
-                       WEIR_MIN(small[i] + wanted, (int64_t)SNAPSHOT_SMALL_ROOM_MILLI);
+                       WEIR_MIN(small[i] + wanted, (int64_t)CONTROL_SMALL_ROOM_MILLIS);
         snapshot->row_nodes[i].cpu_milli = WEIR_MAX(room, node->used_cpu_milli);
     }
 }

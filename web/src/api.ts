@@ -200,6 +200,26 @@ export interface Board {
     values: Record<string, string> // By key: those whose tasks are still at it
 }
 
+export interface BusyJob {
+    accelerators_used: number // Accelerators that they have
+    cpus_busy: number | null // CPUs that its tasks use, as agents said it last
+    cpus_used: number // CPUs that are kept for its tasks on nodes
+    created_by: string | null // Who submitted it
+    id: string // Job
+    kind: string // Its kind
+    memory_kept_bytes: number // Memory that is kept for them, bytes
+    memory_used_bytes: number | null // Memory that they use, bytes
+    n_tasks: number // How many they are
+    name: string // Its name
+    project: string // Its project
+}
+
+/** GET /top/jobs */
+export interface BusyJobs {
+    items: BusyJob[] // Those that use most first; at most 1000
+    next: string | null // Always null
+}
+
 /** GET /session */
 export interface Caller {
     csrf: string | null // What a browser repeats in X-Weir-Csrf with each change; null for tokens
@@ -1288,8 +1308,12 @@ export interface ModelVersion {
 
 /** GET /nodes, GET /nodes/{name} */
 export interface Node {
+    accelerators_used?: number | null // Accelerators that they have
     agent_version: string | null // Version of the agent
     cpu_slots: number // CPU slots for tasks
+    cpus_busy?: number | null // CPUs that its tasks use, as agents said it last
+    cpus_free?: number | null // CPUs that are left for tasks of whole ones
+    cpus_used?: number | null // CPUs that are kept for the tasks on it
     created_ms: Time | null // First heartbeat (ms)
     desired_revision: number // Counts changes of what should run there
     devices?: Device[] | null // What it has; not in lists
@@ -1302,7 +1326,10 @@ export interface Node {
     last_seen_ms: Time | null // Last heartbeat (ms)
     left_ms: Time | null // When it left the cluster; null: it is part of it (ms)
     memory_bytes: number // Memory (bytes)
+    memory_kept_bytes?: number | null // Memory that is kept for them, bytes
+    memory_used_bytes?: number | null // Memory that they use, bytes
     n_accelerators: number // Accelerators
+    n_tasks?: number | null // How many they are
     name: string // Host name
     state?: string | null // ready, silent, lost, or left
     taints: unknown[] | null // What a task must tolerate: key, value, effect

@@ -14,7 +14,7 @@ import { useResource } from '../state/resource'
 import { href } from '../state/route'
 import { jobs, nodes, now } from '../state/store'
 import { isOver } from '../components/job_acts'
-import { Devices, diskOf, DiskMeter, isSilent, jobsOn, nodeState, wrongWith } from './nodes'
+import { coresOf, Devices, diskOf, DiskMeter, isSilent, jobsOn, nodeState, wrongWith } from './nodes'
 
 const REFRESH_S = 5
 const JOBS_MAX = 60 // whose tasks are asked for
@@ -164,7 +164,7 @@ function Found({ node }: { node: Node }) {
                 state={<StateWord state={nodeState(node)} />}
                 sub={
                     <>
-                        heard of <Ago time={node.last_seen_ms} /> · {node.cpu_slots ?? NONE} cores · {bytes(node.memory_bytes)} · agent {node.agent_version ?? NONE}
+                        heard of <Ago time={node.last_seen_ms} /> · {coresOf(node)} cores used, {short(node.cpus_free)} free · {bytes(node.memory_bytes)} · agent {node.agent_version ?? NONE}
                     </>
                 }
             >
