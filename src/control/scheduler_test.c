@@ -84,6 +84,45 @@ START_TEST(what_does_not_fit_waits_and_starts_when_there_is_room)
 
 END_TEST
 
+/* A project's small jobs, of which one ends and another comes every ten seconds. */
+static char *stream(const char *oldest)
+{
+    run_all(&fixture, oldest);
+    fixture.now_ms += 10000;
+    heartbeat(&fixture, "a", 10);
+    char *next =
+        add_job(&fixture, (struct new_job){"command", "other", 1, 4000, 0, 0, 0, NULL, NULL});
+    end_all(&fixture, oldest);
+    (void)cycle(&fixture);
+    return next;
+}
+
+START_TEST(small_jobs_of_other_projects_do_not_pass_a_gang_for_ever)
+{
+    char *small[32];
+    heartbeat(&fixture, "a", 10);
+    for (size_t i = 0; i < 2; i++) {
+        small[i] =
+            add_job(&fixture, (struct new_job){"command", "other", 1, 4000, 0, 0, 0, NULL, NULL});
+    }
+    ck_assert_int_eq(cycle(&fixture), 2);
+    char *large = gang(&fixture, 2, 5);
+    size_t n = 2;
+    for (; n < 7; n++) { /* For nearly a minute they go on. */
+        small[n] = stream(small[n - 2]);
+        ck_assert_str_eq(places(&fixture, small[n]), "a");
+    }
+    small[n] = stream(small[n - 2]);
+    ck_assert_str_eq(places(&fixture, small[n]), "-");
+    ck_assert_ptr_nonnull(strstr(reason(small[n]), "kept for jobs before it"));
+    run_all(&fixture, small[n - 1]);
+    end_all(&fixture, small[n - 1]);
+    ck_assert_int_eq(cycle(&fixture), 2);
+    ck_assert_str_eq(places(&fixture, large), "a a");
+}
+
+END_TEST
+
 START_TEST(what_asks_for_little_keeps_nobody_from_a_whole_cpu)
 {
     heartbeat(&fixture, "a", 2);
@@ -548,6 +587,7 @@ int main(void)
         a_reason_counts_what_is_free_though_it_is_kept_for_others,
         what_does_not_fit_waits_and_starts_when_there_is_room,
         what_asks_for_little_keeps_nobody_from_a_whole_cpu,
+        small_jobs_of_other_projects_do_not_pass_a_gang_for_ever,
         who_came_first_goes_first_and_replicas_go_before_jobs,
         projects_share_what_is_there,
         a_small_job_does_not_pass_a_gang_that_waits_for_room,

@@ -73,6 +73,12 @@ struct snapshot_left {
     int64_t idx;
 };
 
+/** When a job of a project that had a node last ended. */
+struct snapshot_served {
+    char *project;
+    int64_t ended_ms;
+};
+
 struct snapshot {
     struct snapshot_node *nodes; /**< By name. */
     int32_t n_nodes, nodes_cap;
@@ -80,6 +86,8 @@ struct snapshot {
     int32_t n_jobs, jobs_cap;
     struct run_history history;
     struct queue_tree queues;
+    struct snapshot_served *served;
+    size_t n_served, served_cap;
     int64_t revision;  /**< Of the newest change in it; -1: nothing was read yet. */
     bool is_changed;   /**< A reading found something new; whoever plans on it clears it. */
     int32_t n_pending; /**< Of the rows: tasks that want a node. */

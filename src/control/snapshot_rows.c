@@ -45,6 +45,15 @@ static void fill_queues(struct snapshot *snapshot)
         queue_tree_add(&snapshot->queues, snapshot->jobs[i]->state.job.project);
     }
     queue_tree_end(&snapshot->queues);
+    for (int32_t q = 0; q < snapshot->queues.n_rows; q++) {
+        snapshot->queues.rows[q].served_ms = 0;
+    }
+    for (size_t i = 0; i < snapshot->n_served; i++) {
+        int32_t q = queue_tree_find(&snapshot->queues, snapshot->served[i].project);
+        if (q >= 0) {
+            snapshot->queues.rows[q].served_ms = snapshot->served[i].ended_ms;
+        }
+    }
     snapshot->rows.queues = snapshot->queues.rows;
     snapshot->rows.n_queues = snapshot->queues.n_rows;
 }
@@ -239,7 +248,9 @@ static void add_row_task(struct snapshot *snapshot, struct weir_sched_job *row,
     snapshot->n_pending += !is_there;
     row->n_tasks++;
     if (is_there && job->phases[index] != WEIR_TASK_STOPPING) {
+        int64_t *served_ms = &snapshot->queues.rows[row->queue].served_ms;
         row->started_ms = WEIR_MAX(row->started_ms, task->started_ms);
+        *served_ms = WEIR_MAX(*served_ms, task->started_ms);
     }
 }
 

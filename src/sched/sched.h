@@ -69,6 +69,8 @@ struct weir_sched_profile {
     bool guarantee_first; /**< What is guaranteed is given before what is lent. */
     int64_t backfill_depth;  /**< Waiting jobs, in order, for which room is held; 0: none. */
     int64_t forecast_depth;  /**< Further waiting jobs whose start is worked out. */
+    int64_t reserve_after_ms; /**< The first job of a queue that was not served for longer has room
+                                   held for it before the queues are compared; 0: none has. */
     int64_t ageing_bound_ms; /**< A job that waits longer goes first in its queue; 0: none does. */
     int64_t service_base_ms; /**< Jobs with less device time go first, in levels that double from
                                   this one on; 0: jobs go in order of arrival. */
