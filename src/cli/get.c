@@ -189,20 +189,41 @@ static const struct {
                   "checkpoint."},
 };
 
+static void print_start(struct cli_call *call, const json_t *why)
+{
+    if (!json_is_string(json_object_get(why, "expected_start"))) {
+        printf("When it may start is not known: nothing tells how long what runs goes on.\n");
+    } else if (json_is_string(json_object_get(why, "expected_latest"))) {
+        printf("It may start about %s, between %s and %s by %s runs of the like.\n",
+               cli_text(call, why, "expected_start"), cli_text(call, why, "expected_earliest"),
+               cli_text(call, why, "expected_latest"), cli_text(call, why, "expected_by"));
+    } else {
+        printf("It may start about %s.\n", cli_text(call, why, "expected_start"));
+    }
+}
+
 /* Since when and until when it waits, and with what it would not. */
 static void print_wait(struct cli_call *call, const json_t *why)
 {
-    const json_t *help;
+    const json_t *help, *name;
     size_t i;
     if (!json_is_string(json_object_get(why, "code"))) {
         return;
     }
     printf("It waits in queue %s since %s, behind %s others of it", cli_text(call, why, "queue"),
            cli_text(call, why, "since"), cli_text(call, why, "n_ahead"));
-    if (json_is_string(json_object_get(why, "expected_start"))) {
-        printf(", and may start at %s", cli_text(call, why, "expected_start"));
+    json_array_foreach(json_object_get(why, "ahead"), i, name)
+    {
+        printf("%s%s", i == 0 ? ": " : ", ", json_string_value(name));
     }
-    printf(".\n");
+    printf("%s.\n", i > 0 && json_integer_value(json_object_get(why, "n_ahead")) > (json_int_t)i
+                        ? " …"
+                        : "");
+    if (json_is_true(json_object_get(why, "is_kept"))) {
+        printf("Nothing of its queue has started or ended for long: what gets free is kept for it, "
+               "whatever others send.\n");
+    }
+    print_start(call, why);
     json_array_foreach(json_object_get(why, "helps"), i, help)
     {
         printf("With %s: %s, %s\n", cli_text(call, help, "change"), cli_text(call, help, "outcome"),

@@ -115,6 +115,8 @@ START_TEST(small_jobs_of_other_projects_do_not_pass_a_gang_for_ever)
     small[n] = stream(small[n - 2]);
     ck_assert_str_eq(places(&fixture, small[n]), "-");
     ck_assert_ptr_nonnull(strstr(reason(small[n]), "kept for jobs before it"));
+    ck_assert_ptr_nonnull(strstr(reason(large), "its 2 tasks start together"));
+    ck_assert_ptr_nonnull(strstr(reason(large), "what gets free is kept for it"));
     run_all(&fixture, small[n - 1]);
     end_all(&fixture, small[n - 1]);
     ck_assert_int_eq(cycle(&fixture), 2);

@@ -743,11 +743,16 @@ export interface Experiment {
 
 /** GET /jobs/{id}/explanation */
 export interface Explanation {
+    ahead: string[] // Names of the first jobs that go before it in its queue
     code: string | null // Why, for programs: full, queue_limit, gang …
+    expected_by: number | null // By so many runs of the job after which it would start
+    expected_earliest: Time | null // It may start from then on, by runs of the like; null: unknown
+    expected_latest: Time | null // And until then
     expected_start: Time | null // Until when, if jobs end as expected
     have: number | null // How much there is
     helps: Help[] // Changes with which it would not wait so
     id: string // Job
+    is_kept: boolean // It has waited for long: what gets free is kept for it
     n_ahead: number // Jobs that go before it in its queue
     name: string // Its name
     need: number | null // How much of it is needed

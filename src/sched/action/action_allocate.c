@@ -156,6 +156,8 @@ static void allocate_unserved(struct cycle *cycle, struct order *order)
             cycle->is_listed[job] = allocate_job(cycle, job, &is_owed);
             if (cycle->is_listed[job]) {
                 order_push(order, job);
+            } else if (backfill_has_reserved(&cycle->backfill, job)) {
+                cluster_wait(&cycle->cluster, job)->is_kept = true;
             }
         }
     }

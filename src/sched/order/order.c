@@ -291,7 +291,7 @@ weir_status order_copy(struct order *order, const struct order *from)
 }
 
 /** Bring all that has changed to its place. */
-static void settle(struct order *order)
+static void bring_up(struct order *order)
 {
     if (order->dirty >= 0) {
         refresh_path(order, order->dirty);
@@ -301,14 +301,14 @@ static void settle(struct order *order)
 
 int32_t order_pop(struct order *order)
 {
-    settle(order);
+    bring_up(order);
     int32_t first = order->queues[root_of(order)].top;
     return first < 0 ? -1 : order_pop_of(order, order->cluster->jobs[first].queue);
 }
 
 int32_t order_pop_of(struct order *order, int32_t leaf)
 {
-    settle(order);
+    bring_up(order);
     if (order->queues[leaf].n == 0) {
         return -1;
     }
