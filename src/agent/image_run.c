@@ -127,9 +127,10 @@ static pid_t number_in_cell(pid_t pid)
     return (pid_t)strtol(last, NULL, 10);
 }
 
-void image_run_end(const char *dir, pid_t crun)
+/* Those below crun; *out_program: of them the program, 0 if it has ended; -1: not known. */
+static size_t look_below(const char *dir, pid_t crun, struct process_id ids[LEFT_MAX],
+                         pid_t *out_program)
 {
-    static struct process_id ids[LEFT_MAX];
     struct weir_arena arena;
     json_t *status = NULL;
     weir_arena_init(&arena, 0);
@@ -139,12 +140,29 @@ void image_run_end(const char *dir, pid_t crun)
     pid_t program = read == WEIR_OK ? (pid_t)json_integer_value(json_object_get(status, "pid")) : 0;
     json_decref(read == WEIR_OK ? status : NULL);
     size_t n = program > 0 ? process_descendants(crun, ids, LEFT_MAX) : 0;
+    *out_program = program > 0 ? 0 : -1;
     for (size_t i = 0; i < n; i++) {
         if (number_in_cell(ids[i].pid) == program) {
-            return; /* it runs */
+            *out_program = ids[i].pid;
         }
     }
-    for (size_t i = 0; i < n; i++) {
+    return n;
+}
+
+pid_t image_run_pid(const char *dir, pid_t crun)
+{
+    static struct process_id ids[LEFT_MAX];
+    pid_t program;
+    (void)look_below(dir, crun, ids, &program);
+    return program > 0 ? program : 0;
+}
+
+void image_run_end(const char *dir, pid_t crun)
+{
+    static struct process_id ids[LEFT_MAX];
+    pid_t program;
+    size_t n = look_below(dir, crun, ids, &program);
+    for (size_t i = 0; i < n && program == 0; i++) {
         (void)process_signal(&ids[i], SIGKILL);
     }
 }

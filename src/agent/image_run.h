@@ -41,6 +41,9 @@ void image_run_execute(const char *dir, struct weir_arena *arena);
  *  127 or 126: a second try would not help. */
 void image_run_explain(struct task_exit *record);
 
+/** The program in the image, as this process numbers it; 0: there is none now. */
+pid_t image_run_pid(const char *dir, pid_t crun);
+
 /**
  * In the supervisor, now and then while crun runs: crun waits for what its program left behind too.
  * Once the program has ended, kill that.

@@ -80,7 +80,7 @@ static size_t add_variable(char **env, size_t n, char *entry)
     return n + 1;
 }
 
-static char **make_environment(const char *dir, const struct task *task, struct weir_arena *arena)
+char **launch_environment(const char *dir, const struct task *task, struct weir_arena *arena)
 {
     char mark[TASK_MARK_BYTES];
     /* In an image, what that sets stands for what the machine has. */
@@ -139,11 +139,11 @@ const char *launch_program(const struct task *task, struct weir_arena *arena)
     return task->cell.user != 0 ? cell_given(&task->cell, name, arena) : beside;
 }
 
-static void write_score(const char *text)
+void launch_be_expendable(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
-        (void)!write(fd, text, strlen(text));
+        (void)!write(fd, "0", 1);
         close(fd);
     }
 }
@@ -156,11 +156,9 @@ struct child_plan {
     int null_fd, log_fd, barrier_fd, status_fd;
 };
 
-/* False: errno says why. */
-static bool give_up_privileges(const struct task *task)
+bool launch_give_up_privileges(const struct task *task, uid_t user)
 {
     const struct cell *cell = &task->cell;
-    uid_t user = cell->user != geteuid() ? cell->user : 0;
     errno =
         task->is_isolated ? weir_privileges_drop(user, cell->readers) : weir_privileges_freeze();
     if (errno == 0 && task->is_isolated && weir_syscall_filter_is_here()) {
@@ -192,6 +190,7 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     struct weir_error err;
     sigset_t none;
     bool is_image = plan->task->image != NULL;
+    uid_t user = plan->task->cell.user != geteuid() ? plan->task->cell.user : 0;
     weir_status status = WEIR_OK;
     if (is_image) {
         status = image_run_build(plan->dir, plan->task, plan->env, plan->arena, &err);
@@ -207,7 +206,7 @@ static void execute(const struct child_plan *plan, struct launch_failure *failur
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     if (dup2(plan->null_fd, 0) == 0 && dup2(plan->log_fd, 1) == 1 && dup2(plan->log_fd, 2) == 2 &&
-        chdir(plan->work) == 0 && (is_image || give_up_privileges(plan->task))) {
+        chdir(plan->work) == 0 && (is_image || launch_give_up_privileges(plan->task, user))) {
         /* Whatever the agent inherited from elsewhere is not the task's. */
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (is_image) {
@@ -234,7 +233,7 @@ static _Noreturn void child_main(const struct child_plan *plan)
         _exit(0); /* the supervisor ended, or thought better of it */
     }
     weir_isolation_limit_self(&limits);
-    write_score("0"); /* unlike its supervisor, it may be chosen when memory is out */
+    launch_be_expendable();
     execute(plan, &failure);
     (void)!write(plan->status_fd, &failure, sizeof failure);
     _exit(127);
@@ -261,7 +260,7 @@ weir_status launch_fork(const char *dir, const struct task *task, const struct n
                               .work = task_path(work, dir, "work"),
                               .arena = arena,
                               .argv = task->argv,
-                              .env = make_environment(dir, task, arena),
+                              .env = launch_environment(dir, task, arena),
                               .task = task,
                               .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     pid_t pid = -1;

@@ -32,6 +32,15 @@ weir_status launch_write_file(const char *dir, const struct task_pair *file,
  *  that the task has them at. May lie in the arena. */
 const char *launch_program(const struct task *task, struct weir_arena *arena);
 
+/** Its program's environment; NULL at the end. In the arena. */
+char **launch_environment(const char *dir, const struct task *task, struct weir_arena *arena);
+
+/** Unlike its supervisor, this process may be chosen when memory is out. */
+void launch_be_expendable(void);
+
+/** Its privileges, as little as they are, and its filter of system calls. `user`: to become; 0: stay. False: errno. */
+bool launch_give_up_privileges(const struct task *task, uid_t user);
+
 /** Fork into the namespaces. The process is its own session; it waits for launch_release. */
 weir_status launch_fork(const char *dir, const struct task *task, const struct namespaces *ns,
                         struct weir_arena *arena, struct launch *out,

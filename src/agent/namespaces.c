@@ -278,13 +278,39 @@ weir_status namespaces_join(const char *job_dir, bool has_network, struct namesp
 
 void namespaces_leave(struct namespaces *ns)
 {
-    int fds[] = {ns->user_fd, ns->pid_fd, ns->ipc_fd, ns->net_fd, ns->hold_fd};
+    int fds[] = {ns->user_fd, ns->pid_fd,        ns->ipc_fd,  ns->net_fd,
+                 ns->hold_fd, ns->inner_user_fd, ns->mount_fd};
     for (size_t i = 0; i < WEIR_ARRAY_LEN(fds); i++) {
         if (fds[i] >= 0) {
             close(fds[i]);
         }
     }
     *ns = NAMESPACES_NONE;
+}
+
+/* That of another process, if it is not `own_fd`'s, nor this process's; else -1 without an error. */
+static bool open_other(pid_t pid, const char *kind, int own_fd, int *out)
+{
+    struct stat info, own;
+    int self_fd = own_fd >= 0 ? -1 : open_namespace(getpid(), kind);
+    int fd = open_namespace(pid, kind);
+    bool is_known = fd >= 0 && fstat(fd, &info) == 0 &&
+                    fstat(own_fd >= 0 ? own_fd : self_fd, &own) == 0;
+    if (self_fd >= 0) {
+        close(self_fd);
+    }
+    if (fd >= 0 && (!is_known || info.st_ino == own.st_ino)) {
+        close(fd);
+        fd = -1;
+    }
+    *out = fd;
+    return is_known;
+}
+
+bool namespaces_open_walls(struct namespaces *ns, pid_t pid)
+{
+    return open_other(pid, "user", ns->user_fd, &ns->inner_user_fd) &&
+           open_other(pid, "mnt", -1, &ns->mount_fd);
 }
 
 /* ---- starting a task ------------------------------------------------------------------------- */
@@ -295,14 +321,16 @@ static bool enter(const struct namespaces *ns)
     return (ns->user_fd < 0 || setns(ns->user_fd, CLONE_NEWUSER) == 0) &&
            (ns->ipc_fd < 0 || setns(ns->ipc_fd, CLONE_NEWIPC) == 0) &&
            (ns->net_fd < 0 || setns(ns->net_fd, CLONE_NEWNET) == 0) &&
-           setns(ns->pid_fd, CLONE_NEWPID) == 0;
+           (ns->pid_fd < 0 || setns(ns->pid_fd, CLONE_NEWPID) == 0) &&
+           (ns->inner_user_fd < 0 || setns(ns->inner_user_fd, CLONE_NEWUSER) == 0) &&
+           (ns->mount_fd < 0 || setns(ns->mount_fd, CLONE_NEWNS) == 0);
 }
 
 pid_t namespaces_fork(const struct namespaces *ns)
 {
     int said[2];
     struct made made = {0, EIO};
-    if (ns->pid_fd < 0) {
+    if (ns->pid_fd < 0 && ns->mount_fd < 0) {
         return fork();
     }
     if (pipe2(said, O_CLOEXEC) != 0) {

@@ -28,10 +28,11 @@
 struct namespaces {
     int user_fd, pid_fd, ipc_fd, net_fd;
     int hold_fd; /**< Keeps the init. */
+    int inner_user_fd, mount_fd; /**< Of one task beside those of its job: namespaces_open_walls. */
 };
 
 /** No namespaces: a task is started in its supervisor's. */
-#define NAMESPACES_NONE ((struct namespaces){-1, -1, -1, -1, -1})
+#define NAMESPACES_NONE ((struct namespaces){-1, -1, -1, -1, -1, -1, -1})
 
 /**
  * Join the job's namespaces, made if this is the first of its supervisors. Call it before the
@@ -44,6 +45,10 @@ weir_status namespaces_join(const char *job_dir, bool has_network, struct namesp
 
 /** Close all; the last supervisor's ends the init. */
 void namespaces_leave(struct namespaces *ns);
+
+/** Open those of process `pid` in which it is, and neither this process nor the job's others: its mounts, and
+ *  the users of its own that an image may have. They are kept by it after the process has ended. False: errno. */
+bool namespaces_open_walls(struct namespaces *ns, pid_t pid);
 
 /**
  * Fork into them. The child is this process's own child, whatever namespaces it is in.

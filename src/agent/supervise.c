@@ -11,6 +11,7 @@
 #include "agent/log_sink.h"
 #include "agent/prepare.h"
 #include "agent/task.h"
+#include "agent/visit.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -57,6 +58,7 @@ struct supervisor {
     char work[TASK_PATH_BYTES], tmp[TASK_PATH_BYTES]; /* what it watches */
     char disk_reason[WEIR_ERROR_MESSAGE_BYTES];       /* "": within its bound */
     bool is_interrupted; /* stopped, but not because its end is wanted */
+    struct weir_limits own_limits; /* those that its group does not set */
 };
 
 /* Orphans of a task in namespaces are its job's, not this process's; without a control group they
@@ -206,6 +208,8 @@ static void look_for_stop(struct supervisor *s)
     while (read(s->inotify_fd, events, sizeof events) > 0) {
     }
     int64_t grace_ms;
+    const struct visit_host host = {s->dir, &s->task, &s->group, &s->own_limits, &s->ns, s->pid};
+    visit_start_all(&host);
     if (!s->is_stopping && task_stop_read(s->dir, &grace_ms)) {
         s->is_interrupted = task_is_interrupted(s->dir);
         begin_stop(s, grace_ms, s->is_interrupted ? "stopped with its agent" : "stopped");
@@ -519,14 +523,17 @@ static weir_status run_task(struct supervisor *s, const json_t *document)
                                  is_stopped ? SIGTERM : 0, err.message);
     }
     const struct weir_limits *wanted = &s->task.limits;
-    struct weir_limits own = {
+    s->own_limits = (struct weir_limits){
         .cpu_weight = s->group.has_cpu_limit ? 0 : wanted->cpu_weight,
         .memory_max_bytes = s->group.has_memory_limit ? 0 : wanted->memory_max_bytes,
         .pids_max = s->group.has_pids_limit ? 0 : wanted->pids_max,
         .cpuset = s->group.has_cpuset ? NULL : wanted->cpuset,
     };
     struct launch_failure failure;
-    bool is_started = launch_release(&launch, &own, &failure);
+    bool is_started = launch_release(&launch, &s->own_limits, &failure);
+    if (is_started && s->task.image == NULL) {
+        (void)namespaces_open_walls(&s->ns, s->pid); /* for visitors */
+    }
     door_start(&s->task.door, &s->ns);
     watch(s);
     await_own_signal(s);

@@ -34,6 +34,7 @@ struct weir_api {
     struct feed *feed;
     struct audit *audit;
     struct guard *guard;
+    struct weir_visits *visits; /**< Who is inside jobs. */
     struct beats *beats; /**< What nodes said last. */
     struct basic *basic; /**< Passwords that were right a while ago. */
     struct freezer *freezer;

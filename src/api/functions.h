@@ -341,6 +341,12 @@ API_FN(api_session_end);
 API_FN(api_project_create);
 API_FN(api_token_list);
 
+/* visit.c */
+API_FN(api_visit_create);
+API_FN(api_visit_list);
+API_FN(api_visit_stream);
+API_FN(api_visit_place);
+
 /* window.c */
 API_FN(api_baseline_put);
 API_FN(api_baseline_get);

@@ -5,6 +5,7 @@
 #include "api/audit.h"
 #include "api/functions.h"
 #include "api/node.h"
+#include "api/visit.h"
 #include "control/control.h"
 #include "framework/framework.h"
 #include "job/attempt.h"
@@ -463,10 +464,17 @@ static json_t *desired_task(struct api_call *call, struct weir_txn *txn,
 weir_status api_node_desired(struct api_call *call, struct weir_txn *txn, struct weir_error *err)
 {
     struct weir_node node;
-    int64_t after, wait_s;
+    int64_t after, wait_s, serial;
     WEIR_TRY(api_query_int(call, "after", -1, -1, INT64_MAX, &after, err));
+    WEIR_TRY(api_query_int(call, "visits", -2, -2, INT64_MAX, &serial, err));
     WEIR_TRY(api_query_int(call, "wait_s", 0, 0, WAIT_MAX_S, &wait_s, err));
     WEIR_TRY(weir_txn_get(txn, &weir_node_resource, call->params[0], call->arena, &node, err));
+    json_t *visits = api_visits_wanted(call, node.name, &serial);
+    if (visits != NULL) { /* at once, and without the tasks, which may be megabytes */
+        api_answer(call, json_pack("{s:I,s:I,s:o}", "revision", (json_int_t)after, "serial",
+                                   (json_int_t)serial, "visits", visits));
+        return WEIR_OK;
+    }
     if (node.desired_revision <= after && wait_s > 0 && !call->request->is_expired) {
         weir_http_response_wait(call->response, weir_node_topic(node.name), wait_s * 1000);
         return WEIR_OK;

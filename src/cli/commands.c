@@ -79,6 +79,11 @@
     X(cli_notebook_open) \
     X(cli_notebook_stop) \
     X(cli_tensorboard) \
+    X(cli_job_shell) \
+    X(cli_job_exec) \
+    X(cli_job_cp) \
+    X(cli_job_forward) \
+    X(cli_job_top) \
     X(cli_job_cancel) \
     X(cli_job_restart) \
     X(cli_job_resume) \

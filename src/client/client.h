@@ -119,6 +119,17 @@ weir_status weir_client_blob_get(struct weir_client *client, const char *sha256,
 weir_status weir_client_blob_cache(struct weir_client *client, const char *sha256, const char *file,
                                    struct weir_error *err) WEIR_MUST_CHECK;
 
+struct weir_http_tunnel;
+
+/**
+ * GET `path` and make of its connection one of `protocol` (http/tunnel.h), which outlives the client.
+ * @param header  One more line of the request, "Name: value"; NULL: none.
+ * @return the server's own status and sentence if it answers otherwise.
+ */
+weir_status weir_client_upgrade(struct weir_client *client, const char *path, const char *protocol,
+                                const char *header, struct weir_http_tunnel **out,
+                                struct weir_error *err) WEIR_MUST_CHECK;
+
 /** One event. Strings live during the callback. Another status than WEIR_OK ends the subscription.
  */
 struct weir_client_event {
